@@ -1,0 +1,120 @@
+// The closed table of failures. Every error that leaves a part is a FabricError; every audience
+// (JSON-RPC, HTTP, shell, fallback, log) reads its row here, and no other file maps codes.
+
+import type { Trace } from './trace.ts';
+
+export interface ErrorRow {
+  /** JSON-RPC error code; -32000…-32019 is our range, -32020…-32099 belongs to MCP. */
+  readonly rpc: number;
+  readonly http: number;
+  /** Exit code of the command line. */
+  readonly exit: number;
+  /** May another agent help? `upstream`: only when the agent said so, not when the gateway did. */
+  readonly fallback: 'yes' | 'no' | 'upstream';
+  /** May the caller try the same call again? */
+  readonly retry: 'yes' | 'no' | 'later' | 'depends';
+  readonly log: 'debug' | 'info' | 'warn' | 'error';
+}
+
+export const ERRORS = {
+  BAD_INPUT: row(-32602, 400, 2, 'no', 'no', 'info'),
+  AUTH_DENIED: row(-32001, 401, 3, 'upstream', 'no', 'warn'),
+  POLICY_DENIED: row(-32003, 403, 3, 'no', 'no', 'warn'),
+  CAPABILITY_NOT_FOUND: row(-32004, 404, 4, 'yes', 'no', 'info'),
+  JOB_NOT_FOUND: row(-32004, 404, 4, 'no', 'no', 'info'),
+  AGENT_OFFLINE: row(-32005, 503, 5, 'yes', 'yes', 'warn'),
+  TIMEOUT: row(-32006, 504, 6, 'yes', 'yes', 'warn'),
+  UPSTREAM_ERROR: row(-32007, 502, 7, 'yes', 'depends', 'warn'),
+  RECURSION_LIMIT: row(-32008, 508, 8, 'no', 'no', 'warn'),
+  RATE_LIMITED: row(-32009, 429, 9, 'yes', 'later', 'info'),
+  OVERLOADED: row(-32010, 503, 9, 'yes', 'yes', 'warn'),
+  MANIFEST_CHANGED: row(-32011, 409, 10, 'yes', 'no', 'warn'),
+  CANCELLED: row(-32012, 499, 130, 'no', 'no', 'info'),
+  INTERNAL: row(-32603, 500, 1, 'yes', 'no', 'error'),
+} as const satisfies Record<string, ErrorRow>;
+
+export type ErrorCode = keyof typeof ERRORS;
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+/** The one failure payload, in results, error bodies, event streams and on the command line. */
+export interface ErrorPayload {
+  readonly ok: false;
+  readonly error: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly details: ErrorDetails;
+  };
+  readonly trace: Trace | null;
+}
+
+const BRAND = Symbol.for('io.starloom/FabricError');
+
+export class FabricError extends Error {
+  override readonly name = 'FabricError';
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+  readonly [BRAND] = true;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly details?: ErrorDetails; readonly cause?: unknown } = {},
+  ) {
+    super(message, 'cause' in options ? { cause: options.cause } : undefined);
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+
+  get row(): ErrorRow {
+    return ERRORS[this.code];
+  }
+
+  /** By brand, not `instanceof`: two copies of this package may meet in one process. */
+  static is(value: unknown): value is FabricError {
+    return typeof value === 'object' && value !== null && BRAND in value;
+  }
+
+  /** The same error with more details; those already there win. */
+  with(details: ErrorDetails): FabricError {
+    const merged = { ...details, ...this.details };
+    return new FabricError(this.code, this.message, { details: merged, cause: this.cause });
+  }
+
+  toPayload(trace: Trace | null): ErrorPayload {
+    const { code, message, details } = this;
+    return { ok: false, error: { code, message, details }, trace };
+  }
+
+  /**
+   * Any thrown value as a FabricError. Aborts and timeouts keep their meaning; anything else is a
+   * bug: its text stays in `cause` for the log and never reaches the caller.
+   */
+  static from(value: unknown): FabricError {
+    if (FabricError.is(value)) return value;
+    if (value instanceof Error) {
+      if (FabricError.is(value.cause) && value.name === 'AbortError') return value.cause;
+      if (value.name === 'AbortError') {
+        return new FabricError('CANCELLED', 'The call was cancelled', { cause: value });
+      }
+      if (value.name === 'TimeoutError') {
+        return new FabricError('TIMEOUT', 'The call took too long', { cause: value });
+      }
+    }
+    return new FabricError('INTERNAL', 'Internal error; the log has the detail', { cause: value });
+  }
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERRORS, value);
+}
+
+function row(
+  rpc: number,
+  http: number,
+  exit: number,
+  fallback: ErrorRow['fallback'],
+  retry: ErrorRow['retry'],
+  log: ErrorRow['log'],
+): ErrorRow {
+  return { rpc, http, exit, fallback, retry, log };
+}
