@@ -1,3 +1,24 @@
+export { type Clock, systemClock } from './clock.ts';
+export { Deadline, defaultDeadlineMs } from './deadline.ts';
+export {
+  type AgentFilter,
+  type AgentRecord,
+  Directory,
+  type DirectoryListener,
+} from './directory.ts';
+export {
+  type Attachment,
+  AUTH_MODES,
+  type Auth,
+  attachmentSchema,
+  authSchema,
+  DEFAULT_TIMEOUT_MS,
+  type Envelope,
+  type EnvelopeInput,
+  envelopeSchema,
+  parseEnvelope,
+  RESPONSE_FORMATS,
+} from './envelope.ts';
 export {
   ERRORS,
   type ErrorCode,
@@ -7,6 +28,113 @@ export {
   FabricError,
   isErrorCode,
 } from './errors.ts';
+export {
+  CALL_STATES,
+  type CallState,
+  type Citation,
+  type EventBody,
+  EventStamper,
+  type EventType,
+  eventBodySchema,
+  eventSchema,
+  type FabricEvent,
+  type FinalData,
+} from './events.ts';
+export {
+  HEALTH_STATES,
+  type Health,
+  type HealthStatus,
+  healthSchema,
+  UNKNOWN_HEALTH,
+} from './health.ts';
+export {
+  assertDepth,
+  extendChain,
+  findCycle,
+  formatChain,
+  type Hop,
+  hopSchema,
+  MAX_DEPTH,
+  nextHop,
+  parseChain,
+  parseDepth,
+  ROOT_HOP,
+  toLink,
+} from './hop.ts';
+export { type Log, type LogFields, silentLog } from './log.ts';
+export {
+  agentIdSchema,
+  agentsFileSchema,
+  type Capability,
+  capabilityNameSchema,
+  capabilitySchema,
+  type Endpoint,
+  endpointSchema,
+  findCapability,
+  type Manifest,
+  type ManifestInput,
+  manifestSchema,
+  protocolOf,
+  RESERVED_AGENT_IDS,
+  trustTierSchema,
+} from './manifest.ts';
+export type {
+  Adapter,
+  AdapterFactory,
+  AdapterOptions,
+  AgentDescription,
+  CallContext,
+} from './ports/adapter.ts';
+export {
+  type Claim,
+  JOB_STATES,
+  type Job,
+  type JobOutcome,
+  type JobState,
+  type JobStore,
+  type NewJob,
+} from './ports/jobs.ts';
+export type { Registry, RegistryStatus } from './ports/registry.ts';
+export type {
+  Commit,
+  CommitResult,
+  CoordinationStore,
+  Entry,
+  EventPage,
+  Json,
+  Lease,
+  LeaseMode,
+  LeaseRequest,
+  Snapshot,
+  StoredEvent,
+  Write,
+} from './ports/store.ts';
+export {
+  fromHeaders,
+  fromMeta,
+  HEADER,
+  META,
+  mergeOrigins,
+  type Origin,
+  toHeaders,
+  toMeta,
+} from './propagation.ts';
+export { type Attempt, type CallResult, ResultFold, type ToolCallRecord } from './result.ts';
+export { sha256Hex } from './sha256.ts';
+export {
+  compareTiers,
+  DEFAULT_TIER,
+  isTrustedAs,
+  TRUST_TIERS,
+  type TrustTier,
+} from './tiers.ts';
+export {
+  styleToolName,
+  TOOL_NAME_STYLES,
+  type ToolNameStyle,
+  toolNameSpellings,
+  toToolName,
+} from './tool-names.ts';
 export {
   childTrace,
   createTrace,

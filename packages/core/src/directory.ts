@@ -1,0 +1,175 @@
+// Every registry backend feeds one of these, and calls read only this: lookups never wait for an
+// engine. A whole new set of agents is swapped in at once, so a reader sees all of it or none.
+
+import { type Health, type HealthStatus, UNKNOWN_HEALTH } from './health.ts';
+import { findCapability, type Manifest } from './manifest.ts';
+import { compareTiers, isTrustedAs, type TrustTier } from './tiers.ts';
+
+export interface AgentRecord {
+  readonly manifest: Manifest;
+  readonly health: Health;
+}
+
+export interface AgentFilter {
+  readonly capability?: string | undefined;
+  readonly tag?: string | undefined;
+  readonly tier?: TrustTier | undefined;
+  readonly status?: HealthStatus | undefined;
+  readonly modality?: string | undefined;
+}
+
+export type DirectoryListener = (change: {
+  readonly kind: 'agents' | 'health';
+  readonly agentIds: readonly string[];
+}) => void;
+
+interface Index {
+  readonly byId: ReadonlyMap<string, Manifest>;
+  readonly byCapability: ReadonlyMap<string, readonly string[]>;
+  readonly byTag: ReadonlyMap<string, readonly string[]>;
+  readonly byTier: ReadonlyMap<string, readonly string[]>;
+}
+
+export class Directory {
+  #index: Index = buildIndex([]);
+  readonly #health = new Map<string, Health>();
+  readonly #listeners = new Set<DirectoryListener>();
+
+  get size(): number {
+    return this.#index.byId.size;
+  }
+
+  get(agentId: string): AgentRecord | undefined {
+    const manifest = this.#index.byId.get(agentId);
+    return manifest && this.#record(manifest);
+  }
+
+  /** In order of agent id. */
+  list(filter: AgentFilter = {}): AgentRecord[] {
+    return this.#narrowest(filter)
+      .flatMap((agentId) => this.get(agentId) ?? [])
+      .filter((record) => matches(record, filter));
+  }
+
+  /** Agents that offer `capability`, the most trusted first, then by id. */
+  findByCapability(capability: string): AgentRecord[] {
+    return this.list({ capability }).sort((a, b) =>
+      compareTiers(a.manifest.trust_tier, b.manifest.trust_tier),
+    );
+  }
+
+  /**
+   * Whom to try after `agentId`: its named fallbacks in order, then peers with the capability that
+   * are trusted at least as far. Each agent once; agents without the capability are left out.
+   */
+  resolveFallbacks(agentId: string, capability: string): AgentRecord[] {
+    const manifest = this.#index.byId.get(agentId);
+    if (!manifest) return [];
+    const named = manifest.fallbacks.flatMap((id) => this.get(id) ?? []);
+    const peers = this.findByCapability(capability).filter((peer) =>
+      isTrustedAs(peer.manifest.trust_tier, manifest.trust_tier),
+    );
+    const seen = new Set([agentId]);
+    return [...named, ...peers].filter((record) => {
+      const id = record.manifest.agent_id;
+      if (seen.has(id) || !findCapability(record.manifest, capability)) return false;
+      seen.add(id);
+      return true;
+    });
+  }
+
+  /** Replaces all agents at once; health of those that stay is kept. Returns the ids that changed. */
+  replaceAll(manifests: readonly Manifest[]): string[] {
+    const before = this.#index.byId;
+    this.#index = buildIndex(manifests);
+    const after = this.#index.byId;
+    const gone = [...before.keys()].filter((id) => !after.has(id));
+    for (const id of gone) this.#health.delete(id);
+    const changed = [...after.keys()].filter((id) => !isSame(before.get(id), after.get(id)));
+    const agentIds = [...gone, ...changed].sort();
+    if (agentIds.length > 0) this.#tell('agents', agentIds);
+    return agentIds;
+  }
+
+  upsert(manifest: Manifest): void {
+    const others = [...this.#index.byId.values()].filter(
+      ({ agent_id }) => agent_id !== manifest.agent_id,
+    );
+    this.replaceAll([...others, manifest]);
+  }
+
+  remove(agentId: string): void {
+    this.replaceAll([...this.#index.byId.values()].filter(({ agent_id }) => agent_id !== agentId));
+  }
+
+  /** Tells listeners only when the status itself changed. False when the agent is not known. */
+  setHealth(agentId: string, health: Health): boolean {
+    if (!this.#index.byId.has(agentId)) return false;
+    const before = this.#health.get(agentId) ?? UNKNOWN_HEALTH;
+    this.#health.set(agentId, health);
+    if (before.status !== health.status) this.#tell('health', [agentId]);
+    return true;
+  }
+
+  watch(listener: DirectoryListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #record(manifest: Manifest): AgentRecord {
+    return { manifest, health: this.#health.get(manifest.agent_id) ?? UNKNOWN_HEALTH };
+  }
+
+  #narrowest({ capability, tag, tier }: AgentFilter): readonly string[] {
+    const { byId, byCapability, byTag, byTier } = this.#index;
+    const lists: (readonly string[])[] = [];
+    if (capability !== undefined) lists.push(byCapability.get(capability) ?? []);
+    if (tag !== undefined) lists.push(byTag.get(tag) ?? []);
+    if (tier !== undefined) lists.push(byTier.get(tier) ?? []);
+    if (lists.length === 0) return [...byId.keys()];
+    return lists.reduce((best, list) => (list.length < best.length ? list : best));
+  }
+
+  #tell(kind: 'agents' | 'health', agentIds: readonly string[]): void {
+    for (const listener of this.#listeners) listener({ kind, agentIds });
+  }
+}
+
+function matches({ manifest, health }: AgentRecord, filter: AgentFilter): boolean {
+  const { capability, tag, tier, status, modality } = filter;
+  if (capability !== undefined && !findCapability(manifest, capability)) return false;
+  if (tag !== undefined && !manifest.tags.includes(tag)) return false;
+  if (tier !== undefined && manifest.trust_tier !== tier) return false;
+  if (status !== undefined && health.status !== status) return false;
+  if (modality === undefined) return true;
+  return manifest.capabilities.some(
+    ({ name, modalities }) =>
+      (capability === undefined || name === capability) && modalities.includes(modality),
+  );
+}
+
+function buildIndex(manifests: readonly Manifest[]): Index {
+  const byId = new Map<string, Manifest>();
+  const byCapability = new Map<string, string[]>();
+  const byTag = new Map<string, string[]>();
+  const byTier = new Map<string, string[]>();
+  const sorted = [...manifests].sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1));
+  for (const manifest of sorted) {
+    const id = manifest.agent_id;
+    byId.set(id, manifest);
+    for (const { name } of manifest.capabilities) add(byCapability, name, id);
+    for (const tag of new Set(manifest.tags)) add(byTag, tag, id);
+    add(byTier, manifest.trust_tier, id);
+  }
+  return { byId, byCapability, byTag, byTier };
+}
+
+function add(index: Map<string, string[]>, key: string, id: string): void {
+  const ids = index.get(key);
+  if (ids) ids.push(id);
+  else index.set(key, [id]);
+}
+
+function isSame(before: Manifest | undefined, after: Manifest | undefined): boolean {
+  return before === after || JSON.stringify(before) === JSON.stringify(after);
+}

@@ -1,0 +1,112 @@
+// What comes back of a call: a stream of events, ended by exactly one `final` or one thrown error.
+// Adapters yield bodies; whoever owns the call stamps them with seq, time, trace and agent.
+
+import { z } from 'zod';
+import { agentIdSchema } from './manifest.ts';
+import { type Trace, traceSchema } from './trace.ts';
+
+export const CALL_STATES = [
+  'accepted',
+  'routed',
+  'started',
+  'retrying',
+  'discard',
+  'degraded',
+  'awaiting_input',
+] as const;
+
+const statusData = z.strictObject({
+  state: z.enum(CALL_STATES),
+  message: z.string().optional(),
+});
+
+const tokenData = z.strictObject({ text: z.string() });
+
+const toolCallData = z.strictObject({
+  id: z.string().min(1),
+  name: z.string().min(1),
+  args: z.unknown(),
+  phase: z.enum(['start', 'end']),
+  result: z.unknown().optional(),
+});
+
+const progressData = z.strictObject({
+  percent: z.number().min(0).max(100).optional(),
+  message: z.string().optional(),
+});
+
+const citationSchema = z.looseObject({
+  title: z.string().optional(),
+  uri: z.string().optional(),
+  text: z.string().optional(),
+});
+
+const finalData = z.strictObject({
+  answer: z.string(),
+  citations: z.array(citationSchema).optional(),
+  data: z.unknown().optional(),
+  content: z.array(z.looseObject({ type: z.string() })).optional(),
+});
+
+const bodies = {
+  status: z.strictObject({ type: z.literal('status'), data: statusData }),
+  token: z.strictObject({ type: z.literal('token'), data: tokenData }),
+  tool_call: z.strictObject({ type: z.literal('tool_call'), data: toolCallData }),
+  progress: z.strictObject({ type: z.literal('progress'), data: progressData }),
+  final: z.strictObject({ type: z.literal('final'), data: finalData }),
+};
+
+const stamp = {
+  seq: z.int().positive(),
+  at: z.iso.datetime(),
+  trace: traceSchema,
+  agent_id: agentIdSchema,
+};
+
+/** What an agent said, before it has a place in the stream. */
+export const eventBodySchema = z.discriminatedUnion('type', [
+  bodies.status,
+  bodies.token,
+  bodies.tool_call,
+  bodies.progress,
+  bodies.final,
+]);
+
+export const eventSchema = z.discriminatedUnion('type', [
+  bodies.status.extend(stamp),
+  bodies.token.extend(stamp),
+  bodies.tool_call.extend(stamp),
+  bodies.progress.extend(stamp),
+  bodies.final.extend(stamp),
+]);
+
+export type EventBody = z.infer<typeof eventBodySchema>;
+export type FabricEvent = z.infer<typeof eventSchema>;
+export type EventType = EventBody['type'];
+export type FinalData = z.infer<typeof finalData>;
+export type Citation = z.infer<typeof citationSchema>;
+export type CallState = (typeof CALL_STATES)[number];
+
+/** Numbers the events of one call from 1 without gaps. */
+export class EventStamper {
+  #seq = 0;
+  readonly #trace: Trace;
+  readonly #now: () => number;
+
+  constructor(trace: Trace, now: () => number) {
+    this.#trace = trace;
+    this.#now = now;
+  }
+
+  stamp(body: EventBody, agentId: string): FabricEvent {
+    this.#seq += 1;
+    return {
+      type: body.type,
+      seq: this.#seq,
+      at: new Date(this.#now()).toISOString(),
+      trace: this.#trace,
+      agent_id: agentId,
+      data: body.data,
+    } as FabricEvent;
+  }
+}

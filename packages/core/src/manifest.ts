@@ -1,0 +1,116 @@
+// What is known of an agent. The first fields are the seed's, as `agents.yaml` writes them; the
+// rest is ours. A manifest is a wire document: it keeps its snake_case spelling in memory.
+
+import { z } from 'zod';
+import { DEFAULT_TIER, TRUST_TIERS } from './tiers.ts';
+
+/** First segments of our own tool names; an agent so named would shadow them. */
+export const RESERVED_AGENT_IDS = ['fabric', 'session', 'context', 'lock', 'buffer'] as const;
+
+export const agentIdSchema = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9_-]{0,30}$/, {
+    error: 'expected 1 to 31 of a-z, 0-9, "_" and "-", starting with a letter or digit',
+  })
+  .refine((id) => !RESERVED_AGENT_IDS.some((reserved) => reserved === id), {
+    error: `is reserved; reserved names are ${RESERVED_AGENT_IDS.join(', ')}`,
+  });
+
+export const capabilityNameSchema = z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, {
+  error: 'expected 1 to 64 of A-Z, a-z, 0-9, "_", ".", ":" and "-"',
+});
+
+export const trustTierSchema = z.enum(TRUST_TIERS);
+
+/** A JSON Schema of somebody else's: kept as it is, compiled where it is used. */
+const foreignSchema = z.record(z.string(), z.unknown());
+
+export const capabilitySchema = z.strictObject({
+  name: capabilityNameSchema.describe('Name callers use'),
+  streaming: z.boolean().default(false).describe('Can the agent stream tokens?'),
+  modalities: z.array(z.string().min(1)).default(['text']).describe('text, image, audio, …'),
+  description: z.string().optional().describe('What it does, for people and models'),
+  input_schema: foreignSchema.optional().describe('JSON Schema of the arguments'),
+  output_schema: foreignSchema.optional().describe('JSON Schema of the structured result'),
+  timeout_ms: z.int().positive().optional().describe('How long one attempt usually may take'),
+  idempotent: z
+    .boolean()
+    .optional()
+    .describe('true: may always be tried elsewhere; false: only if it was never sent'),
+  reentrant: z.boolean().default(false).describe('May it appear twice on one call chain?'),
+  tool: z.string().min(1).optional().describe('Its name at the agent, when it differs'),
+});
+
+export const endpointSchema = z
+  .strictObject({
+    transport: z.enum(['http', 'stdio', 'process']).describe('How the agent is reached'),
+    protocol: z
+      .string()
+      .min(1)
+      .optional()
+      .describe('Which adapter: mcp (default for http, stdio), local-process (process), http, …'),
+    uri: z.url().optional().describe('Address of an http agent'),
+    command: z.string().min(1).optional().describe('Program of a stdio or process agent'),
+    args: z.array(z.string()).optional().describe('Its arguments'),
+    env: z.record(z.string(), z.string()).optional().describe('Environment variables for it'),
+    headers: z.record(z.string(), z.string()).optional().describe('Headers of every request to it'),
+    options: z.record(z.string(), z.unknown()).optional().describe('Settings of its adapter'),
+  })
+  .check((context) => {
+    const { transport, uri, command } = context.value;
+    const missing = transport === 'http' ? uri === undefined && 'uri' : !command && 'command';
+    if (missing) {
+      const message = `transport ${transport} needs "${missing}"`;
+      context.issues.push({ code: 'custom', message, path: [missing], input: context.value });
+    }
+  });
+
+export const manifestSchema = z.strictObject({
+  agent_id: agentIdSchema.describe('Unique name of the agent'),
+  node_id: z.string().min(1).default('local').describe('Machine it runs on'),
+  version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
+  description: z.string().optional().describe('What the agent is for'),
+  endpoint: endpointSchema,
+  capabilities: z
+    .array(capabilitySchema)
+    .default([])
+    .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
+      error: 'two capabilities have the same name',
+    }),
+  trust_tier: trustTierSchema.default(DEFAULT_TIER).describe('How far it is trusted'),
+  tags: z.array(z.string().min(1)).default([]).describe('Free words to find it by'),
+  fallbacks: z.array(agentIdSchema).default([]).describe('Agents to try when this one fails'),
+  auth: z
+    .strictObject({ mandate: z.boolean().default(false) })
+    .optional()
+    .describe('What the agent wants to know of the caller'),
+});
+
+/** `agents.yaml`: a list of manifests, each id once. */
+export const agentsFileSchema = z.array(manifestSchema).check((context) => {
+  const seen = new Set<string>();
+  for (const [index, { agent_id }] of context.value.entries()) {
+    if (seen.has(agent_id)) {
+      const message = `agent "${agent_id}" is listed twice`;
+      const path = [index, 'agent_id'];
+      context.issues.push({ code: 'custom', message, path, input: agent_id });
+    }
+    seen.add(agent_id);
+  }
+});
+
+export type Manifest = z.infer<typeof manifestSchema>;
+export type ManifestInput = z.input<typeof manifestSchema>;
+export type Capability = z.infer<typeof capabilitySchema>;
+export type Endpoint = z.infer<typeof endpointSchema>;
+
+const DEFAULT_PROTOCOL = { http: 'mcp', stdio: 'mcp', process: 'local-process' } as const;
+
+/** The adapter that speaks to this agent. */
+export function protocolOf(endpoint: Endpoint): string {
+  return endpoint.protocol ?? DEFAULT_PROTOCOL[endpoint.transport];
+}
+
+export function findCapability(manifest: Manifest, name: string): Capability | undefined {
+  return manifest.capabilities.find((capability) => capability.name === name);
+}

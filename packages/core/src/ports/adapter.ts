@@ -1,0 +1,48 @@
+import type { Envelope } from '../envelope.ts';
+import type { EventBody } from '../events.ts';
+import type { Health } from '../health.ts';
+import type { Log } from '../log.ts';
+import type { Capability, Manifest } from '../manifest.ts';
+
+export interface CallContext {
+  /** Aborted when the caller left or time is up; its reason is a FabricError. */
+  readonly signal: AbortSignal;
+  readonly log: Log;
+}
+
+/** What an agent says of itself; fields it does not tell are absent. */
+export interface AgentDescription {
+  readonly version?: string;
+  readonly description?: string;
+  readonly capabilities: readonly Capability[];
+}
+
+/** Speaks one protocol to one agent. Opened once per manifest, shared by all its calls. */
+export interface Adapter {
+  /**
+   * Runs one call. Events come as they happen, in order; nothing is pulled from the agent while the
+   * consumer does not pull (back-pressure). Ends after exactly one `final`, or throws a FabricError:
+   * AGENT_OFFLINE when the agent could not be reached or went away, TIMEOUT and CANCELLED from the
+   * signal's reason, UPSTREAM_ERROR for what the agent did wrong, CAPABILITY_NOT_FOUND,
+   * AUTH_DENIED, BAD_INPUT when the agent said so. `details.sent` is false in every error that was
+   * thrown before anything reached the agent; only then may a call with side effects go elsewhere.
+   *
+   * When the signal aborts, or the consumer stops early, the agent is told to stop and the call's
+   * resources are freed. Trace, depth and chain of the envelope travel with the call.
+   */
+  call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody>;
+  /** Answers in good time whatever the agent does; does not throw for an agent that is down. */
+  health(context: CallContext): Promise<Health>;
+  /** Asks the agent what it can do. Throws as `call` does. */
+  describe(context: CallContext): Promise<AgentDescription>;
+  /** Frees connections and child processes; calls still open end with AGENT_OFFLINE. */
+  close(): Promise<void>;
+}
+
+export interface AdapterOptions {
+  readonly manifest: Manifest;
+  readonly log: Log;
+}
+
+/** How an adapter is made; `@starloom/adapters` keeps the table, packages may bring their own. */
+export type AdapterFactory = (options: AdapterOptions) => Adapter | Promise<Adapter>;

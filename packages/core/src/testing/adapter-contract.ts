@@ -1,0 +1,182 @@
+// What every adapter must do, checked against the contract agent behind a real server of its
+// protocol. A test of a new adapter is a call of `adapterContract` and the wrapping of the agent.
+
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { FabricError } from '../errors.ts';
+import type { EventBody } from '../events.ts';
+import { silentLog } from '../log.ts';
+import type { Adapter } from '../ports/adapter.ts';
+import { ResultFold } from '../result.ts';
+import { exampleEnvelope } from './examples.ts';
+
+export interface AdapterSubject {
+  /** Opened on a manifest whose agent is `subject` with the capability `work`. */
+  readonly adapter: Adapter;
+  /** Makes the agent unreachable. */
+  stopAgent(): Promise<void>;
+  /** Frees what the test made; the contract closes the adapter itself. */
+  close(): Promise<void>;
+}
+
+export interface AdapterContractOptions {
+  /** False for protocols that have no such event; the result must still be right. */
+  readonly tokens?: boolean;
+  readonly toolCalls?: boolean;
+  readonly progress?: boolean;
+}
+
+export function adapterContract(
+  name: string,
+  open: () => Promise<AdapterSubject>,
+  { tokens = true, toolCalls = true, progress = true }: AdapterContractOptions = {},
+): void {
+  describe(`adapter contract: ${name}`, () => {
+    let subject: AdapterSubject;
+    beforeEach(async () => {
+      subject = await open();
+    });
+    afterEach(async () => {
+      await subject.adapter.close();
+      await subject.close();
+    });
+
+    const run = async (task: string, signal = new AbortController().signal) => {
+      const events: EventBody[] = [];
+      const fold = new ResultFold();
+      for await (const body of subject.adapter.call(exampleEnvelope(task), {
+        signal,
+        log: silentLog,
+      })) {
+        events.push(body);
+        fold.add(body);
+      }
+      return { events, result: fold.result() };
+    };
+    const failure = async (task: string, signal?: AbortSignal) => {
+      const error = await run(task, signal).then(
+        () => expect.fail(`"${task}" succeeded`),
+        (thrown: unknown) => thrown,
+      );
+      if (!FabricError.is(error)) throw error;
+      return error;
+    };
+
+    it('answers with exactly one final, as the last event', async () => {
+      const { events, result } = await run('echo hello there');
+      expect(result?.answer).toBe('hello there');
+      expect(events.filter(({ type }) => type === 'final')).toHaveLength(1);
+      expect(events.at(-1)?.type).toBe('final');
+    });
+
+    it('keeps structured data', async () => {
+      const { result } = await run('data a b');
+      expect(result?.data).toEqual({ words: ['a', 'b'] });
+    });
+
+    it('passes tokens on in order, and the answer holds them all', async () => {
+      const { events, result } = await run('stream one two three');
+      expect(result?.answer).toBe('onetwothree');
+      const texts = events.flatMap((event) => (event.type === 'token' ? event.data.text : []));
+      if (tokens) expect(texts.join('')).toBe('onetwothree');
+    });
+
+    if (toolCalls) {
+      it('passes tool calls on', async () => {
+        const { result } = await run('tools needle');
+        expect(result?.tool_calls).toEqual([
+          { id: 'call-1', name: 'search', args: { query: 'needle' }, result: 'found' },
+        ]);
+      });
+    }
+
+    if (progress) {
+      it('passes progress on', async () => {
+        const { events } = await run('progress');
+        const percent = events.flatMap((event) =>
+          event.type === 'progress' ? (event.data.percent ?? []) : [],
+        );
+        expect(percent).toContain(50);
+      });
+    }
+
+    it('carries trace, depth and chain to the agent', async () => {
+      const envelope = exampleEnvelope('seen', {
+        hop: { depth: 3, chain: ['a/x', 'subject/work'] },
+      });
+      const fold = new ResultFold();
+      const context = { signal: new AbortController().signal, log: silentLog };
+      for await (const body of subject.adapter.call(envelope, context)) fold.add(body);
+      expect(fold.result()?.data).toMatchObject({
+        trace_id: envelope.trace.trace_id,
+        depth: 3,
+        chain: ['a/x', 'subject/work'],
+      });
+    });
+
+    it('carries a large answer whole', async () => {
+      const { result } = await run('big 300000');
+      expect(result?.answer).toHaveLength(300_000);
+    });
+
+    it('turns a failure of the agent into UPSTREAM_ERROR and serves the next call', async () => {
+      expect((await failure('fail')).code).toBe('UPSTREAM_ERROR');
+      expect((await run('echo again')).result?.answer).toBe('again');
+    });
+
+    it('serves many calls at once without crossing their answers', async () => {
+      const words = Array.from({ length: 20 }, (_, index) => `word-${index}`);
+      const answers = await Promise.all(words.map((word) => run(`echo ${word}`)));
+      expect(answers.map(({ result }) => result?.answer)).toEqual(words);
+    });
+
+    it('stops at once with the reason of the signal, and the agent is told', async () => {
+      const control = new AbortController();
+      const { signal } = control;
+      const calls = subject.adapter.call(exampleEnvelope('hang'), { signal, log: silentLog });
+      const error = await (async () => {
+        for await (const { type } of calls) {
+          if (type === 'token') control.abort(new FabricError('TIMEOUT', 'Too slow'));
+        }
+      })().catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'TIMEOUT' });
+      await expect.poll(async () => (await run('cancelled')).result?.answer).toBe('1');
+    });
+
+    it('tells the agent when the consumer stops reading', async () => {
+      const context = { signal: new AbortController().signal, log: silentLog };
+      for await (const body of subject.adapter.call(exampleEnvelope('hang'), context)) {
+        if (body.type === 'token') break;
+      }
+      await expect.poll(async () => (await run('cancelled')).result?.answer).toBe('1');
+    });
+
+    it('sends nothing when the call was cancelled before it began', async () => {
+      const reason = new FabricError('CANCELLED', 'Never mind');
+      expect((await failure('hang', AbortSignal.abort(reason))).code).toBe('CANCELLED');
+      expect((await run('cancelled')).result?.answer).toBe('0');
+    });
+
+    it('refuses a capability the agent does not have, before sending', async () => {
+      const target = { agent_id: 'subject', capability: 'missing' };
+      const context = { signal: new AbortController().signal, log: silentLog };
+      const calls = subject.adapter.call(exampleEnvelope('echo', { target }), context);
+      const error = await Array.fromAsync(calls).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ code: 'CAPABILITY_NOT_FOUND', details: { sent: false } });
+    });
+
+    it('describes what the agent can do', async () => {
+      const context = { signal: new AbortController().signal, log: silentLog };
+      const { capabilities } = await subject.adapter.describe(context);
+      expect(capabilities.map((capability) => capability.name)).toContain('work');
+    });
+
+    it('reports an agent that went away, before anything was sent', async () => {
+      const context = { signal: new AbortController().signal, log: silentLog };
+      expect((await subject.adapter.health(context)).status).toBe('online');
+      await subject.stopAgent();
+      expect((await subject.adapter.health(context)).status).toBe('offline');
+      const error = await failure('echo gone');
+      expect(error).toMatchObject({ code: 'AGENT_OFFLINE', details: { sent: false } });
+    });
+  });
+}

@@ -1,0 +1,18 @@
+export {
+  type AdapterContractOptions,
+  type AdapterSubject,
+  adapterContract,
+} from './adapter-contract.ts';
+export { ContractAgent, type ContractRequest } from './contract-agent.ts';
+export {
+  type CoordinationStoreSubject,
+  coordinationStoreContract,
+} from './coordination-store-contract.ts';
+export { exampleEnvelope, exampleManifest } from './examples.ts';
+export { type JobStoreSubject, jobStoreContract } from './job-store-contract.ts';
+export { ManualClock } from './manual-clock.ts';
+export { MemoryAdapter, type MemoryAgent } from './memory-adapter.ts';
+export { MemoryCoordinationStore } from './memory-coordination-store.ts';
+export { MemoryJobStore } from './memory-job-store.ts';
+export { MemoryRegistry } from './memory-registry.ts';
+export { type RegistrySubject, registryContract } from './registry-contract.ts';

@@ -1,0 +1,73 @@
+import type { Envelope } from '../envelope.ts';
+import { FabricError } from '../errors.ts';
+import type { EventBody } from '../events.ts';
+import type { Health } from '../health.ts';
+import { findCapability, type Manifest } from '../manifest.ts';
+import type { Adapter, AgentDescription, CallContext } from '../ports/adapter.ts';
+
+export type MemoryAgent = (envelope: Envelope, signal: AbortSignal) => AsyncIterable<EventBody>;
+
+/** An agent that is a function of this process. */
+export class MemoryAdapter implements Adapter {
+  readonly #manifest: Manifest;
+  readonly #agent: MemoryAgent;
+  readonly #closed = new AbortController();
+
+  constructor(manifest: Manifest, agent: MemoryAgent) {
+    this.#manifest = manifest;
+    this.#agent = agent;
+  }
+
+  async *call(envelope: Envelope, { signal }: CallContext): AsyncIterable<EventBody> {
+    const { capability } = envelope.target;
+    if (this.#closed.signal.aborted) throw offline({ sent: false });
+    signal.throwIfAborted();
+    if (!findCapability(this.#manifest, capability)) {
+      const details = { capability, sent: false };
+      throw new FabricError('CAPABILITY_NOT_FOUND', `No capability "${capability}"`, { details });
+    }
+    const stop = new AbortController();
+    const either = AbortSignal.any([signal, this.#closed.signal]);
+    const onAbort = () => stop.abort(either.reason);
+    either.addEventListener('abort', onAbort, { once: true });
+    const events = this.#agent(envelope, stop.signal)[Symbol.asyncIterator]();
+    try {
+      while (true) {
+        const next = await untilAborted(events.next(), either);
+        if (next.done) return;
+        yield next.value;
+      }
+    } finally {
+      either.removeEventListener('abort', onAbort);
+      stop.abort(new FabricError('CANCELLED', 'Nobody reads the answer any more'));
+    }
+  }
+
+  async health(): Promise<Health> {
+    const status = this.#closed.signal.aborted ? 'offline' : 'online';
+    return { status, checked_at: new Date().toISOString() };
+  }
+
+  async describe(): Promise<AgentDescription> {
+    if (this.#closed.signal.aborted) throw offline({ sent: false });
+    return { version: this.#manifest.version, capabilities: this.#manifest.capabilities };
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort(offline({}));
+  }
+}
+
+function offline(details: Record<string, unknown>): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The agent is gone', { details });
+}
+
+function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  else signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([promise, aborted]).finally(() =>
+    signal.removeEventListener('abort', onAbort),
+  );
+}

@@ -1,0 +1,17 @@
+/** From most to least trusted. */
+export const TRUST_TIERS = ['local', 'org', 'partner', 'public'] as const;
+
+export type TrustTier = (typeof TRUST_TIERS)[number];
+
+/** What an agent or a caller is when nobody said. */
+export const DEFAULT_TIER: TrustTier = 'public';
+
+/** Sorts the more trusted first: negative when `a` is trusted more than `b`. */
+export function compareTiers(a: TrustTier, b: TrustTier): number {
+  return TRUST_TIERS.indexOf(a) - TRUST_TIERS.indexOf(b);
+}
+
+/** Is `candidate` trusted at least as far as `reference`? */
+export function isTrustedAs(candidate: TrustTier, reference: TrustTier): boolean {
+  return compareTiers(candidate, reference) <= 0;
+}
