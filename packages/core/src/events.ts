@@ -46,6 +46,10 @@ const finalData = z.strictObject({
   citations: z.array(citationSchema).optional(),
   data: z.unknown().optional(),
   content: z.array(z.looseObject({ type: z.string() })).optional(),
+  upstream: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('The result as the agent wrote it, for faces of the same protocol'),
 });
 
 const bodies = {

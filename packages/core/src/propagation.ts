@@ -21,6 +21,8 @@ export const META = {
 /** Where a call comes from, as far as its carrier told. */
 export interface Origin {
   readonly traceId: string | undefined;
+  /** The trace was named by our own key, as agents of a fabric do, not by `traceparent` alone. */
+  readonly named: boolean;
   readonly parentSpanId: string | undefined;
   readonly hop: Hop;
 }
@@ -50,6 +52,7 @@ export function mergeOrigins(first: Origin, second: Origin): Origin {
   const chain = first.hop.chain.length > 0 ? first.hop.chain : second.hop.chain;
   return {
     traceId: first.traceId ?? second.traceId,
+    named: first.traceId === undefined ? second.named : first.named,
     parentSpanId: first.parentSpanId ?? second.parentSpanId,
     hop: { depth: Math.max(first.hop.depth, second.hop.depth), chain },
   };
@@ -78,6 +81,7 @@ function read(keys: Keys, carrier: Carrier): Origin {
   const traceId = typeof named === 'string' ? parseTraceId(named) : undefined;
   return {
     traceId: traceId ?? w3c?.traceId,
+    named: traceId !== undefined,
     parentSpanId: traceId === undefined || traceId === w3c?.traceId ? w3c?.spanId : undefined,
     hop: {
       depth: depth === undefined ? ROOT_HOP.depth : parseDepth(depth),

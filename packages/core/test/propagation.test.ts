@@ -40,6 +40,7 @@ describe('propagation', () => {
   it('takes a call without any of them as a root call', () => {
     expect(fromHeaders({})).toEqual({
       traceId: undefined,
+      named: false,
       parentSpanId: undefined,
       hop: { depth: 1, chain: [] },
     });
@@ -48,7 +49,7 @@ describe('propagation', () => {
   it('takes the trace from traceparent when there is no id of ours', () => {
     const trace = createTrace();
     const { traceparent } = toHeaders(trace, { depth: 1, chain: [] });
-    expect(fromHeaders({ traceparent }).traceId).toBe(trace.trace_id);
+    expect(fromHeaders({ traceparent })).toMatchObject({ traceId: trace.trace_id, named: false });
   });
 
   it('does not take the parent span of another trace', () => {
