@@ -78,12 +78,14 @@ export {
   RESERVED_AGENT_IDS,
   trustTierSchema,
 } from './manifest.ts';
+export { orAborted } from './or-aborted.ts';
 export type {
   Adapter,
   AdapterFactory,
   AdapterOptions,
   AgentDescription,
   CallContext,
+  ProtocolNotification,
 } from './ports/adapter.ts';
 export {
   type Claim,

@@ -1,1 +1,9 @@
-export {};
+export {
+  findGatewayConfig,
+  type GatewayConfig,
+  gatewayConfigSchema,
+  type LoadGatewayConfigOptions,
+  loadGatewayConfig,
+} from './config.ts';
+export { Gateway, type GatewayOptions } from './gateway.ts';
+export { createObserver, type Observer, type ObserverOptions } from './observe/observer.ts';

@@ -8,6 +8,16 @@ export interface CallContext {
   /** Aborted when the caller left or time is up; its reason is a FabricError. */
   readonly signal: AbortSignal;
   readonly log: Log;
+  /**
+   * Takes notifications of the agent's own protocol that are no events (log messages of MCP, say),
+   * for callers that speak it too.
+   */
+  readonly notify?: (notification: ProtocolNotification) => Promise<void>;
+}
+
+export interface ProtocolNotification {
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
 }
 
 /** What an agent says of itself; fields it does not tell are absent. */

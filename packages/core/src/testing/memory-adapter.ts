@@ -3,6 +3,7 @@ import { FabricError } from '../errors.ts';
 import type { EventBody } from '../events.ts';
 import type { Health } from '../health.ts';
 import { findCapability, type Manifest } from '../manifest.ts';
+import { orAborted } from '../or-aborted.ts';
 import type { Adapter, AgentDescription, CallContext } from '../ports/adapter.ts';
 
 export type MemoryAgent = (envelope: Envelope, signal: AbortSignal) => AsyncIterable<EventBody>;
@@ -33,7 +34,7 @@ export class MemoryAdapter implements Adapter {
     const events = this.#agent(envelope, stop.signal)[Symbol.asyncIterator]();
     try {
       while (true) {
-        const next = await untilAborted(events.next(), either);
+        const next = await orAborted(events.next(), either);
         if (next.done) return;
         yield next.value;
       }
@@ -60,14 +61,4 @@ export class MemoryAdapter implements Adapter {
 
 function offline(details: Record<string, unknown>): FabricError {
   return new FabricError('AGENT_OFFLINE', 'The agent is gone', { details });
-}
-
-function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const onAbort = () => reject(signal.reason);
-  if (signal.aborted) onAbort();
-  else signal.addEventListener('abort', onAbort, { once: true });
-  return Promise.race([promise, aborted]).finally(() =>
-    signal.removeEventListener('abort', onAbort),
-  );
 }

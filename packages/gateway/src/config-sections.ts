@@ -1,0 +1,164 @@
+// The sections of `starloom.yaml`: every key with its default, its bounds and its description.
+
+import { agentIdSchema, DEFAULT_TIER, MAX_DEPTH, trustTierSchema } from '@starloom/core';
+import { secret } from '@starloom/wire/config';
+import { z } from 'zod';
+import { checkSharedKey, connectionUrl } from './config-rules.ts';
+
+const GIBIBYTE = 1024 ** 3;
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+export const listenSchema = z.strictObject({
+  host: z
+    .string()
+    .regex(/^(?:[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+)$/, {
+      error: 'expected a host name or an address, without port and scheme',
+    })
+    .default('127.0.0.1')
+    .describe('Host name or address to listen on; beyond loopback, callers need keys'),
+  port: z
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(7420)
+    .describe('TCP port to listen on; 0 picks a free one'),
+});
+
+export const registrySchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('yaml').describe('A file, read again when it changes'),
+    path: z
+      .string()
+      .min(1)
+      .default('./agents.yaml')
+      .describe('The file with the agents, relative to this one'),
+  }),
+  z.strictObject({
+    kind: z.literal('postgres').describe('A table shared by several gateways'),
+    url: connectionUrl(['postgres', 'postgresql']).describe('postgres://…, env:NAME or file:PATH'),
+  }),
+  z.strictObject({
+    kind: z.literal('etcd').describe('A registrar mesh with consensus'),
+    endpoints: z
+      .array(connectionUrl(['http', 'https']))
+      .min(1)
+      .describe('http(s):// addresses of the etcd members'),
+  }),
+  z.strictObject({
+    kind: z.literal('package').describe('A backend from another npm package'),
+    package: z
+      .string()
+      .regex(/^(?:@[a-z0-9~-][a-z0-9._~-]*\/)?[a-z0-9~-][a-z0-9._~-]*$/, {
+        error: 'expected the name of an npm package, such as @acme/registry',
+      })
+      .describe('Name of the npm package that holds the backend'),
+    options: z
+      .record(z.string(), z.unknown())
+      .default({})
+      .describe('Given to the backend as they are'),
+  }),
+]);
+
+const pskSchema = z.strictObject({
+  key_id: z.string().min(1).describe('Name of the key, in logs and for revocation'),
+  key: secret({ check: checkSharedKey }).describe('The key itself, as env:NAME or file:PATH'),
+  principal: z.string().min(1).describe('Who a caller with this key is'),
+  tier: trustTierSchema.default(DEFAULT_TIER).describe('How far such a caller is trusted'),
+  scopes: z
+    .array(z.string().min(1))
+    .default(['*'])
+    .describe('What such a caller may do; "*" is everything'),
+});
+
+export const authSchema = z.strictObject({
+  anonymous: z
+    .boolean()
+    .default(false)
+    .describe('Serve callers without credentials; refused beyond loopback'),
+  psk: z
+    .array(pskSchema)
+    .default([])
+    .superRefine((keys, context) => {
+      for (const [index, { key_id }] of keys.entries()) {
+        if (keys.findIndex((other) => other.key_id === key_id) === index) continue;
+        const message = 'another key has the same key_id';
+        const params = { fix: 'give each key its own key_id' };
+        context.addIssue({ code: 'custom', message, path: [index, 'key_id'], params });
+      }
+    })
+    .describe('Shared keys, sent as "Authorization: Bearer <key>"'),
+});
+
+export const mcpSchema = z.strictObject({
+  tool_names: z
+    .enum(['dots', 'underscores'])
+    .default('dots')
+    .describe('How tool names are listed; both spellings can be called'),
+  expose: z
+    .union([z.literal('all'), z.array(z.string().min(1))])
+    .default('all')
+    .describe('Agents whose capabilities are listed as tools of their own: all, or a list'),
+  unprefixed: z
+    .array(agentIdSchema)
+    .default([])
+    .describe('Agents whose tools are listed without "<agent_id>." before them'),
+});
+
+export const limitsSchema = z.strictObject({
+  body_bytes: z
+    .int()
+    .min(1)
+    .max(GIBIBYTE)
+    .default(4 * 1024 ** 2)
+    .describe('Largest request body, in bytes'),
+  result_bytes: z
+    .int()
+    .min(1)
+    .max(GIBIBYTE)
+    .default(16 * 1024 ** 2)
+    .describe('Largest result of one call, in bytes'),
+  depth: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(MAX_DEPTH)
+    .describe('Longest chain of agents calling agents'),
+});
+
+const heartbeat = z
+  .int()
+  .min(1)
+  .max(DAY_MS)
+  .default(30_000)
+  .describe('How often a registered agent must report, in milliseconds');
+
+export const coordinationSchema = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('embedded').describe('In this process, with a log on disk'),
+    heartbeat_interval_ms: heartbeat,
+  }),
+  z.strictObject({
+    kind: z.literal('redis').describe('Shared by several gateways'),
+    url: connectionUrl(['redis', 'rediss']).describe('redis://…, env:NAME or file:PATH'),
+    heartbeat_interval_ms: heartbeat,
+  }),
+]);
+
+export const jobsSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('sqlite').describe('A file of this gateway') }),
+  z.strictObject({
+    kind: z.literal('postgres').describe('Shared by several gateways'),
+    url: connectionUrl(['postgres', 'postgresql']).describe('postgres://…, env:NAME or file:PATH'),
+  }),
+]);
+
+export const telemetrySchema = z.strictObject({
+  otlp: connectionUrl(['http', 'https'])
+    .nullable()
+    .default(null)
+    .describe('Where traces and metrics are sent by OTLP over HTTP; null sends none'),
+  log_level: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
+    .default('info')
+    .describe('The least severe level that is logged'),
+});

@@ -1,0 +1,109 @@
+// The configuration of the gateway: the schema of `starloom.yaml` and the way it is found and read.
+// The JSON Schema under `schemas/` is generated from here (`npm run schemas`).
+
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import {
+  type FlagOverride,
+  type LoadedConfig,
+  loadConfig,
+  type Problem,
+} from '@starloom/wire/config';
+import { z } from 'zod';
+import { isLoopback } from './config-rules.ts';
+import {
+  authSchema,
+  coordinationSchema,
+  jobsSchema,
+  limitsSchema,
+  listenSchema,
+  mcpSchema,
+  registrySchema,
+  telemetrySchema,
+} from './config-sections.ts';
+
+export const gatewayConfigSchema = z
+  .strictObject({
+    listen: listenSchema.prefault({}).describe('Where the gateway listens'),
+    registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
+    auth: authSchema.prefault({}).describe('Who may call'),
+    mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
+    limits: limitsSchema.prefault({}).describe('Bounds on every call'),
+    coordination: coordinationSchema
+      .prefault({ kind: 'embedded' })
+      .describe('Sessions, shared context and locks'),
+    jobs: jobsSchema.prefault({ kind: 'sqlite' }).describe('Durable calls'),
+    telemetry: telemetrySchema.prefault({}).describe('Logs, traces and metrics'),
+  })
+  .refine(({ auth, listen }) => auth?.anonymous !== true || isLoopback(listen?.host ?? ''), {
+    when: () => true,
+    path: ['auth', 'anonymous'],
+    error: 'true is refused beyond loopback',
+    params: { fix: 'set it to false and add a key under auth.psk, or listen on 127.0.0.1' },
+  });
+
+export type GatewayConfig = z.output<typeof gatewayConfigSchema>;
+
+export interface LoadGatewayConfigOptions {
+  /** What `--config` names. */
+  readonly path?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly flags?: { readonly host?: string | undefined; readonly port?: number | undefined };
+  readonly resolveSecrets?: boolean;
+}
+
+const FILE_NAME = 'starloom.yaml';
+const LIKELY_MISTAKES = ['starloom.yml', 'starloom.json', 'starloom.toml'];
+
+/**
+ * The gateway's configuration: flags over `STARLOOM_*` variables over the file over defaults. The
+ * file is what `--config` names, else `$STARLOOM_CONFIG`, else `./starloom.yaml` if there is one.
+ */
+export async function loadGatewayConfig(
+  options: LoadGatewayConfigOptions,
+): Promise<LoadedConfig<GatewayConfig>> {
+  const { env, cwd, flags = {} } = options;
+  const path = await findGatewayConfig(options);
+  const loaded = await loadConfig({
+    path,
+    cwd,
+    env,
+    schema: gatewayConfigSchema,
+    envPrefix: 'STARLOOM',
+    flags: [...flag('--host', 'host', flags.host), ...flag('--port', 'port', flags.port)],
+    resolveSecrets: options.resolveSecrets ?? true,
+  });
+  const overlooked = path === undefined ? await findOverlooked(cwd) : [];
+  return { ...loaded, warnings: [...loaded.warnings, ...overlooked] };
+}
+
+/** The file that `loadGatewayConfig` would read; `undefined` when there is none. */
+export async function findGatewayConfig(
+  options: Pick<LoadGatewayConfigOptions, 'path' | 'env' | 'cwd'>,
+): Promise<string | undefined> {
+  const named = options.path || options.env.STARLOOM_CONFIG;
+  if (named) return named;
+  return (await exists(resolve(options.cwd, FILE_NAME))) ? FILE_NAME : undefined;
+}
+
+function flag(name: string, key: 'host' | 'port', value: unknown): FlagOverride[] {
+  return value === undefined ? [] : [{ name, path: ['listen', key], value }];
+}
+
+async function findOverlooked(cwd: string): Promise<Problem[]> {
+  const warnings: Problem[] = [];
+  for (const file of LIKELY_MISTAKES) {
+    if (!(await exists(resolve(cwd, file)))) continue;
+    const fix = `rename it to ${FILE_NAME} or pass --config ${file}`;
+    warnings.push({ file, key: '', message: 'the file is not read', fix });
+  }
+  return warnings;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,277 @@
+// The gateway put together: what the parts are is decided by the caller, how they meet stands here.
+
+import type { Readable, Writable } from 'node:stream';
+import {
+  createMcpHandler,
+  type McpHttpHandler,
+  type McpRequestContext,
+} from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import {
+  type Adapter,
+  type Clock,
+  FabricError,
+  type Manifest,
+  type Registry,
+  systemClock,
+} from '@starloom/core';
+import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
+import { AdapterPool } from './adapter-pool.ts';
+import { AgentDescriptions } from './agent-descriptions.ts';
+import { ArgumentSchemas } from './argument-schemas.ts';
+import type { GatewayConfig } from './config.ts';
+import { HealthMonitor } from './health-monitor.ts';
+import type { Connection } from './mcp/connection.ts';
+import { McpRelay } from './mcp/relay.ts';
+import { createServer, type McpFace } from './mcp/server-factory.ts';
+import type { Observer } from './observe/observer.ts';
+import { Breakers } from './pipeline/breaker.ts';
+import { CallGuard } from './pipeline/guard.ts';
+import { agentDescribeTool } from './tools/agent-describe.ts';
+import { agentListTool } from './tools/agent-list.ts';
+import { callTool } from './tools/call.ts';
+import { ToolCatalog } from './tools/catalog.ts';
+import { healthTool } from './tools/health.ts';
+import { routePreviewTool } from './tools/route-preview.ts';
+import type { CallDeps } from './tools/run-call.ts';
+import { HttpTransport, type McpExchange, type Upgrade } from './transports/http.ts';
+import { room, serveFetch } from './transports/http-bridge.ts';
+import { type MessageChannel, MessageTransport } from './transports/message-transport.ts';
+import { stdioChannel } from './transports/stdio.ts';
+import { WebSocketTransport } from './transports/websocket.ts';
+
+export interface GatewayOptions {
+  readonly config: GatewayConfig;
+  readonly registry: Registry;
+  readonly openAdapter: (manifest: Manifest) => Promise<Adapter>;
+  readonly authenticator: Authenticator;
+  readonly observer: Observer;
+  readonly version: string;
+  readonly clock?: Clock;
+  /** How long a shutdown waits for what is in flight. */
+  readonly drainMs?: number;
+}
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+  readonly #adapters: AdapterPool;
+  readonly #monitor: HealthMonitor;
+  readonly #descriptions: AgentDescriptions;
+  readonly #catalog: ToolCatalog;
+  readonly #face: McpFace;
+  readonly #http: HttpTransport;
+  readonly #handler: McpHttpHandler;
+  readonly #webSocket: WebSocketTransport;
+  readonly #connections = new Set<{ toolsChanged(): void; close(): Promise<void> }>();
+  readonly #unwatch: () => void;
+  #inFlight = 0;
+  #draining = false;
+  #idle: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    const { config, registry, observer, version, clock = systemClock } = options;
+    const { log } = observer;
+    this.#adapters = new AdapterPool({ open: options.openAdapter, log });
+    const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
+    const guard = new CallGuard({
+      limit: config.limits.depth,
+      clock,
+      onBlocked: observer.recursionBlocked.bind(observer),
+    });
+    this.#monitor = new HealthMonitor({
+      registry,
+      adapters: this.#adapters,
+      log,
+      clock,
+      onHealth: observer.agentHealth.bind(observer),
+    });
+    this.#descriptions = new AgentDescriptions({
+      registry,
+      adapters: this.#adapters,
+      log,
+      onChange: () => this.#toolsChanged(),
+    });
+    const deps: CallDeps = {
+      registry,
+      adapters: this.#adapters,
+      breakers,
+      guard,
+      schemas: new ArgumentSchemas(),
+      descriptions: this.#descriptions,
+      clock,
+      log,
+      observer,
+      resultLength: config.limits.result_bytes,
+    };
+    this.#catalog = new ToolCatalog({
+      own: [
+        agentListTool(registry),
+        agentDescribeTool(registry, this.#descriptions),
+        callTool(deps),
+        routePreviewTool(deps),
+        healthTool({ registry, breakers, clock, version }),
+      ],
+      registry,
+      descriptions: this.#descriptions,
+      deps,
+      log,
+      expose: config.mcp.expose,
+      unprefixed: config.mcp.unprefixed,
+    });
+    this.#face = { catalog: this.#catalog, relay: new McpRelay(), version };
+    this.#handler = createMcpHandler((context) => this.#createServer(context), {
+      onerror: (error) => log.debug({ error: FabricError.from(error) }, 'mcp'),
+    });
+    this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
+    this.#http = new HttpTransport({
+      ...config.listen,
+      bodyBytes: config.limits.body_bytes,
+      toolNames: config.mcp.tool_names,
+      authenticator: options.authenticator,
+      observer,
+      isReady: () => !this.#draining,
+      mcp: (exchange) => this.#serveMcp(exchange),
+      upgrade: (upgrade) => this.#serveWebSocket(upgrade),
+    });
+    this.#unwatch = registry.watch(({ kind, agentIds }) => {
+      if (kind !== 'agents') return;
+      for (const agentId of agentIds) {
+        this.#adapters.retire(agentId);
+        breakers.forget(agentId);
+        if (!registry.get(agentId)) observer.agentGone(agentId);
+      }
+      this.#toolsChanged();
+    });
+  }
+
+  /** Begins to serve over HTTP; the URL it is reached under. */
+  async listen(): Promise<string> {
+    const url = await this.#http.listen();
+    this.#monitor.start();
+    return url;
+  }
+
+  /** Serves one client over a pair of streams; resolves when it is gone. */
+  async serveStdio(input: Readable, output: Writable): Promise<void> {
+    const { config, observer } = this.#options;
+    this.#monitor.start();
+    const maxLineBytes = config.limits.body_bytes;
+    const channel = stdioChannel({ input, output, maxLineBytes, log: observer.log });
+    await this.#serveChannel(channel, {
+      principal: LOCAL_PRINCIPAL,
+      transport: 'stdio',
+      headers: {},
+      toolNames: config.mcp.tool_names,
+      room: () => undefined,
+    });
+  }
+
+  /** Takes nothing new, finishes what is in flight, then frees everything. */
+  async close(): Promise<void> {
+    if (this.#draining) return;
+    this.#draining = true;
+    this.#unwatch();
+    this.#monitor.stop();
+    this.#descriptions.close();
+    const drained = this.#http.drain();
+    await this.#untilIdle(this.#options.drainMs ?? 30_000);
+    this.#webSocket.close();
+    await Promise.all([...this.#connections].map((connection) => connection.close()));
+    await this.#handler.close();
+    this.#http.cut();
+    await drained;
+    await this.#adapters.close();
+  }
+
+  #createServer({ era, authInfo }: McpRequestContext) {
+    const connection = authInfo?.extra?.connection as Connection;
+    return createServer(this.#face, era, connection);
+  }
+
+  async #serveMcp({ request, response, principal, toolNames, body }: McpExchange): Promise<void> {
+    const connection: Connection = {
+      principal,
+      transport: 'http',
+      headers: request.headers,
+      toolNames,
+      room: () => room(response),
+    };
+    await this.#counted(() => serveFetch(this.#handler, request, response, body, { connection }));
+  }
+
+  #serveWebSocket(upgrade: Upgrade): void {
+    const { request, principal, toolNames } = upgrade;
+    this.#webSocket.accept(upgrade, (channel) => {
+      void this.#serveChannel(channel, {
+        principal,
+        transport: 'ws',
+        headers: request.headers,
+        toolNames,
+        room: () => undefined,
+      });
+    });
+  }
+
+  async #serveChannel(channel: MessageChannel, connection: Connection): Promise<void> {
+    const { log } = this.#options.observer;
+    const closed = Promise.withResolvers<void>();
+    const servers = new Set<ReturnType<typeof createServer>>();
+    const watched: MessageChannel = {
+      ...channel,
+      open: (onText, onClose) =>
+        channel.open(onText, () => {
+          onClose();
+          closed.resolve();
+        }),
+    };
+    const handle = serveStdio(
+      ({ era }) => {
+        const server = createServer(this.#face, era, connection);
+        servers.add(server);
+        return server;
+      },
+      {
+        transport: new MessageTransport(watched, log),
+        onerror: (error) => log.debug({ error: FabricError.from(error) }, 'mcp'),
+      },
+    );
+    const entry = {
+      close: () => handle.close(),
+      toolsChanged: () => {
+        for (const server of servers) {
+          server.sendToolListChanged().catch((error: unknown) => {
+            log.debug({ error: FabricError.from(error) }, 'list change could not be told');
+          });
+        }
+      },
+    };
+    this.#connections.add(entry);
+    await closed.promise;
+    this.#connections.delete(entry);
+  }
+
+  #toolsChanged(): void {
+    this.#catalog.invalidate();
+    this.#handler.notify.toolsChanged();
+    for (const connection of this.#connections) connection.toolsChanged();
+  }
+
+  async #counted<T>(work: () => Promise<T>): Promise<T> {
+    this.#inFlight += 1;
+    try {
+      return await work();
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#inFlight === 0) this.#idle?.resolve();
+    }
+  }
+
+  async #untilIdle(ms: number): Promise<void> {
+    if (this.#inFlight === 0) return;
+    this.#idle = Promise.withResolvers();
+    const timer = setTimeout(() => this.#idle?.resolve(), ms);
+    await this.#idle.promise;
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,139 @@
+// Keeps the health of every agent known: each is asked when it appears, an agent that is online now
+// and then, one that is offline more often at first and then less.
+
+import {
+  type Clock,
+  FabricError,
+  type Health,
+  type Log,
+  type Manifest,
+  orAborted,
+  type Registry,
+} from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import type { AdapterPool } from './adapter-pool.ts';
+
+export interface HealthMonitorOptions {
+  readonly registry: Registry;
+  readonly adapters: AdapterPool;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly onHealth: (agentId: string, up: boolean) => void;
+  readonly onlineEveryMs?: number;
+  readonly offlineEveryMs?: number;
+  readonly offlineMaxMs?: number;
+  readonly probeMs?: number;
+  readonly atOnce?: number;
+}
+
+interface Watched {
+  dueAt: number;
+  waitMs: number;
+}
+
+export class HealthMonitor {
+  readonly #options: Required<HealthMonitorOptions>;
+  readonly #watched = new Map<string, Watched>();
+  readonly #probing = new Set<string>();
+  readonly #stop = new AbortController();
+  #unwatch: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: HealthMonitorOptions) {
+    this.#options = {
+      onlineEveryMs: 30_000,
+      offlineEveryMs: 1_000,
+      offlineMaxMs: 30_000,
+      probeMs: 5_000,
+      atOnce: 8,
+      ...options,
+    };
+  }
+
+  start(): void {
+    this.#unwatch = this.#options.registry.watch(() => this.#wake());
+    this.#wake();
+  }
+
+  stop(): void {
+    this.#unwatch?.();
+    clearTimeout(this.#timer);
+    this.#stop.abort(new FabricError('CANCELLED', 'The gateway is shutting down'));
+  }
+
+  /** Asks everybody who is due, and sets the timer for the next. */
+  #wake(): void {
+    if (this.#stop.signal.aborted) return;
+    clearTimeout(this.#timer);
+    const now = this.#options.clock.monotonic();
+    const records = this.#options.registry.list();
+    for (const agentId of this.#watched.keys()) {
+      if (!records.some(({ manifest }) => manifest.agent_id === agentId))
+        this.#watched.delete(agentId);
+    }
+    let next = this.#options.onlineEveryMs;
+    for (const { manifest, health } of records) {
+      const watched = this.#watch(manifest.agent_id, health, now);
+      const wait = watched.dueAt - now;
+      if (wait > 0 || this.#probing.size >= this.#options.atOnce)
+        next = Math.min(next, Math.max(wait, 50));
+      else if (!this.#probing.has(manifest.agent_id)) void this.#probe(manifest, watched);
+    }
+    this.#timer = setTimeout(() => this.#wake(), next).unref();
+  }
+
+  /** A call that found an agent offline makes it due soon. */
+  #watch(agentId: string, { status }: Health, now: number): Watched {
+    const { offlineEveryMs } = this.#options;
+    const watched = this.#watched.get(agentId) ?? { dueAt: now, waitMs: offlineEveryMs };
+    this.#watched.set(agentId, watched);
+    if (status === 'offline') watched.dueAt = Math.min(watched.dueAt, now + watched.waitMs);
+    return watched;
+  }
+
+  async #probe(manifest: Manifest, watched: Watched): Promise<void> {
+    const { registry, clock, log, onHealth } = this.#options;
+    const { agent_id } = manifest;
+    this.#probing.add(agent_id);
+    try {
+      const health = await this.#ask(manifest);
+      this.#schedule(watched, health);
+      onHealth(agent_id, health.status !== 'offline');
+      await registry.updateHealth(agent_id, health);
+    } catch (error) {
+      watched.dueAt = clock.monotonic() + this.#options.onlineEveryMs;
+      log.warn({ agent_id, error: FabricError.from(error) }, 'health could not be recorded');
+    } finally {
+      this.#probing.delete(agent_id);
+      if (this.#probing.size === this.#options.atOnce - 1) this.#wake();
+    }
+  }
+
+  async #ask(manifest: Manifest): Promise<Health> {
+    const { adapters, log, clock, probeMs } = this.#options;
+    using deadline = deadlineSignal({ ms: probeMs, parent: this.#stop.signal });
+    const began = clock.monotonic();
+    try {
+      using lease = await adapters.lease(manifest);
+      const health = await orAborted(
+        lease.adapter.health({ signal: deadline.signal, log }),
+        deadline.signal,
+      );
+      return { latency_ms: Math.round(clock.monotonic() - began), ...health };
+    } catch (error) {
+      const checked_at = new Date(clock.now()).toISOString();
+      return { status: 'offline', checked_at, message: FabricError.from(error).message };
+    }
+  }
+
+  #schedule(watched: Watched, { status }: Health): void {
+    const { clock, onlineEveryMs, offlineEveryMs, offlineMaxMs } = this.#options;
+    if (status === 'offline') {
+      watched.dueAt = clock.monotonic() + watched.waitMs;
+      watched.waitMs = Math.min(watched.waitMs * 2, offlineMaxMs);
+    } else {
+      watched.dueAt = clock.monotonic() + onlineEveryMs;
+      watched.waitMs = offlineEveryMs;
+    }
+  }
+}

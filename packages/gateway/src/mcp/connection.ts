@@ -1,0 +1,13 @@
+import type { ToolNameStyle } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
+
+/** What a transport knows of the one it talks to; one per request over HTTP, else per connection. */
+export interface Connection {
+  readonly principal: Principal;
+  readonly transport: 'http' | 'ws' | 'stdio';
+  /** Lower-case names; empty where there are no headers. */
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly toolNames: ToolNameStyle;
+  /** Resolves when the reader has room again; `undefined` when it has room now. */
+  readonly room: () => Promise<void> | undefined;
+}

@@ -1,0 +1,132 @@
+// The gateway as an MCP server, through the official SDK's low-level Server: one instance per HTTP
+// request or per connection, both protocol eras. Handlers only translate; what they do is in tools/.
+
+import {
+  type McpRequestContext,
+  ProtocolError,
+  Server,
+  type ServerCapabilities,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { createTrace, FabricError } from '@starloom/core';
+import type { Caller } from '../pipeline/call-request.ts';
+import { type ToolResult, toProgress } from '../pipeline/respond.ts';
+import type { ToolCatalog } from '../tools/catalog.ts';
+import type { Connection } from './connection.ts';
+import type { McpRelay } from './relay.ts';
+
+export interface McpFace {
+  readonly catalog: ToolCatalog;
+  readonly relay: McpRelay;
+  readonly version: string;
+}
+
+type Params = Record<string, unknown>;
+
+const INSTRUCTIONS =
+  'Starloom is one fabric for many agents. fabric.agent.list shows who is there and what they can ' +
+  'do; fabric.call gives one a task; each capability is also a tool of its own.';
+
+export function createServer(
+  face: McpFace,
+  era: McpRequestContext['era'],
+  connection: Connection,
+): Server {
+  const server = new Server(
+    { name: 'starloom', title: 'Starloom', version: face.version },
+    { capabilities: capabilitiesOf(era, connection), instructions: INSTRUCTIONS },
+  );
+  server.setRequestHandler('tools/list', () => ({
+    tools: face.catalog.list(connection.toolNames) as never,
+  }));
+  server.setRequestHandler(
+    'tools/call',
+    (request, context) => callTool(face, connection, request.params as Params, context) as never,
+  );
+  face.relay.install(server, connection, era);
+  return server;
+}
+
+/** A list that changes can be pushed where there is a channel: not to older clients over HTTP. */
+function capabilitiesOf(era: string, { transport }: Connection): ServerCapabilities {
+  const listChanged = transport !== 'http' || era === 'modern';
+  return {
+    tools: { listChanged },
+    resources: { listChanged },
+    prompts: { listChanged },
+    completions: {},
+    ...(era === 'legacy' && { logging: {} }),
+  };
+}
+
+async function callTool(
+  { catalog }: McpFace,
+  connection: Connection,
+  params: Params,
+  context: ServerContext,
+): Promise<ToolResult> {
+  const name = String(params.name);
+  const tool = catalog.find(name);
+  if (!tool) throw toProtocolError(unknownTool(name));
+  return tool.run(params.arguments, toCaller(name, connection, params, context));
+}
+
+function toCaller(
+  tool: string,
+  connection: Connection,
+  params: Params,
+  { mcpReq }: ServerContext,
+): Caller {
+  const meta: Params = mcpReq._meta ?? {};
+  const progressToken = meta.progressToken;
+  const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
+  const { principal, transport, toolNames, headers, room } = connection;
+  return {
+    principal,
+    transport,
+    toolNames,
+    tool,
+    headers,
+    meta,
+    requestId: mcpReq.id,
+    signal: mcpReq.signal,
+    protocolVersion: versionOf(mcpReq.envelope, headers),
+    relay: relayOf(params, mcpReq),
+    notify: (notification) => mcpReq.notify(notification as never),
+    ...(wantsEvents && {
+      send: async (event) => {
+        await room();
+        await mcpReq.notify(toProgress(event, progressToken));
+      },
+    }),
+  };
+}
+
+/** What a 2026 client sends beside name and arguments: answers to input requests, capabilities. */
+function relayOf(params: Params, mcpReq: ServerContext['mcpReq']): Params | undefined {
+  const { envelope, inputResponses } = mcpReq;
+  const requestState = mcpReq.requestState();
+  if (!envelope && !inputResponses && requestState === undefined) return undefined;
+  return {
+    ...(inputResponses && { inputResponses }),
+    ...(requestState !== undefined && { requestState }),
+    ...(envelope && { envelope }),
+    ...(params.task !== undefined && { task: params.task }),
+  };
+}
+
+function versionOf(envelope: unknown, headers: Params): string | undefined {
+  const named = (envelope as Params | undefined)?.['io.modelcontextprotocol/protocolVersion'];
+  const version = named ?? headers['mcp-protocol-version'];
+  return typeof version === 'string' ? version : undefined;
+}
+
+function unknownTool(name: string): FabricError {
+  return new FabricError('BAD_INPUT', `There is no tool "${name.slice(0, 200)}"`, {
+    details: { reason: 'unknown_tool', tool: name.slice(0, 200), fix: 'tools/list shows them' },
+  });
+}
+
+export function toProtocolError(error: FabricError): ProtocolError {
+  return new ProtocolError(error.row.rpc, error.message, error.toPayload(createTrace()));
+}

@@ -1,0 +1,116 @@
+// The log: one JSON object per line, to stderr unless told otherwise, since stdout may belong to
+// the stdio transport. Whatever is logged through `log` is redacted first.
+
+import { type Clock, type Log, type LogFields, systemClock } from '@starloom/core';
+import { type DestinationStream, type Logger, pino } from 'pino';
+import { LineSink } from './line-sink.ts';
+import { redactFields, redactText } from './redact.ts';
+
+const RANKS = {
+  trace: 10,
+  debug: 20,
+  info: 30,
+  warn: 40,
+  error: 50,
+  fatal: 60,
+  silent: Number.POSITIVE_INFINITY,
+} as const;
+
+export type LogLevel = keyof typeof RANKS;
+type LineLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** Where lines go; `flush`, if there is one, calls back when they are out. */
+export type LogDestination = DestinationStream & { flush?(done: () => void): void };
+
+export interface LogOptions {
+  readonly level: LogLevel;
+  readonly destination?: LogDestination | undefined;
+  readonly clock?: Clock | undefined;
+}
+
+export class RootLog {
+  readonly log: Log;
+  readonly #pino: Logger;
+  readonly #threshold: Threshold;
+  readonly #destination: LogDestination;
+
+  constructor({ level, destination, clock = systemClock }: LogOptions) {
+    this.#threshold = { rank: RANKS[level] };
+    this.#destination = destination ?? new LineSink(undefined, (lost) => this.#lost(lost));
+    this.#pino = pino(
+      {
+        level: 'trace',
+        base: null,
+        messageKey: 'message',
+        timestamp: () => `,"time":"${new Date(clock.now()).toISOString()}"`,
+        formatters: { level: (label) => ({ level: label }) },
+      },
+      this.#destination,
+    );
+    this.log = new RedactingLog(this.#pino, this.#threshold);
+  }
+
+  setLevel(level: LogLevel): void {
+    this.#threshold.rank = RANKS[level];
+  }
+
+  isEnabled(level: LineLevel): boolean {
+    return RANKS[level] >= this.#threshold.rank;
+  }
+
+  /** A line whose fields are known to hold no secret; costs less. */
+  writeClean(level: LineLevel, fields: LogFields, message: string): void {
+    if (this.isEnabled(level)) this.#pino[level](fields, message);
+  }
+
+  flush(): Promise<void> {
+    return new Promise((resolve) => {
+      if (this.#destination.flush) this.#destination.flush(resolve);
+      else resolve();
+    });
+  }
+
+  #lost(lines: number): void {
+    this.log.warn({ lines }, 'log lines were lost');
+  }
+}
+
+/** Shared by a logger and all its children, so that a change reaches every one of them. */
+interface Threshold {
+  rank: number;
+}
+
+class RedactingLog implements Log {
+  readonly #pino: Logger;
+  readonly #threshold: Threshold;
+
+  constructor(logger: Logger, threshold: Threshold) {
+    this.#pino = logger;
+    this.#threshold = threshold;
+  }
+
+  debug(fields: LogFields, message: string): void {
+    this.#write('debug', fields, message);
+  }
+
+  info(fields: LogFields, message: string): void {
+    this.#write('info', fields, message);
+  }
+
+  warn(fields: LogFields, message: string): void {
+    this.#write('warn', fields, message);
+  }
+
+  error(fields: LogFields, message: string): void {
+    this.#write('error', fields, message);
+  }
+
+  child(fields: LogFields): Log {
+    return new RedactingLog(this.#pino.child(redactFields(fields)), this.#threshold);
+  }
+
+  #write(level: LineLevel, fields: LogFields, message: string): void {
+    if (RANKS[level] < this.#threshold.rank) return;
+    this.#pino[level](redactFields(fields), redactText(message));
+  }
+}

@@ -1,0 +1,190 @@
+// What /metrics says. The values of labels come from a bounded set: an agent or capability that a
+// caller merely named is "unknown" until a route led to it, and an agent that is gone takes its
+// series along.
+
+import type { ErrorCode, EventType } from '@starloom/core';
+import { createMetricFamilies, type MetricFamilies } from './metric-families.ts';
+import { type Counter, type Histogram, MetricRegistry } from './metric-registry.ts';
+import { observeProcess } from './process-metrics.ts';
+
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+const UNKNOWN = 'unknown';
+const OK = 'OK';
+
+export type BreakerState = 'closed' | 'open' | 'half-open';
+const BREAKER_VALUES = { closed: 0, 'half-open': 1, open: 2 } as const;
+
+export interface CallMeasures {
+  readonly agentId: string | null;
+  readonly capability: string | null;
+  /** Whether an agent was tried, so that both names are real. */
+  readonly tried: boolean;
+  readonly code: ErrorCode | null;
+  readonly fallback: boolean;
+  readonly ms: number;
+  readonly firstEventMs: number | null;
+}
+
+/** `null` is success. */
+type CountersByCode = Map<ErrorCode | null, Counter>;
+type Outcome = 'ok' | 'error' | 'cancelled';
+
+export class Metrics {
+  readonly #registry = new MetricRegistry();
+  readonly #families = createMetricFamilies(this.#registry);
+  readonly #stopProcess = observeProcess(this.#registry);
+  readonly #inFlight = this.#families.inFlight.with({});
+  /** Agent → capability → its series; what no call was routed to is not in here. */
+  readonly #targets = new Map<string, Map<string, TargetSeries>>();
+  readonly #attempts = new Map<string, CountersByCode>();
+  readonly #unknown = new TargetSeries(this.#families, UNKNOWN, UNKNOWN);
+  readonly #agents = new Set<string>();
+  readonly #events: Record<EventType, Counter>;
+
+  constructor(version: string) {
+    const { events, buildInfo } = this.#families;
+    const count = (type: EventType) => events.with({ type });
+    this.#events = {
+      status: count('status'),
+      token: count('token'),
+      tool_call: count('tool_call'),
+      progress: count('progress'),
+      final: count('final'),
+    };
+    buildInfo.with({ version }).set(1);
+  }
+
+  callStarted(): void {
+    this.#inFlight.value += 1;
+  }
+
+  event(type: EventType): void {
+    this.#events[type].value += 1;
+  }
+
+  callEnded(call: CallMeasures): void {
+    this.#inFlight.value -= 1;
+    this.#target(call).count(call);
+  }
+
+  attemptEnded(agentId: string, code: ErrorCode | null): void {
+    const counters = this.#attempts.get(agentId) ?? new Map<ErrorCode | null, Counter>();
+    const counter = counters.get(code) ?? this.#bindAttempts(counters, agentId, code);
+    counter.value += 1;
+  }
+
+  authFailed(mode: string, reason: string): void {
+    this.#families.authFailures.with({ mode, reason }).add();
+  }
+
+  recursionBlocked(reason: string): void {
+    this.#families.recursionBlocked.with({ reason }).add();
+  }
+
+  streamDropped(reason: string): void {
+    this.#families.streamDropped.with({ reason }).add();
+  }
+
+  configReloaded(ok: boolean): void {
+    this.#families.configReload.with({ result: ok ? 'ok' : 'failed' }).add();
+  }
+
+  breakerChanged(agentId: string, state: BreakerState): void {
+    this.#agents.add(agentId);
+    this.#families.breakerState.with({ agent: agentId }).set(BREAKER_VALUES[state]);
+  }
+
+  agentHealth(agentId: string, up: boolean): void {
+    this.#agents.add(agentId);
+    this.#families.agentUp.with({ agent: agentId }).set(up ? 1 : 0);
+  }
+
+  agentGone(agentId: string): void {
+    this.#agents.delete(agentId);
+    this.#targets.delete(agentId);
+    this.#attempts.delete(agentId);
+    const { calls, duration, firstEvent, attempts, agentUp, breakerState } = this.#families;
+    for (const family of [calls, duration, firstEvent, attempts, agentUp, breakerState]) {
+      family.forget('agent', agentId);
+    }
+  }
+
+  text(): string {
+    return this.#registry.text();
+  }
+
+  stop(): void {
+    this.#stopProcess();
+  }
+
+  #bindAttempts(counters: CountersByCode, agentId: string, code: ErrorCode | null): Counter {
+    const labels = { agent: agentId, outcome: outcomeOf(code), code: code ?? OK };
+    const counter = this.#families.attempts.with(labels);
+    this.#attempts.set(agentId, counters.set(code, counter));
+    return counter;
+  }
+
+  #target({ agentId, capability, tried }: CallMeasures): TargetSeries {
+    if (agentId === null) return this.#unknown;
+    const name = capability ?? UNKNOWN;
+    const found = this.#targets.get(agentId)?.get(name);
+    if (found) return found;
+    if (tried) return this.#addTarget(agentId, name);
+    if (!this.#agents.has(agentId)) return this.#unknown;
+    return this.#targets.get(agentId)?.get(UNKNOWN) ?? this.#addTarget(agentId, UNKNOWN);
+  }
+
+  #addTarget(agentId: string, capability: string): TargetSeries {
+    const series = new TargetSeries(this.#families, agentId, capability);
+    const capabilities = this.#targets.get(agentId) ?? new Map<string, TargetSeries>();
+    this.#targets.set(agentId, capabilities.set(capability, series));
+    return series;
+  }
+}
+
+/** The series of one capability of one agent, each bound when it is first needed. */
+class TargetSeries {
+  readonly #families: MetricFamilies;
+  readonly #labels: { readonly agent: string; readonly capability: string };
+  readonly #durations = new Map<Outcome, Histogram>();
+  readonly #calls = new Map();
+  readonly #fallbackCalls = new Map<ErrorCode | null, Counter>();
+  #firstEvent: Histogram | undefined;
+
+  constructor(families: MetricFamilies, agent: string, capability: string) {
+    this.#families = families;
+    this.#labels = { agent, capability };
+  }
+
+  count({ code, fallback, ms, firstEventMs }: CallMeasures): void {
+    const counters = fallback ? this.#fallbackCalls : this.#calls;
+    const counter = counters.get(code) ?? this.#bindCalls(counters, code, fallback);
+    counter.value += 1;
+    const outcome = outcomeOf(code);
+    const duration = this.#durations.get(outcome) ?? this.#bindDuration(outcome);
+    duration.observe(ms / 1000);
+    if (firstEventMs === null) return;
+    this.#firstEvent ??= this.#families.firstEvent.with(this.#labels);
+    this.#firstEvent.observe(firstEventMs / 1000);
+  }
+
+  #bindCalls(counters: CountersByCode, code: ErrorCode | null, fallback: boolean) {
+    const outcome = outcomeOf(code);
+    const labels = { ...this.#labels, outcome, code: code ?? OK, fallback: String(fallback) };
+    const counter = this.#families.calls.with(labels);
+    counters.set(code, counter);
+    return counter;
+  }
+
+  #bindDuration(outcome: Outcome): Histogram {
+    const histogram = this.#families.duration.with({ ...this.#labels, outcome });
+    this.#durations.set(outcome, histogram);
+    return histogram;
+  }
+}
+
+function outcomeOf(code: ErrorCode | null): Outcome {
+  if (code === null) return 'ok';
+  return code === 'CANCELLED' ? 'cancelled' : 'error';
+}

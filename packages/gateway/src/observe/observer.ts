@@ -1,0 +1,116 @@
+// Everything the gateway says about itself, behind one object: the log, the metrics, the traces and
+// the calls of late. It costs a call a few microseconds, never throws, and never waits.
+
+import { hash } from 'node:crypto';
+import { type Clock, type Log, systemClock } from '@starloom/core';
+import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
+import { type LogDestination, type LogLevel, RootLog } from './log.ts';
+import { type BreakerState, Metrics } from './metrics.ts';
+import type { ObserverParts } from './observer-parts.ts';
+import { RecentCalls } from './recent-calls.ts';
+import { settlesWithin } from './settles-within.ts';
+import { createTracing, type TracingTimes } from './tracing.ts';
+
+export type { ActiveAttempt, AttemptOutcome, AttemptStart } from './active-attempt.ts';
+export type { ActiveCall, CallOutcome, CallStart } from './active-call.ts';
+
+export interface Observer {
+  readonly log: Log;
+  readonly recentCalls: RecentCalls;
+  callStarted(call: CallStart): ActiveCall;
+  /** Also a line in the log: such a request has no call that could tell. */
+  authFailed(mode: string, reason: string): void;
+  recursionBlocked(reason: 'depth' | 'cycle' | 'tripped'): void;
+  /** Also a line in the log. */
+  breakerChanged(agentId: string, state: BreakerState): void;
+  /** Also a line in the log when it changed. */
+  agentHealth(agentId: string, up: boolean): void;
+  agentGone(agentId: string): void;
+  streamDropped(reason: string): void;
+  configReloaded(ok: boolean): void;
+  /** From now on, for every logger there is. */
+  setLogLevel(level: LogLevel): void;
+  /** In the Prometheus text format. */
+  metricsText(): Promise<string>;
+  /** Sends and writes what is left; takes a few seconds at most, whoever does not answer. */
+  shutdown(): Promise<void>;
+}
+
+export interface ObserverOptions {
+  readonly level: LogLevel;
+  /** The address of a collector, if traces are wanted. */
+  readonly otlp: string | null;
+  readonly version: string;
+  readonly clock?: Clock | undefined;
+  /** Stderr unless given. */
+  readonly destination?: LogDestination | undefined;
+  readonly times?: Partial<TracingTimes> | undefined;
+}
+
+const TIMES: TracingTimes = { collectMs: 1000, exportMs: 5000, shutdownMs: 2000 };
+const FLUSH_MS = 1000;
+const MAX_HASHES = 1000;
+
+export function createObserver(options: ObserverOptions): Observer {
+  const { clock = systemClock, level, destination, version, otlp } = options;
+  const times = { ...TIMES, ...options.times };
+  const rootLog = new RootLog({ level, destination, clock });
+  const { log } = rootLog;
+  const metrics = new Metrics(version);
+  const tracing = createTracing({ otlp, version, log, times });
+  const recentCalls = new RecentCalls();
+  const parts: ObserverParts = { clock, rootLog, metrics, tracing, recentCalls };
+  const hashes = new PrincipalHashes();
+  const health = new Map<string, boolean>();
+  return {
+    log,
+    recentCalls,
+    callStarted: (call) => new ObservedCall(call, hashes.of(call.principal), parts),
+    authFailed(mode, reason) {
+      metrics.authFailed(mode, reason);
+      log.warn({ mode, reason }, 'authentication failed');
+    },
+    recursionBlocked: (reason) => metrics.recursionBlocked(reason),
+    breakerChanged(agentId, state) {
+      metrics.breakerChanged(agentId, state);
+      const write = state === 'open' ? 'warn' : 'info';
+      log[write]({ agent_id: agentId, state }, 'breaker changed');
+    },
+    agentHealth(agentId, up) {
+      metrics.agentHealth(agentId, up);
+      const before = health.get(agentId) ?? true;
+      health.set(agentId, up);
+      if (before === up) return;
+      if (up) log.info({ agent_id: agentId }, 'agent is back');
+      else log.warn({ agent_id: agentId }, 'agent is offline');
+    },
+    agentGone(agentId) {
+      health.delete(agentId);
+      metrics.agentGone(agentId);
+    },
+    streamDropped: (reason) => metrics.streamDropped(reason),
+    configReloaded: (ok) => metrics.configReloaded(ok),
+    setLogLevel: (next) => rootLog.setLevel(next),
+    metricsText: async () => metrics.text(),
+    async shutdown() {
+      await tracing.shutdown();
+      metrics.stop();
+      await settlesWithin(rootLog.flush(), FLUSH_MS);
+    },
+  };
+}
+
+/** Principals are told apart in telemetry without being named. */
+class PrincipalHashes {
+  readonly #known = new Map<string, string>();
+
+  of(principal: string | null): string | null {
+    if (principal === null) return null;
+    const known = this.#known.get(principal);
+    if (known !== undefined) return known;
+    const short = hash('sha256', principal, 'hex').slice(0, 12);
+    if (this.#known.size >= MAX_HASHES) this.#known.clear();
+    this.#known.set(principal, short);
+    return short;
+  }
+}

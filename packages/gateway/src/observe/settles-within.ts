@@ -1,0 +1,16 @@
+/** Whether `work` settles within `ms`; how it settles is not asked. */
+export async function settlesWithin(work: Promise<unknown>, ms: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const tooLate = new Promise<false>((resolve) => {
+    timer = setTimeout(resolve, ms, false);
+  });
+  const settled = work.then(
+    () => true,
+    () => true,
+  );
+  try {
+    return await Promise.race([settled, tooLate]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

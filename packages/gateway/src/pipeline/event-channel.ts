@@ -1,0 +1,105 @@
+// Between an agent that talks and a caller that reads. Events wait here in a bounded queue: tokens
+// that wait are joined, a full queue holds the agent back, and a reader that takes nothing for too
+// long is cut off with OVERLOADED. Events are numbered as they leave, so joining makes no gaps.
+
+import { type EventBody, type EventStamper, FabricError, type FabricEvent } from '@starloom/core';
+
+export interface EventChannelOptions {
+  readonly stamper: EventStamper;
+  readonly send: (event: FabricEvent) => Promise<void>;
+  /** Called once when the reader is given up, with the reason. */
+  readonly onCut: (error: FabricError) => void;
+  readonly maxEvents?: number;
+  readonly maxTextLength?: number;
+  readonly stallMs?: number;
+}
+
+interface Waiting {
+  body: EventBody;
+  readonly agentId: string;
+}
+
+export class EventChannel {
+  readonly #options: Required<EventChannelOptions>;
+  readonly #queue: Waiting[] = [];
+  #textLength = 0;
+  #writing: Promise<void> | undefined;
+  #room: PromiseWithResolvers<void> | undefined;
+  #cut: FabricError | undefined;
+
+  constructor(options: EventChannelOptions) {
+    this.#options = { maxEvents: 256, maxTextLength: 1 << 20, stallMs: 30_000, ...options };
+  }
+
+  /** Takes an event; resolves when there is room for the next. */
+  push(body: EventBody, agentId: string): Promise<void> | undefined {
+    if (this.#cut) return undefined;
+    this.#enqueue(body, agentId);
+    this.#writing ??= this.#write();
+    if (!this.#isFull) return undefined;
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  /** Resolves when everything that was taken is written, or the reader was given up. */
+  async drain(): Promise<void> {
+    while (this.#writing) await this.#writing;
+  }
+
+  get #isFull(): boolean {
+    const { maxEvents, maxTextLength } = this.#options;
+    return this.#queue.length >= maxEvents || this.#textLength >= maxTextLength;
+  }
+
+  #enqueue(body: EventBody, agentId: string): void {
+    if (body.type === 'token') {
+      this.#textLength += body.data.text.length;
+      const last = this.#queue.at(-1);
+      if (last?.body.type === 'token' && last.agentId === agentId) {
+        last.body = { type: 'token', data: { text: last.body.data.text + body.data.text } };
+        return;
+      }
+    }
+    this.#queue.push({ body, agentId });
+  }
+
+  async #write(): Promise<void> {
+    const { stamper, send } = this.#options;
+    try {
+      for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
+        if (next.body.type === 'token') this.#textLength -= next.body.data.text.length;
+        await this.#orStalled(send(stamper.stamp(next.body, next.agentId)));
+        if (!this.#isFull) this.#makeRoom();
+      }
+    } catch (error) {
+      this.#cut = FabricError.from(error);
+      this.#queue.length = 0;
+      this.#options.onCut(this.#cut);
+    } finally {
+      this.#writing = undefined;
+      this.#makeRoom();
+    }
+  }
+
+  async #orStalled(sent: Promise<void>): Promise<void> {
+    const { stallMs } = this.#options;
+    const stalled = Promise.withResolvers<never>();
+    const timer = setTimeout(() => stalled.reject(stuck(stallMs)), stallMs);
+    try {
+      await Promise.race([sent, stalled.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+}
+
+function stuck(stallMs: number): FabricError {
+  return new FabricError('OVERLOADED', 'The reader took no event for too long and was cut off', {
+    details: { reason: 'slow_reader', stall_ms: stallMs, fix: 'read the stream as it comes' },
+  });
+}

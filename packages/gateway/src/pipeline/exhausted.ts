@@ -1,0 +1,51 @@
+// The error of a call that nobody could serve, in the seed's shape: who was first, who came after,
+// and in one word each why not.
+
+import { type Attempt, type ErrorCode, FabricError, isErrorCode } from '@starloom/core';
+
+export interface FailedAttempt {
+  readonly attempt: Attempt;
+  readonly error: FabricError;
+  readonly openCircuit: boolean;
+}
+
+export function exhausted(failures: readonly FailedAttempt[], capability: string): FabricError {
+  const [first, ...rest] = failures;
+  if (!first) return new FabricError('INTERNAL', 'No agent was tried', { details: { capability } });
+  const { agent_id } = first.attempt;
+  const details = {
+    agent_id,
+    capability,
+    primary: describe(first),
+    fallbacks: rest.map(describe),
+    attempts: failures.map(({ attempt }) => attempt),
+  };
+  const last = failures.at(-1)?.error;
+  if (rest.length === 0) {
+    const { code, message, cause } = first.error;
+    return new FabricError(code, message, {
+      details: { ...first.error.details, ...details },
+      cause,
+    });
+  }
+  const message = `Agent ${agent_id} unavailable and all fallbacks failed`;
+  return new FabricError(commonCode(failures), message, { details, cause: last });
+}
+
+function commonCode(failures: readonly FailedAttempt[]): ErrorCode {
+  const codes = new Set(failures.map(({ attempt }) => attempt.code));
+  const [code] = codes;
+  return codes.size === 1 && isErrorCode(code) ? code : 'AGENT_OFFLINE';
+}
+
+const WORDS: Partial<Record<ErrorCode, string>> = {
+  AGENT_OFFLINE: 'offline',
+  TIMEOUT: 'timeout',
+  AUTH_DENIED: 'denied',
+  POLICY_DENIED: 'denied',
+};
+
+function describe({ attempt, error, openCircuit }: FailedAttempt): string {
+  const word = openCircuit ? 'open-circuit' : (WORDS[error.code] ?? 'error');
+  return `${attempt.agent_id}@${attempt.node_id}: ${word}`;
+}

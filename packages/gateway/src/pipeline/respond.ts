@@ -1,0 +1,105 @@
+// The one place where outcomes become MCP results and errors become payloads.
+
+import { type ErrorPayload, FabricError, type FabricEvent, type Trace } from '@starloom/core';
+import type { Dispatched } from './dispatch.ts';
+
+export interface ToolResult {
+  readonly [key: string]: unknown;
+  readonly content: readonly Record<string, unknown>[];
+  readonly structuredContent?: Record<string, unknown>;
+  readonly isError?: boolean;
+  readonly _meta?: Record<string, unknown>;
+}
+
+export const META_CALL = 'io.starloom/call';
+export const META_ERROR = 'io.starloom/error';
+export const META_EVENT = 'io.starloom/event';
+
+/** Success of one of our own tools: the same JSON twice, for machines and for models. */
+export function toResult(payload: Record<string, unknown>): ToolResult {
+  return { content: [textOf(payload)], structuredContent: payload };
+}
+
+/** Failure of one of our own tools. */
+export function toErrorResult(payload: ErrorPayload): ToolResult {
+  return { isError: true, content: [textOf(payload)], structuredContent: { ...payload } };
+}
+
+/** The answer of `fabric.call`. */
+export function toCallResult(
+  { result, agentId, attempts, fallback }: Dispatched,
+  capability: string,
+  trace: Trace,
+): ToolResult {
+  const { upstream: _, ...rest } = result;
+  return toResult({
+    ok: true,
+    result: rest,
+    agent_id: agentId,
+    capability,
+    attempts,
+    fallback,
+    trace,
+  });
+}
+
+/** The answer of a capability's own tool: what the agent wrote, ours in `_meta` alone. */
+export function toCapabilityResult(dispatched: Dispatched, trace: Trace): ToolResult {
+  const { result, agentId: agent_id, attempts, fallback } = dispatched;
+  const call = { [META_CALL]: { agent_id, attempts, fallback, trace } };
+  if (result.upstream) {
+    const { _meta, ...upstream } = result.upstream;
+    return { content: [], ...upstream, _meta: { ...toRecord(_meta), ...call } };
+  }
+  const content = result.content ?? [{ type: 'text', text: result.answer }];
+  const data = toRecord(result.data);
+  return { content, ...(data && { structuredContent: data }), _meta: call };
+}
+
+export function toCapabilityErrorResult(payload: ErrorPayload): ToolResult {
+  return { isError: true, content: [textOf(payload)], _meta: { [META_ERROR]: payload } };
+}
+
+/** An event as MCP carries it. */
+export function toProgress(event: FabricEvent, progressToken: string | number) {
+  const message = messageOf(event);
+  return {
+    method: 'notifications/progress',
+    params: {
+      progressToken,
+      progress: event.seq,
+      ...(message !== undefined && { message }),
+      _meta: { [META_EVENT]: event },
+    },
+  };
+}
+
+/** The payload of any thrown value, on the trace the caller named or a new one. */
+export function toPayload(error: unknown, trace: Trace): ErrorPayload {
+  return FabricError.from(error).toPayload(trace);
+}
+
+function messageOf({ type, data }: FabricEvent): string | undefined {
+  switch (type) {
+    case 'token':
+      return data.text;
+    case 'status':
+      return data.message ?? data.state;
+    case 'progress':
+      return data.message;
+    case 'tool_call':
+      return `${data.name} ${data.phase === 'start' ? 'called' : 'answered'}`;
+    case 'final':
+      return undefined;
+  }
+}
+
+function textOf(payload: unknown) {
+  return { type: 'text', text: JSON.stringify(payload) };
+}
+
+function toRecord(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? { ...value }
+    : undefined;
+}

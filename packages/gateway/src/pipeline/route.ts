@@ -1,0 +1,135 @@
+// Who may serve a call, in the order they will be tried, and why. Nothing is executed here:
+// `fabric.route.preview` stops after this step.
+
+import {
+  type AgentRecord,
+  type Capability,
+  FabricError,
+  findCapability,
+  type Registry,
+} from '@starloom/core';
+import type { Breakers } from './breaker.ts';
+import type { CallGuard, GuardedCall } from './guard.ts';
+
+export interface RouteRequest {
+  readonly agentId?: string | undefined;
+  readonly capability: string;
+  readonly stream: boolean;
+}
+
+export interface Candidate {
+  readonly record: AgentRecord;
+  readonly capability: Capability;
+  readonly kind: 'primary' | 'fallback' | 'peer';
+  /** `offline` ones are tried last, `open-circuit` ones not at all. */
+  readonly availability: 'ready' | 'offline' | 'open-circuit';
+  readonly reason: string;
+}
+
+export interface Route {
+  readonly candidates: readonly Candidate[];
+  readonly skipped: readonly { readonly agent_id: string; readonly reason: string }[];
+}
+
+export interface RouteDeps {
+  readonly registry: Registry;
+  readonly breakers: Breakers;
+  readonly guard: CallGuard;
+}
+
+export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps): Route {
+  const primary = findPrimary(request, call, deps);
+  const { agent_id } = primary.manifest;
+  const fallbacks = deps.registry.resolveFallbacks(agent_id, request.capability);
+  const candidates: Candidate[] = [];
+  const skipped: Route['skipped'][number][] = [];
+  for (const record of [primary, ...fallbacks]) {
+    const { manifest } = record;
+    const capability = findCapability(manifest, request.capability);
+    if (!capability) continue;
+    const cycle =
+      !capability.reentrant && deps.guard.findCycle(call.hop, manifest.agent_id, capability.name);
+    if (cycle && record === primary) deps.guard.refuseCycle(call, cycle);
+    if (cycle) {
+      skipped.push({ agent_id: manifest.agent_id, reason: `cycle: ${cycle.join(' → ')}` });
+      continue;
+    }
+    candidates.push(toCandidate(record, capability, primary, request, deps));
+  }
+  return { candidates, skipped };
+}
+
+/** The agent asked for, or the best one that offers the capability and closes no cycle. */
+function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps): AgentRecord {
+  const { agentId, capability } = request;
+  const { registry, guard, breakers } = deps;
+  const offering = registry.findByCapability(capability);
+  if (agentId !== undefined) return named(agentId, capability, registry, offering);
+  const [first] = offering;
+  if (!first) {
+    throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
+      details: { capability, fix: 'fabric.agent.list shows what there is' },
+    });
+  }
+  const free = offering.filter(({ manifest }) => {
+    const reentrant = findCapability(manifest, capability)?.reentrant;
+    return reentrant || !guard.findCycle(call.hop, manifest.agent_id, capability);
+  });
+  const ready = free.find(
+    ({ manifest, health }) => health.status !== 'offline' && !breakers.isOpen(manifest.agent_id),
+  );
+  return ready ?? free[0] ?? first;
+}
+
+function named(
+  agentId: string,
+  capability: string,
+  registry: Registry,
+  offering: readonly AgentRecord[],
+): AgentRecord {
+  const record = registry.get(agentId);
+  if (record && findCapability(record.manifest, capability)) return record;
+  const offered_by = offering.map(({ manifest }) => manifest.agent_id);
+  const message = record
+    ? `Agent "${agentId}" does not offer "${capability}"`
+    : `There is no agent "${agentId}"`;
+  throw new FabricError('CAPABILITY_NOT_FOUND', message, {
+    details: {
+      reason: record ? 'unknown_capability' : 'unknown_agent',
+      agent_id: agentId,
+      capability,
+      offered_by,
+      ...(record && { offers: record.manifest.capabilities.map(({ name }) => name) }),
+      fix: 'fabric.agent.list shows what there is',
+    },
+  });
+}
+
+function toCandidate(
+  record: AgentRecord,
+  capability: Capability,
+  primary: AgentRecord,
+  request: RouteRequest,
+  { breakers }: RouteDeps,
+): Candidate {
+  const { manifest, health } = record;
+  const isPrimary = record === primary;
+  const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);
+  const kind = isPrimary ? 'primary' : isNamed ? 'fallback' : 'peer';
+  const availability = breakers.isOpen(manifest.agent_id)
+    ? 'open-circuit'
+    : health.status === 'offline'
+      ? 'offline'
+      : 'ready';
+  const reasons = [
+    {
+      primary: request.agentId === undefined ? 'most trusted agent that is ready' : 'asked for',
+      fallback: `fallback of ${primary.manifest.agent_id}`,
+      peer: `same capability, trust tier ${manifest.trust_tier}`,
+    }[kind],
+    `health ${health.status}`,
+    ...(availability === 'open-circuit' ? ['circuit open'] : []),
+    ...(request.stream && !capability.streaming ? ['degraded: does not stream'] : []),
+  ];
+  return { record, capability, kind, availability, reason: reasons.join(', ') };
+}

@@ -1,0 +1,30 @@
+import { HEALTH_STATES, type Registry, TRUST_TIERS } from '@starloom/core';
+import { z } from 'zod';
+import { toResult } from '../pipeline/respond.ts';
+import { toAgentView, toSummary } from './agent-view.ts';
+import { defineTool, READ_ONLY, type Tool } from './tool.ts';
+
+const argumentsSchema = z.strictObject({
+  capability: z.string().optional().describe('Only agents that offer it'),
+  tag: z.string().optional().describe('Only agents with this tag'),
+  tier: z.enum(TRUST_TIERS).optional().describe('Only agents of this trust tier'),
+  status: z.enum(HEALTH_STATES).optional().describe('Only agents in this state'),
+  modality: z.string().optional().describe('Only agents that handle it, such as "image"'),
+});
+
+export function agentListTool(registry: Registry): Tool {
+  return defineTool({
+    name: 'fabric.agent.list',
+    title: 'List agents',
+    description: 'Lists the agents of the fabric with their capabilities, trust tier and health.',
+    input: argumentsSchema,
+    output: { agents: { type: 'array' }, count: { type: 'integer' } },
+    annotations: READ_ONLY,
+    run(filter) {
+      const agents = registry
+        .list(filter)
+        .map((record) => toAgentView(record, record.manifest.capabilities.map(toSummary)));
+      return toResult({ ok: true, agents, count: agents.length });
+    },
+  });
+}

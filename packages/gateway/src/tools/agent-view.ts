@@ -1,0 +1,31 @@
+import type { AgentRecord, Capability, Endpoint } from '@starloom/core';
+
+/** An agent as callers see it: its manifest without what could hold secrets, and its health. */
+export function toAgentView(
+  { manifest, health }: AgentRecord,
+  capabilities = manifest.capabilities,
+) {
+  return { ...manifest, endpoint: toPublicEndpoint(manifest.endpoint), capabilities, health };
+}
+
+/** A capability without its schemas, for lists. */
+export function toSummary({ input_schema: _, output_schema: __, ...summary }: Capability) {
+  return summary;
+}
+
+function toPublicEndpoint({ transport, protocol, uri, command }: Endpoint) {
+  return {
+    transport,
+    ...(protocol && { protocol }),
+    ...(uri && { uri: withoutCredentials(uri) }),
+    ...(command && { command }),
+  };
+}
+
+function withoutCredentials(uri: string): string {
+  const url = new URL(uri);
+  url.username = '';
+  url.password = '';
+  url.search = '';
+  return url.href;
+}

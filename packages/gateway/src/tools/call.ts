@@ -1,0 +1,83 @@
+import {
+  agentIdSchema,
+  attachmentSchema,
+  capabilityNameSchema,
+  DEFAULT_TIMEOUT_MS,
+  defaultDeadlineMs,
+  FabricError,
+  RESPONSE_FORMATS,
+} from '@starloom/core';
+import { z } from 'zod';
+import { toCallResult, toErrorResult } from '../pipeline/respond.ts';
+import { type CallDeps, runCall } from './run-call.ts';
+import { defineTool, type Tool } from './tool.ts';
+
+const HOUR_MS = 3_600_000;
+const milliseconds = z
+  .int()
+  .min(1)
+  .max(24 * HOUR_MS);
+
+const argumentsSchema = z.strictObject({
+  agent_id: agentIdSchema.optional().describe('Which agent; without it the best that offers it'),
+  capability: capabilityNameSchema.describe('What it shall do, such as "reason"'),
+  task: z.string().default('').describe('What you want, in words'),
+  arguments: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe("Arguments after the capability's input schema"),
+  context: z.record(z.string(), z.unknown()).default({}).describe('Anything it should know'),
+  attachments: z.array(attachmentSchema).default([]).describe('Files and other material'),
+  stream: z.boolean().default(false).describe('Send events as they happen'),
+  format: z.enum(RESPONSE_FORMATS).default('text').describe('What the answer should be'),
+  timeout_ms: milliseconds.default(DEFAULT_TIMEOUT_MS).describe('Bounds each attempt'),
+  deadline_ms: milliseconds.optional().describe('Bounds the whole call; 3 × timeout_ms by default'),
+  async: z.boolean().default(false).describe('Answer at once with a job to follow'),
+  session_id: z.string().min(1).max(256).optional().describe('Session the call belongs to'),
+  idempotency_key: z.string().min(1).max(256).optional().describe('Same key, same call'),
+});
+
+export function callTool(deps: CallDeps): Tool {
+  return defineTool({
+    name: 'fabric.call',
+    title: 'Call an agent',
+    description:
+      'Gives a task to an agent by capability and returns its answer. Falls back to other agents ' +
+      'when one fails, and says which answered. Use fabric.agent.list to see what there is.',
+    input: argumentsSchema,
+    output: {
+      result: { type: 'object' },
+      agent_id: { type: 'string' },
+      capability: { type: 'string' },
+      attempts: { type: 'array' },
+      fallback: { type: 'boolean' },
+    },
+    annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
+    async run(args, caller) {
+      if (args.async) throw jobsDisabled();
+      const request = {
+        agentId: args.agent_id,
+        capability: args.capability,
+        task: args.task,
+        arguments: args.arguments,
+        context: args.context,
+        attachments: args.attachments,
+        stream: args.stream,
+        format: args.format,
+        timeoutMs: args.timeout_ms,
+        deadlineMs: args.deadline_ms ?? defaultDeadlineMs(args.timeout_ms),
+        sessionId: args.session_id,
+        idempotencyKey: args.idempotency_key,
+      };
+      const outcome = await runCall(request, caller, deps);
+      if (!outcome.ok) return toErrorResult(outcome.error.toPayload(outcome.trace));
+      return toCallResult(outcome.dispatched, request.capability, outcome.trace);
+    },
+  });
+}
+
+function jobsDisabled(): FabricError {
+  return new FabricError('BAD_INPUT', 'This gateway has no jobs: call without async', {
+    details: { reason: 'jobs_disabled', fix: 'leave out "async", or set "stream" to follow along' },
+  });
+}

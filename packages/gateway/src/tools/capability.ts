@@ -1,0 +1,74 @@
+// A capability of an agent as a tool of its own: the arguments go to the agent as they are, and
+// what it answers comes back untouched.
+
+import {
+  type Capability,
+  DEFAULT_TIMEOUT_MS,
+  defaultDeadlineMs,
+  FabricError,
+  type Manifest,
+} from '@starloom/core';
+import { toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
+import { type CallDeps, runCall } from './run-call.ts';
+import type { Tool, ToolDefinition } from './tool.ts';
+
+/** What an agent without a schema takes. */
+const TASK_SCHEMA = {
+  type: 'object',
+  properties: {
+    task: { type: 'string', description: 'What you want, in words' },
+    context: { type: 'object', description: 'Anything it should know' },
+  },
+};
+
+export function toDefinition(
+  name: string,
+  manifest: Manifest,
+  capability: Capability,
+): ToolDefinition {
+  const { description, input_schema, output_schema, idempotent } = capability;
+  return {
+    name,
+    description: description ?? `${capability.name} by ${manifest.agent_id}`,
+    inputSchema: { type: 'object', ...(input_schema ?? TASK_SCHEMA) },
+    ...(output_schema && { outputSchema: output_schema }),
+    annotations: { openWorldHint: true, ...(idempotent === true && { idempotentHint: true }) },
+  };
+}
+
+export function capabilityTool(
+  name: string,
+  manifest: Manifest,
+  capability: Capability,
+  deps: CallDeps,
+): Tool {
+  return {
+    definition: toDefinition(name, manifest, capability),
+    async run(args, caller) {
+      const given = toArguments(args);
+      const timeoutMs = capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
+      const request = {
+        agentId: manifest.agent_id,
+        capability: capability.name,
+        task: typeof given.task === 'string' ? given.task : '',
+        arguments: given,
+        context: {},
+        attachments: [],
+        stream: caller.send !== undefined,
+        format: 'text' as const,
+        timeoutMs,
+        deadlineMs: defaultDeadlineMs(timeoutMs),
+        relay: caller.relay,
+      };
+      const outcome = await runCall(request, caller, deps);
+      if (outcome.ok) return toCapabilityResult(outcome.dispatched, outcome.trace);
+      return toCapabilityErrorResult(outcome.error.toPayload(outcome.trace));
+    },
+  };
+}
+
+function toArguments(args: unknown): Record<string, unknown> {
+  if (args === undefined || args === null) return {};
+  if (typeof args === 'object' && !Array.isArray(args)) return { ...args };
+  throw new FabricError('BAD_INPUT', 'The arguments of a tool are an object');
+}

@@ -1,0 +1,59 @@
+import { type Clock, HEALTH_STATES, type Registry } from '@starloom/core';
+import { z } from 'zod';
+import type { Breakers } from '../pipeline/breaker.ts';
+import { toResult } from '../pipeline/respond.ts';
+import { defineTool, READ_ONLY, type Tool } from './tool.ts';
+
+export interface HealthDeps {
+  readonly registry: Registry;
+  readonly breakers: Breakers;
+  readonly clock: Clock;
+  readonly version: string;
+}
+
+export function healthTool({ registry, breakers, clock, version }: HealthDeps): Tool {
+  const began = clock.monotonic();
+  return defineTool({
+    name: 'fabric.health',
+    title: 'Health of the fabric',
+    description: 'Health of the gateway, the registry, the engines behind it and every agent.',
+    input: z.strictObject({}),
+    output: {
+      status: { type: 'string' },
+      gateway: { type: 'object' },
+      registry: { type: 'object' },
+      engines: { type: 'object' },
+      agents: { type: 'object' },
+    },
+    annotations: READ_ONLY,
+    run() {
+      const records = registry.list();
+      const count = (status: string) =>
+        records.filter(({ health }) => health.status === status).length;
+      const agents = {
+        total: records.length,
+        ...Object.fromEntries(HEALTH_STATES.map((status) => [status, count(status)])),
+        list: records.map(({ manifest: { agent_id, node_id }, health }) => ({
+          agent_id,
+          node_id,
+          ...health,
+          breaker: breakers.state(agent_id),
+        })),
+      };
+      const registryStatus = registry.status();
+      const well = registryStatus.ok && count('offline') === 0;
+      return toResult({
+        ok: true,
+        status: well ? 'ok' : 'degraded',
+        gateway: {
+          status: 'ok',
+          version,
+          uptime_s: Math.round((clock.monotonic() - began) / 1000),
+        },
+        registry: registryStatus,
+        engines: {},
+        agents,
+      });
+    },
+  });
+}

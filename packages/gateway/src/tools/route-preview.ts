@@ -1,0 +1,48 @@
+import { agentIdSchema, capabilityNameSchema } from '@starloom/core';
+import { z } from 'zod';
+import { readOrigin } from '../pipeline/origin.ts';
+import { toResult } from '../pipeline/respond.ts';
+import { type RouteDeps, route } from '../pipeline/route.ts';
+import { defineTool, READ_ONLY, type Tool } from './tool.ts';
+
+const argumentsSchema = z.strictObject({
+  agent_id: agentIdSchema.optional().describe('Which agent; without it the best that offers it'),
+  capability: capabilityNameSchema.describe('What it should do'),
+  stream: z.boolean().default(false).describe('Would the call stream?'),
+});
+
+export function routePreviewTool(deps: RouteDeps): Tool {
+  return defineTool({
+    name: 'fabric.route.preview',
+    title: 'Preview a route',
+    description: 'Shows who would serve a call, in which order and why. Nothing is executed.',
+    input: argumentsSchema,
+    output: {
+      primary: { type: ['object', 'null'] },
+      fallbacks: { type: 'array' },
+      skipped: { type: 'array' },
+    },
+    annotations: READ_ONLY,
+    run({ agent_id, capability, stream }, caller) {
+      const guarded = deps.guard.admit(readOrigin(caller));
+      const { candidates, skipped } = route(
+        { agentId: agent_id, capability, stream },
+        guarded,
+        deps,
+      );
+      const [primary = null, ...fallbacks] = candidates.map(
+        ({ record: { manifest, health }, kind, availability, reason }) => ({
+          agent_id: manifest.agent_id,
+          node_id: manifest.node_id,
+          kind,
+          trust_tier: manifest.trust_tier,
+          health: health.status,
+          breaker: deps.breakers.state(manifest.agent_id),
+          availability,
+          reason,
+        }),
+      );
+      return toResult({ ok: true, capability, primary, fallbacks, skipped, trace: guarded.trace });
+    },
+  });
+}

@@ -1,0 +1,89 @@
+import { FabricError } from '@starloom/core';
+import { z } from 'zod';
+import type { Caller } from '../pipeline/call-request.ts';
+import { answerTrace } from '../pipeline/origin.ts';
+import { type ToolResult, toErrorResult, toPayload } from '../pipeline/respond.ts';
+
+/** How a tool is listed; JSON Schemas as MCP wants them. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly title?: string;
+  readonly description?: string;
+  readonly inputSchema: Record<string, unknown>;
+  readonly outputSchema?: Record<string, unknown>;
+  readonly annotations?: Record<string, boolean>;
+}
+
+/** A tool of the gateway. Knows nothing of any MCP library; never throws. */
+export interface Tool {
+  readonly definition: ToolDefinition;
+  run(args: unknown, caller: Caller): Promise<ToolResult>;
+}
+
+export interface ToolSpec<Schema extends z.ZodType> {
+  readonly name: string;
+  readonly title: string;
+  readonly description: string;
+  readonly input: Schema;
+  readonly output: Record<string, unknown>;
+  readonly annotations: Record<string, boolean>;
+  run(args: z.output<Schema>, caller: Caller): ToolResult | Promise<ToolResult>;
+}
+
+export const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+
+/** A tool from its parts: arguments are parsed first, a thrown error becomes its payload. */
+export function defineTool<Schema extends z.ZodType>(spec: ToolSpec<Schema>): Tool {
+  const { name, title, description, annotations } = spec;
+  const inputSchema = toJsonSchema(spec.input);
+  const outputSchema = orFailure(spec.output);
+  return {
+    definition: { name, title, description, inputSchema, outputSchema, annotations },
+    async run(args, caller) {
+      try {
+        return await spec.run(parseArguments(name, spec.input, args), caller);
+      } catch (error) {
+        return toErrorResult(toPayload(error, answerTrace(caller)));
+      }
+    },
+  };
+}
+
+export function parseArguments<Schema extends z.ZodType>(
+  tool: string,
+  schema: Schema,
+  args: unknown,
+): z.output<Schema> {
+  const parsed = schema.safeParse(args ?? {});
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(
+    ({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`,
+  );
+  throw new FabricError('BAD_INPUT', `Wrong arguments for ${tool}: ${problems[0]}`, {
+    details: { reason: 'arguments', tool, problems },
+  });
+}
+
+function toJsonSchema(schema: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
+  return json;
+}
+
+/** Clients check structured content against the output schema, also when the tool failed. */
+function orFailure(success: Record<string, unknown>): Record<string, unknown> {
+  const properties = {
+    ok: { type: 'boolean' },
+    ...success,
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'string' },
+        message: { type: 'string' },
+        details: { type: 'object' },
+      },
+      required: ['code', 'message', 'details'],
+    },
+    trace: { type: ['object', 'null'] },
+  };
+  return { type: 'object', properties, required: ['ok'] };
+}

@@ -1,0 +1,38 @@
+// Refusals before a request reaches MCP, as the contracts write them: HTTP status and a JSON-RPC
+// error whose data is the canonical payload.
+
+import type { ServerResponse } from 'node:http';
+import { createTrace, FabricError } from '@starloom/core';
+
+export interface Refusal {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+export function toRefusal(thrown: unknown, id: string | number | null): Refusal {
+  const error = FabricError.from(thrown);
+  const { http_status, rpc_code, ...details } = error.details;
+  const status = typeof http_status === 'number' ? http_status : error.row.http;
+  const code = typeof rpc_code === 'number' ? rpc_code : error.row.rpc;
+  const { message } = error;
+  const data = new FabricError(error.code, message, { details }).toPayload(createTrace());
+  const body = JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
+  const headers: Record<string, string> = { 'content-type': 'application/json' };
+  if (status === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
+  if (status === 413) headers.connection = 'close';
+  return { status, body, headers };
+}
+
+export function sendRefusal(
+  response: ServerResponse,
+  thrown: unknown,
+  id: string | number | null,
+): void {
+  if (response.headersSent || response.destroyed) {
+    response.destroy();
+    return;
+  }
+  const { status, body, headers } = toRefusal(thrown, id);
+  response.writeHead(status, headers).end(body);
+}

@@ -1,0 +1,217 @@
+// The HTTP side: one server for every endpoint. Each request passes the same checks in the order of
+// the contracts (site, frame, authentication) before anything of it is used.
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { FabricError, TOOL_NAME_STYLES, type ToolNameStyle } from '@starloom/core';
+import type { Authenticator, Principal } from '@starloom/identity';
+import type { Observer } from '../observe/observer.ts';
+import { allowedHosts, assertSameSite } from './browser-guard.ts';
+import { idOf, parseFrame } from './frame.ts';
+import { sendRefusal, toRefusal } from './http-errors.ts';
+import { readBody } from './read-body.ts';
+
+export interface HttpOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly bodyBytes: number;
+  readonly toolNames: ToolNameStyle;
+  readonly authenticator: Authenticator;
+  readonly observer: Observer;
+  readonly isReady: () => boolean;
+  /** Serves one checked MCP request. */
+  readonly mcp: (exchange: McpExchange) => Promise<void>;
+  /** Serves one checked WebSocket upgrade. */
+  readonly upgrade: (upgrade: Upgrade) => void;
+}
+
+export interface McpExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly principal: Principal;
+  readonly toolNames: ToolNameStyle;
+  /** The parsed body of a POST. */
+  readonly body: unknown;
+}
+
+export interface Upgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Socket;
+  readonly head: Buffer;
+  readonly principal: Principal;
+  readonly toolNames: ToolNameStyle;
+}
+
+const HEADERS_TIMEOUT_MS = 15_000;
+const REQUEST_TIMEOUT_MS = 30_000;
+
+export class HttpTransport {
+  readonly #options: HttpOptions;
+  readonly #server: Server;
+  readonly #hosts: ReadonlySet<string>;
+  readonly #listensOnAll: boolean;
+
+  constructor(options: HttpOptions) {
+    this.#options = options;
+    this.#hosts = allowedHosts(options.host);
+    this.#listensOnAll = options.host === '0.0.0.0' || options.host === '::';
+    this.#server = createServer(
+      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+      (request, response) => void this.#serve(request, response),
+    );
+    this.#server.on('upgrade', (request, socket, head) =>
+      this.#upgrade(request, socket as Socket, head),
+    );
+  }
+
+  /** The URL it is reached under. */
+  async listen(): Promise<string> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', (error: NodeJS.ErrnoException) =>
+        reject(cannotListen(error, host, port)),
+      );
+      this.#server.listen(port, host, resolve);
+    });
+    const address = this.#server.address();
+    const actual = typeof address === 'object' && address ? address.port : port;
+    return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+  }
+
+  /** Takes no new connections and ends idle ones; resolves when the last one has ended. */
+  async drain(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#server.closeIdleConnections();
+    await closed;
+  }
+
+  /** Ends connections that are still open. */
+  cut(): void {
+    this.#server.closeAllConnections();
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    let id: string | number | null = null;
+    try {
+      assertSameSite(request.headers, this.#hosts, this.#listensOnAll);
+      const url = parseTarget(request.url);
+      const probe = this.#probe(request, url);
+      if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
+      if (url.pathname !== '/mcp') throw notFound(url.pathname);
+      let body: unknown;
+      if (request.method === 'POST') {
+        assertJson(request);
+        const text = await readBody(request, this.#options.bodyBytes);
+        body = parseFrame(text);
+        id = idOf(body);
+      }
+      const principal = this.#authenticate(request, 'http');
+      const toolNames = this.#toolNames(url);
+      await this.#options.mcp({ request, response, principal, toolNames, body });
+    } catch (error) {
+      this.#noteFailure(error);
+      sendRefusal(response, error, id);
+    }
+  }
+
+  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+    try {
+      assertSameSite(request.headers, this.#hosts, this.#listensOnAll);
+      const url = parseTarget(request.url);
+      if (url.pathname !== '/mcp/ws') throw notFound(url.pathname);
+      const principal = this.#authenticate(request, 'ws');
+      const toolNames = this.#toolNames(url);
+      this.#options.upgrade({ request, socket, head, principal, toolNames });
+    } catch (error) {
+      this.#noteFailure(error);
+      const { status, body, headers } = toRefusal(error, null);
+      const lines = Object.entries({ ...headers, connection: 'close' }).map(
+        ([k, v]) => `${k}: ${v}`,
+      );
+      socket.end(`HTTP/1.1 ${status} Refused\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
+    }
+  }
+
+  #authenticate(request: IncomingMessage, transport: 'http' | 'ws'): Principal {
+    const { headersDistinct: headers, url } = request;
+    try {
+      return this.#options.authenticator.authenticate({ transport, headers, url });
+    } catch (error) {
+      const { details } = FabricError.from(error);
+      this.#options.observer.authFailed('psk', String(details.reason ?? 'error'));
+      throw error;
+    }
+  }
+
+  #toolNames(url: URL): ToolNameStyle {
+    const asked = url.searchParams.get('tool_names');
+    return TOOL_NAME_STYLES.find((style) => style === asked) ?? this.#options.toolNames;
+  }
+
+  /** Answers for machines that look after the process; those with data need a key from afar. */
+  #probe(request: IncomingMessage, { pathname }: URL) {
+    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
+    const { isReady, observer } = this.#options;
+    const text = { 'content-type': 'text/plain; charset=utf-8' };
+    switch (pathname) {
+      case '/livez':
+      case '/healthz':
+        return { status: 200, headers: text, body: 'ok\n' };
+      case '/readyz':
+        return isReady()
+          ? { status: 200, headers: text, body: 'ready\n' }
+          : { status: 503, headers: text, body: 'shutting down\n' };
+      case '/metrics':
+        if (!isLocalPeer(request)) this.#authenticate(request, 'http');
+        return { status: 200, headers: text, body: observer.metricsText() };
+      default:
+        return undefined;
+    }
+  }
+
+  #noteFailure(thrown: unknown): void {
+    const error = FabricError.from(thrown);
+    const { log } = this.#options.observer;
+    if (error.code === 'INTERNAL') log.error({ error }, 'a request failed');
+    else log.debug({ error }, 'a request was refused');
+  }
+}
+
+function parseTarget(target = '/'): URL {
+  const url = URL.parse(target, 'http://gateway');
+  if (url && target.startsWith('/')) return url;
+  throw new FabricError('BAD_INPUT', 'The request target is not a path');
+}
+
+function assertJson({ headers }: IncomingMessage): void {
+  const [type = ''] = (headers['content-type'] ?? '').split(';');
+  if (type.trim().toLowerCase() === 'application/json') return;
+  throw new FabricError('BAD_INPUT', 'The content type must be application/json', {
+    details: { reason: 'content_type', http_status: 415 },
+  });
+}
+
+/** From this machine and not through a proxy. */
+function isLocalPeer({ socket, headers }: IncomingMessage): boolean {
+  const forwarded = headers['x-forwarded-for'] ?? headers.forwarded ?? headers.via;
+  const { remoteAddress = '' } = socket;
+  return forwarded === undefined && /^(?:127\.|::1$|::ffff:127\.)/.test(remoteAddress);
+}
+
+function notFound(path: string): FabricError {
+  return new FabricError('BAD_INPUT', `There is nothing at ${path.slice(0, 100)}`, {
+    details: { reason: 'not_found', http_status: 404, fix: 'MCP is at /mcp' },
+  });
+}
+
+function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): FabricError {
+  const busy = error.code === 'EADDRINUSE';
+  const why = busy ? 'the port is taken' : `${error.code}`;
+  return new FabricError('BAD_INPUT', `Cannot listen on ${host}:${port}: ${why}`, {
+    details: {
+      reason: busy ? 'port_busy' : 'cannot_listen',
+      fix: busy ? 'stop what runs there, or pass --port (0 picks a free one)' : 'check listen.host',
+    },
+    cause: error,
+  });
+}

@@ -1,0 +1,65 @@
+// A connection that carries one JSON-RPC message at a time in each direction, as the SDK wants it:
+// standard input and output, or a WebSocket. Every message in passes the frame checks; a refused one
+// is answered, and the connection goes on.
+
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import { FabricError, type Log } from '@starloom/core';
+import { idOf, parseFrame } from './frame.ts';
+import { toRefusal } from './http-errors.ts';
+
+export interface MessageChannel {
+  /** Calls back for each text that arrives, then once when the other side is gone. */
+  open(onText: (text: string) => void, onClose: () => void): void;
+  /** Resolves when there is room for the next. */
+  write(text: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export class MessageTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #channel: MessageChannel;
+  readonly #log: Log;
+
+  constructor(channel: MessageChannel, log: Log) {
+    this.#channel = channel;
+    this.#log = log;
+  }
+
+  async start(): Promise<void> {
+    this.#channel.open(
+      (text) => this.#receive(text),
+      () => this.onclose?.(),
+    );
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return this.#channel.write(JSON.stringify(message));
+  }
+
+  close(): Promise<void> {
+    return this.#channel.close();
+  }
+
+  #receive(text: string): void {
+    try {
+      const frame = parseFrame(text);
+      for (const message of Array.isArray(frame) ? frame : [frame]) this.onmessage?.(message);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      this.#log.debug({ error }, 'a message was refused');
+      this.#channel.write(toRefusal(error, refusedId(text)).body).catch((failed: unknown) => {
+        this.#log.debug({ error: FabricError.from(failed) }, 'a refusal could not be sent');
+      });
+    }
+  }
+}
+
+function refusedId(text: string): string | number | null {
+  try {
+    return idOf(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,86 @@
+// MCP over WebSocket: one text frame is one message, otherwise as over stdio. A custom transport in
+// the sense of the specification: see docs/transports.md.
+
+import { FabricError } from '@starloom/core';
+import { WebSocket, WebSocketServer } from 'ws';
+import type { Upgrade } from './http.ts';
+import type { MessageChannel } from './message-transport.ts';
+
+export interface WebSocketOptions {
+  readonly maxMessageBytes: number;
+  readonly keepAliveMs?: number;
+}
+
+const SUBPROTOCOL = 'mcp';
+const BUFFERED_MAX = 1 << 20;
+
+/** Turns checked upgrades into channels. */
+export class WebSocketTransport {
+  readonly #server: WebSocketServer;
+  readonly #keepAliveMs: number;
+
+  constructor({ maxMessageBytes, keepAliveMs = 30_000 }: WebSocketOptions) {
+    this.#keepAliveMs = keepAliveMs;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      maxPayload: maxMessageBytes,
+      perMessageDeflate: false,
+      handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
+    });
+  }
+
+  accept({ request, socket, head }: Upgrade, serve: (channel: MessageChannel) => void): void {
+    this.#server.handleUpgrade(request, socket, head, (webSocket) => {
+      keepAlive(webSocket, this.#keepAliveMs);
+      serve(toChannel(webSocket));
+    });
+  }
+
+  /** Tells every client that the gateway goes away. */
+  close(): void {
+    for (const client of this.#server.clients) client.close(1001, 'the gateway is shutting down');
+    this.#server.close();
+  }
+}
+
+function toChannel(webSocket: WebSocket): MessageChannel {
+  return {
+    open(onText, onClose) {
+      webSocket.on('message', (data, isBinary) => {
+        if (isBinary) webSocket.close(1003, 'text frames only');
+        else onText(data.toString());
+      });
+      webSocket.once('close', onClose);
+      webSocket.on('error', () => webSocket.terminate());
+    },
+    async write(text) {
+      if (webSocket.readyState !== WebSocket.OPEN) throw gone();
+      const sent = new Promise<void>((resolve, reject) => {
+        webSocket.send(text, (error) => (error ? reject(gone(error)) : resolve()));
+      });
+      if (webSocket.bufferedAmount > BUFFERED_MAX) await sent;
+      else sent.catch(() => webSocket.terminate());
+    },
+    async close() {
+      webSocket.close(1000);
+    },
+  };
+}
+
+/** Ends a connection whose other side does not answer two pings in a row. */
+function keepAlive(webSocket: WebSocket, everyMs: number): void {
+  let silent = 0;
+  const timer = setInterval(() => {
+    silent += 1;
+    if (silent > 2) return webSocket.terminate();
+    webSocket.ping();
+  }, everyMs).unref();
+  webSocket.on('pong', () => {
+    silent = 0;
+  });
+  webSocket.once('close', () => clearInterval(timer));
+}
+
+function gone(cause?: Error): FabricError {
+  return new FabricError('CANCELLED', 'The client is gone', { cause });
+}

@@ -1,0 +1,180 @@
+import { FabricError } from '@starloom/core';
+import { describe, expect, it } from 'vitest';
+import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
+
+const percy: TestAgent = { run: answers('forty-two') };
+
+describe('fabric.call', () => {
+  it.each(['auto', 'legacy'] as const)('[G4] answers a %s client synchronously', async (mode) => {
+    await using gateway = await openTestGateway({ percy });
+    await using client = await connect(gateway.url, mode);
+    const args = { agent_id: 'percy', capability: 'work', task: 'think' };
+    const { payload, result } = await call(client, 'fabric.call', args);
+    expect(payload).toMatchObject({
+      ok: true,
+      result: { answer: 'forty-two' },
+      agent_id: 'percy',
+      capability: 'work',
+      attempts: [{ agent_id: 'percy', node_id: 'local', ok: true, ms: expect.any(Number) }],
+      fallback: false,
+      trace: { trace_id: expect.any(String), span_id: expect.any(String), parent_span_id: null },
+    });
+    expect(result.content).toEqual([{ type: 'text', text: JSON.stringify(payload) }]);
+  });
+
+  it('[G10] makes an envelope with every field before an adapter sees it', async () => {
+    let seen: unknown;
+    const run: TestAgent['run'] = async function* (envelope) {
+      seen = envelope;
+      yield { type: 'final', data: { answer: '' } };
+    };
+    await using gateway = await openTestGateway({ percy: { run } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', {
+      capability: 'work',
+      task: 'think',
+      context: { mood: 'calm' },
+      attachments: [{ media_type: 'text/plain', text: 'note' }],
+      format: 'json',
+      session_id: 's-1',
+      idempotency_key: 'once',
+    });
+    expect(seen).toMatchObject({
+      trace: { trace_id: payload.trace.trace_id, parent_span_id: payload.trace.span_id },
+      auth: { mode: 'psk', principal_id: 'tester', key_id: 'test', tier: 'org', scp: ['*'] },
+      target: { agent_id: 'percy', capability: 'work', timeout_ms: 60_000 },
+      input: {
+        task: 'think',
+        context: { mood: 'calm' },
+        attachments: [{ media_type: 'text/plain', text: 'note' }],
+      },
+      response: { stream: false, format: 'json' },
+      hop: { depth: 1, chain: ['percy/work'] },
+      session_id: 's-1',
+      idempotency_key: 'once',
+    });
+  });
+
+  it('takes the most trusted agent that is ready when none is named', async () => {
+    await using gateway = await openTestGateway({
+      a: { manifest: { trust_tier: 'partner' }, run: answers('partner') },
+      b: { manifest: { trust_tier: 'local' }, run: answers('local') },
+    });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work' });
+    expect(payload).toMatchObject({ agent_id: 'b', result: { answer: 'local' } });
+  });
+
+  it.each([
+    ['an unknown agent', { agent_id: 'nobody', capability: 'work' }, 'CAPABILITY_NOT_FOUND'],
+    ['an unknown capability', { agent_id: 'percy', capability: 'fly' }, 'CAPABILITY_NOT_FOUND'],
+    ['a capability nobody has', { capability: 'fly' }, 'CAPABILITY_NOT_FOUND'],
+    ['no capability', { agent_id: 'percy' }, 'BAD_INPUT'],
+    ['a wrong type', { capability: 7 }, 'BAD_INPUT'],
+    ['an unknown argument', { capability: 'work', tsk: 'typo' }, 'BAD_INPUT'],
+    ['a timeout of nothing', { capability: 'work', timeout_ms: 0 }, 'BAD_INPUT'],
+  ])('[G28] refuses %s with the canonical payload', async (_, args, code) => {
+    await using gateway = await openTestGateway({ percy });
+    await using client = await connect(gateway.url);
+    const { payload, result } = await call(client, 'fabric.call', args);
+    expect(result.isError).toBe(true);
+    expect(payload).toMatchObject({
+      ok: false,
+      error: { code, message: expect.any(String), details: expect.any(Object) },
+      trace: { trace_id: expect.any(String), span_id: expect.any(String) },
+    });
+    expect(result.content).toEqual([{ type: 'text', text: JSON.stringify(payload) }]);
+  });
+
+  it('says that there are no jobs yet', async () => {
+    await using gateway = await openTestGateway({ percy });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    expect(payload.error).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'jobs_disabled' },
+    });
+  });
+
+  it('[G28] keeps a bug from the caller and writes it to the log with the trace', async () => {
+    const lines: string[] = [];
+    const agents = { percy: { run: fails(new TypeError('secret detail')) } };
+    await using gateway = await openTestGateway(agents, { log: (line) => lines.push(line) });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work' });
+    expect(payload.error.code).toBe('INTERNAL');
+    expect(JSON.stringify(payload)).not.toContain('secret detail');
+    await expect.poll(() => lines.join('')).toContain('secret detail');
+    const line = lines.find((each) => each.includes('secret detail')) ?? '';
+    expect(JSON.parse(line).trace_id).toBe(payload.trace.trace_id);
+  });
+
+  it('checks arguments against the schema of the capability', async () => {
+    const input_schema = {
+      type: 'object',
+      properties: { text: { type: 'string' }, n: { type: 'integer' } },
+      required: ['text'],
+      additionalProperties: false,
+    };
+    let seen: unknown;
+    const run: TestAgent['run'] = async function* ({ input }) {
+      seen = input.arguments;
+      yield { type: 'final', data: { answer: '' } };
+    };
+    const manifest = { capabilities: [{ name: 'work', input_schema }] };
+    await using gateway = await openTestGateway({ percy: { manifest, run } });
+    await using client = await connect(gateway.url);
+    const wrong = { capability: 'work', arguments: { text: 'x', n: 'many' } };
+    const { payload } = await call(client, 'fabric.call', wrong);
+    expect(payload.error).toMatchObject({ code: 'BAD_INPUT', details: { reason: 'arguments' } });
+    expect(seen).toBeUndefined();
+    await call(client, 'fabric.call', { capability: 'work', arguments: { text: 'x', n: 3 } });
+    expect(seen).toEqual({ text: 'x', n: 3 });
+    const context = { text: 'from context', other: 'left out' };
+    await call(client, 'fabric.call', { capability: 'work', task: 'also left out', context });
+    expect(seen).toEqual({ text: 'from context' });
+  });
+
+  it('[G29] cuts an agent that hangs at its timeout', async () => {
+    const run: TestAgent['run'] = async function* () {
+      yield { type: 'token', data: { text: 'so far' } };
+      await new Promise(() => {});
+    };
+    await using gateway = await openTestGateway({ percy: { run } });
+    await using client = await connect(gateway.url);
+    const args = { agent_id: 'percy', capability: 'work', timeout_ms: 100 };
+    const { payload } = await call(client, 'fabric.call', args);
+    expect(payload.error).toMatchObject({
+      code: 'TIMEOUT',
+      details: { primary: 'percy@local: timeout', fallbacks: [] },
+    });
+  });
+
+  it('bounds the whole call by its deadline, however many agents there are', async () => {
+    const hang: TestAgent = { run: fails(new FabricError('TIMEOUT', 'slow')) };
+    const slow: TestAgent = {
+      run: async function* (_, signal) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+        yield { type: 'token', data: { text: '' } };
+      },
+    };
+    await using gateway = await openTestGateway({ a: slow, b: slow, c: slow, d: hang });
+    await using client = await connect(gateway.url);
+    const args = { agent_id: 'a', capability: 'work', timeout_ms: 200, deadline_ms: 300 };
+    const { payload } = await call(client, 'fabric.call', args);
+    expect(payload.error.code).toBe('TIMEOUT');
+    expect(payload.error.details.attempts).toHaveLength(2);
+  });
+
+  it('refuses an answer beyond the limit', async () => {
+    const config = { limits: { result_bytes: 1000 } };
+    const agents = { percy: { run: answers('x'.repeat(1001)) } };
+    await using gateway = await openTestGateway(agents, { config });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work' });
+    expect(payload.error).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'result_too_large' },
+    });
+  });
+});

@@ -1,0 +1,209 @@
+import { type EventBody, FabricError } from '@starloom/core';
+import { describe, expect, it } from 'vitest';
+import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
+
+const offline = fails(new FabricError('AGENT_OFFLINE', 'gone', { details: { sent: false } }));
+const broken = fails(new FabricError('UPSTREAM_ERROR', 'broken'));
+const timeout = fails(new FabricError('TIMEOUT', 'slow'));
+const args = { agent_id: 'percy', capability: 'work', stream: true };
+const named = { fallbacks: ['backup'] };
+
+async function callThrough(agents: Record<string, TestAgent>, more: Record<string, unknown> = {}) {
+  await using gateway = await openTestGateway(agents);
+  await using client = await connect(gateway.url);
+  return await call(client, 'fabric.call', { ...args, ...more });
+}
+
+describe('fallback', () => {
+  it.each([
+    ['times out', timeout, 'TIMEOUT'],
+    ['is offline', offline, 'AGENT_OFFLINE'],
+    ['fails', broken, 'UPSTREAM_ERROR'],
+  ])('[G30] goes to the named agent when the primary %s, and says so', async (_, run, code) => {
+    const { payload, events } = await callThrough({
+      percy: { manifest: { ...named, node_id: 'node-1' }, run },
+      backup: { manifest: { node_id: 'node-2', trust_tier: 'public' }, run: answers('saved') },
+    });
+    expect(payload).toMatchObject({
+      ok: true,
+      agent_id: 'backup',
+      fallback: true,
+      result: { answer: 'saved' },
+      attempts: [
+        { agent_id: 'percy', node_id: 'node-1', ok: false, code },
+        { agent_id: 'backup', node_id: 'node-2', ok: true },
+      ],
+    });
+    const states = events.flatMap((event) => (event.type === 'status' ? event.data.state : []));
+    expect(states).toEqual(['accepted', 'routed', 'started', 'retrying', 'started']);
+  });
+
+  it('[G30] answers with primary and fallbacks in the form of the seed when all failed', async () => {
+    const { payload } = await callThrough({
+      percy: { manifest: { ...named, node_id: 'node-1' }, run: timeout },
+      backup: { manifest: { node_id: 'node-2' }, run: offline },
+    });
+    expect(payload.error).toMatchObject({
+      code: 'AGENT_OFFLINE',
+      message: 'Agent percy unavailable and all fallbacks failed',
+      details: { primary: 'percy@node-1: timeout', fallbacks: ['backup@node-2: offline'] },
+    });
+  });
+
+  it('[G30] keeps the code that all failures have in common', async () => {
+    const { payload } = await callThrough({
+      percy: { manifest: named, run: timeout },
+      backup: { run: timeout },
+    });
+    expect(payload.error.code).toBe('TIMEOUT');
+  });
+
+  it('[G31] tries named agents, then peers trusted at least as far, never others', async () => {
+    const { payload } = await callThrough({
+      percy: { manifest: named, run: broken },
+      backup: { run: broken, manifest: { trust_tier: 'public' } },
+      equal: { run: broken },
+      higher: { run: broken, manifest: { trust_tier: 'local' } },
+      lower: { run: answers('never asked'), manifest: { trust_tier: 'partner' } },
+    });
+    const order = payload.error.details.attempts.map(
+      ({ agent_id }: { agent_id: string }) => agent_id,
+    );
+    expect(order).toEqual(['percy', 'backup', 'higher', 'equal', 'percy']);
+  });
+
+  it('[G31] tries once more without streaming when streaming broke', async () => {
+    const run: TestAgent['run'] = async function* ({ response }) {
+      if (response.stream) throw new FabricError('UPSTREAM_ERROR', 'cannot stream today');
+      yield { type: 'final', data: { answer: 'whole' } };
+    };
+    const { payload, events } = await callThrough({ percy: { run } });
+    expect(payload).toMatchObject({ ok: true, agent_id: 'percy', result: { answer: 'whole' } });
+    const states = events.flatMap((event) => (event.type === 'status' ? event.data.state : []));
+    expect(states).toContain('degraded');
+  });
+
+  it('[G31] asks an agent that cannot stream without streaming, and says so', async () => {
+    let asked: boolean | undefined;
+    const run: TestAgent['run'] = async function* ({ response }) {
+      asked = response.stream;
+      yield { type: 'final', data: { answer: 'whole' } };
+    };
+    const manifest = { capabilities: [{ name: 'work', streaming: false }] };
+    const { events } = await callThrough({ percy: { manifest, run } });
+    expect(asked).toBe(false);
+    expect(events).toContainEqual(
+      expect.objectContaining({ data: expect.objectContaining({ state: 'degraded' }) }),
+    );
+  });
+
+  it('tells the client to discard tokens of an attempt that failed', async () => {
+    const run: TestAgent['run'] = async function* () {
+      yield { type: 'token', data: { text: 'wrong start' } };
+      throw new FabricError('UPSTREAM_ERROR', 'broke off');
+    };
+    const { payload, events } = await callThrough({
+      percy: { manifest: named, run },
+      backup: { run: answers('right') },
+    });
+    expect(payload.result.answer).toBe('right');
+    const discard = events.findIndex(
+      (event) => event.type === 'status' && event.data.state === 'discard',
+    );
+    const wrong = events.findIndex(({ type }) => type === 'token');
+    expect(wrong).toBeGreaterThan(-1);
+    expect(discard).toBeGreaterThan(wrong);
+  });
+
+  describe('and side effects', () => {
+    const toolCall: EventBody = {
+      type: 'tool_call',
+      data: { id: '1', name: 'pay', args: {}, phase: 'start' },
+    };
+    const afterEffect: TestAgent['run'] = async function* () {
+      yield toolCall;
+      throw new FabricError('UPSTREAM_ERROR', 'broke off');
+    };
+    const backup = { run: answers('again') };
+    const capability = (idempotent?: boolean) => ({
+      ...named,
+      capabilities: [
+        { name: 'work', streaming: true, ...(idempotent !== undefined && { idempotent }) },
+      ],
+    });
+
+    it('goes elsewhere after a tool call only when the capability is idempotent', async () => {
+      const unset = await callThrough({
+        percy: { manifest: capability(), run: afterEffect },
+        backup,
+      });
+      expect(unset.payload.error.details.attempts).toHaveLength(1);
+      const marked = await callThrough({
+        percy: { manifest: capability(true), run: afterEffect },
+        backup,
+      });
+      expect(marked.payload.result.answer).toBe('again');
+    });
+
+    it('goes elsewhere with what is not idempotent only when nothing was sent', async () => {
+      const manifest = capability(false);
+      const sent = await callThrough({ percy: { manifest, run: broken }, backup });
+      expect(sent.payload.ok).toBe(false);
+      const unsent = await callThrough({ percy: { manifest, run: offline }, backup });
+      expect(unsent.payload.result.answer).toBe('again');
+    });
+  });
+
+  it('does not go elsewhere with what the caller did wrong', async () => {
+    const { payload } = await callThrough({
+      percy: { manifest: named, run: fails(new FabricError('BAD_INPUT', 'no such file')) },
+      backup: { run: answers('never asked') },
+    });
+    expect(payload.error).toMatchObject({ code: 'BAD_INPUT', message: 'no such file' });
+  });
+
+  it('opens the circuit of an agent that keeps failing, and says so in the trail', async () => {
+    let asked = 0;
+    const run: TestAgent['run'] = (...call) => {
+      asked += 1;
+      return timeout(...call);
+    };
+    await using gateway = await openTestGateway({
+      percy: { manifest: named, run },
+      backup: { run: answers('saved') },
+    });
+    await using client = await connect(gateway.url);
+    for (let n = 0; n < 8; n += 1) await call(client, 'fabric.call', args);
+    expect(asked).toBe(5);
+    const preview = await call(client, 'fabric.route.preview', {
+      agent_id: 'percy',
+      capability: 'work',
+    });
+    expect(preview.payload.primary).toMatchObject({
+      breaker: 'open',
+      availability: 'open-circuit',
+    });
+  });
+
+  it('[G36] skips an agent that is known to be offline, and reaches it again when it is back', async () => {
+    let down = true;
+    const run: TestAgent['run'] = async function* () {
+      if (down) throw new FabricError('AGENT_OFFLINE', 'gone', { details: { sent: false } });
+      yield { type: 'final', data: { answer: 'back' } };
+    };
+    await using gateway = await openTestGateway({
+      percy: { manifest: named, run },
+      backup: { run: answers('saved') },
+    });
+    await using client = await connect(gateway.url);
+    await call(client, 'fabric.call', args);
+    const list = await call(client, 'fabric.agent.list', { status: 'offline' });
+    expect(list.payload.agents).toMatchObject([{ agent_id: 'percy' }]);
+    down = false;
+    await expect
+      .poll(async () => (await call(client, 'fabric.call', args)).payload.agent_id, {
+        timeout: 10_000,
+      })
+      .toBe('percy');
+  });
+});

@@ -1,0 +1,123 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { EventBody, FabricEvent, Manifest, ManifestInput } from '@starloom/core';
+import { manifestSchema } from '@starloom/core';
+import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
+import { createAuthenticator, createPskVerifier } from '@starloom/identity';
+import { Gateway, gatewayConfigSchema } from '../src/index.ts';
+import { createObserver } from '../src/observe/observer.ts';
+
+export const KEY = 'test-key-0123456789abcdef';
+
+export interface TestAgent {
+  readonly manifest?: Partial<ManifestInput>;
+  readonly run: MemoryAgent;
+}
+
+export interface TestGatewayOptions {
+  readonly config?: Record<string, unknown>;
+  readonly anonymous?: boolean;
+  readonly log?: (line: string) => void;
+}
+
+/** A gateway on a free port whose agents are functions of the test. */
+export async function openTestGateway(
+  agents: Record<string, TestAgent>,
+  { config = {}, anonymous = false, log = () => {} }: TestGatewayOptions = {},
+) {
+  const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
+    manifestSchema.parse({
+      agent_id,
+      endpoint: { transport: 'http', uri: 'http://127.0.0.1:1/', protocol: 'memory' },
+      capabilities: [{ name: 'work', streaming: true }],
+      trust_tier: 'org',
+      ...manifest,
+    }),
+  );
+  const registry = new MemoryRegistry(manifests);
+  const observer = createObserver({
+    level: 'debug',
+    otlp: null,
+    version: '0.0.0',
+    destination: { write: (line: string) => log(line) },
+  });
+  const psk = createPskVerifier([
+    { key_id: 'test', key: KEY, principal: 'tester', tier: 'org', scopes: ['*'] },
+  ]);
+  const gateway = new Gateway({
+    config: gatewayConfigSchema.parse({ listen: { port: 0 }, ...config }),
+    registry,
+    openAdapter: async (manifest: Manifest) =>
+      new MemoryAdapter(manifest, agents[manifest.agent_id]?.run ?? (() => never())),
+    authenticator: createAuthenticator({ psk, anonymous }),
+    observer,
+    version: '0.0.0',
+    drainMs: 2_000,
+  });
+  const url = await gateway.listen();
+  return {
+    gateway,
+    registry,
+    observer,
+    url,
+    [Symbol.asyncDispose]: async () => {
+      await gateway.close();
+      await registry.close();
+      await observer.shutdown();
+    },
+  };
+}
+
+export async function connect(
+  url: string,
+  mode: 'auto' | 'legacy' = 'auto',
+  headers: Record<string, string> = {},
+) {
+  const client = new Client({ name: 'test', version: '0' }, { versionNegotiation: { mode } });
+  const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), {
+    requestInit: { headers: { authorization: `Bearer ${KEY}`, ...headers } },
+  });
+  await client.connect(transport);
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
+}
+
+/** Calls a tool; what came back, and every event on the way. */
+export async function call(
+  client: Client,
+  name: string,
+  args: Record<string, unknown>,
+  options: { meta?: Record<string, unknown>; signal?: AbortSignal; events?: boolean } = {},
+) {
+  const events: FabricEvent[] = [];
+  const result = await client.callTool(
+    { name, arguments: args, ...(options.meta && { _meta: options.meta }) },
+    {
+      ...(options.signal && { signal: options.signal }),
+      ...(options.events !== false && {
+        onprogress: (progress) => {
+          const meta = (progress as { _meta?: Record<string, FabricEvent> })._meta;
+          const event = meta?.['io.starloom/event'];
+          if (event) events.push(event);
+        },
+      }),
+    },
+  );
+  // biome-ignore lint/suspicious/noExplicitAny: tests read into payloads freely
+  return { result, payload: result.structuredContent as any, events };
+}
+
+/** Agents by what they do. */
+export const answers = (answer: string, ...before: EventBody[]): MemoryAgent =>
+  async function* () {
+    yield* before;
+    yield { type: 'final', data: { answer } };
+  };
+
+export const fails = (error: Error): MemoryAgent =>
+  // biome-ignore lint/correctness/useYield: it fails before it says anything
+  async function* () {
+    throw error;
+  };
+
+async function* never(): AsyncIterable<EventBody> {
+  await new Promise(() => {});
+}
