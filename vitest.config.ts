@@ -1,25 +1,34 @@
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-/** Tests that start real engines (Postgres, Redis, …); `npm run check` leaves them out. */
-const engines = '**/*.engine.test.ts';
+const everywhere = ['packages/*/test/**', 'test/**'];
 
+/**
+ * `unit` is what `npm run check` runs. Tests that start real engines, other people's programs or
+ * whole topologies are named `*.engine.test.ts` and run one file at a time.
+ */
 export default defineConfig({
   ssr: { resolve: { conditions: ['@starloom/source', ...defaultServerConditions] } },
   test: {
     pool: 'forks',
-    include: ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts'],
+    reporters: ['default', './packages/testkit/src/missing-engines-reporter.ts'],
     projects: [
       {
         extends: true,
-        test: { name: 'unit', exclude: [engines, '**/node_modules/**'], testTimeout: 20_000 },
+        test: {
+          name: 'unit',
+          include: everywhere.map((folder) => `${folder}/*.test.ts`),
+          exclude: ['**/*.engine.test.ts', '**/node_modules/**'],
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
       },
       {
         extends: true,
         test: {
           name: 'engines',
-          include: [`packages/*/test/${engines}`, `test/${engines}`],
-          testTimeout: 120_000,
+          include: everywhere.map((folder) => `${folder}/*.engine.test.ts`),
+          testTimeout: 180_000,
           hookTimeout: 300_000,
           fileParallelism: false,
         },

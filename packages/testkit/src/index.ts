@@ -1,1 +1,25 @@
-export {};
+export {
+  describeWithEngine,
+  type MissingEngine,
+  type OpenedEngines,
+} from './describe-with-engine.ts';
+export {
+  type Engine,
+  type EngineName,
+  engines,
+  openEngine,
+  openProgram,
+  type Program,
+  type ServerName,
+} from './engine.ts';
+export { chromiumArguments } from './engines/chromium.ts';
+export { freePort } from './free-port.ts';
+export {
+  findProgram,
+  type ProgramDefinition,
+  type ProgramResult,
+  type RequireProgramOptions,
+  requireProgram,
+} from './program.ts';
+export { type ProgramRun, runProgram } from './run-program.ts';
+export { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';

@@ -1,1 +1,31 @@
-export {};
+export {
+  type AddressGuard,
+  type AddressGuardOptions,
+  createAddressGuard,
+  type GuardedAgentOptions,
+} from './address-guard.ts';
+export * from './config/index.ts';
+export {
+  type DeadlineSignal,
+  type DeadlineSignalOptions,
+  deadlineSignal,
+} from './deadline-signal.ts';
+export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
+export { type ReadLinesOptions, readLines } from './lines.ts';
+export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
+export {
+  type ManagedProcess,
+  type ProcessExit,
+  type ProcessLimits,
+  type ProcessOptions,
+  spawnProcess,
+} from './process.ts';
+export { type ReadSseOptions, readSse, type SseEvent, SseParser } from './sse.ts';
+export {
+  createSseWriter,
+  SSE_HEADERS,
+  type SseMessage,
+  type SseWriter,
+  type SseWriterOptions,
+} from './sse-writer.ts';
+export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';

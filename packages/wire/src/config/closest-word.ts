@@ -1,0 +1,46 @@
+/**
+ * The candidate that `word` was most likely meant to be, or `undefined` when none is near: case,
+ * dashes and underscores do not count, and one edit is allowed per three letters.
+ */
+export function closestWord(word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = fold(word).slice(0, 64);
+  let best: { candidate: string; distance: number } | undefined;
+  for (const candidate of candidates) {
+    const folded = fold(candidate);
+    const distance = editDistance(wanted, folded);
+    const allowed = Math.max(1, Math.floor(Math.max(wanted.length, folded.length) / 3));
+    if (distance > allowed || distance >= Math.min(wanted.length, folded.length)) continue;
+    if (best === undefined || distance < best.distance) best = { candidate, distance };
+  }
+  return best?.candidate;
+}
+
+function fold(word: string): string {
+  return word.toLowerCase().replace(/[-_\s]/g, '');
+}
+
+/** Insertions, deletions, substitutions and swaps of neighbours. */
+function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1];
+      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (same ? 0 : 1),
+        swapped ? at(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    beforeLast = last;
+    last = current;
+  }
+  return at(last, to.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}

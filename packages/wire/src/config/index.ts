@@ -1,0 +1,21 @@
+export { toAnnotatedYaml, toReferences } from './annotated-yaml.ts';
+export { closestWord } from './closest-word.ts';
+export { toConfigJsonSchema } from './json-schema.ts';
+export {
+  type FlagOverride,
+  type LoadConfigOptions,
+  type LoadedConfig,
+  loadConfig,
+} from './load-config.ts';
+export { type Origin, showOrigin } from './origin.ts';
+export { pickByOrigin } from './origins.ts';
+export { configError, type Problem, placeOf, problemsOf } from './problem.ts';
+export type { ConfigFormat } from './read-source.ts';
+export {
+  type Complaint,
+  revealText,
+  Secret,
+  type SecretRules,
+  secret,
+  secretOrText,
+} from './secret.ts';

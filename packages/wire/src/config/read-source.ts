@@ -1,0 +1,51 @@
+import { extname, resolve } from 'node:path';
+import { parseToml } from './parse-toml.ts';
+import { parseJson, parseYaml } from './parse-yaml.ts';
+import { configError, inFileOrder } from './problem.ts';
+import { readTextFile } from './read-text-file.ts';
+import type { Source } from './source.ts';
+
+export type ConfigFormat = 'yaml' | 'json' | 'toml';
+
+export interface ReadSourceOptions {
+  readonly cwd: string;
+  readonly format?: ConfigFormat;
+  readonly missingFix?: string;
+}
+
+const MAX_BYTES = 4 * 1024 * 1024;
+
+export const NO_SOURCE: Source = { value: undefined, positions: new Map(), problems: [] };
+
+/** The file, parsed; throws when it cannot be read or its syntax is bad. */
+export async function readSource(file: string, options: ReadSourceOptions): Promise<Source> {
+  const { cwd, format = formatOf(file), missingFix = 'create it or pass --config' } = options;
+  const read = await readTextFile(resolve(cwd, file), MAX_BYTES);
+  if (!read.ok) {
+    const fix = read.missing ? missingFix : 'name a readable text file';
+    throw configError([{ file, key: '', message: `${read.reason}; ${fix}`, fix }]);
+  }
+  const source = PARSERS[format](read.text, file);
+  if (source.problems.length > 0) throw configError(inFileOrder(source.problems));
+  return source;
+}
+
+const PARSERS: Record<ConfigFormat, (text: string, file: string) => Source> = {
+  yaml: parseYaml,
+  json: parseJson,
+  toml: parseToml,
+};
+
+const FORMATS: Readonly<Record<string, ConfigFormat>> = {
+  '.yaml': 'yaml',
+  '.yml': 'yaml',
+  '.json': 'json',
+  '.toml': 'toml',
+};
+
+function formatOf(file: string): ConfigFormat {
+  const format = FORMATS[extname(file).toLowerCase()];
+  if (format !== undefined) return format;
+  const fix = 'name the file .yaml, .json or .toml';
+  throw configError([{ file, key: '', message: 'the kind of file is not known', fix }]);
+}

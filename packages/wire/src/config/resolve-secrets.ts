@@ -1,0 +1,87 @@
+import { resolve } from 'node:path';
+import { type KeyPath, toKey } from './key-path.ts';
+import type { SchemaProblem } from './problem.ts';
+import { readTextFile } from './read-text-file.ts';
+import { type Schema, visitTexts } from './schema-shape.ts';
+import { type Complaint, isReference, Secret, type SecretRules, secretSchemas } from './secret.ts';
+
+const MAX_SECRET_BYTES = 64 * 1024;
+const READABLE_BY_OTHERS = 0o077;
+
+export interface ResolvedSecrets {
+  /** By key, such as `auth.psk[0].key`. */
+  readonly secrets: ReadonlyMap<string, Secret>;
+  readonly problems: readonly SchemaProblem[];
+  readonly warnings: readonly SchemaProblem[];
+}
+
+export const NO_SECRETS: ResolvedSecrets = { secrets: new Map(), problems: [], warnings: [] };
+
+/** Fetches every secret that `value` names; `folder` is where relative `file:` paths begin. */
+export async function resolveSecrets(
+  schema: Schema,
+  value: unknown,
+  from: { readonly env: Readonly<Record<string, string | undefined>>; readonly folder: string },
+): Promise<ResolvedSecrets> {
+  const secrets = new Map<string, Secret>();
+  const problems: SchemaProblem[] = [];
+  const warnings: SchemaProblem[] = [];
+  for (const { path, reference, rules } of findReferences(schema, value)) {
+    const found = reference.startsWith('env:')
+      ? fromVariable(reference.slice(4), from.env)
+      : await fromFile(reference.slice(5), from.folder);
+    const complaint = 'value' in found ? check(found.value, reference, rules) : found.complaint;
+    if ('warning' in found) warnings.push({ path, at: 'value', ...found.warning });
+    if (complaint !== undefined) problems.push({ path, at: 'value', ...complaint });
+    else if ('value' in found) secrets.set(toKey(path), new Secret(reference, found.value));
+  }
+  return { secrets, problems, warnings };
+}
+
+type Found = { value: string; warning?: Complaint } | { complaint: Complaint };
+
+function findReferences(schema: Schema, value: unknown) {
+  const found = new Map<string, { path: KeyPath; reference: string; rules: SecretRules }>();
+  visitTexts(schema, value, (path, reference, alternative) => {
+    const rules = secretSchemas.get(alternative)?.rules;
+    if (rules !== undefined && isReference(reference)) {
+      found.set(toKey(path), { path, reference, rules });
+    }
+  });
+  return found.values();
+}
+
+function fromVariable(name: string, env: Readonly<Record<string, string | undefined>>): Found {
+  const value = env[name];
+  if (value === undefined) {
+    const message = `the variable ${name} is not set`;
+    return { complaint: { message, fix: `set ${name} in the environment of this process` } };
+  }
+  if (value === '') {
+    const message = `the variable ${name} is empty`;
+    return { complaint: { message, fix: `give ${name} a value` } };
+  }
+  return { value };
+}
+
+async function fromFile(name: string, folder: string): Promise<Found> {
+  const read = await readTextFile(resolve(folder, name), MAX_SECRET_BYTES);
+  if (!read.ok) {
+    const message = `the secret file ${name} cannot be used: ${read.reason}`;
+    return { complaint: { message, fix: `put the secret into ${name}, alone on one line` } };
+  }
+  const value = read.text.replace(/\r?\n$/, '');
+  if (value === '') {
+    const message = `the secret file ${name} is empty`;
+    return { complaint: { message, fix: `put the secret into ${name}` } };
+  }
+  if ((read.mode & READABLE_BY_OTHERS) === 0 || process.platform === 'win32') return { value };
+  const message = `the secret file ${name} can be read by other users`;
+  return { value, warning: { message, fix: `chmod 600 ${name}` } };
+}
+
+function check(value: string, reference: string, rules: SecretRules): Complaint | undefined {
+  const complaint = rules.check?.(value);
+  if (complaint === undefined) return undefined;
+  return { message: `the value of ${reference} ${complaint.message}`, fix: complaint.fix };
+}

@@ -1,0 +1,154 @@
+// Where each entry of a TOML text stands. smol-toml keeps no positions, so this reads the text once
+// more; it relies on smol-toml having accepted it, and looks at structure only: headers, keys,
+// brackets and quotes.
+
+import { type KeyPath, toKey } from './key-path.ts';
+import type { EntryPosition, Position } from './source.ts';
+
+export function tomlPositions(text: string): ReadonlyMap<string, EntryPosition> {
+  return new Scanner(text).run();
+}
+
+const BLANK = /[ \t]*/y;
+const VOID = /(?:[ \t\r\n]|#[^\n]*)*/y;
+const STRING = /"""(?:\\[\s\S]|[^\\])*?"{3,5}|'''[\s\S]*?'{3,5}|"(?:\\.|[^"\\])*"|'[^']*'/y;
+const BARE_KEY = /[A-Za-z0-9_-]+/y;
+const SCALAR = /[^,\]}#\r\n]*/y;
+
+class Scanner {
+  readonly #text: string;
+  readonly #lineStarts: number[] = [0];
+  readonly #positions = new Map<string, EntryPosition>();
+  /** How many tables each `[[array]]` has so far, by its key. */
+  readonly #tables = new Map<string, number>();
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+    for (const { index } of text.matchAll(/\n/g)) this.#lineStarts.push(index + 1);
+  }
+
+  run(): ReadonlyMap<string, EntryPosition> {
+    let table: KeyPath = [];
+    this.#take(VOID);
+    while (this.#at < this.#text.length) {
+      const start = this.#at;
+      if (this.#peek() === '[') table = this.#header();
+      else this.#entry(table);
+      this.#take(VOID);
+      if (this.#at === start) break;
+    }
+    return this.#positions;
+  }
+
+  #header(): KeyPath {
+    const place = this.#here();
+    const isArray = this.#text.startsWith('[[', this.#at);
+    this.#at += isArray ? 2 : 1;
+    const names = this.#keyNames();
+    this.#at += isArray ? 2 : 1;
+    let parent: KeyPath = [];
+    for (const name of names.slice(0, -1)) {
+      this.#note([...parent, name], place);
+      parent = this.#inside(parent, name);
+    }
+    const path = [...parent, names.at(-1) ?? ''];
+    this.#note(path, place);
+    if (!isArray) return this.#inside(parent, names.at(-1) ?? '');
+    const count = this.#tables.get(toKey(path)) ?? 0;
+    this.#tables.set(toKey(path), count + 1);
+    this.#note([...path, count], place);
+    return [...path, count];
+  }
+
+  /** The path of `name` below `path`: its newest table when it is an array of tables. */
+  #inside(path: KeyPath, name: string): KeyPath {
+    const child = [...path, name];
+    const count = this.#tables.get(toKey(child));
+    return count === undefined ? child : [...child, count - 1];
+  }
+
+  #entry(table: KeyPath): void {
+    const place = this.#here();
+    const names = this.#keyNames();
+    this.#at += 1;
+    this.#take(BLANK);
+    names.slice(0, -1).forEach((_, index) => {
+      this.#note([...table, ...names.slice(0, index + 1)], place);
+    });
+    const path = [...table, ...names];
+    this.#note(path, place, this.#here());
+    this.#value(path);
+  }
+
+  #value(path: KeyPath): void {
+    const open = this.#peek();
+    if (open !== '[' && open !== '{') {
+      if (!this.#take(STRING)) this.#take(SCALAR);
+      return;
+    }
+    this.#at += 1;
+    this.#take(VOID);
+    for (let index = 0; this.#at < this.#text.length && !/[\]}]/.test(this.#peek()); index++) {
+      if (open === '{') this.#entry(path);
+      else {
+        this.#note([...path, index], this.#here());
+        this.#value([...path, index]);
+      }
+      this.#take(VOID);
+      if (this.#peek() === ',') this.#at += 1;
+      this.#take(VOID);
+    }
+    this.#at += 1;
+  }
+
+  /** `a."b.c".d`, up to the `=` or `]` behind it. */
+  #keyNames(): string[] {
+    const names: string[] = [];
+    do {
+      if (this.#peek() === '.') this.#at += 1;
+      this.#take(BLANK);
+      const start = this.#at;
+      if (this.#take(STRING)) names.push(unquote(this.#text.slice(start, this.#at)));
+      else if (this.#take(BARE_KEY)) names.push(this.#text.slice(start, this.#at));
+      this.#take(BLANK);
+    } while (this.#peek() === '.');
+    return names;
+  }
+
+  #take(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at;
+    const match = pattern.exec(this.#text);
+    if (match === null) return false;
+    this.#at += match[0].length;
+    return match[0].length > 0;
+  }
+
+  #peek(): string {
+    return this.#text.charAt(this.#at);
+  }
+
+  #note(path: KeyPath, key: Position, value: Position = key): void {
+    const name = toKey(path);
+    if (!this.#positions.has(name)) this.#positions.set(name, { key, value });
+  }
+
+  #here(): Position {
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#lineStarts[middle] ?? 0) <= this.#at) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: this.#at - (this.#lineStarts[low] ?? 0) + 1 };
+  }
+}
+
+function unquote(quoted: string): string {
+  if (quoted.startsWith("'")) return quoted.slice(1, -1);
+  const json = quoted.replace(/\\U([0-9A-Fa-f]{8})/g, (_, digits: string) =>
+    String.fromCodePoint(Number.parseInt(digits, 16)),
+  );
+  return JSON.parse(json.replace(/\t/g, '\\t'));
+}

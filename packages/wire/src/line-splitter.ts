@@ -1,0 +1,138 @@
+// Bytes in, lines of strict UTF-8 out, however the bytes are cut. Whole chunks are decoded at once:
+// a line end never lies inside a code point, so everything up to the last one is complete text and
+// only the tail is held. What is held never exceeds the limit, which is checked before copying.
+
+import { isUtf8 } from 'node:buffer';
+import { FabricError } from '@starloom/core';
+
+export interface LineSplitterOptions {
+  /** `line`: \n ends a line, the limit is per line. `event`: \n, \r and \r\n do, and the limit
+   * counts all lines up to a blank one. */
+  readonly unit: 'line' | 'event';
+  /** In bytes, line ends not counted. */
+  readonly limit: number;
+}
+
+const LF = 10;
+const CR = 13;
+const KEPT_CAPACITY = 65_536;
+
+export class LineSplitter {
+  readonly #unit: 'line' | 'event';
+  readonly #limit: number;
+  #held = Buffer.allocUnsafe(0);
+  #heldLength = 0;
+  /** Bytes of the unfinished event's earlier lines; always 0 for `line`. */
+  #spent = 0;
+  #afterCarriageReturn = false;
+
+  constructor(options: LineSplitterOptions) {
+    this.#unit = options.unit;
+    this.#limit = options.limit;
+  }
+
+  /** The lines that `chunk` completes. Exhaust it before the next call; it may throw mid-way. */
+  *push(chunk: Uint8Array): Generator<string, void, undefined> {
+    let bytes = toBuffer(chunk);
+    if (bytes.length === 0) return;
+    if (this.#afterCarriageReturn && bytes[0] === LF) bytes = bytes.subarray(1);
+    this.#afterCarriageReturn = this.#unit === 'event' && bytes.at(-1) === CR;
+    const end = this.#lastLineEnd(bytes) + 1;
+    if (end > 0) yield* this.#lines(this.#complete(bytes.subarray(0, end)));
+    this.#hold(bytes.subarray(end));
+  }
+
+  /** The last line, when no line end follows it. */
+  *end(): Generator<string, void, undefined> {
+    if (this.#heldLength > 0) yield* this.#lines(this.#complete(Buffer.of(LF)));
+  }
+
+  *#lines(bytes: Buffer): Generator<string, void, undefined> {
+    const valid = isUtf8(bytes);
+    const text = valid ? bytes.toString('utf8') : bytes.toString('latin1');
+    const oneByteEach = text.length === bytes.length;
+    let start = 0;
+    let lineFeed = text.indexOf('\n');
+    let carriageReturn = this.#unit === 'event' ? text.indexOf('\r') : -1;
+    while (start < text.length) {
+      const byCarriageReturn =
+        carriageReturn !== -1 && (lineFeed === -1 || carriageReturn < lineFeed);
+      const end = byCarriageReturn ? carriageReturn : lineFeed;
+      const line = text.slice(start, this.#unit === 'line' ? trimmedEnd(text, start, end) : end);
+      this.#count(oneByteEach ? line.length : Buffer.byteLength(line));
+      yield valid ? line : decode(Buffer.from(line, 'latin1'));
+      if (this.#unit === 'line' || line === '') this.#spent = 0;
+
+      start = end + 1;
+      if (byCarriageReturn && start === lineFeed) start += 1;
+      if (lineFeed !== -1 && lineFeed < start) lineFeed = text.indexOf('\n', start);
+      if (carriageReturn !== -1 && carriageReturn < start) {
+        carriageReturn = text.indexOf('\r', start);
+      }
+    }
+  }
+
+  /** What was held together with its continuation; nothing is held afterwards. */
+  #complete(rest: Buffer): Buffer {
+    if (this.#heldLength === 0) return rest;
+    this.#append(rest);
+    const bytes = this.#held.subarray(0, this.#heldLength);
+    this.#heldLength = 0;
+    if (this.#held.length > KEPT_CAPACITY) this.#held = Buffer.allocUnsafe(0);
+    return bytes;
+  }
+
+  #hold(tail: Buffer): void {
+    if (tail.length === 0) return;
+    const mayBeLineEnd = this.#unit === 'line' && tail.at(-1) === CR ? 1 : 0;
+    this.#check(this.#spent + this.#heldLength + tail.length - mayBeLineEnd);
+    this.#append(tail);
+  }
+
+  #append(bytes: Buffer): void {
+    const needed = this.#heldLength + bytes.length;
+    if (needed > this.#held.length) {
+      const grown = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#heldLength, 256));
+      this.#held.copy(grown, 0, 0, this.#heldLength);
+      this.#held = grown;
+    }
+    bytes.copy(this.#held, this.#heldLength);
+    this.#heldLength = needed;
+  }
+
+  #count(bytes: number): void {
+    this.#spent += bytes;
+    this.#check(this.#spent);
+  }
+
+  #check(bytes: number): void {
+    if (bytes <= this.#limit) return;
+    const [reason, what] =
+      this.#unit === 'line' ? ['line_too_long', 'a line'] : ['event_too_large', 'an event'];
+    throw new FabricError('UPSTREAM_ERROR', `The upstream sent ${what} over the size limit`, {
+      details: { reason, limit: this.#limit, fix: 'send less at once, or raise the limit' },
+    });
+  }
+
+  #lastLineEnd(bytes: Buffer): number {
+    const lineFeed = bytes.lastIndexOf(LF);
+    if (this.#unit === 'line' || lineFeed === bytes.length - 1) return lineFeed;
+    return Math.max(lineFeed, bytes.lastIndexOf(CR));
+  }
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  if (Buffer.isBuffer(bytes)) return bytes;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function trimmedEnd(text: string, start: number, end: number): number {
+  return end > start && text.charCodeAt(end - 1) === CR ? end - 1 : end;
+}
+
+function decode(bytes: Buffer): string {
+  if (isUtf8(bytes)) return bytes.toString('utf8');
+  throw new FabricError('UPSTREAM_ERROR', 'The upstream sent bytes that are not UTF-8', {
+    details: { reason: 'invalid_utf8', fix: 'send UTF-8' },
+  });
+}

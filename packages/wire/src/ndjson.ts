@@ -1,0 +1,71 @@
+import type { Writable } from 'node:stream';
+import { FabricError } from '@starloom/core';
+import { drained, isOpen } from './drained.ts';
+import { type ReadLinesOptions, readLines } from './lines.ts';
+
+/**
+ * One JSON value per line of `source`; blank lines are skipped. Fails as `readLines` does, and with
+ * UPSTREAM_ERROR on a line that is not JSON. What the line said stays out of the error.
+ */
+export async function* readNdjson(
+  source: AsyncIterable<Uint8Array>,
+  options: ReadLinesOptions,
+): AsyncGenerator<unknown, void, undefined> {
+  let number = 0;
+  for await (const line of readLines(source, options)) {
+    number += 1;
+    const text = number === 1 ? line.replace(/^\uFEFF/, '') : line;
+    if (text.trim() !== '') yield parseLine(text, number);
+  }
+}
+
+export interface WriteNdjsonOptions {
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Writes `value` as one line, and resolves when `writable` takes more. Lines are written whole and
+ * in the order of the calls, also when the calls do not wait for each other; a line whose wait is
+ * aborted may still go out. Whoever owns the stream listens to its `error` event.
+ */
+export async function writeNdjson(
+  writable: Writable,
+  value: unknown,
+  options: WriteNdjsonOptions = {},
+): Promise<void> {
+  const line = toLine(value);
+  if (options.signal?.aborted) throw FabricError.from(options.signal.reason);
+  if (!isOpen(writable)) throw closedError(writable.errored);
+  if (writable.write(line)) return;
+  await drained(writable, { signal: options.signal, whenClosed: closedError });
+}
+
+function parseLine(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    // The parser's own error quotes the line, so it is not kept as the cause.
+    throw new FabricError('UPSTREAM_ERROR', `Line ${number} from the upstream is not JSON`, {
+      details: { reason: 'invalid_json', line: number, fix: 'send one JSON value per line' },
+    });
+  }
+}
+
+function toLine(value: unknown): string {
+  const details = { reason: 'not_json', fix: 'pass a value that JSON can hold' };
+  let json: string | undefined;
+  try {
+    json = JSON.stringify(value);
+  } catch (cause) {
+    throw new FabricError('BAD_INPUT', 'The value cannot be written as JSON', { details, cause });
+  }
+  if (json !== undefined) return `${json}\n`;
+  throw new FabricError('BAD_INPUT', 'The value cannot be written as JSON', { details });
+}
+
+function closedError(cause: unknown): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The upstream closed its input', {
+    details: { reason: 'input_closed', fix: 'see whether the upstream is still running' },
+    cause,
+  });
+}

@@ -1,0 +1,202 @@
+// A child process that is always reaped. It leads a group of its own; when it ends, by itself or by
+// `stop`, whatever it left behind is ended too. Output is read only as fast as somebody takes it;
+// stderr is always drained.
+
+import { once } from 'node:events';
+import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ErrorCode, FabricError } from '@starloom/core';
+import { childEnvironment, markEnvironment } from './environment.ts';
+import { readLines } from './lines.ts';
+import { ProcessGroup } from './process-group.ts';
+import { reaper } from './reaper.ts';
+import { type StartedChild, type StartOptions, startChild } from './start-child.ts';
+import { StderrLines, StderrTail } from './stderr-tail.ts';
+
+export interface ProcessLimits {
+  /** Default 1 MiB. */
+  readonly maxLineBytes?: number;
+  /** Of stdout in all; beyond it the group is killed. Unlimited by default. */
+  readonly maxOutputBytes?: number;
+  /** Default 64 KiB. */
+  readonly stderrTailBytes?: number;
+}
+
+export interface ProcessOptions extends StartOptions {
+  readonly limits?: ProcessLimits;
+  /** Between SIGTERM and SIGKILL; default 5000. */
+  readonly graceMs?: number;
+  readonly onStderrLine?: (line: string) => void;
+}
+
+export interface ProcessExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Rejects with AGENT_OFFLINE when the program cannot be started. */
+export async function spawnProcess(options: ProcessOptions): Promise<ManagedProcess> {
+  const mark = reaper.nextMark();
+  const env = markEnvironment(options.env ?? childEnvironment(), mark);
+  const child = await startChild({ ...options, env });
+  const group = new ProcessGroup(child.pid, mark);
+  reaper.add(group);
+  return new ManagedProcess(child, group, options);
+}
+
+export class ManagedProcess implements AsyncDisposable {
+  readonly pid: number;
+  readonly stdin: Writable;
+  /** Raw, for those who do not read lines. */
+  readonly stdout: Readable;
+  /** Of the program itself, at once; never rejects. Others of its group may still be ending. */
+  readonly exited: Promise<ProcessExit>;
+
+  readonly #group: ProcessGroup;
+  readonly #command: string;
+  readonly #graceMs: number;
+  readonly #maxLineBytes: number;
+  readonly #stderr: Readable;
+  readonly #stderrTail: StderrTail;
+  #ending: Promise<ProcessExit> | undefined;
+  #stopped = false;
+  #groupEmptied = false;
+  #hasReader = false;
+
+  constructor(child: StartedChild, group: ProcessGroup, options: ProcessOptions) {
+    const { command, graceMs = 5_000, limits = {}, onStderrLine } = options;
+    this.pid = child.pid;
+    this.#group = group;
+    this.#command = command;
+    this.#graceMs = graceMs;
+    this.#maxLineBytes = limits.maxLineBytes ?? 1_048_576;
+    this.#stderrTail = new StderrTail(limits.stderrTailBytes ?? 65_536);
+
+    const kill = () => group.signal('SIGKILL');
+    const stdout = limitBytes(limits.maxOutputBytes ?? Infinity, kill).on('error', ignore);
+    this.stdout = pipeline(child.stdout, stdout, ignore);
+    this.stdin = child.stdin.on('error', ignore);
+    this.#stderr = this.#drain(child.stderr, onStderrLine);
+    this.exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        resolve({ code, signal });
+        this.#ending ??= this.#end();
+      });
+    });
+  }
+
+  /**
+   * Stdout as lines, for one consumer, who closes the pipe by leaving early. Fails with
+   * UPSTREAM_ERROR and `details.reason` `line_too_long`, `invalid_utf8` or `output_too_large`;
+   * ends without a failure when the process was stopped.
+   */
+  async *lines(): AsyncGenerator<string, void, undefined> {
+    if (this.#hasReader) throw this.#error('INTERNAL', 'second_reader', 'share one reader');
+    this.#hasReader = true;
+    try {
+      yield* readLines(this.stdout, { maxLineBytes: this.#maxLineBytes });
+    } catch (error) {
+      if (FabricError.is(error)) throw error.with({ command: this.#command });
+      if (!this.#stopped) throw this.#error('UPSTREAM_ERROR', 'stdout_broken', SEE_STDERR, error);
+    }
+  }
+
+  /** Resolves when the text has left us, so awaiting it is the back-pressure. */
+  write(text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.stdin.write(text, (error) => {
+        if (error) reject(this.#error('AGENT_OFFLINE', 'stdin_closed', SEE_STDERR, error));
+        else resolve();
+      });
+    });
+  }
+
+  /** The last of what it said on stderr; complete once `stop` has resolved. */
+  stderrTail(): string {
+    return this.#stderrTail.toString();
+  }
+
+  /** To the whole group; false when nobody is left, whose ids may be somebody else's by now. */
+  signal(signal: NodeJS.Signals): boolean {
+    return !this.#groupEmptied && this.#group.signal(signal);
+  }
+
+  /**
+   * Closes stdin, asks the whole group to end and kills it after the grace. Resolves when the
+   * process and everybody it started are gone. Output nobody has read by then is discarded.
+   */
+  async stop(): Promise<ProcessExit> {
+    this.#stopped = true;
+    this.#ending ??= this.#end();
+    const exit = await this.#ending;
+    for (const stream of [this.stdin, this.stdout, this.#stderr]) stream.destroy();
+    return exit;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #end(): Promise<ProcessExit> {
+    const graceEnd = performance.now() + this.#graceMs;
+    this.stdin.end();
+    this.#group.signal('SIGTERM');
+    await settled(this.exited, this.#graceMs);
+    if (!(await this.#group.emptied(graceEnd - performance.now()))) {
+      this.#group.signal('SIGKILL');
+      await this.exited;
+      await this.#group.emptied(Infinity);
+    }
+    const exit = await this.exited;
+    this.#groupEmptied = true;
+    await this.#group.killEscaped();
+    reaper.remove(this.#group);
+    await this.#stderrEnded();
+    return exit;
+  }
+
+  /** Its writers are gone, so the end is near, unless one escaped us and holds the pipe open. */
+  async #stderrEnded(): Promise<void> {
+    if (!this.#stderr.closed) await settled(once(this.#stderr, 'close'), 200);
+  }
+
+  #drain(stderr: Readable, onLine: ProcessOptions['onStderrLine']): Readable {
+    const lines = onLine && new StderrLines(this.#maxLineBytes, onLine);
+    return stderr
+      .on('data', (chunk: Buffer) => {
+        this.#stderrTail.push(chunk);
+        lines?.push(chunk);
+      })
+      .on('end', () => lines?.end())
+      .on('error', ignore);
+  }
+
+  #error(code: ErrorCode, reason: string, fix: string, cause?: unknown): FabricError {
+    const details = { command: this.#command, reason, fix };
+    return new FabricError(code, 'The program cannot be talked to', { details, cause });
+  }
+}
+
+const SEE_STDERR = 'see what the program wrote to stderr';
+
+function limitBytes(maxBytes: number, onExceeded: () => void): Transform {
+  let total = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      total += chunk.length;
+      if (total <= maxBytes) return done(null, chunk);
+      onExceeded();
+      const details = { reason: 'output_too_large', limit: maxBytes, fix: 'raise maxOutputBytes' };
+      done(new FabricError('UPSTREAM_ERROR', 'The program wrote too much', { details }));
+    },
+  });
+}
+
+async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
+  const timer = new AbortController();
+  const timeout = delay(timeoutMs, undefined, { signal: timer.signal }).catch(ignore);
+  await Promise.race([promise, timeout]);
+  timer.abort();
+}
+
+function ignore(): void {}

@@ -1,0 +1,103 @@
+// No child outlives us. A normal exit kills the registered groups at once. For every other death,
+// SIGKILL included, a guardian waits: a shell in a session of its own that reads from a pipe which
+// groups there are, sees the pipe end when we are gone, and ends them. Where there is no /bin/sh
+// (Windows) only the exit listener is left.
+
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { Socket } from 'node:net';
+import type { Writable } from 'node:stream';
+import type { ProcessGroup } from './process-group.ts';
+
+class Reaper {
+  readonly #owner = randomUUID();
+  readonly #groups = new Set<ProcessGroup>();
+  #guardian: ChildProcessByStdio<Writable, null, null> | undefined;
+  #marks = 0;
+  #startsLeft = process.platform === 'win32' ? 0 : 20;
+
+  get guardianPid(): number | undefined {
+    return this.#guardian?.pid;
+  }
+
+  /** To be called before a spawn: from then on there is somebody to tell of the new group. */
+  nextMark(): string {
+    if (this.#marks === 0) process.on('exit', () => this.#killAll());
+    this.#startGuardian();
+    this.#marks += 1;
+    return `${this.#owner}.${this.#marks}`;
+  }
+
+  add(group: ProcessGroup): void {
+    this.#groups.add(group);
+    this.#tell(`+ ${group.id}`);
+  }
+
+  remove(group: ProcessGroup): void {
+    if (this.#groups.delete(group)) this.#tell(`- ${group.id}`);
+  }
+
+  #killAll(): void {
+    for (const group of this.#groups) group.signal('SIGKILL');
+  }
+
+  #tell(line: string): void {
+    this.#guardian?.stdin.write(`${line}\n`);
+  }
+
+  /** Its environment is empty: it must not carry the mark of whoever may be about to end us. */
+  #startGuardian(): void {
+    if (this.#guardian !== undefined || this.#startsLeft === 0) return;
+    this.#startsLeft -= 1;
+    const guardian = spawn('/bin/sh', ['-c', GUARDIAN, 'sh', this.#owner], {
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin' },
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    guardian.once('error', () => {});
+    if (guardian.pid === undefined) return;
+    guardian.once('exit', () => this.#onGuardianGone());
+    guardian.unref();
+    guardian.stdin.on('error', () => {});
+    if (guardian.stdin instanceof Socket) guardian.stdin.unref();
+    this.#guardian = guardian;
+    for (const group of this.#groups) this.#tell(`+ ${group.id}`);
+  }
+
+  #onGuardianGone(): void {
+    this.#guardian = undefined;
+    if (this.#groups.size > 0) this.#startGuardian();
+  }
+}
+
+export const reaper = new Reaper();
+
+const GUARDIAN = `
+trap '' HUP INT TERM
+groups=' '
+while read -r action group; do
+  case $action in
+    +) groups="$groups$group " ;;
+    -) case $groups in *" $group "*) groups="\${groups%% $group *} \${groups#* $group }" ;; esac ;;
+  esac
+done
+
+signal() {
+  sent=1
+  for group in $groups; do kill -s "$1" -- "-$group" 2>/dev/null && sent=0; done
+  return $sent
+}
+
+signal TERM
+for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  signal 0 || break
+  sleep 0.1 || sleep 1
+done
+signal KILL
+
+for environment in $(grep -lsF "$1" /proc/[0-9]*/environ); do
+  process=\${environment#/proc/}
+  kill -s KILL "\${process%/environ}"
+done
+`;

@@ -1,0 +1,184 @@
+// Server-sent events towards one reader that may be slow, stuck or gone. What waits for the reader
+// is bounded by `maxBufferedBytes`; a reader that takes nothing for `stallMs` turns into an error
+// for the sender, who decides what then happens to the stream.
+
+import type { Writable } from 'node:stream';
+import { FabricError } from '@starloom/core';
+import { deadlineSignal } from './deadline-signal.ts';
+import { drained, isOpen } from './drained.ts';
+import {
+  type MonotonicClock,
+  type TimerWheel,
+  timerWheelOf,
+  type WheelTimer,
+} from './timer-wheel.ts';
+
+/** What the response says before the first event. */
+export const SSE_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+
+export interface SseMessage {
+  readonly event?: string;
+  /** Line ends of any kind arrive as \n. */
+  readonly data: string;
+  readonly id?: string;
+}
+
+export interface SseWriterOptions {
+  /** How often a comment shows that the stream lives; none by default. */
+  readonly keepAliveMs?: number;
+  /** How long the reader may take nothing; 30 seconds by default. */
+  readonly stallMs?: number;
+  /** How much may wait for the reader beside one message; 1 MiB by default. */
+  readonly maxBufferedBytes?: number;
+  readonly clock?: MonotonicClock;
+}
+
+export interface SseWriter extends AsyncDisposable {
+  /**
+   * Writes the messages in one go and resolves when the reader takes more. Rejects with BAD_INPUT
+   * (a line end in `event` or `id`), OVERLOADED (`details.reason` is `reader_stalled`, or
+   * `buffer_full` for a sender that does not wait) or CANCELLED (the reader is gone).
+   */
+  send(...messages: readonly SseMessage[]): Promise<void>;
+  comment(text?: string): Promise<void>;
+  /** Ends the stream; a reader that does not take the rest within `stallMs` is cut off. */
+  close(): Promise<void>;
+  /** Settles, and never rejects, when the stream is over: closed by us, or left by the reader. */
+  readonly closed: Promise<'ended' | 'left'>;
+  /** For how long the reader has taken nothing, in milliseconds; 0 while it keeps up. */
+  readonly stalledMs: number;
+}
+
+/** `response` is what `http` hands out, its head already written, or any other byte stream. */
+export function createSseWriter(response: Writable, options: SseWriterOptions = {}): SseWriter {
+  return new ResponseWriter(response, options);
+}
+
+class ResponseWriter implements SseWriter {
+  readonly closed: Promise<'ended' | 'left'>;
+  readonly #response: Writable;
+  readonly #stallMs: number;
+  readonly #maxBufferedBytes: number;
+  readonly #clock: MonotonicClock | undefined;
+  readonly #wheel: TimerWheel;
+  #keepAlive: WheelTimer | undefined;
+  #fullSince = 0;
+
+  constructor(response: Writable, options: SseWriterOptions) {
+    this.#response = response;
+    this.#stallMs = options.stallMs ?? 30_000;
+    this.#maxBufferedBytes = options.maxBufferedBytes ?? 1_048_576;
+    this.#clock = options.clock;
+    this.#wheel = timerWheelOf(options.clock);
+    this.closed = new Promise((resolve) => {
+      const settle = () => {
+        this.#keepAlive?.unlink();
+        resolve(response.writableFinished ? 'ended' : 'left');
+      };
+      if (response.destroyed) settle();
+      else response.once('close', settle);
+      // What went wrong shows in `send` and `closed`; unheard, it would end the process.
+      response.on('error', () => {});
+    });
+    if (options.keepAliveMs !== undefined) this.#keepAliveEvery(options.keepAliveMs);
+  }
+
+  get stalledMs(): number {
+    return this.#response.writableNeedDrain ? this.#wheel.now() - this.#fullSince : 0;
+  }
+
+  async send(...messages: readonly SseMessage[]): Promise<void> {
+    await this.#write(messages.map(toText).join(''));
+  }
+
+  async comment(text = ''): Promise<void> {
+    await this.#write(`: ${singleLine('comment', text)}\n\n`);
+  }
+
+  async close(): Promise<void> {
+    this.#keepAlive?.unlink();
+    if (isOpen(this.#response)) this.#response.end();
+    const patience = this.#wheel.schedule(this.#stallMs, () => this.#response.destroy());
+    await this.closed;
+    patience.unlink();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #write(text: string): Promise<void> {
+    if (!isOpen(this.#response)) throw this.#closedError(this.#response.errored);
+    if (this.#response.writableNeedDrain) this.#assertRoomFor(text);
+    if (this.#put(text)) return;
+    using patience = deadlineSignal({
+      ms: this.#stallMs - this.stalledMs,
+      reason: () => this.#overloaded('reader_stalled'),
+      clock: this.#clock,
+    });
+    await drained(this.#response, {
+      signal: patience.signal,
+      whenClosed: (cause) => this.#closedError(cause),
+    });
+  }
+
+  #put(text: string): boolean {
+    const wasFull = this.#response.writableNeedDrain;
+    const takesMore = this.#response.write(text);
+    if (!takesMore && !wasFull) this.#fullSince = this.#wheel.now();
+    return takesMore;
+  }
+
+  #assertRoomFor(text: string): void {
+    if (this.stalledMs >= this.#stallMs) throw this.#overloaded('reader_stalled');
+    const buffered = this.#response.writableLength + Buffer.byteLength(text);
+    if (buffered > this.#maxBufferedBytes) throw this.#overloaded('buffer_full');
+  }
+
+  #keepAliveEvery(ms: number): void {
+    this.#keepAlive = this.#wheel.schedule(ms, () => {
+      if (!isOpen(this.#response)) return;
+      if (!this.#response.writableNeedDrain) this.#put(':\n\n');
+      this.#keepAliveEvery(ms);
+    });
+  }
+
+  #overloaded(reason: 'reader_stalled' | 'buffer_full'): FabricError {
+    return new FabricError('OVERLOADED', 'The reader of the event stream does not keep up', {
+      details: {
+        reason,
+        stalled_ms: Math.round(this.stalledMs),
+        buffered_bytes: this.#response.writableLength,
+        fix: 'read faster, or close the stream and poll instead',
+      },
+    });
+  }
+
+  #closedError(cause: unknown): FabricError {
+    const byUs = this.#response.writableEnded;
+    return new FabricError('CANCELLED', 'The event stream is closed', {
+      details: { reason: byUs ? 'stream_ended' : 'reader_left' },
+      cause,
+    });
+  }
+}
+
+function toText({ event, id, data }: SseMessage): string {
+  let text = '';
+  if (event !== undefined) text += `event: ${singleLine('event', event)}\n`;
+  if (id !== undefined) text += `id: ${singleLine('id', id)}\n`;
+  if (!data.includes('\n') && !data.includes('\r')) return `${text}data: ${data}\n\n`;
+  for (const line of data.split(/\r\n|\r|\n/)) text += `data: ${line}\n`;
+  return `${text}\n`;
+}
+
+function singleLine(field: string, value: string): string {
+  if (!['\r', '\n', '\0'].some((character) => value.includes(character))) return value;
+  throw new FabricError('BAD_INPUT', `The ${field} of an event must be one line`, {
+    details: { reason: 'line_end', field, fix: 'remove line ends and NUL, or use data' },
+  });
+}
