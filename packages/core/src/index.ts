@@ -78,6 +78,7 @@ export {
   RESERVED_AGENT_IDS,
   trustTierSchema,
 } from './manifest.ts';
+export { MemoryRegistry } from './memory-registry.ts';
 export { orAborted } from './or-aborted.ts';
 export type {
   Adapter,

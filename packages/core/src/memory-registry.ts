@@ -1,10 +1,10 @@
-import { type AgentFilter, Directory, type DirectoryListener } from '../directory.ts';
-import { FabricError } from '../errors.ts';
-import type { Health } from '../health.ts';
-import { type Manifest, type ManifestInput, manifestSchema } from '../manifest.ts';
-import type { Registry, RegistryStatus } from '../ports/registry.ts';
+import { type AgentFilter, Directory, type DirectoryListener } from './directory.ts';
+import { FabricError } from './errors.ts';
+import type { Health } from './health.ts';
+import { type Manifest, type ManifestInput, manifestSchema } from './manifest.ts';
+import type { Registry, RegistryStatus } from './ports/registry.ts';
 
-/** A registry with nothing behind it. */
+/** A registry with nothing behind it: agents that are known from the start, or register. */
 export class MemoryRegistry implements Registry {
   readonly #directory = new Directory();
 

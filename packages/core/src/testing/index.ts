@@ -1,3 +1,4 @@
+export { MemoryRegistry } from '../memory-registry.ts';
 export {
   type AdapterContractOptions,
   type AdapterSubject,
@@ -14,5 +15,4 @@ export { ManualClock } from './manual-clock.ts';
 export { MemoryAdapter, type MemoryAgent } from './memory-adapter.ts';
 export { MemoryCoordinationStore } from './memory-coordination-store.ts';
 export { MemoryJobStore } from './memory-job-store.ts';
-export { MemoryRegistry } from './memory-registry.ts';
 export { type RegistrySubject, registryContract } from './registry-contract.ts';

@@ -1,0 +1,71 @@
+// Shared keys. In memory there are only keyed hashes, under a secret that this process draws for
+// itself and never shows: a copy of the table is worth nothing, and since nobody outside can aim at
+// a hash, finding one in a map tells nothing by its timing. The cost of a check does not depend on
+// how many keys there are. How strong a configured key must be is the configuration's business.
+
+import { createHmac, createSecretKey, randomBytes, timingSafeEqual } from 'node:crypto';
+import { FabricError, type TrustTier } from '@starloom/core';
+import { isBearerText } from './bearer-text.ts';
+import { hashKey } from './generate-key.ts';
+import type { Principal } from './principal.ts';
+
+interface PskOwner {
+  /** Names the key in logs; unlike the key itself it is no secret. */
+  readonly key_id: string;
+  /** Several keys may name one principal, so that a new key can replace an old one in peace. */
+  readonly principal: string;
+  readonly tier: TrustTier;
+  readonly scopes: readonly string[];
+}
+
+/** A key itself, or what `hashKey` made of it. */
+export type PskKey = PskOwner & ({ readonly key: string } | { readonly key_hash: string });
+
+export interface PskVerifier {
+  /** Whose key this is; `undefined` when it is nobody's. */
+  verify(bearer: string): Principal | undefined;
+}
+
+interface Entry {
+  readonly digest: Buffer;
+  readonly principal: Principal;
+}
+
+export function createPskVerifier(keys: readonly PskKey[]): PskVerifier {
+  const secret = createSecretKey(randomBytes(32));
+  const digestOf = (storedHash: string) => createHmac('sha256', secret).update(storedHash).digest();
+  const entries = new Map<string, Entry>();
+  for (const key of keys) {
+    const digest = digestOf(toStoredHash(key));
+    const twin = entries.get(digest.toString('base64'));
+    if (twin) throw badKey(key, `is the same as the key "${twin.principal.keyId}"`);
+    entries.set(digest.toString('base64'), { digest, principal: toPrincipal(key) });
+  }
+  return {
+    verify(bearer) {
+      const digest = digestOf(hashKey(bearer));
+      const entry = entries.get(digest.toString('base64'));
+      return entry && timingSafeEqual(entry.digest, digest) ? entry.principal : undefined;
+    },
+  };
+}
+
+function toPrincipal({ principal, tier, scopes, key_id }: PskKey): Principal {
+  const owned = Object.freeze([...scopes]);
+  return Object.freeze({ id: principal, mode: 'psk', tier, scopes: owned, keyId: key_id });
+}
+
+function toStoredHash(key: PskKey): string {
+  if ('key' in key) {
+    if (isBearerText(key.key)) return hashKey(key.key);
+    throw badKey(key, 'cannot be sent in a header: it is empty, too long or holds odd characters');
+  }
+  if (/^[0-9a-f]{64}$/.test(key.key_hash)) return key.key_hash;
+  throw badKey(key, 'is not the SHA-256 of a key in hex');
+}
+
+function badKey({ key_id }: PskKey, what: string): FabricError {
+  return new FabricError('BAD_INPUT', `The key "${key_id}" ${what}`, {
+    details: { reason: 'bad_key', key_id, fix: 'give it a long random key of its own' },
+  });
+}

@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest';
+import { readBearer, readWebSocketProtocols } from '../src/index.ts';
+
+describe('credentials', () => {
+  it('finds none where there is none', () => {
+    expect(readBearer({ host: 'localhost', authorization: undefined })).toBeUndefined();
+    expect(readWebSocketProtocols(undefined)).toEqual({ bearer: undefined, protocols: [] });
+  });
+
+  it('keeps keys made elsewhere, such as base64 with its signs', () => {
+    expect(readBearer({ authorization: 'Bearer ab+/cd~.e-_f==' })).toBe('ab+/cd~.e-_f==');
+  });
+
+  it('separates the key from the protocols that the server may choose', () => {
+    const key = 'a key? no: a/key+with=signs'.replaceAll(' ', '-');
+    const encoded = Buffer.from(key).toString('base64url');
+    expect(readWebSocketProtocols(`mcp,bearer.${encoded} , other`)).toEqual({
+      bearer: key,
+      protocols: ['mcp', 'other'],
+    });
+    expect(readWebSocketProtocols(['mcp', `bearer.${encoded}`]).bearer).toBe(key);
+  });
+
+  it('takes a protocol whose name merely begins like a credential for what it is', () => {
+    expect(readWebSocketProtocols('bearers, mcp')).toEqual({
+      bearer: undefined,
+      protocols: ['bearers', 'mcp'],
+    });
+  });
+});

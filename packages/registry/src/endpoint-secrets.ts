@@ -1,0 +1,85 @@
+// The values of an endpoint's `env` and `headers` may be secrets, written as `env:NAME` or
+// `file:PATH`. A registry keeps the references: what it lists holds no secret. Only an adapter that
+// is about to be opened gets the values, by `resolveEndpoint`; what people see goes through
+// `redactManifest`, since a value may also stand in the file as plain text.
+
+import { resolve } from 'node:path';
+import { FabricError, type Manifest } from '@starloom/core';
+import { loadConfig, problemsOf, revealText, secretOrText } from '@starloom/wire';
+import { z } from 'zod';
+
+export type Env = Readonly<Record<string, string | undefined>>;
+
+const HIDDEN = '[hidden]';
+const SETTINGS = ['env', 'headers'] as const;
+
+const settingsSchema = z.record(z.string(), secretOrText({ checkText: () => undefined }));
+const secretsSchema = z.strictObject({
+  env: settingsSchema.optional(),
+  headers: settingsSchema.optional(),
+});
+
+/** The manifest with the values of its secrets, for an adapter. AGENT_OFFLINE when one is missing. */
+export async function resolveEndpoint(manifest: Manifest, env: Env): Promise<Manifest> {
+  const { agent_id, endpoint } = manifest;
+  const flags = SETTINGS.flatMap((key) => {
+    const value = endpoint[key];
+    return value === undefined ? [] : { name: `agent ${agent_id}`, path: [key], value };
+  });
+  if (flags.length === 0) return manifest;
+  try {
+    const { value } = await loadConfig({ schema: secretsSchema, env, flags });
+    return withSettings(manifest, (_, key, name) => revealText(value[key]?.[name] ?? ''));
+  } catch (error) {
+    throw missingSecret(agent_id, error);
+  }
+}
+
+/** The manifest as people may see it: names of variables and headers stay, their values do not. */
+export function redactManifest(manifest: Manifest): Manifest {
+  const redacted = withSettings(manifest, () => HIDDEN);
+  const uri = URL.parse(redacted.endpoint.uri ?? '');
+  if (!uri || (uri.username === '' && uri.password === '')) return redacted;
+  uri.username = '';
+  uri.password = '';
+  return { ...redacted, endpoint: { ...redacted.endpoint, uri: uri.href } };
+}
+
+/** The manifest with paths of secret files that begin at `folder` written out. */
+export function anchorSecretFiles(manifest: Manifest, folder: string): Manifest {
+  return withSettings(manifest, (value) =>
+    value.startsWith('file:') ? `file:${resolve(folder, value.slice('file:'.length))}` : value,
+  );
+}
+
+type Setting = (typeof SETTINGS)[number];
+
+function withSettings(
+  manifest: Manifest,
+  change: (value: string, key: Setting, name: string) => string,
+): Manifest {
+  const settings = SETTINGS.flatMap((key) => {
+    const before = manifest.endpoint[key];
+    if (before === undefined) return [];
+    const after = Object.entries(before).map(([name, value]) => [name, change(value, key, name)]);
+    return [[key, Object.fromEntries(after)]];
+  });
+  if (settings.length === 0) return manifest;
+  return { ...manifest, endpoint: { ...manifest.endpoint, ...Object.fromEntries(settings) } };
+}
+
+/** Callers learn which setting it is; the names of variables and files are for the log. */
+function missingSecret(agentId: string, error: unknown): FabricError {
+  const settings = problemsOf(error)?.map(({ key }) => key);
+  if (settings === undefined) return FabricError.from(error);
+  return new FabricError('AGENT_OFFLINE', `A secret of agent "${agentId}" is missing`, {
+    cause: error,
+    details: {
+      reason: 'secret_missing',
+      agent_id: agentId,
+      settings,
+      sent: false,
+      fix: 'set the variable, or write the file, that its manifest names there',
+    },
+  });
+}

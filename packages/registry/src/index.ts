@@ -1,0 +1,14 @@
+export { type Env, redactManifest, resolveEndpoint } from './endpoint-secrets.ts';
+export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
+export {
+  openPackageRegistry,
+  type PackageRegistryConfig,
+  type RegistryDependencies,
+  type RegistryPackage,
+} from './package-registry.ts';
+export {
+  openYamlRegistry,
+  type ReloadResult,
+  type YamlRegistry,
+  type YamlRegistryOptions,
+} from './yaml.ts';

@@ -1,0 +1,83 @@
+import { type Clock, FabricError, type Log, type Registry } from '@starloom/core';
+import type { Env } from './endpoint-secrets.ts';
+import { importPackage } from './import-package.ts';
+
+export interface RegistryDependencies {
+  readonly log: Log;
+  /** Of the configuration: relative paths and packages are looked up from here. */
+  readonly folder: string;
+  readonly clock?: Clock;
+  readonly env?: Env;
+}
+
+export interface PackageRegistryConfig {
+  readonly package: string;
+  readonly options?: Readonly<Record<string, unknown>>;
+}
+
+/** What such a package exports. */
+export interface RegistryPackage {
+  openRegistry(
+    options: Readonly<Record<string, unknown>>,
+    dependencies: RegistryDependencies,
+  ): Registry | Promise<Registry>;
+}
+
+export async function openPackageRegistry(
+  { package: name, options = {} }: PackageRegistryConfig,
+  dependencies: RegistryDependencies,
+): Promise<Registry> {
+  const { folder } = dependencies;
+  const loaded = await importPackage(name, folder).catch((cause: unknown) => {
+    throw refused(name, 'cannot be loaded', SEE_CAUSE, cause);
+  });
+  if (!loaded) throw refused(name, 'cannot be found', `run "npm install ${name}" in ${folder}`);
+  if (!isRegistryPackage(loaded)) {
+    const fix = 'name a package that exports the function openRegistry(options, dependencies)';
+    throw refused(name, 'does not export openRegistry', fix);
+  }
+  const registry = await open(loaded, options, dependencies).catch((cause: unknown) => {
+    throw FabricError.is(cause) ? cause : refused(name, 'cannot be opened', SEE_CAUSE, cause);
+  });
+  const missing = METHODS.filter((method) => !hasMethod(registry, method));
+  if (missing.length === 0) return registry as Registry;
+  throw refused(name, `opened a registry without ${missing.join(', ')}`, 'use a newer version');
+}
+
+const SEE_CAUSE = 'the log has the cause; ask its makers';
+
+const METHODS = [
+  'list',
+  'get',
+  'findByCapability',
+  'resolveFallbacks',
+  'register',
+  'updateHealth',
+  'watch',
+  'status',
+  'close',
+] as const satisfies readonly (keyof Registry)[];
+
+/** What it gives is looked at before it is trusted to be a registry. */
+async function open(
+  { openRegistry }: RegistryPackage,
+  ...given: Parameters<RegistryPackage['openRegistry']>
+): Promise<unknown> {
+  return openRegistry(...given);
+}
+
+function isRegistryPackage(value: unknown): value is RegistryPackage {
+  return hasMethod(value, 'openRegistry');
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return typeof (value as Record<string, unknown>)[name] === 'function';
+}
+
+function refused(name: string, what: string, fix: string, cause?: unknown): FabricError {
+  return new FabricError('BAD_INPUT', `The registry package ${name} ${what}`, {
+    details: { reason: 'package', package: name, fix },
+    cause,
+  });
+}

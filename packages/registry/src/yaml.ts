@@ -1,0 +1,195 @@
+// Agents from a file. Each change of the file applies whole or not at all: while it cannot be used
+// the agents loaded before stay, and `status` says so. Loads and writes take turns, so that readers
+// never see an older file after a newer one. There is one writer: this process, or an editor.
+
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import {
+  type AgentFilter,
+  agentsFileSchema,
+  type Clock,
+  Directory,
+  type DirectoryListener,
+  FabricError,
+  type Health,
+  type Log,
+  type Manifest,
+  type Registry,
+  type RegistryStatus,
+  systemClock,
+} from '@starloom/core';
+import { configError, loadConfig, problemsOf } from '@starloom/wire';
+import { putManifest } from './agents-text.ts';
+import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
+import { FileWatch, fingerprintOf } from './file-watch.ts';
+import { parseManifest } from './parse-manifest.ts';
+import { notRegistered, unfitForFile } from './register-errors.ts';
+import { replaceFile } from './replace-file.ts';
+
+export interface YamlRegistryOptions {
+  readonly path: string;
+  readonly log: Log;
+  readonly clock?: Clock;
+  /** Where secrets named `env:NAME` are looked up, to warn of those that are missing. */
+  readonly env?: Env;
+}
+
+export interface ReloadResult {
+  /** False when the file cannot be used; the agents loaded before stay. */
+  readonly ok: boolean;
+  /** Agents that are new, different or gone. */
+  readonly changed: readonly string[];
+}
+
+export interface YamlRegistry extends Registry {
+  /** Reads the file again, now; a change of the file needs no such call. */
+  reload(): Promise<ReloadResult>;
+}
+
+/** BAD_INPUT with every problem and its line when the file cannot be used. */
+export async function openYamlRegistry(options: YamlRegistryOptions): Promise<YamlRegistry> {
+  const registry = new FileRegistry(options);
+  await registry.start();
+  return registry;
+}
+
+class FileRegistry implements YamlRegistry {
+  readonly #path: string;
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #env: Env;
+  readonly #directory = new Directory();
+  #turn: Promise<unknown> = Promise.resolve();
+  #watch: FileWatch | undefined;
+  #asOf = '';
+  #problem: string | undefined;
+
+  constructor({ path, log, clock = systemClock, env = {} }: YamlRegistryOptions) {
+    this.#path = resolve(path);
+    this.#log = log.child({ registry: this.#path });
+    this.#clock = clock;
+    this.#env = env;
+  }
+
+  async start(): Promise<void> {
+    const known = await fingerprintOf(this.#path);
+    await this.#apply(await this.#read());
+    const onChange = () => void this.reload();
+    this.#watch = new FileWatch({ path: this.#path, known, onChange, log: this.#log });
+  }
+
+  list(filter?: AgentFilter) {
+    return this.#directory.list(filter);
+  }
+
+  get(agentId: string) {
+    return this.#directory.get(agentId);
+  }
+
+  findByCapability(capability: string) {
+    return this.#directory.findByCapability(capability);
+  }
+
+  resolveFallbacks(agentId: string, capability: string) {
+    return this.#directory.resolveFallbacks(agentId, capability);
+  }
+
+  async register(manifest: Manifest): Promise<void> {
+    const valid = parseManifest(manifest);
+    await this.#inTurn(async () => {
+      try {
+        await this.#read();
+        const text = putManifest(await readFile(this.#path, 'utf8'), valid);
+        const readBack = (file: string) =>
+          this.#read(file).catch((cause: unknown) => {
+            throw unfitForFile(valid.agent_id, cause);
+          });
+        await this.#apply(await replaceFile(this.#path, text, readBack));
+      } catch (error) {
+        throw notRegistered(valid.agent_id, this.#path, error);
+      }
+    });
+  }
+
+  async updateHealth(agentId: string, health: Health): Promise<void> {
+    this.#directory.setHealth(agentId, health);
+  }
+
+  watch(listener: DirectoryListener) {
+    return this.#directory.watch(listener);
+  }
+
+  status(): RegistryStatus {
+    const { size: agents } = this.#directory;
+    const status = { kind: 'yaml', ok: this.#problem === undefined, agents, as_of: this.#asOf };
+    return this.#problem === undefined ? status : { ...status, message: this.#problem };
+  }
+
+  reload(): Promise<ReloadResult> {
+    return this.#inTurn(async () => {
+      try {
+        return { ok: true, changed: await this.#apply(await this.#read()) };
+      } catch (error) {
+        const { message } = FabricError.from(error);
+        this.#problem = message;
+        const problems = problemsOf(error);
+        this.#log.error(
+          problems === undefined ? { error } : { problems },
+          'the file of agents cannot be used; the agents loaded before stay',
+        );
+        return { ok: false, changed: [] };
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#watch?.close();
+    await this.#turn;
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#turn.then(work);
+    this.#turn = result.catch(() => undefined);
+    return result;
+  }
+
+  async #read(path = this.#path): Promise<readonly Manifest[]> {
+    const [file, cwd] = [basename(path), dirname(path)];
+    if ((await fingerprintOf(path)) === 'ENOENT') {
+      const fix = `create it in ${cwd} ("[]" is a list of no agents), or set registry.path`;
+      throw configError([{ file, key: '', message: 'no such file', fix }]);
+    }
+    const loaded = await loadConfig({ path: file, cwd, schema: agentsFileSchema, format: 'yaml' });
+    return loaded.value;
+  }
+
+  async #apply(manifests: readonly Manifest[]): Promise<string[]> {
+    const changed = this.#directory.replaceAll(manifests.map((manifest) => this.#keep(manifest)));
+    const recovered = this.#problem !== undefined;
+    this.#problem = undefined;
+    this.#asOf = new Date(this.#clock.now()).toISOString();
+    if (changed.length > 0 || recovered) {
+      this.#log.info({ agents: manifests.length, changed }, 'agents loaded');
+    }
+    await this.#warnOfSecrets(changed);
+    return changed;
+  }
+
+  /** An agent that did not change stays the same object: its open connections hang on that. */
+  #keep(manifest: Manifest): Manifest {
+    const after = anchorSecretFiles(manifest, dirname(this.#path));
+    const before = this.#directory.get(after.agent_id)?.manifest;
+    return before && JSON.stringify(before) === JSON.stringify(after) ? before : after;
+  }
+
+  async #warnOfSecrets(agentIds: readonly string[]): Promise<void> {
+    for (const agent_id of agentIds) {
+      const manifest = this.#directory.get(agent_id)?.manifest;
+      if (!manifest) continue;
+      await resolveEndpoint(manifest, this.#env).catch((error: FabricError) => {
+        const problems = problemsOf(error.cause) ?? error.message;
+        this.#log.warn({ agent_id, problems }, 'the agent cannot be called: a secret is missing');
+      });
+    }
+  }
+}

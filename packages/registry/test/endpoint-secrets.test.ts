@@ -1,0 +1,104 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exampleManifest } from '@starloom/core/testing';
+import { describe, expect, it } from 'vitest';
+import { redactManifest, resolveEndpoint } from '../src/index.ts';
+import { createWorld } from './fixtures/world.ts';
+
+const SECRET = 'Bearer value-of-the-secret';
+const withHeaders = (headers: Record<string, string>) =>
+  exampleManifest({ endpoint: { transport: 'http', uri: 'https://a.example/', headers } });
+
+describe('secrets of an endpoint', () => {
+  it('are looked up for the adapter only, and the manifest keeps the references', async () => {
+    const manifest = exampleManifest({
+      endpoint: {
+        transport: 'stdio',
+        command: 'agent',
+        env: { TOKEN: 'env:AGENT_TOKEN', MODE: 'fast' },
+        headers: { 'x.y': 'env:AGENT_TOKEN' },
+      },
+    });
+    const before = structuredClone(manifest);
+    const resolved = await resolveEndpoint(manifest, { AGENT_TOKEN: SECRET });
+    expect(resolved.endpoint).toEqual({
+      ...manifest.endpoint,
+      env: { TOKEN: SECRET, MODE: 'fast' },
+      headers: { 'x.y': SECRET },
+    });
+    expect(manifest).toEqual(before);
+  });
+
+  it('cost nothing where there are none', async () => {
+    const manifest = exampleManifest();
+    expect(await resolveEndpoint(manifest, {})).toBe(manifest);
+  });
+
+  it('make the agent unreachable when one is missing, in words that fit a caller', async () => {
+    const manifest = withHeaders({ Authorization: 'env:NOT_SET', 'X-Key': 'file:/nowhere/key' });
+    const error = await resolveEndpoint(manifest, {}).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'AGENT_OFFLINE',
+      details: {
+        reason: 'secret_missing',
+        agent_id: 'subject',
+        settings: ['headers.Authorization', 'headers.X-Key'],
+        sent: false,
+      },
+    });
+    expect(JSON.stringify(error)).not.toMatch(/NOT_SET|nowhere/);
+  });
+
+  it('in files are found beside agents.yaml, wherever the process runs', async () => {
+    await using world = await createWorld(`- agent_id: percy
+  endpoint: {transport: http, uri: 'https://a.example/', headers: {Authorization: file:keys/percy}}
+`);
+    await mkdir(join(world.folder, 'keys'));
+    await writeFile(join(world.folder, 'keys/percy'), `${SECRET}\n`);
+    await chmod(join(world.folder, 'keys/percy'), 0o600);
+    const registry = await world.open();
+    const percy = registry.get('percy')?.manifest;
+    if (!percy) return expect.fail('percy is not there');
+    const { endpoint } = await resolveEndpoint(percy, {});
+    expect(endpoint.headers).toEqual({ Authorization: SECRET });
+    expect(await registry.reload()).toEqual({ ok: true, changed: [] });
+  });
+
+  it('appear in no list, no status and no log', async () => {
+    await using world = await createWorld(`- agent_id: percy
+  endpoint: {transport: http, uri: 'https://a.example/', headers: {Authorization: env:TOKEN}}
+- agent_id: lost
+  endpoint: {transport: http, uri: 'https://a.example/', headers: {Authorization: env:NOT_SET}}
+`);
+    const registry = await world.open({ env: { TOKEN: SECRET } });
+    const shown = JSON.stringify([registry.list(), registry.status(), world.lines]);
+    expect(shown).not.toContain('value-of-the-secret');
+    const warnings = world.lines.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ fields }) => fields)).toMatchObject([
+      { agent_id: 'lost', problems: [{ message: 'the variable NOT_SET is not set' }] },
+    ]);
+  });
+
+  it('are hidden from people also where they stand in the file as they are', () => {
+    const manifest = exampleManifest({
+      endpoint: {
+        transport: 'http',
+        uri: 'https://user:value-of-the-secret@a.example/path?x=1',
+        env: { MODE: SECRET },
+        headers: { Authorization: SECRET, 'X-Key': 'env:TOKEN' },
+      },
+    });
+    expect(redactManifest(manifest).endpoint).toEqual({
+      transport: 'http',
+      uri: 'https://a.example/path?x=1',
+      env: { MODE: '[hidden]' },
+      headers: { Authorization: '[hidden]', 'X-Key': '[hidden]' },
+    });
+    expect(manifest.endpoint.env).toEqual({ MODE: SECRET });
+  });
+
+  it('leave a manifest without any as it is', () => {
+    const manifest = exampleManifest();
+    expect(redactManifest(manifest)).toBe(manifest);
+  });
+});
