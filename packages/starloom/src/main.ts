@@ -1,1 +1,33 @@
-export {};
+// The composition root: the only file that knows every concrete part. Parts are loaded when a
+// command needs them, so that `starloom --help` stays quick.
+
+import { CommanderError } from 'commander';
+import { createProgram } from './program.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
+
+process.exitCode = await run(process.argv.slice(2), createTerminal(process));
+
+async function run(args: readonly string[], terminal: Terminal): Promise<number> {
+  const json = args.includes('--json');
+  try {
+    const program = createProgram(terminal);
+    if (args.every((word) => word === '--json')) {
+      const { welcome } = await import('./welcome.ts');
+      terminal.print(welcome(program, { json }));
+      return 0;
+    }
+    await program.parseAsync(args, { from: 'user' });
+    return terminal.exitCode;
+  } catch (error) {
+    if (isHelp(error)) return error.code === 'commander.help' ? 64 : 0;
+    const { reportError, toUsageError } = await import('./report-error.ts');
+    const known = error instanceof CommanderError ? toUsageError(error.message) : error;
+    return reportError(known, { json, tell: terminal.tell });
+  }
+}
+
+/** Help and version are thrown by commander once they are printed. */
+function isHelp(error: unknown): error is CommanderError {
+  if (!(error instanceof CommanderError)) return false;
+  return ['commander.help', 'commander.helpDisplayed', 'commander.version'].includes(error.code);
+}

@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import { type LoadedConfig, loadConfig, type Problem, problemsOf } from '@starloom/wire/config';
+import { CONFIG_FILES, configKindOf } from '../config-files.ts';
+import type { GlobalOptions } from '../global-options.ts';
+import { count, EXIT_BAD_CONFIGURATION, formatProblem } from '../report-error.ts';
+import type { Terminal } from '../terminal.ts';
+
+interface FileReport {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+type Options = GlobalOptions & { readonly secrets: boolean };
+
+export async function validateConfig(
+  terminal: Terminal,
+  files: readonly string[],
+  options: Options,
+): Promise<void> {
+  const reports =
+    files.length > 0
+      ? await Promise.all(files.map((file) => checkFile(terminal, file, options)))
+      : await checkGatewayAndAgents(terminal, options);
+  const ok = reports.every((report) => report.ok);
+  if (options.json) terminal.print(JSON.stringify({ ok, files: reports }));
+  else for (const report of reports) show(terminal, report);
+  if (!ok) terminal.exitCode = EXIT_BAD_CONFIGURATION;
+}
+
+async function checkFile(terminal: Terminal, file: string, options: Options): Promise<FileReport> {
+  const loading: Promise<LoadedConfig<unknown>> =
+    configKindOf(file) === 'agents'
+      ? loadAgents(terminal, file)
+      : loadGateway(terminal, file, options);
+  return (await check(file, loading)).report;
+}
+
+async function checkGatewayAndAgents(terminal: Terminal, options: Options): Promise<FileReport[]> {
+  const name = options.config || terminal.env.STARLOOM_CONFIG || 'starloom.yaml';
+  const gateway = await check(name, loadGateway(terminal, options.config, options));
+  const agents = gateway.loaded && agentsFileOf(gateway.loaded, terminal.cwd);
+  if (agents === undefined) return [gateway.report];
+  return [gateway.report, (await check(agents, loadAgents(terminal, agents))).report];
+}
+
+/** The file with the agents; `undefined` when there is none and nobody asked for one. */
+function agentsFileOf(
+  { value, origins, folder }: LoadedConfig<GatewayConfig>,
+  cwd: string,
+): string | undefined {
+  if (value.registry.kind !== 'yaml') return undefined;
+  const path = resolve(folder, value.registry.path);
+  if (origins.get('registry.path')?.kind === 'default' && !existsSync(path)) return undefined;
+  return relative(cwd, path);
+}
+
+function loadGateway(terminal: Terminal, path: string | undefined, { secrets }: Options) {
+  const { env, cwd } = terminal;
+  return loadGatewayConfig({ path, env, cwd, resolveSecrets: secrets });
+}
+
+function loadAgents({ env, cwd }: Terminal, path: string) {
+  const { schema } = CONFIG_FILES.agents;
+  const missingFix = 'create it, or correct registry.path in starloom.yaml';
+  return loadConfig({ path, schema, env, cwd, missingFix });
+}
+
+async function check<T>(
+  name: string,
+  loading: Promise<LoadedConfig<T>>,
+): Promise<{ report: FileReport; loaded?: LoadedConfig<T> }> {
+  try {
+    const loaded = await loading;
+    const { file = 'built-in defaults', warnings } = loaded;
+    return { report: { file, ok: true, problems: [], warnings }, loaded };
+  } catch (error) {
+    const problems = problemsOf(error);
+    if (problems === undefined) throw error;
+    return { report: { file: name, ok: false, problems, warnings: [] } };
+  }
+}
+
+function show(terminal: Terminal, { file, ok, problems, warnings }: FileReport): void {
+  terminal.print(`${file}: ${ok ? 'ok' : count(problems.length, 'problem')}`);
+  for (const problem of problems) terminal.tell(formatProblem(problem));
+  for (const warning of warnings) terminal.tell(`  warning:\n${formatProblem(warning)}`);
+}

@@ -1,0 +1,40 @@
+import type { AgentRecord } from '@starloom/core';
+
+export interface BannerInput {
+  readonly url: string;
+  readonly key: string;
+  readonly clientFile: string;
+  readonly samples: boolean;
+  readonly agents: readonly AgentRecord[];
+}
+
+/** What runs, where it is, and what to try next. */
+export function banner({ url, key, clientFile, samples, agents }: BannerInput): string {
+  const width = Math.max(0, ...agents.map(({ manifest }) => manifest.agent_id.length));
+  const rows = agents.map(({ manifest: { agent_id, description, capabilities } }) => {
+    const offers = capabilities.map(({ name }) => name).join(', ');
+    return `  ${agent_id.padEnd(width)}  ${offers}${description ? `: ${description}` : ''}`;
+  });
+  return [
+    `starloom is up at ${url}`,
+    '',
+    `  MCP        ${url}/mcp   (WebSocket: ${url.replace(/^http/, 'ws')}/mcp/ws)`,
+    `  metrics    ${url}/metrics`,
+    `  key        ${key}   (also in ${clientFile})`,
+    '',
+    samples ? 'Sample agents (no starloom.yaml found):' : 'Agents:',
+    ...(rows.length > 0 ? rows : ['  none yet: add some to agents.yaml, they appear at once']),
+    '',
+    'Try next, in another terminal:',
+    ...(samples
+      ? [
+          '  starloom agents',
+          '  starloom call percy reason "Why do agents need a fabric? They talk past each other." --stream',
+          '  starloom call flaky reason "This one fails on purpose. Who answers?" --stream',
+        ]
+      : ['  starloom agents', '  starloom call <agent> <capability> "<task>" --stream']),
+    `  claude mcp add --transport http starloom ${url}/mcp --header "Authorization: Bearer ${key}"`,
+    '',
+    'Ctrl-C stops it.',
+  ].join('\n');
+}

@@ -1,0 +1,96 @@
+import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import { generateKey } from '@starloom/identity';
+import type { LoadedConfig } from '@starloom/wire/config';
+import type { GlobalOptions } from '../global-options.ts';
+import { type OpenedGateway, openGateway } from '../open-gateway.ts';
+import { formatProblem } from '../report-error.ts';
+import { readClientFile, writeClientFile } from '../state-folder.ts';
+import type { Terminal } from '../terminal.ts';
+import { readVersion } from '../version.ts';
+import type { UpOptions } from './up.ts';
+import { banner } from './up-banner.ts';
+
+type Options = GlobalOptions & UpOptions;
+
+/** For this machine's own commands; its key is kept over restarts, so that clients stay connected. */
+const LOCAL_KEY = { key_id: 'local', principal: 'local', tier: 'local', scopes: ['*'] } as const;
+
+export async function up(terminal: Terminal, options: Options): Promise<void> {
+  const { env, cwd } = terminal;
+  const where = { path: options.config, env, cwd };
+  const loaded = await loadGatewayConfig({ ...where, flags: options });
+  for (const warning of loaded.warnings) terminal.tell(`warning:\n${formatProblem(warning)}`);
+  const samples = await runsSamples(where, loaded);
+  if (options.stdio) await serveStdio(terminal, loaded, samples);
+  else await serveHttp(terminal, loaded, samples, options.json === true);
+}
+
+/** Without a file and without agents of its own, a gateway shows what it can with samples. */
+async function runsSamples(
+  where: Parameters<typeof findGatewayConfig>[0],
+  { origins }: LoadedConfig<GatewayConfig>,
+): Promise<boolean> {
+  if ((await findGatewayConfig(where)) !== undefined) return false;
+  return [...origins].every(([key, { kind }]) => !key.startsWith('registry') || kind === 'default');
+}
+
+async function serveStdio(
+  { env }: Terminal,
+  loaded: LoadedConfig<GatewayConfig>,
+  samples: boolean,
+): Promise<void> {
+  const opened = await openGateway({ loaded, env, version: readVersion(), samples });
+  try {
+    await Promise.race([
+      opened.gateway.serveStdio(process.stdin, process.stdout),
+      untilStopped(opened),
+    ]);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function serveHttp(
+  terminal: Terminal,
+  loaded: LoadedConfig<GatewayConfig>,
+  samples: boolean,
+  json: boolean,
+): Promise<void> {
+  const { env } = terminal;
+  const key = (await readClientFile(env))?.key ?? generateKey();
+  const opened = await openGateway({
+    loaded,
+    env,
+    version: readVersion(),
+    samples,
+    localKey: { ...LOCAL_KEY, key },
+  });
+  try {
+    const stopped = untilStopped(opened);
+    const url = await opened.gateway.listen();
+    const clientFile = await writeClientFile(env, { url, key, key_id: LOCAL_KEY.key_id });
+    if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
+    else terminal.tell(banner({ url, key, clientFile, samples, agents: opened.registry.list() }));
+    await stopped;
+    if (!json) terminal.tell('stopping: finishing what is in flight');
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Resolves on SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reads agents again. */
+function untilStopped({ reload, observer }: OpenedGateway): Promise<void> {
+  process.on('SIGHUP', () => {
+    reload?.().catch((error: unknown) => observer.log.error({ error }, 'reload failed'));
+  });
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = () => {
+      if (asked) process.exit(130);
+      asked = true;
+      resolve();
+    };
+    process.on('SIGTERM', onSignal);
+    process.on('SIGINT', onSignal);
+  });
+}

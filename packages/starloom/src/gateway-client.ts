@@ -1,0 +1,95 @@
+// How commands talk to a running gateway: as any other MCP client does.
+
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { FabricError, type FabricEvent, isErrorCode } from '@starloom/core';
+import { readClientFile } from './state-folder.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface GatewayClient extends AsyncDisposable {
+  readonly url: string;
+  /** The tool's payload; a failure is thrown, with the payload as its cause. */
+  call(tool: string, args: object, options?: CallOptions): Promise<Payload>;
+}
+
+export interface CallOptions {
+  readonly onEvent?: (event: FabricEvent) => void;
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: payloads are printed, not computed with
+export type Payload = Record<string, any>;
+
+const MINUTE_MS = 60_000;
+
+export async function connectToGateway({ env }: Terminal): Promise<GatewayClient> {
+  const known = await readClientFile(env);
+  const url = env.STARLOOM_URL ?? known?.url;
+  const key = env.STARLOOM_KEY ?? known?.key;
+  if (!url) throw unreachable('No gateway is known here', undefined);
+  const client = new Client(
+    { name: 'starloom-cli', version: '0.1.0' },
+    { versionNegotiation: { mode: 'auto' } },
+  );
+  const headers = key ? { authorization: `Bearer ${key}` } : {};
+  const transport = new StreamableHTTPClientTransport(new URL('/mcp', url), {
+    requestInit: { headers },
+  });
+  try {
+    await client.connect(transport);
+  } catch (error) {
+    throw toConnectError(error, url);
+  }
+  return {
+    url,
+    call: (tool, args, options = {}) => callTool(client, tool, args, options),
+    [Symbol.asyncDispose]: () => client.close(),
+  };
+}
+
+async function callTool(
+  client: Client,
+  name: string,
+  args: object,
+  { onEvent, timeoutMs = MINUTE_MS, signal }: CallOptions,
+): Promise<Payload> {
+  const result = await client.callTool(
+    { name, arguments: { ...args } },
+    {
+      timeout: timeoutMs,
+      ...(signal && { signal }),
+      ...(onEvent && {
+        onprogress: (progress) => {
+          const meta = (progress as { _meta?: Payload })._meta;
+          const event = meta?.['io.starloom/event'];
+          if (event) onEvent(event);
+        },
+      }),
+    },
+  );
+  const payload = (result.structuredContent ?? {}) as Payload;
+  if (payload.ok === true) return payload;
+  const { code, message, details } = payload.error ?? {};
+  throw new FabricError(isErrorCode(code) ? code : 'INTERNAL', String(message), {
+    details,
+    cause: payload,
+  });
+}
+
+function toConnectError(error: unknown, url: string): unknown {
+  const text = String((error as Error)?.message);
+  if (/401|AUTH_DENIED|not known|no credentials/i.test(text)) {
+    return new FabricError('AUTH_DENIED', `The gateway at ${url} does not know this key`, {
+      details: { fix: 'set STARLOOM_KEY, or run the command as the user who ran "starloom up"' },
+      cause: error,
+    });
+  }
+  return unreachable(`No gateway answers at ${url}`, error);
+}
+
+function unreachable(message: string, cause: unknown): FabricError {
+  return new FabricError('AGENT_OFFLINE', message, {
+    details: { reason: 'unreachable', fix: 'start one with "starloom up", or set STARLOOM_URL' },
+    cause,
+  });
+}

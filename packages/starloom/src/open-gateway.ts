@@ -1,0 +1,98 @@
+// Puts a gateway together from its configuration: every concrete part is chosen here.
+
+import { openAdapter } from '@starloom/adapters';
+import { FabricError, MemoryRegistry, manifestSchema, type Registry } from '@starloom/core';
+import { createObserver, Gateway, type GatewayConfig, type Observer } from '@starloom/gateway';
+import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
+import { openRegistry, resolveEndpoint } from '@starloom/registry';
+import { type LoadedConfig, revealText } from '@starloom/wire/config';
+
+export interface OpenGatewayOptions {
+  readonly loaded: LoadedConfig<GatewayConfig>;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  /** A key that is let in beside those of the configuration. */
+  readonly localKey?: PskKey;
+  /** Run the sample agents instead of the configured registry. */
+  readonly samples: boolean;
+}
+
+export interface OpenedGateway {
+  readonly gateway: Gateway;
+  readonly registry: Registry;
+  readonly observer: Observer;
+  /** Reads the agents again; undefined when the registry cannot. */
+  readonly reload: (() => Promise<void>) | undefined;
+  /** Finishes what is in flight, then frees everything, also when a part fails to close. */
+  close(): Promise<void>;
+}
+
+export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGateway> {
+  const { loaded, env, version } = options;
+  const { value: config, folder } = loaded;
+  const { otlp, log_level } = config.telemetry;
+  const observer = createObserver({
+    level: log_level,
+    otlp: otlp === null ? null : revealText(otlp),
+    version,
+  });
+  const { log } = observer;
+  const closers: (() => Promise<void>)[] = [() => observer.shutdown()];
+  const close = () => closeAll(closers, observer);
+  try {
+    const agents = options.samples
+      ? await openSamples(folder, observer)
+      : { registry: await openRegistry(config.registry, { folder, env, log }), stop: nothing };
+    const { registry } = agents;
+    closers.push(() => registry.close(), agents.stop);
+    const gateway = new Gateway({
+      config,
+      registry,
+      openAdapter: async (manifest) =>
+        openAdapter(
+          { manifest: await resolveEndpoint(manifest, env), log },
+          { baseFolder: folder },
+        ),
+      authenticator: createAuthenticator({
+        psk: createPskVerifier(keysOf(config, options.localKey)),
+        anonymous: config.auth.anonymous,
+      }),
+      observer,
+      version,
+    });
+    closers.push(() => gateway.close());
+    return { gateway, registry, observer, reload: reloadOf(registry, observer), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Last opened, first closed. */
+async function closeAll(closers: (() => Promise<void>)[], { log }: Observer): Promise<void> {
+  for (const closer of closers.splice(0).reverse()) {
+    await closer().catch((error: unknown) => {
+      log.error({ error: FabricError.from(error) }, 'a part did not close');
+    });
+  }
+}
+
+async function openSamples(folder: string, { log }: Observer) {
+  const { startSamples } = await import('@starloom/samples');
+  const samples = await startSamples({ folder, log });
+  const manifests = samples.manifests.map((manifest) => manifestSchema.parse(manifest));
+  return { registry: new MemoryRegistry(manifests), stop: () => samples.stop() };
+}
+
+function keysOf({ auth }: GatewayConfig, localKey: PskKey | undefined): PskKey[] {
+  const configured = auth.psk.map(({ key, ...rest }) => ({ ...rest, key: revealText(key) }));
+  return localKey ? [...configured, localKey] : configured;
+}
+
+function reloadOf(registry: Registry, observer: Observer): OpenedGateway['reload'] {
+  if (!('reload' in registry) || typeof registry.reload !== 'function') return undefined;
+  const reload = registry.reload.bind(registry) as () => Promise<{ ok: boolean }>;
+  return async () => observer.configReloaded((await reload()).ok);
+}
+
+async function nothing(): Promise<void> {}

@@ -1,0 +1,26 @@
+import { Command } from 'commander';
+import { addConfigCommands } from './commands/config.ts';
+import { addFabricCommands } from './commands/fabric.ts';
+import { addUpCommand } from './commands/up.ts';
+import type { Terminal } from './terminal.ts';
+import { readVersion } from './version.ts';
+
+export function createProgram(terminal: Terminal): Command {
+  const program = new Command('starloom')
+    .description('One fabric for every agent.')
+    .version(readVersion(), '-V, --version', 'print the version')
+    .option('--json', 'print data and errors as JSON')
+    .option('-c, --config <file>', 'the gateway file (else $STARLOOM_CONFIG, ./starloom.yaml)')
+    .helpOption('-h, --help', 'print help')
+    .configureHelp({ showGlobalOptions: true })
+    .configureOutput({
+      writeOut: terminal.print,
+      writeErr: terminal.tell,
+      outputError: () => {},
+    })
+    .exitOverride();
+  addUpCommand(program, terminal);
+  addFabricCommands(program, terminal);
+  addConfigCommands(program, terminal);
+  return program;
+}

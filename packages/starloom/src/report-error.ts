@@ -1,0 +1,71 @@
+// The one place where a failure is shown to people or programs, and becomes an exit code.
+
+import { FabricError, type Trace, traceSchema } from '@starloom/core';
+import { type Problem, placeOf, problemsOf } from '@starloom/wire/config';
+import { z } from 'zod';
+
+export interface ReportOptions {
+  readonly json: boolean;
+  readonly tell: (text: string) => void;
+  readonly trace?: Trace;
+}
+
+export const EXIT_USAGE = 64;
+export const EXIT_UNREACHABLE = 69;
+export const EXIT_BAD_CONFIGURATION = 78;
+
+/** Exit codes that only the command line has, by `details.reason`. */
+const EXIT_BY_REASON: Readonly<Record<string, number>> = {
+  usage: EXIT_USAGE,
+  unreachable: EXIT_UNREACHABLE,
+  config: EXIT_BAD_CONFIGURATION,
+};
+
+export function reportError(thrown: unknown, options: ReportOptions): number {
+  const error = FabricError.from(thrown);
+  const trace = options.trace ?? traceOf(error.cause);
+  options.tell(options.json ? JSON.stringify(error.toPayload(trace)) : forPeople(error, trace));
+  return exitCodeOf(error);
+}
+
+/** A failure that a gateway told us has its payload as cause. */
+function traceOf(cause: unknown): Trace | null {
+  const parsed = z.object({ trace: traceSchema }).safeParse(cause);
+  return parsed.success ? parsed.data.trace : null;
+}
+
+export function exitCodeOf(error: FabricError): number {
+  return EXIT_BY_REASON[String(error.details.reason)] ?? error.row.exit;
+}
+
+/** A mistake in the command line itself, from the parser's message. */
+export function toUsageError(message: string): FabricError {
+  const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
+  return new FabricError('BAD_INPUT', text, {
+    details: { reason: 'usage', fix: 'run starloom --help' },
+  });
+}
+
+/** `file:line:column  key  message`, and the fix below it. */
+export function formatProblem(problem: Problem): string {
+  const what = [placeOf(problem), problem.key, problem.message].filter((part) => part !== '');
+  return `  ${what.join('  ')}\n    fix: ${problem.fix}`;
+}
+
+function forPeople(error: FabricError, trace: Trace | null): string {
+  const problems = problemsOf(error);
+  const lines = problems
+    ? [`error ${error.code}: the configuration has ${count(problems.length, 'problem')}`]
+    : [`error ${error.code}: ${error.message}`];
+  lines.push(...(problems ?? []).map(formatProblem));
+  if (typeof error.details.fix === 'string') lines.push(`  fix: ${error.details.fix}`);
+  if (error.code === 'INTERNAL' && error.cause instanceof Error) {
+    lines.push(`  cause: ${error.cause.stack ?? error.cause.message}`);
+  }
+  if (trace !== null) lines.push(`  trace: ${trace.trace_id}`);
+  return lines.join('\n');
+}
+
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}

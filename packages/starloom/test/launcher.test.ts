@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFile, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { LAUNCHER, runNode, scratch } from './run-starloom.ts';
+
+const PACKAGE = '{"type": "module"}';
+const OLD_NODE = "Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } });";
+const NEWER_NODE = `#!/bin/sh\nexec "${process.execPath}" "$@"\n`;
+
+/** The launcher in a folder of its own, as it would stand in a checkout or an installation. */
+async function launcherWith(files: Record<string, string>) {
+  const place = await scratch({ 'package.json': PACKAGE, 'old.cjs': OLD_NODE, ...files });
+  await mkdir(join(place.folder, 'bin'));
+  await copyFile(LAUNCHER, join(place.folder, 'bin', 'starloom.js'));
+  return place;
+}
+
+const REPORT = `console.log(JSON.stringify({
+  from: import.meta.filename.split('/').slice(-2).join('/'),
+  args: process.argv.slice(2),
+  conditions: process.execArgv.filter((option) => option.startsWith('--conditions')),
+}));
+process.exitCode = 7;`;
+
+describe('the launcher', () => {
+  it('runs the source where it is present, in the same process', async () => {
+    await using place = await launcherWith({ 'src/main.ts': REPORT, 'dist/main.js': '' });
+    const { code, stdout } = await runNode(['bin/starloom.js', 'a', '--b'], { cwd: place.folder });
+    expect(code).toBe(7);
+    expect(JSON.parse(stdout)).toEqual({ from: 'src/main.ts', args: ['a', '--b'], conditions: [] });
+  });
+
+  it('makes packages of the checkout resolve to their source', async () => {
+    await using place = await launcherWith({
+      'src/main.ts': "import { word } from 'part'; console.log(word);",
+      'node_modules/part/package.json': JSON.stringify({
+        type: 'module',
+        exports: { '@starloom/source': './source.js', default: './built.js' },
+      }),
+      'node_modules/part/source.js': "export const word = 'source';",
+      'node_modules/part/built.js': "export const word = 'built';",
+    });
+    for (const option of [[], ['--conditions=@starloom/source']]) {
+      const { stdout } = await runNode([...option, 'bin/starloom.js'], { cwd: place.folder });
+      expect(stdout).toBe('source\n');
+    }
+  });
+
+  it('runs dist where there is no source', async () => {
+    await using place = await launcherWith({ 'dist/main.js': REPORT });
+    const { code, stdout } = await runNode(['bin/starloom.js'], { cwd: place.folder });
+    expect(code).toBe(7);
+    expect(JSON.parse(stdout)).toMatchObject({ from: 'dist/main.js' });
+  });
+
+  it('hands over to the newer Node of the checkout when this one is too old', async () => {
+    await using place = await launcherWith({
+      'src/main.ts': REPORT,
+      'node_modules/.bin/node': NEWER_NODE,
+    });
+    const args = ['--require', './old.cjs', 'bin/starloom.js', 'a'];
+    const { code, stdout } = await runNode(args, { cwd: place.folder });
+    expect(code).toBe(7);
+    expect(JSON.parse(stdout)).toEqual({
+      from: 'src/main.ts',
+      args: ['a'],
+      conditions: ['--conditions=@starloom/source'],
+    });
+  });
+
+  it('passes signals on, and the exit code back', async () => {
+    await using place = await launcherWith({
+      'src/main.ts': `process.on('SIGTERM', () => process.exit(9));
+setInterval(() => {}, 1000);
+console.log('ready');`,
+      'node_modules/.bin/node': NEWER_NODE,
+    });
+    const child = spawn(process.execPath, ['--require', './old.cjs', 'bin/starloom.js'], {
+      cwd: place.folder,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: 30_000,
+    });
+    await once(child.stdout, 'data');
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([9, null]);
+  });
+
+  it('says what to do when Node is too old and no newer one is near', async () => {
+    await using place = await launcherWith({ 'dist/main.js': REPORT });
+    const args = ['--require', './old.cjs', 'bin/starloom.js'];
+    const { code, stdout, stderr } = await runNode(args, { cwd: place.folder });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/needs Node 22\.19 or newer; this is 18\.20\.0/);
+    expect(stderr).toMatch(/fix: install a newer Node/);
+  });
+});
