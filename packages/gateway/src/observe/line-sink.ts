@@ -32,7 +32,7 @@ export class LineSink {
   /** `onResumed` learns how many lines were lost, once writing works again. */
   constructor(fd: number = STDERR, onResumed: (lost: number) => void = () => {}) {
     this.#fd = fd;
-    this.#write = writeTo(fd);
+    this.#write = fd === STDERR && isPipe(fd) ? writeToStderrPipe() : writeTo(fd);
     this.#onResumed = onResumed;
   }
 

@@ -148,8 +148,8 @@ class TargetSeries {
   readonly #families: MetricFamilies;
   readonly #labels: { readonly agent: string; readonly capability: string };
   readonly #durations = new Map<Outcome, Histogram>();
-  readonly #calls = new Map();
-  readonly #fallbackCalls = new Map<ErrorCode | null, Counter>();
+  readonly #calls: CountersByCode = new Map();
+  readonly #fallbackCalls: CountersByCode = new Map();
   #firstEvent: Histogram | undefined;
 
   constructor(families: MetricFamilies, agent: string, capability: string) {
@@ -169,7 +169,7 @@ class TargetSeries {
     this.#firstEvent.observe(firstEventMs / 1000);
   }
 
-  #bindCalls(counters: CountersByCode, code: ErrorCode | null, fallback: boolean) {
+  #bindCalls(counters: CountersByCode, code: ErrorCode | null, fallback: boolean): Counter {
     const outcome = outcomeOf(code);
     const labels = { ...this.#labels, outcome, code: code ?? OK, fallback: String(fallback) };
     const counter = this.#families.calls.with(labels);

@@ -13,6 +13,7 @@ import { createTracing, type TracingTimes } from './tracing.ts';
 
 export type { ActiveAttempt, AttemptOutcome, AttemptStart } from './active-attempt.ts';
 export type { ActiveCall, CallOutcome, CallStart } from './active-call.ts';
+export { METRICS_CONTENT_TYPE } from './metrics.ts';
 
 export interface Observer {
   readonly log: Log;

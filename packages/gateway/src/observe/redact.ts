@@ -47,11 +47,12 @@ const SECRET_TEXTS: readonly [pattern: RegExp, replacement: string][] = [
 
 /** A copy of `fields` that is safe to write. Never throws. */
 export function redactFields(fields: LogFields): Record<string, unknown> {
-  try {
-    return new Redaction().record(fields, 0);
-  } catch {
-    return { unreadable: true };
-  }
+  return orUnreadable(() => new Redaction().record(fields, 0));
+}
+
+/** What the log says of an error; stacks are for bugs only. Never throws. */
+export function toErrorFields(error: Error): Record<string, unknown> {
+  return orUnreadable(() => new Redaction().error(error, 0));
 }
 
 /** The text without the credentials that can be told by their form, and of bounded length. */
@@ -65,11 +66,6 @@ export function redactText(text: string): string {
 export function clip(text: string, length: number): string {
   if (text.length <= length) return text;
   return Buffer.from(`${text.slice(0, length)}…`).toString();
-}
-
-/** What the log says of an error; stacks are for bugs only. */
-export function toErrorFields(error: Error): Record<string, unknown> {
-  return new Redaction().error(error, 0);
 }
 
 class Redaction {
@@ -136,6 +132,15 @@ class Redaction {
     if (error.cause === undefined) return fields;
     fields.cause = isBug ? this.#value(error.cause, depth + 1) : briefly(error.cause);
     return fields;
+  }
+}
+
+/** A getter or a proxy may throw; the line is written all the same. */
+function orUnreadable(read: () => Record<string, unknown>): Record<string, unknown> {
+  try {
+    return read();
+  } catch {
+    return { unreadable: true };
   }
 }
 

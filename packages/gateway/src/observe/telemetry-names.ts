@@ -68,14 +68,14 @@ export interface AgentSpanFacts {
 }
 
 const TOOL_CALL = 'tools/call';
-const TARGET_ATTRIBUTES: Readonly<Record<string, string>> = {
-  [TOOL_CALL]: ATTRIBUTE.tool,
-  'prompts/get': ATTRIBUTE.prompt,
-};
+const TARGET_ATTRIBUTES: ReadonlyMap<string, string> = new Map([
+  [TOOL_CALL, ATTRIBUTE.tool],
+  ['prompts/get', ATTRIBUTE.prompt],
+]);
 
 /** Only tools and prompts have few enough names to stand in the name of a span. */
 export function serverSpanName(method: string, name: string): string {
-  return name !== '' && Object.hasOwn(TARGET_ATTRIBUTES, method) ? `${method} ${name}` : method;
+  return name !== '' && TARGET_ATTRIBUTES.has(method) ? `${method} ${name}` : method;
 }
 
 export function agentSpanName(agentId: string): string {
@@ -98,7 +98,7 @@ export function serverAttributes(call: ServerSpanFacts): Attributes {
     [ATTRIBUTE.fallback]: call.fallback,
   };
   if (call.method === TOOL_CALL) attributes[ATTRIBUTE.operation] = 'execute_tool';
-  const target = TARGET_ATTRIBUTES[call.method];
+  const target = TARGET_ATTRIBUTES.get(call.method);
   if (target !== undefined) attributes[target] = call.name;
   if (call.protocolVersion !== undefined) {
     attributes[ATTRIBUTE.protocolVersion] = call.protocolVersion;

@@ -134,6 +134,8 @@ describe('redaction', () => {
       },
     };
     expect(redactFields(trap)).toEqual({ unreadable: true });
+    const error = new FabricError('INTERNAL', 'x', { details: trap });
+    expect(toErrorFields(error)).toEqual({ unreadable: true });
     const polluting = JSON.parse('{"__proto__": {"polluted": true}, "kept": 1}');
     expect(redactFields(polluting)).toEqual({ kept: 1 });
     expect(clip('long name', 4)).toBe('long…');
