@@ -84,7 +84,9 @@ class ResponseWriter implements SseWriter {
       // What went wrong shows in `send` and `closed`; unheard, it would end the process.
       response.on('error', () => {});
     });
-    if (options.keepAliveMs !== undefined) this.#keepAliveEvery(options.keepAliveMs);
+    if (options.keepAliveMs !== undefined && isOpen(response)) {
+      this.#keepAliveEvery(options.keepAliveMs);
+    }
   }
 
   get stalledMs(): number {

@@ -154,8 +154,20 @@ describe('createSseWriter', () => {
     });
   });
 
+  it('leaves no timer behind when the reader goes', async () => {
+    const clock = steppedClock();
+    const stream = new PassThrough();
+    const writer = createSseWriter(stream, { keepAliveMs: 1_000, clock });
+    expect(timerWheelOf(clock).size).toBe(1);
+    stream.destroy();
+    expect(await writer.closed).toBe('left');
+    expect(timerWheelOf(clock).size).toBe(0);
+  });
+
   it('knows at once that a stream is dead', async () => {
-    const writer = createSseWriter(new PassThrough().destroy(), { keepAliveMs: 10 });
+    const clock = steppedClock();
+    const writer = createSseWriter(new PassThrough().destroy(), { keepAliveMs: 10, clock });
+    expect(timerWheelOf(clock).size).toBe(0);
     expect(await writer.closed).toBe('left');
     await expect(writer.send({ data: '' })).rejects.toMatchObject({ code: 'CANCELLED' });
     await writer.close();
