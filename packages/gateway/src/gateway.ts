@@ -22,7 +22,7 @@ import { ArgumentSchemas } from './argument-schemas.ts';
 import type { GatewayConfig } from './config.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import type { Connection } from './mcp/connection.ts';
-import { McpRelay } from './mcp/relay.ts';
+import { RelayFace } from './mcp/relay-face.ts';
 import { createServer, type McpFace } from './mcp/server-factory.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
@@ -119,7 +119,14 @@ export class Gateway {
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
     });
-    this.#face = { catalog: this.#catalog, relay: new McpRelay(), version };
+    const relay = new RelayFace({
+      registry,
+      adapters: this.#adapters,
+      log,
+      expose: config.mcp.expose,
+      unprefixed: config.mcp.unprefixed,
+    });
+    this.#face = { catalog: this.#catalog, relay, version };
     this.#handler = createMcpHandler((context) => this.#createServer(context), {
       onerror: (error) => log.debug({ error: FabricError.from(error) }, 'mcp'),
     });

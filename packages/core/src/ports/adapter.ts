@@ -17,7 +17,7 @@ export interface CallContext {
 
 export interface ProtocolNotification {
   readonly method: string;
-  readonly params?: Readonly<Record<string, unknown>>;
+  readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** What an agent says of itself; fields it does not tell are absent. */

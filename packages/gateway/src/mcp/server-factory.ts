@@ -3,21 +3,21 @@
 
 import {
   type McpRequestContext,
-  ProtocolError,
   Server,
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { createTrace, FabricError } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type ToolResult, toProgress } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
 import type { Connection } from './connection.ts';
-import type { McpRelay } from './relay.ts';
+import { toProtocolError } from './protocol-error.ts';
+import type { RelayFace } from './relay-face.ts';
 
 export interface McpFace {
   readonly catalog: ToolCatalog;
-  readonly relay: McpRelay;
+  readonly relay: RelayFace;
   readonly version: string;
 }
 
@@ -125,8 +125,4 @@ function unknownTool(name: string): FabricError {
   return new FabricError('BAD_INPUT', `There is no tool "${name.slice(0, 200)}"`, {
     details: { reason: 'unknown_tool', tool: name.slice(0, 200), fix: 'tools/list shows them' },
   });
-}
-
-export function toProtocolError(error: FabricError): ProtocolError {
-  return new ProtocolError(error.row.rpc, error.message, error.toPayload(createTrace()));
 }

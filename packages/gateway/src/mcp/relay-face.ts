@@ -1,0 +1,262 @@
+// Resources, prompts and completion of the agents that speak MCP, passed through. Lists are put
+// together from all of them, and an agent that does not answer hides only what is its own.
+
+import {
+  type McpRequestContext,
+  ProtocolError,
+  type Server,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { isMcpRelay, type McpRelay } from '@starloom/adapters';
+import {
+  createTrace,
+  FabricError,
+  type Log,
+  type Manifest,
+  type Registry,
+  toMeta,
+} from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import { z } from 'zod';
+import type { AdapterPool } from '../adapter-pool.ts';
+import { readOrigin } from '../pipeline/origin.ts';
+import type { Connection } from './connection.ts';
+import {
+  type Named,
+  parsePromptName,
+  parseResourceUri,
+  toPromptName,
+  toResourceUri,
+} from './names.ts';
+import { toProtocolError } from './protocol-error.ts';
+
+type Params = Record<string, unknown>;
+type Listing = 'resources' | 'resourceTemplates' | 'prompts';
+
+export interface RelayFaceOptions {
+  readonly registry: Registry;
+  readonly adapters: AdapterPool;
+  readonly log: Log;
+  readonly expose: 'all' | readonly string[];
+  readonly unprefixed: readonly string[];
+  /** How long one agent may take to list what it has. */
+  readonly listMs?: number;
+  /** How long a single agent may take to answer. */
+  readonly answerMs?: number;
+}
+
+const MAX_PAGES = 20;
+const rpcErrorSchema = z.object({
+  code: z.int(),
+  message: z.string(),
+  data: z.unknown().optional(),
+});
+
+export class RelayFace {
+  readonly #options: Required<RelayFaceOptions>;
+
+  constructor(options: RelayFaceOptions) {
+    this.#options = { listMs: 5_000, answerMs: 60_000, ...options };
+  }
+
+  install(server: Server, connection: Connection, era: McpRequestContext['era']): void {
+    const list =
+      (method: string, key: Listing) => async (request: unknown, context: ServerContext) =>
+        this.#list(method, key, toRequest(request, connection, context)) as never;
+    const one =
+      (find: (params: Params) => Named | undefined) => (request: unknown, context: ServerContext) =>
+        this.#one(find, toRequest(request, connection, context)) as never;
+    server.setRequestHandler('resources/list', list('resources/list', 'resources'));
+    server.setRequestHandler(
+      'resources/templates/list',
+      list('resources/templates/list', 'resourceTemplates'),
+    );
+    server.setRequestHandler('prompts/list', list('prompts/list', 'prompts'));
+    server.setRequestHandler(
+      'resources/read',
+      one(({ uri }) => this.#resource(uri)),
+    );
+    server.setRequestHandler(
+      'prompts/get',
+      one(({ name }) => this.#prompt(name)),
+    );
+    server.setRequestHandler(
+      'completion/complete',
+      one(({ ref }) => this.#reference(ref)),
+    );
+    if (era === 'legacy') server.setRequestHandler('logging/setLevel', () => ({}));
+  }
+
+  async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {
+    const manifests = this.#options.registry
+      .list()
+      .filter(({ health }) => health.status !== 'offline')
+      .map(({ manifest }) => manifest)
+      .filter((manifest) => this.#isExposed(manifest.agent_id));
+    const lists = await Promise.all(
+      manifests.map((manifest) =>
+        this.#listOf(manifest, method, key, request).catch((error: unknown) => {
+          const { agent_id } = manifest;
+          this.#options.log.debug(
+            { agent_id, method, error: FabricError.from(error) },
+            'not listed',
+          );
+          return [];
+        }),
+      ),
+    );
+    return { [key]: lists.flat() };
+  }
+
+  async #listOf(manifest: Manifest, method: string, key: Listing, request: RelayRequest) {
+    using deadline = deadlineSignal({ ms: this.#options.listMs, parent: request.signal });
+    const { signal } = deadline;
+    return await this.#withRelay(manifest, async (relay) => {
+      const capabilities: Params = { ...(await relay.serverCapabilities({ signal })) };
+      if (!capabilities[key === 'prompts' ? 'prompts' : 'resources']) return [];
+      const items: Params[] = [];
+      let cursor: unknown;
+      for (let page = 0; page < MAX_PAGES; page += 1) {
+        const params = { ...(cursor !== undefined && { cursor }), _meta: request.meta };
+        const answer = await relay.request(method, params, { signal });
+        if (Array.isArray(answer[key])) items.push(...answer[key]);
+        cursor = answer.nextCursor;
+        if (cursor === undefined) break;
+      }
+      return items.map((item) => this.#renamed(manifest.agent_id, key, item));
+    });
+  }
+
+  async #one(find: (params: Params) => Named | undefined, request: RelayRequest): Promise<Params> {
+    const named = find(request.params);
+    const manifest = named && this.#options.registry.get(named.agentId)?.manifest;
+    if (!named || !manifest || !this.#isExposed(named.agentId)) throw toProtocolError(unknown());
+    using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
+    const { signal } = deadline;
+    try {
+      return await this.#withRelay(manifest, async (relay) => {
+        const params = { ...toOwnNames(request.params, named.name), _meta: request.meta };
+        const answer = await relay.request(request.method, params, {
+          signal,
+          ...(request.clientCapabilities && { clientCapabilities: request.clientCapabilities }),
+          onNotification: (notification) => request.notify(notification),
+        });
+        return this.#withOurUris(named.agentId, answer);
+      });
+    } catch (error) {
+      throw toRelayedError(FabricError.from(error));
+    }
+  }
+
+  async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
+    using lease = await this.#options.adapters.lease(manifest);
+    if (!isMcpRelay(lease.adapter)) throw unknown();
+    return await use(lease.adapter);
+  }
+
+  #isExposed(agentId: string): boolean {
+    const { expose } = this.#options;
+    return expose === 'all' || expose.includes(agentId);
+  }
+
+  /** Unprefixed agents are asked for whatever is not named otherwise. */
+  #resource(uri: unknown): Named | undefined {
+    if (typeof uri !== 'string') return undefined;
+    return parseResourceUri(uri) ?? this.#unprefixed(uri);
+  }
+
+  #prompt(name: unknown): Named | undefined {
+    if (typeof name !== 'string') return undefined;
+    const named = parsePromptName(name);
+    return named && this.#options.registry.get(named.agentId) ? named : this.#unprefixed(name);
+  }
+
+  #reference(ref: unknown): Named | undefined {
+    const { type, name, uri } = (ref ?? {}) as Params;
+    return type === 'ref/prompt' ? this.#prompt(name) : this.#resource(uri);
+  }
+
+  #unprefixed(name: string): Named | undefined {
+    const [agentId] = this.#options.unprefixed;
+    return agentId === undefined ? undefined : { agentId, name };
+  }
+
+  #renamed(agentId: string, key: Listing, item: Params): Params {
+    if (this.#options.unprefixed.includes(agentId)) return item;
+    if (key === 'prompts') return { ...item, name: toPromptName(agentId, String(item.name)) };
+    const field = key === 'resources' ? 'uri' : 'uriTemplate';
+    return { ...item, [field]: toResourceUri(agentId, String(item[field])) };
+  }
+
+  #withOurUris(agentId: string, answer: Params): Params {
+    if (this.#options.unprefixed.includes(agentId) || !Array.isArray(answer.contents))
+      return answer;
+    const contents = answer.contents.map((content: Params) => ({
+      ...content,
+      uri: toResourceUri(agentId, String(content.uri)),
+    }));
+    return { ...answer, contents };
+  }
+}
+
+interface RelayRequest {
+  readonly method: string;
+  readonly params: Params;
+  readonly meta: Params;
+  readonly clientCapabilities: Params | undefined;
+  readonly signal: AbortSignal;
+  readonly notify: (notification: { method: string; params?: unknown }) => Promise<void>;
+}
+
+function toRequest(
+  request: unknown,
+  { headers }: Connection,
+  { mcpReq }: ServerContext,
+): RelayRequest {
+  const { params = {} } = request as { params?: Params };
+  const meta: Params = mcpReq._meta ?? {};
+  const { traceId, hop } = readOrigin({ headers, meta });
+  const capabilities = (mcpReq.envelope as Params | undefined)?.[
+    'io.modelcontextprotocol/clientCapabilities'
+  ];
+  const { inputResponses } = mcpReq;
+  const requestState = mcpReq.requestState();
+  return {
+    method: mcpReq.method,
+    params: {
+      ...params,
+      ...(inputResponses && { inputResponses }),
+      ...(requestState !== undefined && { requestState }),
+    },
+    meta: { ...meta, ...toMeta(createTrace(traceId), hop) },
+    clientCapabilities: capabilities as Params | undefined,
+    signal: mcpReq.signal,
+    notify: (notification) => mcpReq.notify(notification as never),
+  };
+}
+
+/** The params with the name the agent knows. */
+function toOwnNames(params: Params, name: string): Params {
+  const { ref } = params;
+  if (ref !== undefined) {
+    const { type } = ref as Params;
+    return {
+      ...params,
+      ref: type === 'ref/prompt' ? { ...(ref as Params), name } : { ...(ref as Params), uri: name },
+    };
+  }
+  return 'uri' in params ? { ...params, uri: name } : { ...params, name };
+}
+
+/** The agent's own JSON-RPC error as it came, else ours. */
+function toRelayedError(error: FabricError): ProtocolError {
+  const { data: rpc } = rpcErrorSchema.safeParse(error.details.rpc);
+  if (rpc) return new ProtocolError(rpc.code, rpc.message, rpc.data);
+  return toProtocolError(error);
+}
+
+function unknown(): FabricError {
+  return new FabricError('BAD_INPUT', 'No agent has this resource or prompt', {
+    details: { reason: 'unknown_name', fix: 'resources/list and prompts/list show what there is' },
+  });
+}
