@@ -156,7 +156,7 @@ export const telemetrySchema = z.strictObject({
   otlp: connectionUrl(['http', 'https'])
     .nullable()
     .default(null)
-    .describe('Where traces and metrics are sent by OTLP over HTTP; null sends none'),
+    .describe('Where traces are sent by OTLP over HTTP; null sends none'),
   log_level: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')

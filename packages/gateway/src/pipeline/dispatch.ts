@@ -151,7 +151,7 @@ class Walk {
 
   async #attempt(candidate: Candidate, fold: ResultFold, degrade: boolean): Promise<void> {
     const { envelope, observed, signal, emit, notify } = this.#call;
-    const { adapters, guard, log, resultLength } = this.#deps;
+    const { adapters, breakers, guard, resultLength } = this.#deps;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
     const stream = envelope.response.stream && candidate.capability.streaming && !degrade;
@@ -159,7 +159,8 @@ class Walk {
       agentId: agent_id,
       nodeId: node_id,
       protocol: protocolOf(manifest.endpoint),
-      index: this.#attempts.length + this.failures.length,
+      index: this.#attempts.length,
+      breaker: breakers.state(agent_id),
     });
     const hop = extendChain(envelope.hop, agent_id, candidate.capability.name);
     const timeoutMs = this.#deadline.attemptMs(envelope.target.timeout_ms);
@@ -185,7 +186,7 @@ class Walk {
           response: { ...envelope.response, stream },
           hop,
         },
-        { signal: deadline.signal, log, ...(notify && { notify }) },
+        { signal: deadline.signal, log: active.log, ...(notify && { notify }) },
         fold,
         { resultLength },
         (body) => emit(body, agent_id),

@@ -50,6 +50,7 @@ async function observe(
     name: caller.tool,
     principal: caller.principal.id,
     stream: request.stream,
+    depth: guarded.hop.depth,
     ...(caller.protocolVersion && { protocolVersion: caller.protocolVersion }),
     ...(caller.requestId !== undefined && { requestId: caller.requestId }),
   });

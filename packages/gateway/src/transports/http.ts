@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { FabricError, TOOL_NAME_STYLES, type ToolNameStyle } from '@starloom/core';
 import type { Authenticator, Principal } from '@starloom/identity';
-import type { Observer } from '../observe/observer.ts';
+import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { allowedHosts, assertSameSite } from './browser-guard.ts';
 import { idOf, parseFrame } from './frame.ts';
 import { sendRefusal, toRefusal } from './http-errors.ts';
@@ -163,7 +163,11 @@ export class HttpTransport {
           : { status: 503, headers: text, body: 'shutting down\n' };
       case '/metrics':
         if (!isLocalPeer(request)) this.#authenticate(request, 'http');
-        return { status: 200, headers: text, body: observer.metricsText() };
+        return {
+          status: 200,
+          headers: { 'content-type': METRICS_CONTENT_TYPE },
+          body: observer.metricsText(),
+        };
       default:
         return undefined;
     }
