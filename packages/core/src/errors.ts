@@ -1,7 +1,8 @@
 // The closed table of failures. Every error that leaves a part is a FabricError; every audience
 // (JSON-RPC, HTTP, shell, fallback, log) reads its row here, and no other file maps codes.
 
-import type { Trace } from './trace.ts';
+import { z } from 'zod';
+import { type Trace, traceSchema } from './trace.ts';
 
 export interface ErrorRow {
   /** JSON-RPC error code; -32000…-32019 is our range, -32020…-32099 belongs to MCP. */
@@ -46,6 +47,16 @@ export interface ErrorPayload {
   };
   readonly trace: Trace | null;
 }
+
+export const errorPayloadSchema = z.strictObject({
+  ok: z.literal(false),
+  error: z.strictObject({
+    code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
+    message: z.string().describe('One sentence for people'),
+    details: z.record(z.string(), z.unknown()).describe('What it was about, and often a fix'),
+  }),
+  trace: traceSchema.nullable(),
+});
 
 const BRAND = Symbol.for('io.starloom/FabricError');
 

@@ -25,6 +25,7 @@ export {
   type ErrorDetails,
   type ErrorPayload,
   type ErrorRow,
+  errorPayloadSchema,
   FabricError,
   isErrorCode,
 } from './errors.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createTrace, ERRORS, FabricError, isErrorCode } from '../src/index.ts';
+import { createTrace, ERRORS, errorPayloadSchema, FabricError, isErrorCode } from '../src/index.ts';
 
 /** The table of the contracts: code, JSON-RPC, HTTP, exit, fallback, retry. */
 const CONTRACT = `
@@ -53,7 +53,9 @@ describe('FabricError', () => {
 
   it('writes the canonical payload', () => {
     const trace = createTrace();
-    expect(JSON.parse(JSON.stringify(error.toPayload(trace)))).toEqual({
+    const payload = JSON.parse(JSON.stringify(error.toPayload(trace)));
+    expect(errorPayloadSchema.parse(payload)).toEqual(payload);
+    expect(payload).toEqual({
       ok: false,
       error: { code: 'TIMEOUT', message: 'Too slow', details: { agent_id: 'percy' } },
       trace,
