@@ -83,6 +83,8 @@ class Walk {
   readonly #attempts: Attempt[] = [];
   #answered: { result: CallResult; agentId: string } | undefined;
   #tokensSent = false;
+  /** Failures the caller was told of. */
+  #announced = 0;
   #broken: Candidate | undefined;
 
   constructor(call: DispatchCall, deps: DispatchDeps) {
@@ -210,9 +212,11 @@ class Walk {
       );
       this.#tokensSent = false;
     }
-    const last = this.failures.at(-1);
-    if (last) {
-      const message = `${last.attempt.agent_id} failed (${last.attempt.code}), trying ${agent_id}`;
+    const failed = this.failures.slice(this.#announced);
+    this.#announced = this.failures.length;
+    if (failed.length > 0) {
+      const names = failed.map(({ attempt }) => `${attempt.agent_id} (${attempt.code})`);
+      const message = `${names.join(', ')} failed, trying ${agent_id}`;
       await emit({ type: 'status', data: { state: 'retrying', message } }, agent_id);
     }
     if (degrade || (envelope.response.stream && !candidate.capability.streaming)) {

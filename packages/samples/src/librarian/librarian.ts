@@ -1,0 +1,70 @@
+// The librarian answers a question with the passages of the project's own documents that fit it
+// best, and says where they stand. It reads them anew for each question: they may have changed.
+
+import type { EventBody } from '@starloom/core';
+import { z } from 'zod';
+import type { Agent } from '../agent.ts';
+import { final, progress, speak } from '../events.ts';
+import { readDocuments } from './documents.ts';
+import { type Hit, SearchIndex } from './search-index.ts';
+import { toPassages } from './to-passages.ts';
+
+const inputSchema = z.object({
+  task: z.string().min(1).max(2_000).describe('What you want to know'),
+  limit: z.int().min(1).max(10).default(3).describe('How many passages'),
+});
+
+const outputSchema = z.object({
+  documents: z.int().nonnegative(),
+  passages: z.int().nonnegative(),
+  hits: z.array(z.object({ title: z.string(), uri: z.string(), score: z.number() })),
+});
+
+const MAX_SHOWN = 400;
+
+export function createLibrarian(folder: string): Agent<z.infer<typeof inputSchema>> {
+  return {
+    id: 'librarian',
+    capability: 'lookup',
+    description: "Searches the project's own documents and answers with passages and citations",
+    input: inputSchema,
+    output: outputSchema,
+
+    async *work({ task, limit }): AsyncGenerator<EventBody> {
+      yield progress(0, 'Reading the documents');
+      const documents = await readDocuments(folder);
+      yield progress(40, `Searching ${documents.length} documents`);
+      const index = new SearchIndex(documents.flatMap(toPassages));
+      const hits = index.search(task, limit);
+      yield progress(80, `Found ${hits.length} passages`);
+
+      const answer = describeHits(hits, task);
+      yield* speak(answer);
+
+      yield progress(100, 'Done');
+      const data = { documents: documents.length, passages: index.size, hits: hits.map(toData) };
+      yield final(
+        answer,
+        data,
+        hits.map(({ passage }) => ({ ...passage })),
+      );
+    },
+  };
+}
+
+function describeHits(hits: readonly Hit[], task: string): string {
+  if (hits.length === 0) return `The documents say nothing on "${shorten(task)}".`;
+  return hits
+    .map(({ passage: { title, uri, text } }, index) => {
+      return `${index + 1}. ${title} (${uri})\n${shorten(text)}`;
+    })
+    .join('\n\n');
+}
+
+function toData({ passage: { title, uri }, score }: Hit) {
+  return { title, uri, score: Math.round(score * 100) / 100 };
+}
+
+function shorten(text: string): string {
+  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 1).trimEnd()}…`;
+}

@@ -1,0 +1,76 @@
+// The http contract: POST an envelope, and the answer is a stream of events or, when none was asked
+// for, one JSON document. Whoever closes the connection cancels the work.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { EventStamper, ResultFold, type Trace } from '@starloom/core';
+import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
+import type { Agent } from '../agent.ts';
+import { type RunOptions, runAgent } from '../run-agent.ts';
+import { type AgentCall, parseCall } from './agent-call.ts';
+import { toFailure } from './failure.ts';
+import { serveLoopback } from './loopback.ts';
+import type { ServeOptions } from './options.ts';
+import { readJson } from './read-json.ts';
+
+export async function serveHttp<Input>(agent: Agent<Input>, options: ServeOptions): Promise<void> {
+  const path = `/${agent.id}`;
+  await serveLoopback(options.port, path, async (request, response) => {
+    if (request.url === `${path}/health`) return sendJson(response, 200, { status: 'online' });
+    if (request.url !== path) return sendJson(response, 404, { error: `try ${path}` });
+    if (request.method !== 'POST') return sendJson(response, 405, { error: 'POST an envelope' });
+    await answer(agent, request, response, options);
+  });
+}
+
+async function answer<Input>(
+  agent: Agent<Input>,
+  request: IncomingMessage,
+  response: ServerResponse,
+  options: ServeOptions,
+): Promise<void> {
+  const left = new AbortController();
+  response.once('close', () => left.abort());
+  let trace: Trace | null = null;
+  try {
+    const call = parseCall(await readJson(request), agent.capability);
+    trace = call.trace;
+    const respond = call.stream ? sendEvents : sendResult;
+    await respond(agent, call, response, { signal: left.signal, pauseMs: options.pauseMs });
+  } catch (error) {
+    const failure = toFailure(error);
+    sendJson(response, failure.row.http, failure.toPayload(trace));
+  }
+}
+
+type Send = <Input>(
+  agent: Agent<Input>,
+  call: AgentCall,
+  response: ServerResponse,
+  options: RunOptions,
+) => Promise<void>;
+
+const sendEvents: Send = async (agent, { input, trace }, response, options) => {
+  response.writeHead(200, SSE_HEADERS);
+  await using stream = createSseWriter(response);
+  const stamper = new EventStamper(trace, Date.now);
+  try {
+    for await (const body of runAgent(agent, input, options)) {
+      const event = stamper.stamp(body, agent.id);
+      await stream.send({ event: event.type, data: JSON.stringify(event) });
+    }
+  } catch (thrown) {
+    if (options.signal.aborted) return;
+    const { error } = toFailure(thrown).toPayload(trace);
+    await stream.send({ event: 'error', data: JSON.stringify({ type: 'error', error }) });
+  }
+};
+
+const sendResult: Send = async (agent, { input }, response, options) => {
+  const fold = new ResultFold();
+  for await (const body of runAgent(agent, input, options)) fold.add(body);
+  sendJson(response, 200, fold.result() ?? {});
+};
+
+function sendJson(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}

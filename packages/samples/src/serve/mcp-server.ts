@@ -1,0 +1,67 @@
+// An agent as an MCP server with one tool. While it works, its events travel in progress
+// notifications, if the caller asked for any; the last one is the result of the tool.
+
+import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import {
+  createTrace,
+  EventStamper,
+  FabricError,
+  type FabricEvent,
+  type FinalData,
+  fromMeta,
+  type Trace,
+} from '@starloom/core';
+import type { Agent, AgentCard } from '../agent.ts';
+import { runAgent } from '../run-agent.ts';
+import { toFailure } from './failure.ts';
+import type { ServeOptions } from './options.ts';
+
+export function createMcpServer<Input>(agent: Agent<Input>, options: ServeOptions): McpServer {
+  const { id, capability, description, input: inputSchema, output: outputSchema } = agent;
+  const server = new McpServer({ name: id, version: '0.1.0' });
+  server.registerTool(capability, { description, inputSchema, outputSchema }, (input, context) =>
+    call(agent, input, context, options),
+  );
+  return server;
+}
+
+async function call<Input>(
+  agent: Agent<Input>,
+  input: unknown,
+  { mcpReq }: ServerContext,
+  { pauseMs }: ServeOptions,
+): Promise<CallToolResult> {
+  const { _meta = {}, signal, notify } = mcpReq;
+  const { progressToken } = _meta;
+  const trace = traceOf(_meta);
+  const stamper = new EventStamper(trace, Date.now);
+  try {
+    for await (const body of runAgent(agent, input, { signal, pauseMs })) {
+      if (body.type === 'final') return toResult(body.data, agent);
+      if (progressToken === undefined) continue;
+      const event = stamper.stamp(body, agent.id);
+      const params = { progressToken, progress: event.seq, message: messageOf(event) };
+      const method = 'notifications/progress';
+      await notify({ method, params: { ...params, _meta: { 'io.starloom/event': event } } });
+    }
+    throw new FabricError('INTERNAL', `${agent.id} ended without a final event`);
+  } catch (error) {
+    const payload = toFailure(error).toPayload(trace);
+    return { isError: true, content: [{ type: 'text', text: JSON.stringify(payload) }] };
+  }
+}
+
+function toResult({ answer, data }: FinalData, { output }: AgentCard): CallToolResult {
+  return { content: [{ type: 'text', text: answer }], structuredContent: output.parse(data) };
+}
+
+/** A span of our own, below that of the caller. */
+function traceOf(meta: Readonly<Record<string, unknown>>): Trace {
+  const { traceId, parentSpanId = null } = fromMeta(meta);
+  return { ...createTrace(traceId), parent_span_id: parentSpanId };
+}
+
+function messageOf({ type, data }: FabricEvent): string {
+  if (type === 'token') return data.text;
+  return (type === 'progress' || type === 'status' ? data.message : undefined) ?? type;
+}
