@@ -97,6 +97,7 @@ export class HealthMonitor {
     this.#probing.add(agent_id);
     try {
       const health = await this.#ask(manifest);
+      if (this.#stop.signal.aborted) return;
       this.#schedule(watched, health);
       onHealth(agent_id, health.status !== 'offline');
       await registry.updateHealth(agent_id, health);

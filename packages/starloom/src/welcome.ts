@@ -2,12 +2,7 @@ import type { Command } from 'commander';
 
 /** What `starloom` says when it is asked for nothing. */
 export function welcome(program: Command, { json }: { readonly json: boolean }): string {
-  const commands = program.commands.flatMap((group) =>
-    group.commands.map((command) => ({
-      name: `${group.name()} ${command.name()}`,
-      description: command.description(),
-    })),
-  );
+  const commands = program.commands.flatMap((command) => leavesOf(command));
   const version = program.version() ?? '';
   if (json) return JSON.stringify({ name: program.name(), version, commands });
 
@@ -20,8 +15,15 @@ export function welcome(program: Command, { json }: { readonly json: boolean }):
     ...commands.map(({ name, description }) => `  ${name.padEnd(width)}  ${description}`),
     '',
     'Try next',
+    '  starloom up                        run the gateway; without a configuration, with sample agents',
     '  starloom config show --effective   every setting, and where its value comes from',
-    '  starloom config validate           check starloom.yaml and the agents it names',
     '  starloom --help                    all options',
   ].join('\n');
+}
+
+/** A command as people type it, or those below it. */
+function leavesOf(command: Command, above = ''): { name: string; description: string }[] {
+  const name = `${above}${command.name()}`;
+  if (command.commands.length === 0) return [{ name, description: command.description() }];
+  return command.commands.flatMap((below) => leavesOf(below, `${name} `));
 }

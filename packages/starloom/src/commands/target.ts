@@ -8,10 +8,7 @@ export interface Target {
   readonly rest: readonly string[];
 }
 
-/**
- * `percy reason …`, `percy.reason …` or `reason …`: an agent's name first, if it is one. An agent
- * with a single capability need not have it named.
- */
+/** `percy reason …`, `percy.reason …` or `reason …`: an agent's name first, if it is one. */
 export async function readTarget(client: GatewayClient, words: readonly string[]): Promise<Target> {
   const [first = '', ...rest] = words;
   const { agents } = await client.call('fabric.agent.list', {});
@@ -27,12 +24,6 @@ export async function readTarget(client: GatewayClient, words: readonly string[]
   const own = offers.get(first);
   if (!own) return { agentId: undefined, capability: first, rest };
   const [capability, ...task] = rest;
-  if (capability !== undefined && own.includes(capability)) {
-    return { agentId: first, capability, rest: task };
-  }
-  if (own.length === 1 && own[0] !== undefined && rest.length !== 1) {
-    return { agentId: first, capability: own[0], rest };
-  }
   if (capability !== undefined) return { agentId: first, capability, rest: task };
   throw new FabricError('BAD_INPUT', `Which capability of ${first}?`, {
     details: { reason: 'usage', fix: `name one of: ${own.join(', ')}` },

@@ -1,0 +1,91 @@
+import { join } from 'node:path';
+import { childEnvironment, spawnProcess } from '@starloom/wire';
+import { LAUNCHER, type Run, runStarloom, scratch } from './run-starloom.ts';
+
+/** Echoes the task word by word; `fail` fails, `slow` takes its time. Plain JavaScript, any Node. */
+export const ECHO_AGENT = `
+const { createInterface } = require('node:readline');
+const say = (line) => console.log(JSON.stringify(line));
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { envelope } = JSON.parse(line);
+  if (!envelope) return process.exit(0);
+  const { task } = envelope.input;
+  if (task === 'fail') {
+    say({ type: 'error', error: { code: 'UPSTREAM_ERROR', message: 'as asked', details: {} } });
+    process.exit(0);
+  }
+  for (const word of task.split(' ')) say({ type: 'token', data: { text: word + ' ' } });
+  const answer = () => {
+    say({ type: 'final', data: { answer: task, data: { depth: envelope.hop.depth } } });
+    process.exit(0);
+  };
+  if (task === 'slow') setTimeout(answer, 1500); else answer();
+});
+`;
+
+export const AGENTS = `- agent_id: echo
+  description: Says what it is told
+  endpoint: { transport: process, command: node, args: [./echo.cjs] }
+  capabilities: [{ name: say, streaming: true }]
+  trust_tier: local
+`;
+
+export interface RunningGateway extends AsyncDisposable {
+  readonly url: string;
+  readonly folder: string;
+  readonly home: string;
+  readonly pid: number;
+  /** Another command against it. */
+  run(...args: string[]): Promise<Run>;
+  stop(): Promise<{ code: number | null; stderr: string }>;
+}
+
+/** `starloom up` as a user runs it, in a folder of its own. */
+export async function startGateway(
+  files: Record<string, string> = {},
+  args: readonly string[] = [],
+): Promise<RunningGateway> {
+  const place = await scratch({
+    'echo.cjs': ECHO_AGENT,
+    'agents.yaml': AGENTS,
+    'starloom.yaml': 'listen: {port: 0}\n',
+    ...files,
+  });
+  const { folder } = place;
+  const home = join(folder, 'home');
+  const child = await spawnProcess({
+    command: process.execPath,
+    args: [LAUNCHER, 'up', '--json', ...args],
+    cwd: folder,
+    env: childEnvironment({ extra: { STARLOOM_HOME: home } }),
+  });
+  const lines = child.lines()[Symbol.asyncIterator]();
+  const first = await lines.next();
+  if (first.done) {
+    const stderr = child.stderrTail();
+    await child.stop();
+    throw new Error(stderr);
+  }
+  const ready = JSON.parse(first.value) as { event: string; url: string; pid: number };
+  let stopped: Promise<{ code: number | null; stderr: string }> | undefined;
+  const stop = async () => {
+    child.signal('SIGTERM');
+    const { code } = await child.exited;
+    return { code, stderr: child.stderrTail() };
+  };
+  return {
+    url: ready.url,
+    folder,
+    home,
+    pid: ready.pid,
+    run: (...words) => runStarloom(words, { cwd: folder, env: { STARLOOM_HOME: home } }),
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await child.stop();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
