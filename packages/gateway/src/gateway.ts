@@ -21,6 +21,7 @@ import { AgentDescriptions } from './agent-descriptions.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
 import type { GatewayConfig } from './config.ts';
 import { HealthMonitor } from './health-monitor.ts';
+import { InFlight } from './in-flight.ts';
 import type { Connection } from './mcp/connection.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import { createServer, type McpFace } from './mcp/server-factory.ts';
@@ -64,9 +65,8 @@ export class Gateway {
   readonly #webSocket: WebSocketTransport;
   readonly #connections = new Set<{ toolsChanged(): void; close(): Promise<void> }>();
   readonly #unwatch: () => void;
-  #inFlight = 0;
+  readonly #inFlight = new InFlight();
   #draining = false;
-  #idle: PromiseWithResolvers<void> | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -126,7 +126,7 @@ export class Gateway {
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
     });
-    this.#face = { catalog: this.#catalog, relay, version };
+    this.#face = { catalog: this.#catalog, relay, version, inFlight: this.#inFlight };
     this.#handler = createMcpHandler((context) => this.#createServer(context), {
       onerror: (error) => log.debug({ error: FabricError.from(error) }, 'mcp'),
     });
@@ -171,6 +171,7 @@ export class Gateway {
       headers: {},
       toolNames: config.mcp.tool_names,
       room: () => undefined,
+      cut: () => void channel.close(),
     });
   }
 
@@ -182,7 +183,7 @@ export class Gateway {
     this.#monitor.stop();
     this.#descriptions.close();
     const drained = this.#http.drain();
-    await this.#untilIdle(this.#options.drainMs ?? 30_000);
+    await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
     this.#webSocket.close();
     await Promise.all([...this.#connections].map((connection) => connection.close()));
     await this.#handler.close();
@@ -203,8 +204,10 @@ export class Gateway {
       headers: request.headers,
       toolNames,
       room: () => room(response),
+      cut: () => response.destroy(),
     };
-    await this.#counted(() => serveFetch(this.#handler, request, response, body, { connection }));
+    const serve = () => serveFetch(this.#handler, request, response, body, { connection });
+    await (isSubscription(body) ? serve() : this.#inFlight.during(serve));
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
@@ -216,6 +219,7 @@ export class Gateway {
         headers: request.headers,
         toolNames,
         room: () => undefined,
+        cut: () => void channel.close(),
       });
     });
   }
@@ -263,22 +267,14 @@ export class Gateway {
     this.#handler.notify.toolsChanged();
     for (const connection of this.#connections) connection.toolsChanged();
   }
+}
 
-  async #counted<T>(work: () => Promise<T>): Promise<T> {
-    this.#inFlight += 1;
-    try {
-      return await work();
-    } finally {
-      this.#inFlight -= 1;
-      if (this.#inFlight === 0) this.#idle?.resolve();
-    }
-  }
-
-  async #untilIdle(ms: number): Promise<void> {
-    if (this.#inFlight === 0) return;
-    this.#idle = Promise.withResolvers();
-    const timer = setTimeout(() => this.#idle?.resolve(), ms);
-    await this.#idle.promise;
-    clearTimeout(timer);
-  }
+/** It stays open for ever: a shutdown does not wait for it. */
+function isSubscription(body: unknown): boolean {
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    'method' in body &&
+    body.method === 'subscriptions/listen'
+  );
 }

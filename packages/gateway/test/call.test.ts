@@ -86,6 +86,13 @@ describe('fabric.call', () => {
     expect(result.content).toEqual([{ type: 'text', text: JSON.stringify(payload) }]);
   });
 
+  it('gives an answer that is JSON as data to who asked for it', async () => {
+    await using gateway = await openTestGateway({ percy: { run: answers('{"n": 1}') } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', format: 'json' });
+    expect(payload.result).toEqual({ answer: '{"n": 1}', data: { n: 1 } });
+  });
+
   it('says that there are no jobs yet', async () => {
     await using gateway = await openTestGateway({ percy });
     await using client = await connect(gateway.url);

@@ -100,7 +100,7 @@ async function proveItWorks(client: Client, gateway: Awaited<ReturnType<typeof o
 
 describe('connections', () => {
   it.each(['auto', 'legacy'] as const)(
-    '[G1] serve a %s client over WebSocket, with pushes',
+    '[G1][G27] serve a %s client over WebSocket, with events and pushes',
     async (mode) => {
       await using gateway = await openTestGateway(agents);
       const url = `${gateway.url.replace('http', 'ws')}/mcp/ws`;

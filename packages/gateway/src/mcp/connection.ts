@@ -10,4 +10,6 @@ export interface Connection {
   readonly toolNames: ToolNameStyle;
   /** Resolves when the reader has room again; `undefined` when it has room now. */
   readonly room: () => Promise<void> | undefined;
+  /** Ends the connection to a reader that was given up. */
+  readonly cut: () => void;
 }

@@ -8,6 +8,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
+import type { InFlight } from '../in-flight.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type ToolResult, toProgress } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
@@ -18,6 +19,7 @@ import type { RelayFace } from './relay-face.ts';
 export interface McpFace {
   readonly catalog: ToolCatalog;
   readonly relay: RelayFace;
+  readonly inFlight: InFlight;
   readonly version: string;
 }
 
@@ -60,7 +62,7 @@ function capabilitiesOf(era: string, { transport }: Connection): ServerCapabilit
 }
 
 async function callTool(
-  { catalog }: McpFace,
+  { catalog, inFlight }: McpFace,
   connection: Connection,
   params: Params,
   context: ServerContext,
@@ -68,7 +70,8 @@ async function callTool(
   const name = String(params.name);
   const tool = catalog.find(name);
   if (!tool) throw toProtocolError(unknownTool(name));
-  return tool.run(params.arguments, toCaller(name, connection, params, context));
+  const caller = toCaller(name, connection, params, context);
+  return await inFlight.during(() => tool.run(params.arguments, caller));
 }
 
 function toCaller(
@@ -80,7 +83,7 @@ function toCaller(
   const meta: Params = mcpReq._meta ?? {};
   const progressToken = meta.progressToken;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
-  const { principal, transport, toolNames, headers, room } = connection;
+  const { principal, transport, toolNames, headers, room, cut } = connection;
   return {
     principal,
     transport,
@@ -88,6 +91,7 @@ function toCaller(
     tool,
     headers,
     meta,
+    cut,
     requestId: mcpReq.id,
     signal: mcpReq.signal,
     protocolVersion: versionOf(mcpReq.envelope, headers),

@@ -43,4 +43,6 @@ export interface Caller {
    * caller did not ask for events.
    */
   readonly send?: ((event: FabricEvent) => Promise<void>) | undefined;
+  /** Ends the connection to a caller that does not read what it asked for. */
+  readonly cut: () => void;
 }

@@ -1,6 +1,7 @@
 // The one place where outcomes become MCP results and errors become payloads.
 
 import { type ErrorPayload, FabricError, type FabricEvent, type Trace } from '@starloom/core';
+import type { CallRequest } from './call-request.ts';
 import type { Dispatched } from './dispatch.ts';
 
 export interface ToolResult {
@@ -28,13 +29,14 @@ export function toErrorResult(payload: ErrorPayload): ToolResult {
 /** The answer of `fabric.call`. */
 export function toCallResult(
   { result, agentId, attempts, fallback }: Dispatched,
-  capability: string,
+  { capability, format }: Pick<CallRequest, 'capability' | 'format'>,
   trace: Trace,
 ): ToolResult {
   const { upstream: _, ...rest } = result;
+  const data = format === 'json' && rest.data === undefined ? parseJson(rest.answer) : rest.data;
   return toResult({
     ok: true,
-    result: rest,
+    result: data === undefined ? rest : { ...rest, data },
     agent_id: agentId,
     capability,
     attempts,
@@ -91,6 +93,15 @@ function messageOf({ type, data }: FabricEvent): string | undefined {
       return `${data.name} ${data.phase === 'start' ? 'called' : 'answered'}`;
     case 'final':
       return undefined;
+  }
+}
+
+/** Who asked for JSON gets an answer that is JSON as data too. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

@@ -71,7 +71,7 @@ export function callTool(deps: CallDeps): Tool {
       };
       const outcome = await runCall(request, caller, deps);
       if (!outcome.ok) return toErrorResult(outcome.error.toPayload(outcome.trace));
-      return toCallResult(outcome.dispatched, request.capability, outcome.trace);
+      return toCallResult(outcome.dispatched, request, outcome.trace);
     },
   });
 }

@@ -64,8 +64,10 @@ async function observe(
       stamper: new EventStamper(guarded.trace, deps.clock.now),
       send: caller.send,
       onCut: (error) => {
-        if (error.code === 'OVERLOADED') deps.observer.streamDropped('slow_reader');
         stop.abort(error);
+        if (error.code !== 'OVERLOADED') return;
+        deps.observer.streamDropped('slow_reader');
+        caller.cut();
       },
     });
   try {

@@ -44,6 +44,7 @@ export interface Upgrade {
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
+const KEEP_ALIVE_MS = 60_000;
 
 export class HttpTransport {
   readonly #options: HttpOptions;
@@ -56,7 +57,11 @@ export class HttpTransport {
     this.#hosts = allowedHosts(options.host);
     this.#listensOnAll = options.host === '0.0.0.0' || options.host === '::';
     this.#server = createServer(
-      { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS },
+      {
+        headersTimeout: HEADERS_TIMEOUT_MS,
+        requestTimeout: REQUEST_TIMEOUT_MS,
+        keepAliveTimeout: KEEP_ALIVE_MS,
+      },
       (request, response) => void this.#serve(request, response),
     );
     this.#server.on('upgrade', (request, socket, head) =>
@@ -98,6 +103,7 @@ export class HttpTransport {
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       if (url.pathname !== '/mcp') throw notFound(url.pathname);
+      if (!this.#options.isReady()) throw shuttingDown();
       let body: unknown;
       if (request.method === 'POST') {
         assertJson(request);
@@ -200,6 +206,12 @@ function isLocalPeer({ socket, headers }: IncomingMessage): boolean {
   const forwarded = headers['x-forwarded-for'] ?? headers.forwarded ?? headers.via;
   const { remoteAddress = '' } = socket;
   return forwarded === undefined && /^(?:127\.|::1$|::ffff:127\.)/.test(remoteAddress);
+}
+
+function shuttingDown(): FabricError {
+  return new FabricError('OVERLOADED', 'The gateway is shutting down', {
+    details: { reason: 'shutting_down', fix: 'try again in a moment, or another gateway' },
+  });
 }
 
 function notFound(path: string): FabricError {
