@@ -40,7 +40,9 @@ async function openCaller(next: string, pass: (meta: Meta) => Meta, gatewayUrl: 
     return server;
   });
   const serve = toNodeHandler(handler);
-  const server = createServer((request, response) => void serve(request, response));
+  const server = createServer(
+    (request, response) => void serve(request as Parameters<typeof serve>[0], response),
+  );
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -6,6 +6,7 @@ export {
   Directory,
   type DirectoryListener,
 } from './directory.ts';
+export { DirectoryReads } from './directory-reads.ts';
 export {
   type Attachment,
   AUTH_MODES,

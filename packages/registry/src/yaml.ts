@@ -5,13 +5,10 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import {
-  type AgentFilter,
   agentsFileSchema,
   type Clock,
-  Directory,
-  type DirectoryListener,
+  DirectoryReads,
   FabricError,
-  type Health,
   type Log,
   type Manifest,
   type Registry,
@@ -53,18 +50,18 @@ export async function openYamlRegistry(options: YamlRegistryOptions): Promise<Ya
   return registry;
 }
 
-class FileRegistry implements YamlRegistry {
+class FileRegistry extends DirectoryReads implements YamlRegistry {
   readonly #path: string;
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #env: Env;
-  readonly #directory = new Directory();
   #turn: Promise<unknown> = Promise.resolve();
   #watch: FileWatch | undefined;
   #asOf = '';
   #problem: string | undefined;
 
   constructor({ path, log, clock = systemClock, env = {} }: YamlRegistryOptions) {
+    super();
     this.#path = resolve(path);
     this.#log = log.child({ registry: this.#path });
     this.#clock = clock;
@@ -76,22 +73,6 @@ class FileRegistry implements YamlRegistry {
     await this.#apply(await this.#read());
     const onChange = () => void this.reload();
     this.#watch = new FileWatch({ path: this.#path, known, onChange, log: this.#log });
-  }
-
-  list(filter?: AgentFilter) {
-    return this.#directory.list(filter);
-  }
-
-  get(agentId: string) {
-    return this.#directory.get(agentId);
-  }
-
-  findByCapability(capability: string) {
-    return this.#directory.findByCapability(capability);
-  }
-
-  resolveFallbacks(agentId: string, capability: string) {
-    return this.#directory.resolveFallbacks(agentId, capability);
   }
 
   async register(manifest: Manifest): Promise<void> {
@@ -111,16 +92,8 @@ class FileRegistry implements YamlRegistry {
     });
   }
 
-  async updateHealth(agentId: string, health: Health): Promise<void> {
-    this.#directory.setHealth(agentId, health);
-  }
-
-  watch(listener: DirectoryListener) {
-    return this.#directory.watch(listener);
-  }
-
   status(): RegistryStatus {
-    const { size: agents } = this.#directory;
+    const { size: agents } = this.directory;
     const status = { kind: 'yaml', ok: this.#problem === undefined, agents, as_of: this.#asOf };
     return this.#problem === undefined ? status : { ...status, message: this.#problem };
   }
@@ -164,7 +137,7 @@ class FileRegistry implements YamlRegistry {
   }
 
   async #apply(manifests: readonly Manifest[]): Promise<string[]> {
-    const changed = this.#directory.replaceAll(manifests.map((manifest) => this.#keep(manifest)));
+    const changed = this.directory.replaceAll(manifests.map((manifest) => this.#keep(manifest)));
     const recovered = this.#problem !== undefined;
     this.#problem = undefined;
     this.#asOf = new Date(this.#clock.now()).toISOString();
@@ -178,13 +151,13 @@ class FileRegistry implements YamlRegistry {
   /** An agent that did not change stays the same object: its open connections hang on that. */
   #keep(manifest: Manifest): Manifest {
     const after = anchorSecretFiles(manifest, dirname(this.#path));
-    const before = this.#directory.get(after.agent_id)?.manifest;
+    const before = this.directory.get(after.agent_id)?.manifest;
     return before && JSON.stringify(before) === JSON.stringify(after) ? before : after;
   }
 
   async #warnOfSecrets(agentIds: readonly string[]): Promise<void> {
     for (const agent_id of agentIds) {
-      const manifest = this.#directory.get(agent_id)?.manifest;
+      const manifest = this.directory.get(agent_id)?.manifest;
       if (!manifest) continue;
       await resolveEndpoint(manifest, this.#env).catch((error: FabricError) => {
         const problems = problemsOf(error.cause) ?? error.message;

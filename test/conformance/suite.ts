@@ -1,0 +1,98 @@
+// Runs the official suite against a URL and reads what it found. Scenarios that the suite runs but
+// does not score are kept, too: the suite's own baseline passes over them.
+
+import { glob, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { runProgram, temporaryFolder } from '@starloom/testkit';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+export const REVISIONS = ['2026-07-28', '2025-11-25'] as const;
+export type Revision = (typeof REVISIONS)[number];
+
+export interface Check {
+  readonly id: string;
+  readonly status: 'SUCCESS' | 'FAILURE' | 'WARNING' | 'SKIPPED' | 'INFO';
+  readonly errorMessage?: string | undefined;
+}
+
+export interface ScenarioResult {
+  readonly revision: Revision;
+  readonly scenario: string;
+  /** Counts towards conformance with the revision. */
+  readonly scored: boolean;
+  readonly checks: readonly Check[];
+}
+
+const manifest = createRequire(import.meta.url).resolve(
+  '@modelcontextprotocol/conformance/package.json',
+);
+const packageFolder = dirname(manifest);
+
+/** A hang guard: the suite itself gives up on a scenario after half a minute. */
+const SUITE_MS = 600_000;
+
+const checksSchema = z.array(
+  z.object({
+    id: z.string(),
+    status: z.enum(['SUCCESS', 'FAILURE', 'WARNING', 'SKIPPED', 'INFO']),
+    errorMessage: z.string().optional(),
+  }),
+);
+
+const requirementsSchema = z.object({
+  server: z.array(z.string()),
+  not_scored: z.array(z.object({ scenario: z.string(), leg: z.string() })),
+});
+
+export async function runSuite(url: string, revision: Revision): Promise<ScenarioResult[]> {
+  await using output = await temporaryFolder();
+  const { stderr } = await runProgram(
+    {
+      command: process.execPath,
+      args: [
+        join(packageFolder, 'dist', 'index.js'),
+        ...['server', '--url', url, '--requirements', revision, '--output-dir', output.path],
+      ],
+      limits: { maxLineBytes: 16_777_216 },
+    },
+    SUITE_MS,
+  );
+  const found = await readChecks(output.path);
+  return (await scenariosOf(revision)).map(({ scenario, scored }) => {
+    const checks = found.get(scenario) ?? [didNotRun(stderr)];
+    return { revision, scenario, scored, checks };
+  });
+}
+
+export async function suiteVersion(): Promise<string> {
+  const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
+  return version;
+}
+
+/** By scenario; the folders of the suite are named `server-<scenario>-<time>`. */
+async function readChecks(folder: string): Promise<Map<string, Check[]>> {
+  const found = new Map<string, Check[]>();
+  for await (const file of glob('server-*/checks.json', { cwd: folder })) {
+    const [, scenario] = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(dirname(file)) ?? [];
+    if (scenario === undefined) throw new Error(`the suite left an unknown folder: ${file}`);
+    found.set(scenario, checksSchema.parse(JSON.parse(await readFile(join(folder, file), 'utf8'))));
+  }
+  return found;
+}
+
+async function scenariosOf(revision: Revision) {
+  const file = join(packageFolder, 'requirements', `${revision}.yaml`);
+  const requirements = requirementsSchema.parse(parse(await readFile(file, 'utf8')));
+  const unscored = requirements.not_scored.filter(({ leg }) => leg === 'server');
+  return [
+    ...requirements.server.map((scenario) => ({ scenario, scored: true })),
+    ...unscored.map(({ scenario }) => ({ scenario, scored: false })),
+  ];
+}
+
+function didNotRun(stderr: string): Check {
+  const errorMessage = `the scenario did not run: ${stderr.slice(-500)}`;
+  return { id: 'did-not-run', status: 'FAILURE', errorMessage };
+}
