@@ -1,7 +1,6 @@
 // The values of an endpoint's `env` and `headers` may be secrets, written as `env:NAME` or
 // `file:PATH`. A registry keeps the references: what it lists holds no secret. Only an adapter that
-// is about to be opened gets the values, by `resolveEndpoint`; what people see goes through
-// `redactManifest`, since a value may also stand in the file as plain text.
+// is about to be opened gets the values, by `resolveEndpoint`.
 
 import { resolve } from 'node:path';
 import { FabricError, type Manifest } from '@starloom/core';
@@ -10,7 +9,6 @@ import { z } from 'zod';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-const HIDDEN = '[hidden]';
 const SETTINGS = ['env', 'headers'] as const;
 
 const settingsSchema = z.record(z.string(), secretOrText({ checkText: () => undefined }));
@@ -33,16 +31,6 @@ export async function resolveEndpoint(manifest: Manifest, env: Env): Promise<Man
   } catch (error) {
     throw missingSecret(agent_id, error);
   }
-}
-
-/** The manifest as people may see it: names of variables and headers stay, their values do not. */
-export function redactManifest(manifest: Manifest): Manifest {
-  const redacted = withSettings(manifest, () => HIDDEN);
-  const uri = URL.parse(redacted.endpoint.uri ?? '');
-  if (!uri || (uri.username === '' && uri.password === '')) return redacted;
-  uri.username = '';
-  uri.password = '';
-  return { ...redacted, endpoint: { ...redacted.endpoint, uri: uri.href } };
 }
 
 /** The manifest with paths of secret files that begin at `folder` written out. */

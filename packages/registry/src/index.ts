@@ -1,4 +1,4 @@
-export { type Env, redactManifest, resolveEndpoint } from './endpoint-secrets.ts';
+export { type Env, resolveEndpoint } from './endpoint-secrets.ts';
 export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
 export {
   openPackageRegistry,

@@ -2,7 +2,7 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exampleManifest } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { redactManifest, resolveEndpoint } from '../src/index.ts';
+import { resolveEndpoint } from '../src/index.ts';
 import { createWorld } from './fixtures/world.ts';
 
 const SECRET = 'Bearer value-of-the-secret';
@@ -77,28 +77,5 @@ describe('secrets of an endpoint', () => {
     expect(warnings.map(({ fields }) => fields)).toMatchObject([
       { agent_id: 'lost', problems: [{ message: 'the variable NOT_SET is not set' }] },
     ]);
-  });
-
-  it('are hidden from people also where they stand in the file as they are', () => {
-    const manifest = exampleManifest({
-      endpoint: {
-        transport: 'http',
-        uri: 'https://user:value-of-the-secret@a.example/path?x=1',
-        env: { MODE: SECRET },
-        headers: { Authorization: SECRET, 'X-Key': 'env:TOKEN' },
-      },
-    });
-    expect(redactManifest(manifest).endpoint).toEqual({
-      transport: 'http',
-      uri: 'https://a.example/path?x=1',
-      env: { MODE: '[hidden]' },
-      headers: { Authorization: '[hidden]', 'X-Key': '[hidden]' },
-    });
-    expect(manifest.endpoint.env).toEqual({ MODE: SECRET });
-  });
-
-  it('leave a manifest without any as it is', () => {
-    const manifest = exampleManifest();
-    expect(redactManifest(manifest)).toBe(manifest);
   });
 });
