@@ -52,10 +52,12 @@ export class AgentDescriptions {
     return [...this.known(manifest)];
   }
 
-  /** Asks again. */
+  /** Asks again; an answer that is on its way may be older than the reason to ask. */
   async refresh(agentId: string): Promise<void> {
     const manifest = this.#options.registry.get(agentId)?.manifest;
-    if (manifest) await this.#ask(manifest);
+    if (!manifest) return;
+    await this.#asking.get(manifest);
+    await this.#ask(manifest);
   }
 
   close(): void {

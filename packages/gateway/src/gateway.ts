@@ -23,6 +23,14 @@ import type { GatewayConfig } from './config.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import type { Connection } from './mcp/connection.ts';
+import {
+  LIST_KINDS,
+  type ListKind,
+  tellConnected,
+  tellSubscribers,
+  watchLists,
+} from './mcp/list-changes.ts';
+import { assertParamHeaders } from './mcp/param-headers.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import { createServer, type McpFace } from './mcp/server-factory.ts';
 import type { Observer } from './observe/observer.ts';
@@ -63,7 +71,7 @@ export class Gateway {
   readonly #http: HttpTransport;
   readonly #handler: McpHttpHandler;
   readonly #webSocket: WebSocketTransport;
-  readonly #connections = new Set<{ toolsChanged(): void; close(): Promise<void> }>();
+  readonly #connections = new Set<{ listChanged(kind: ListKind): void; close(): Promise<void> }>();
   readonly #unwatch: () => void;
   readonly #inFlight = new InFlight();
   #draining = false;
@@ -72,7 +80,7 @@ export class Gateway {
     this.#options = options;
     const { config, registry, observer, version, clock = systemClock } = options;
     const { log } = observer;
-    this.#adapters = new AdapterPool({ open: options.openAdapter, log });
+    this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
     const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
     const guard = new CallGuard({
       limit: config.limits.depth,
@@ -90,7 +98,7 @@ export class Gateway {
       registry,
       adapters: this.#adapters,
       log,
-      onChange: () => this.#toolsChanged(),
+      onChange: () => this.#listChanged('tools'),
     });
     const deps: CallDeps = {
       registry,
@@ -148,7 +156,7 @@ export class Gateway {
         breakers.forget(agentId);
         if (!registry.get(agentId)) observer.agentGone(agentId);
       }
-      this.#toolsChanged();
+      for (const changed of LIST_KINDS) this.#listChanged(changed);
     });
   }
 
@@ -198,6 +206,7 @@ export class Gateway {
   }
 
   async #serveMcp({ request, response, principal, toolNames, body }: McpExchange): Promise<void> {
+    assertParamHeaders(this.#catalog, body, request.headers);
     const connection: Connection = {
       principal,
       transport: 'http',
@@ -249,12 +258,8 @@ export class Gateway {
     );
     const entry = {
       close: () => handle.close(),
-      toolsChanged: () => {
-        for (const server of servers) {
-          server.sendToolListChanged().catch((error: unknown) => {
-            log.debug({ error: FabricError.from(error) }, 'list change could not be told');
-          });
-        }
+      listChanged: (kind: ListKind) => {
+        for (const server of servers) tellConnected(server, kind, log);
       },
     };
     this.#connections.add(entry);
@@ -262,10 +267,21 @@ export class Gateway {
     this.#connections.delete(entry);
   }
 
-  #toolsChanged(): void {
-    this.#catalog.invalidate();
-    this.#handler.notify.toolsChanged();
-    for (const connection of this.#connections) connection.toolsChanged();
+  async #openAdapter(manifest: Manifest): Promise<Adapter> {
+    const { agent_id } = manifest;
+    const { expose } = this.#options.config.mcp;
+    const adapter = await this.#options.openAdapter(manifest);
+    watchLists(adapter, (kind) => {
+      if (kind === 'tools') void this.#descriptions.refresh(agent_id);
+      else if (expose === 'all' || expose.includes(agent_id)) this.#listChanged(kind);
+    });
+    return adapter;
+  }
+
+  #listChanged(kind: ListKind): void {
+    if (kind === 'tools') this.#catalog.invalidate();
+    tellSubscribers(this.#handler.notify, kind);
+    for (const connection of this.#connections) connection.listChanged(kind);
   }
 }
 

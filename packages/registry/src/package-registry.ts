@@ -1,6 +1,7 @@
+import { pathToFileURL } from 'node:url';
 import { type Clock, FabricError, type Log, type Registry } from '@starloom/core';
+import { findModule } from '@starloom/wire';
 import type { Env } from './endpoint-secrets.ts';
-import { importPackage } from './import-package.ts';
 
 export interface RegistryDependencies {
   readonly log: Log;
@@ -42,6 +43,11 @@ export async function openPackageRegistry(
   const missing = METHODS.filter((method) => !hasMethod(registry, method));
   if (missing.length === 0) return registry as Registry;
   throw refused(name, `opened a registry without ${missing.join(', ')}`, 'use a newer version');
+}
+
+async function importPackage(name: string, folder: string): Promise<unknown> {
+  const path = findModule(name, folder);
+  return path === undefined ? undefined : await import(pathToFileURL(path).href);
 }
 
 const SEE_CAUSE = 'the log has the cause; ask its makers';

@@ -11,6 +11,7 @@ export {
   deadlineSignal,
 } from './deadline-signal.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
+export { findModule } from './find-module.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
 export {

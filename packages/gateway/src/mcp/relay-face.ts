@@ -2,8 +2,8 @@
 // together from all of them, and an agent that does not answer hides only what is its own.
 
 import {
-  type McpRequestContext,
-  ProtocolError,
+  CLIENT_CAPABILITIES_META_KEY,
+  LOG_LEVEL_META_KEY,
   type Server,
   type ServerContext,
 } from '@modelcontextprotocol/server';
@@ -13,13 +13,14 @@ import {
   FabricError,
   type Log,
   type Manifest,
+  type ProtocolNotification,
   type Registry,
   toMeta,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
-import { z } from 'zod';
 import type { AdapterPool } from '../adapter-pool.ts';
 import { readOrigin } from '../pipeline/origin.ts';
+import { declaredBy, notifyClient } from './client-side.ts';
 import type { Connection } from './connection.ts';
 import {
   type Named,
@@ -28,7 +29,7 @@ import {
   toPromptName,
   toResourceUri,
 } from './names.ts';
-import { toProtocolError } from './protocol-error.ts';
+import { toProtocolError, toRelayedError } from './protocol-error.ts';
 
 type Params = Record<string, unknown>;
 type Listing = 'resources' | 'resourceTemplates' | 'prompts';
@@ -46,11 +47,6 @@ export interface RelayFaceOptions {
 }
 
 const MAX_PAGES = 20;
-const rpcErrorSchema = z.object({
-  code: z.int(),
-  message: z.string(),
-  data: z.unknown().optional(),
-});
 
 export class RelayFace {
   readonly #options: Required<RelayFaceOptions>;
@@ -59,13 +55,13 @@ export class RelayFace {
     this.#options = { listMs: 5_000, answerMs: 60_000, ...options };
   }
 
-  install(server: Server, connection: Connection, era: McpRequestContext['era']): void {
+  install(server: Server, connection: Connection): void {
     const list =
       (method: string, key: Listing) => async (request: unknown, context: ServerContext) =>
-        this.#list(method, key, toRequest(request, connection, context)) as never;
+        this.#list(method, key, toRequest(server, connection, request, context)) as never;
     const one =
       (find: (params: Params) => Named | undefined) => (request: unknown, context: ServerContext) =>
-        this.#one(find, toRequest(request, connection, context)) as never;
+        this.#one(find, toRequest(server, connection, request, context)) as never;
     server.setRequestHandler('resources/list', list('resources/list', 'resources'));
     server.setRequestHandler(
       'resources/templates/list',
@@ -84,7 +80,6 @@ export class RelayFace {
       'completion/complete',
       one(({ ref }) => this.#reference(ref)),
     );
-    if (era === 'legacy') server.setRequestHandler('logging/setLevel', () => ({}));
   }
 
   async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {
@@ -205,20 +200,21 @@ interface RelayRequest {
   readonly meta: Params;
   readonly clientCapabilities: Params | undefined;
   readonly signal: AbortSignal;
-  readonly notify: (notification: { method: string; params?: unknown }) => Promise<void>;
+  readonly notify: (notification: ProtocolNotification) => Promise<void>;
 }
 
 function toRequest(
-  request: unknown,
+  server: Server,
   { headers }: Connection,
-  { mcpReq }: ServerContext,
+  request: unknown,
+  context: ServerContext,
 ): RelayRequest {
+  const { mcpReq } = context;
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
   const { traceId, hop } = readOrigin({ headers, meta });
-  const capabilities = (mcpReq.envelope as Params | undefined)?.[
-    'io.modelcontextprotocol/clientCapabilities'
-  ];
+  const declared = declaredBy(server, context);
+  const logLevel = declared[LOG_LEVEL_META_KEY];
   const { inputResponses } = mcpReq;
   const requestState = mcpReq.requestState();
   return {
@@ -228,10 +224,14 @@ function toRequest(
       ...(inputResponses && { inputResponses }),
       ...(requestState !== undefined && { requestState }),
     },
-    meta: { ...meta, ...toMeta(createTrace(traceId), hop) },
-    clientCapabilities: capabilities as Params | undefined,
+    meta: {
+      ...meta,
+      ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
+      ...toMeta(createTrace(traceId), hop),
+    },
+    clientCapabilities: declared[CLIENT_CAPABILITIES_META_KEY] as Params | undefined,
     signal: mcpReq.signal,
-    notify: (notification) => mcpReq.notify(notification as never),
+    notify: (notification) => notifyClient(context, notification),
   };
 }
 
@@ -246,13 +246,6 @@ function toOwnNames(params: Params, name: string): Params {
     };
   }
   return 'uri' in params ? { ...params, uri: name } : { ...params, name };
-}
-
-/** The agent's own JSON-RPC error as it came, else ours. */
-function toRelayedError(error: FabricError): ProtocolError {
-  const { data: rpc } = rpcErrorSchema.safeParse(error.details.rpc);
-  if (rpc) return new ProtocolError(rpc.code, rpc.message, rpc.data);
-  return toProtocolError(error);
 }
 
 function unknown(): FabricError {

@@ -12,8 +12,9 @@ import type { InFlight } from '../in-flight.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type ToolResult, toProgress } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
+import { declaredBy, notifyClient } from './client-side.ts';
 import type { Connection } from './connection.ts';
-import { toProtocolError } from './protocol-error.ts';
+import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
 
 export interface McpFace {
@@ -43,9 +44,10 @@ export function createServer(
   }));
   server.setRequestHandler(
     'tools/call',
-    (request, context) => callTool(face, connection, request.params as Params, context) as never,
+    (request, context) =>
+      callTool(face, { server, connection, context }, request.params as Params) as never,
   );
-  face.relay.install(server, connection, era);
+  face.relay.install(server, connection);
   return server;
 }
 
@@ -57,29 +59,35 @@ function capabilitiesOf(era: string, { transport }: Connection): ServerCapabilit
     resources: { listChanged },
     prompts: { listChanged },
     completions: {},
-    ...(era === 'legacy' && { logging: {} }),
+    logging: {},
   };
+}
+
+interface Exchange {
+  readonly server: Server;
+  readonly connection: Connection;
+  readonly context: ServerContext;
 }
 
 async function callTool(
   { catalog, inFlight }: McpFace,
-  connection: Connection,
+  exchange: Exchange,
   params: Params,
-  context: ServerContext,
 ): Promise<ToolResult> {
   const name = String(params.name);
   const tool = catalog.find(name);
   if (!tool) throw toProtocolError(unknownTool(name));
-  const caller = toCaller(name, connection, params, context);
-  return await inFlight.during(() => tool.run(params.arguments, caller));
+  const caller = toCaller(name, exchange, params);
+  try {
+    return await inFlight.during(() => tool.run(params.arguments, caller));
+  } catch (error) {
+    throw toRelayedError(FabricError.from(error));
+  }
 }
 
-function toCaller(
-  tool: string,
-  connection: Connection,
-  params: Params,
-  { mcpReq }: ServerContext,
-): Caller {
+function toCaller(tool: string, exchange: Exchange, params: Params): Caller {
+  const { connection, context } = exchange;
+  const { mcpReq } = context;
   const meta: Params = mcpReq._meta ?? {};
   const progressToken = meta.progressToken;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
@@ -95,8 +103,8 @@ function toCaller(
     requestId: mcpReq.id,
     signal: mcpReq.signal,
     protocolVersion: versionOf(mcpReq.envelope, headers),
-    relay: relayOf(params, mcpReq),
-    notify: (notification) => mcpReq.notify(notification as never),
+    relay: relayOf(exchange, params),
+    notify: (notification) => notifyClient(context, notification),
     ...(wantsEvents && {
       send: async (event) => {
         await room();
@@ -106,15 +114,14 @@ function toCaller(
   };
 }
 
-/** What a 2026 client sends beside name and arguments: answers to input requests, capabilities. */
-function relayOf(params: Params, mcpReq: ServerContext['mcpReq']): Params | undefined {
-  const { envelope, inputResponses } = mcpReq;
-  const requestState = mcpReq.requestState();
-  if (!envelope && !inputResponses && requestState === undefined) return undefined;
+/** What is for the agent beside the arguments: answers to what it asked, and what can be asked. */
+function relayOf({ server, context }: Exchange, params: Params): Params {
+  const { inputResponses } = context.mcpReq;
+  const requestState = context.mcpReq.requestState();
   return {
+    envelope: declaredBy(server, context),
     ...(inputResponses && { inputResponses }),
     ...(requestState !== undefined && { requestState }),
-    ...(envelope && { envelope }),
     ...(params.task !== undefined && { task: params.task }),
   };
 }

@@ -11,10 +11,10 @@ export interface CallRequest {
   readonly attachments: Attachment[];
   readonly stream: boolean;
   readonly format: Envelope['response']['format'];
-  /** Bounds each attempt. */
-  readonly timeoutMs: number;
-  /** Bounds the whole call. */
-  readonly deadlineMs: number;
+  /** Bounds each attempt; by default what the capability says of itself. */
+  readonly timeoutMs?: number | undefined;
+  /** Bounds the whole call; by default three attempts. */
+  readonly deadlineMs?: number | undefined;
   readonly sessionId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
   readonly relay?: Record<string, unknown> | undefined;

@@ -27,7 +27,7 @@ import { runAttempt } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
 import type { CallGuard } from './guard.ts';
-import type { Candidate } from './route.ts';
+import type { Candidate, Route } from './route.ts';
 
 export interface DispatchDeps {
   readonly registry: Registry;
@@ -50,10 +50,10 @@ export interface Dispatched {
 
 export interface DispatchCall {
   readonly envelope: Envelope;
-  readonly candidates: readonly Candidate[];
+  readonly candidates: Route['candidates'];
   readonly observed: ActiveCall;
   readonly signal: AbortSignal;
-  readonly notify?: CallContext['notify'];
+  readonly notify?: CallContext['notify'] | undefined;
   readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
 }
 

@@ -1,23 +1,25 @@
 // Builds the canonical envelope of a call from who calls, its place in the trace and what it asks.
 
-import type { Auth, Envelope } from '@starloom/core';
+import { type Auth, DEFAULT_TIMEOUT_MS, defaultDeadlineMs, type Envelope } from '@starloom/core';
 import type { CallRequest } from './call-request.ts';
 import type { GuardedCall } from './guard.ts';
+import type { Candidate } from './route.ts';
 
 export function buildEnvelope(
   request: CallRequest,
-  agentId: string,
+  { record, capability }: Candidate,
   auth: Auth,
   { trace, hop }: GuardedCall,
 ): Envelope {
+  const timeoutMs = request.timeoutMs ?? capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
   return {
     trace,
     auth,
     target: {
-      agent_id: agentId,
-      capability: request.capability,
-      timeout_ms: request.timeoutMs,
-      deadline_ms: request.deadlineMs,
+      agent_id: record.manifest.agent_id,
+      capability: capability.name,
+      timeout_ms: timeoutMs,
+      deadline_ms: request.deadlineMs ?? defaultDeadlineMs(timeoutMs),
     },
     input: {
       task: request.task,

@@ -27,7 +27,8 @@ export interface Candidate {
 }
 
 export interface Route {
-  readonly candidates: readonly Candidate[];
+  /** The primary, then fallbacks. */
+  readonly candidates: readonly [Candidate, ...Candidate[]];
   readonly skipped: readonly { readonly agent_id: string; readonly reason: string }[];
 }
 
@@ -41,28 +42,33 @@ export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps)
   const primary = findPrimary(request, call, deps);
   const { agent_id } = primary.manifest;
   const fallbacks = deps.registry.resolveFallbacks(agent_id, request.capability);
-  const candidates: Candidate[] = [];
+  const cycle = cycleOf(primary, request, call, deps);
+  if (cycle) deps.guard.refuseCycle(call, cycle);
+  const candidates: [Candidate, ...Candidate[]] = [toCandidate(primary, primary, request, deps)];
   const skipped: Route['skipped'][number][] = [];
-  for (const record of [primary, ...fallbacks]) {
-    const { manifest } = record;
-    const capability = findCapability(manifest, request.capability);
-    if (!capability) continue;
-    const cycle =
-      !capability.reentrant && deps.guard.findCycle(call.hop, manifest.agent_id, capability.name);
-    if (cycle && record === primary) deps.guard.refuseCycle(call, cycle);
-    if (cycle) {
-      skipped.push({ agent_id: manifest.agent_id, reason: `cycle: ${cycle.join(' → ')}` });
-      continue;
-    }
-    candidates.push(toCandidate(record, capability, primary, request, deps));
+  for (const record of fallbacks) {
+    const loop = cycleOf(record, request, call, deps);
+    if (!loop) candidates.push(toCandidate(record, primary, request, deps));
+    else skipped.push({ agent_id: record.manifest.agent_id, reason: `cycle: ${loop.join(' → ')}` });
   }
   return { candidates, skipped };
+}
+
+/** The loop that this agent would close, unless its capability may be entered again. */
+function cycleOf(
+  { manifest }: AgentRecord,
+  { capability }: RouteRequest,
+  { hop }: GuardedCall,
+  { guard }: RouteDeps,
+): string[] | undefined {
+  if (findCapability(manifest, capability)?.reentrant) return undefined;
+  return guard.findCycle(hop, manifest.agent_id, capability);
 }
 
 /** The agent asked for, or the best one that offers the capability and closes no cycle. */
 function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps): AgentRecord {
   const { agentId, capability } = request;
-  const { registry, guard, breakers } = deps;
+  const { registry, breakers } = deps;
   const offering = registry.findByCapability(capability);
   if (agentId !== undefined) return named(agentId, capability, registry, offering);
   const [first] = offering;
@@ -71,10 +77,7 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
       details: { capability, fix: 'fabric.agent.list shows what there is' },
     });
   }
-  const free = offering.filter(({ manifest }) => {
-    const reentrant = findCapability(manifest, capability)?.reentrant;
-    return reentrant || !guard.findCycle(call.hop, manifest.agent_id, capability);
-  });
+  const free = offering.filter((record) => !cycleOf(record, request, call, deps));
   const ready = free.find(
     ({ manifest, health }) => health.status !== 'offline' && !breakers.isOpen(manifest.agent_id),
   );
@@ -107,12 +110,13 @@ function named(
 
 function toCandidate(
   record: AgentRecord,
-  capability: Capability,
   primary: AgentRecord,
   request: RouteRequest,
   { breakers }: RouteDeps,
 ): Candidate {
   const { manifest, health } = record;
+  const capability = findCapability(manifest, request.capability);
+  if (!capability) throw new FabricError('INTERNAL', 'A candidate without the capability');
   const isPrimary = record === primary;
   const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);
   const kind = isPrimary ? 'primary' : isNamed ? 'fallback' : 'peer';

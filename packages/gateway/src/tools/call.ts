@@ -3,7 +3,6 @@ import {
   attachmentSchema,
   capabilityNameSchema,
   DEFAULT_TIMEOUT_MS,
-  defaultDeadlineMs,
   FabricError,
   RESPONSE_FORMATS,
 } from '@starloom/core';
@@ -30,7 +29,9 @@ const argumentsSchema = z.strictObject({
   attachments: z.array(attachmentSchema).default([]).describe('Files and other material'),
   stream: z.boolean().default(false).describe('Send events as they happen'),
   format: z.enum(RESPONSE_FORMATS).default('text').describe('What the answer should be'),
-  timeout_ms: milliseconds.default(DEFAULT_TIMEOUT_MS).describe('Bounds each attempt'),
+  timeout_ms: milliseconds
+    .optional()
+    .describe(`Bounds each attempt; ${DEFAULT_TIMEOUT_MS} unless the capability says otherwise`),
   deadline_ms: milliseconds.optional().describe('Bounds the whole call; 3 × timeout_ms by default'),
   async: z.boolean().default(false).describe('Answer at once with a job to follow'),
   session_id: z.string().min(1).max(256).optional().describe('Session the call belongs to'),
@@ -65,7 +66,7 @@ export function callTool(deps: CallDeps): Tool {
         stream: args.stream,
         format: args.format,
         timeoutMs: args.timeout_ms,
-        deadlineMs: args.deadline_ms ?? defaultDeadlineMs(args.timeout_ms),
+        deadlineMs: args.deadline_ms,
         sessionId: args.session_id,
         idempotencyKey: args.idempotency_key,
       };

@@ -1,13 +1,8 @@
 // A capability of an agent as a tool of its own: the arguments go to the agent as they are, and
 // what it answers comes back untouched.
 
-import {
-  type Capability,
-  DEFAULT_TIMEOUT_MS,
-  defaultDeadlineMs,
-  FabricError,
-  type Manifest,
-} from '@starloom/core';
+import { type Capability, FabricError, type Manifest } from '@starloom/core';
+import type { Caller } from '../pipeline/call-request.ts';
 import { toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
 import { type CallDeps, runCall } from './run-call.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
@@ -46,7 +41,6 @@ export function capabilityTool(
     definition: toDefinition(name, manifest, capability),
     async run(args, caller) {
       const given = toArguments(args);
-      const timeoutMs = capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
       const request = {
         agentId: manifest.agent_id,
         capability: capability.name,
@@ -56,15 +50,24 @@ export function capabilityTool(
         attachments: [],
         stream: caller.send !== undefined,
         format: 'text' as const,
-        timeoutMs,
-        deadlineMs: defaultDeadlineMs(timeoutMs),
         relay: caller.relay,
       };
       const outcome = await runCall(request, caller, deps);
       if (outcome.ok) return toCapabilityResult(outcome.dispatched, outcome.trace);
+      if (isForTheClient(outcome.error, caller.relay)) throw outcome.error;
       return toCapabilityErrorResult(outcome.error.toPayload(outcome.trace));
     },
   };
+}
+
+/**
+ * A client that can be asked gets what an agent says of the asking itself: that it needs to ask and
+ * cannot, or that it refuses what was brought back.
+ */
+function isForTheClient({ details }: FabricError, relay: Caller['relay'] = {}): boolean {
+  if (details.rpc === undefined) return false;
+  if (details.reason === 'missing_client_capability') return true;
+  return relay.inputResponses !== undefined || relay.requestState !== undefined;
 }
 
 function toArguments(args: unknown): Record<string, unknown> {

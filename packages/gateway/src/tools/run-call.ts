@@ -1,9 +1,9 @@
 // A call, from admitted request to result, as the steps in their order. Every face that calls an
 // agent comes through here: there is no second pipeline.
 
-import { type Clock, EventStamper, FabricError, type Trace } from '@starloom/core';
+import { type Clock, type EventBody, EventStamper, FabricError, type Trace } from '@starloom/core';
 import { toAuth } from '@starloom/identity';
-import type { Observer } from '../observe/observer.ts';
+import type { ActiveCall, Observer } from '../observe/observer.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { type DispatchDeps, type Dispatched, dispatch } from '../pipeline/dispatch.ts';
 import { buildEnvelope } from '../pipeline/envelope.ts';
@@ -54,74 +54,104 @@ async function observe(
     ...(caller.protocolVersion && { protocolVersion: caller.protocolVersion }),
     ...(caller.requestId !== undefined && { requestId: caller.requestId }),
   });
-  const stop = new AbortController();
-  const onGone = () => stop.abort(asReason(caller.signal.reason));
-  if (caller.signal.aborted) onGone();
-  else caller.signal.addEventListener('abort', onGone, { once: true });
-  const channel =
-    caller.send &&
-    new EventChannel({
-      stamper: new EventStamper(guarded.trace, deps.clock.now),
-      send: caller.send,
-      onCut: (error) => {
-        stop.abort(error);
-        if (error.code !== 'OVERLOADED') return;
-        deps.observer.streamDropped('slow_reader');
-        caller.cut();
-      },
-    });
   try {
-    const { candidates } = route(request, guarded, deps);
-    const first = candidates[0]?.record.manifest.agent_id;
-    observed.target(first, request.capability);
-    const envelope = buildEnvelope(request, first ?? '', toAuth(caller.principal), guarded);
-    const emit: Parameters<typeof dispatch>[0]['emit'] = (body, agentId) => {
-      observed.event(body.type);
-      return channel?.push(body, agentId);
-    };
-    if (first && channel) {
-      const names = candidates.map(({ record }) => record.manifest.agent_id);
-      await emit({ type: 'status', data: { state: 'accepted' } }, first);
-      await emit(
-        { type: 'status', data: { state: 'routed', message: names.join(', then ') } },
-        first,
-      );
-    }
-    const { notify } = caller;
-    const call = {
-      envelope,
-      candidates,
-      observed,
-      emit,
-      signal: stop.signal,
-      ...(notify && { notify }),
-    };
-    const dispatched = await dispatch(call, deps);
-    await finish(dispatched, emit, channel);
+    const dispatched = await serve(request, caller, guarded, observed, deps);
     observed.end({ ok: true, agentId: dispatched.agentId, fallback: dispatched.fallback });
     return dispatched;
   } catch (thrown) {
     const error = FabricError.from(thrown);
     observed.end({ ok: false, error });
     throw error;
-  } finally {
-    caller.signal.removeEventListener('abort', onGone);
   }
 }
 
-/** The last event is `final`; its content stands in the result too. */
-async function finish(
-  { result, agentId }: Dispatched,
-  emit: Parameters<typeof dispatch>[0]['emit'],
-  channel: EventChannel | undefined,
-): Promise<void> {
-  if (!channel) return;
-  const { upstream: _, tool_calls: __, content: ___, ...data } = result;
-  await emit({ type: 'final', data }, agentId);
-  await channel.drain();
+async function serve(
+  request: CallRequest,
+  caller: Caller,
+  guarded: GuardedCall,
+  observed: ActiveCall,
+  deps: CallDeps,
+): Promise<Dispatched> {
+  const { candidates } = route(request, guarded, deps);
+  const [first] = candidates;
+  const firstId = first.record.manifest.agent_id;
+  observed.target(firstId, request.capability);
+  const envelope = buildEnvelope(request, first, toAuth(caller.principal), guarded);
+  using stop = new CallStop(caller.signal);
+  const channel = openChannel(caller, guarded, stop, deps);
+  const emit = (body: EventBody, agentId: string) => {
+    observed.event(body.type);
+    return channel?.push(body, agentId);
+  };
+  if (channel) {
+    const message = candidates.map(({ record }) => record.manifest.agent_id).join(', then ');
+    await emit({ type: 'status', data: { state: 'accepted' } }, firstId);
+    await emit({ type: 'status', data: { state: 'routed', message } }, firstId);
+  }
+  const { signal } = stop;
+  const { notify } = caller;
+  const dispatched = await dispatch({ envelope, candidates, observed, emit, signal, notify }, deps);
+  if (channel) {
+    await emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agentId);
+    await channel.drain();
+  }
+  return dispatched;
 }
 
-function asReason(reason: unknown): FabricError {
+function openChannel(
+  { send, cut }: Caller,
+  { trace }: GuardedCall,
+  stop: CallStop,
+  { clock, observer }: CallDeps,
+): EventChannel | undefined {
+  if (!send) return undefined;
+  return new EventChannel({
+    stamper: new EventStamper(trace, clock.now),
+    send,
+    onCut: (error) => {
+      stop.abort(error);
+      if (error.code !== 'OVERLOADED') return;
+      observer.streamDropped('slow_reader');
+      cut();
+    },
+  });
+}
+
+/** What the contracts put into the last event; the result has it too, and more. */
+function toLastEvent({ result: { answer, citations, data } }: Dispatched) {
+  return {
+    answer,
+    ...(citations && { citations }),
+    ...(data !== undefined && { data }),
+  };
+}
+
+/** Stops a call when its caller leaves, or is given up. */
+class CallStop implements Disposable {
+  readonly #control = new AbortController();
+  readonly #caller: AbortSignal;
+  readonly #onGone = () => this.abort(toReason(this.#caller.reason));
+
+  constructor(caller: AbortSignal) {
+    this.#caller = caller;
+    if (caller.aborted) this.#onGone();
+    else caller.addEventListener('abort', this.#onGone, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#control.signal;
+  }
+
+  abort(reason: FabricError): void {
+    this.#control.abort(reason);
+  }
+
+  [Symbol.dispose](): void {
+    this.#caller.removeEventListener('abort', this.#onGone);
+  }
+}
+
+function toReason(reason: unknown): FabricError {
   if (FabricError.is(reason)) return reason;
   return new FabricError('CANCELLED', 'The caller cancelled the call', { cause: reason });
 }

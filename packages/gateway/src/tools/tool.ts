@@ -14,7 +14,10 @@ export interface ToolDefinition {
   readonly annotations?: Record<string, boolean>;
 }
 
-/** A tool of the gateway. Knows nothing of any MCP library; never throws. */
+/**
+ * A tool of the gateway. Knows nothing of any MCP library. What it throws is a FabricError that the
+ * caller gets as an error of its protocol; every other failure is a result.
+ */
 export interface Tool {
   readonly definition: ToolDefinition;
   run(args: unknown, caller: Caller): Promise<ToolResult>;

@@ -1,26 +1,38 @@
+import { several } from '../text/several.ts';
 import type { SourceReport } from './report-source.ts';
+
+const MAX_HINTS = 5;
 
 /** The report in a few sentences. */
 export function describeReport(report: SourceReport, path = 'The source'): string {
-  const { language, lines, imports, functions, longest, todos, hints } = report;
-  const kind = language === 'unknown' ? 'of no language I know' : language;
-  const sentences = [
-    `${path}: ${lines.total} lines of ${kind} (${lines.code} code, ${lines.comment} comment, ${lines.blank} blank).`,
-    `${functions.total} functions, ${imports.length} imports.`,
-  ];
-  if (longest) {
-    const { name, line, lines: length, branches } = longest;
-    sentences.push(
-      `The longest function is ${name}, line ${line}: ${length} lines, ${branches} branches.`,
-    );
-  }
-  const [todo] = todos;
-  if (todo)
-    sentences.push(`${todos.length} left to do; the first, line ${todo.line}: ${todo.text}`);
-  sentences.push(
-    hints.length === 0
-      ? 'Nothing looks hard to follow.'
-      : `Hints: ${hints.slice(0, 5).join('; ')}.`,
-  );
-  return sentences.join('\n');
+  return [
+    describeLines(report, path),
+    describeFunctions(report),
+    ...describeTodos(report),
+    describeHints(report),
+  ].join('\n');
+}
+
+function describeLines({ language, lines }: SourceReport, path: string): string {
+  const kind = language === 'unknown' ? 'no language I know' : language;
+  const { total, code, comment, blank } = lines;
+  const parts = `${code} code, ${comment} comment, ${blank} blank`;
+  return `${path}: ${several(total, 'line')} of ${kind} (${parts}).`;
+}
+
+function describeFunctions({ functions, imports, longest }: SourceReport): string {
+  const counts = `${several(functions.total, 'function')}, ${several(imports.length, 'import')}`;
+  if (!longest) return `${counts}.`;
+  const { name, line, lines } = longest;
+  return `${counts}. The longest function is ${name}, line ${line}: ${several(lines, 'line')}.`;
+}
+
+function describeTodos({ todos }: SourceReport): string[] {
+  const [first] = todos;
+  return first ? [`${todos.length} left to do; the first, line ${first.line}: ${first.text}`] : [];
+}
+
+function describeHints({ hints }: SourceReport): string {
+  if (hints.length === 0) return 'Nothing looks hard to follow.';
+  return `Hints: ${hints.slice(0, MAX_HINTS).join('; ')}.`;
 }

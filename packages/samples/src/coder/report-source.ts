@@ -1,6 +1,7 @@
 // What the coder can say of a source without running it.
 
 import { z } from 'zod';
+import { several } from '../text/several.ts';
 import { findFunctions } from './find-functions.ts';
 import { guessLanguage, type Language } from './language.ts';
 import { maskSource } from './mask-source.ts';
@@ -81,7 +82,7 @@ function toHints(text: readonly string[], functions: readonly MeasuredFunction[]
   return [
     ...(text.length > LIMITS.fileLines ? [`${text.length} lines: what else does it do?`] : []),
     ...functions.slice(0, MAX_LISTED).flatMap(hintsOn),
-    ...(wide > 0 ? [`${wide} lines are longer than ${LIMITS.columns} columns`] : []),
+    ...(wide > 0 ? [`${several(wide, 'line')} longer than ${LIMITS.columns} columns`] : []),
   ];
 }
 

@@ -5,6 +5,8 @@ import type { EventBody } from '@starloom/core';
 import { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { final, progress, speak } from '../events.ts';
+import { several } from '../text/several.ts';
+import { shorten } from '../text/shorten.ts';
 import { readDocuments } from './documents.ts';
 import { type Hit, SearchIndex } from './search-index.ts';
 import { toPassages } from './to-passages.ts';
@@ -33,10 +35,10 @@ export function createLibrarian(folder: string): Agent<z.infer<typeof inputSchem
     async *work({ task, limit }): AsyncGenerator<EventBody> {
       yield progress(0, 'Reading the documents');
       const documents = await readDocuments(folder);
-      yield progress(40, `Searching ${documents.length} documents`);
+      yield progress(40, `Searching ${several(documents.length, 'document')}`);
       const index = new SearchIndex(documents.flatMap(toPassages));
       const hits = index.search(task, limit);
-      yield progress(80, `Found ${hits.length} passages`);
+      yield progress(80, `Found ${several(hits.length, 'passage')}`);
 
       const answer = describeHits(hits, task);
       yield* speak(answer);
@@ -53,18 +55,14 @@ export function createLibrarian(folder: string): Agent<z.infer<typeof inputSchem
 }
 
 function describeHits(hits: readonly Hit[], task: string): string {
-  if (hits.length === 0) return `The documents say nothing on "${shorten(task)}".`;
+  if (hits.length === 0) return `The documents say nothing on "${shorten(task, MAX_SHOWN)}".`;
   return hits
     .map(({ passage: { title, uri, text } }, index) => {
-      return `${index + 1}. ${title} (${uri})\n${shorten(text)}`;
+      return `${index + 1}. ${title} (${uri})\n${shorten(text, MAX_SHOWN)}`;
     })
     .join('\n\n');
 }
 
 function toData({ passage: { title, uri }, score }: Hit) {
   return { title, uri, score: Math.round(score * 100) / 100 };
-}
-
-function shorten(text: string): string {
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN - 1).trimEnd()}…`;
 }

@@ -69,7 +69,7 @@ export function findLongest(sentences: readonly string[]): Analysis['longest'] {
 }
 
 const COMMITMENT =
-  /\b(?:all|always|because|cannot|every|must|never|no one|nobody|none|only|proves?|therefore)\b|\d+(?:[.,]\d+)*\s?%?/i;
+  /\b(?:all|always|because|cannot|every|must|never|no one|nobody|none|only|proves?|therefore)\b|\d+(?:[.,]\d+)*(?:\s?%)?/i;
 
 function isQuestion(sentence: string): boolean {
   return /\?["'”’)\]]*$/.test(sentence);

@@ -6,6 +6,8 @@ import { z } from 'zod';
 import type { Agent } from '../agent.ts';
 import { final, progress, speak } from '../events.ts';
 import { sentencesOf } from '../text/sentences.ts';
+import { several } from '../text/several.ts';
+import { shorten } from '../text/shorten.ts';
 import {
   type Analysis,
   analysisSchema,
@@ -18,6 +20,7 @@ import {
 } from './analyse-text.ts';
 
 const MAX_CHARACTERS = 200_000;
+const MAX_QUOTED = 120;
 
 const inputSchema = z.object({
   task: z.string().min(1).max(MAX_CHARACTERS).describe('The text to think about'),
@@ -74,20 +77,13 @@ function describeTerms(terms: Analysis['terms']) {
 function describeStance(questions: Analysis['questions'], claims: Analysis['claims']) {
   const [question] = questions;
   const [claim] = claims;
-  const asks = question === undefined ? 'It asks nothing' : `It asks: "${shorten(question)}"`;
+  const asks =
+    question === undefined ? 'It asks nothing' : `It asks: "${shorten(question, MAX_QUOTED)}"`;
   if (claim === undefined) return `${asks}, and claims nothing outright.`;
-  return `${asks}, and claims ("${claim.because}"): "${shorten(claim.sentence)}"`;
+  return `${asks}, and claims ("${claim.because}"): "${shorten(claim.sentence, MAX_QUOTED)}"`;
 }
 
 function describeLongest({ sentence, words }: Analysis['longest']) {
   if (words === 0) return 'There is no sentence to measure.';
-  return `The longest sentence has ${several(words, 'word')}: "${shorten(sentence)}"`;
-}
-
-function several(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-function shorten(text: string): string {
-  return text.length <= 120 ? text : `${text.slice(0, 119).trimEnd()}…`;
+  return `The longest sentence has ${several(words, 'word')}: "${shorten(sentence, MAX_QUOTED)}"`;
 }

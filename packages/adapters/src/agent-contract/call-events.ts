@@ -1,0 +1,108 @@
+// The events of one call between whoever reads the agent and whoever consumes the call. Holds a
+// bounded amount: a reader that sees `isFull` waits for `room` and leaves the agent's output where
+// it is. The first final or failure ends the call; what the agent says after it is dropped.
+
+import type { EventBody, FabricError } from '@starloom/core';
+
+/** In bytes as the agent sent them; one event more may be held. */
+const CAPACITY = 65_536;
+/** What an event costs besides its text. */
+const EVENT_BYTES = 64;
+
+interface Held {
+  readonly body: EventBody;
+  readonly bytes: number;
+}
+
+export class CallEvents implements AsyncIterable<EventBody> {
+  readonly #held: Held[] = [];
+  #heldBytes = 0;
+  #produced = false;
+  #ended = false;
+  #abandoned = false;
+  #failure: FabricError | undefined;
+  #consumer: PromiseWithResolvers<void> | undefined;
+  #room: PromiseWithResolvers<void> | undefined;
+
+  /** Whether the agent said anything at all. */
+  get produced(): boolean {
+    return this.#produced;
+  }
+
+  /** Whether there was a final or a failure, consumed or not. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get isFull(): boolean {
+    return this.#heldBytes >= CAPACITY;
+  }
+
+  push(body: EventBody, bytes: number): void {
+    if (this.#ended || this.#abandoned) return;
+    this.#produced = true;
+    this.#held.push({ body, bytes: bytes + EVENT_BYTES });
+    this.#heldBytes += bytes + EVENT_BYTES;
+    if (body.type === 'final') this.#end();
+    else this.#consumer?.resolve();
+  }
+
+  /** Ends the call with `error`, once the events before it were consumed. */
+  fail(error: FabricError): void {
+    if (this.#ended) return;
+    this.#failure = error;
+    this.#end();
+  }
+
+  /** Ends the call with `error` at once; even a final that nobody took yet is lost. */
+  abort(error: FabricError): void {
+    this.#failure = error;
+    this.#drop();
+    this.#end();
+  }
+
+  /** Resolves when more may be pushed, or nobody wants more. */
+  room(): Promise<void> {
+    if (!this.isFull || this.#ended) return Promise.resolve();
+    this.#room ??= Promise.withResolvers();
+    return this.#room.promise;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<EventBody, void, undefined> {
+    try {
+      while (true) {
+        const next = this.#held.shift();
+        if (next !== undefined) {
+          this.#heldBytes -= next.bytes;
+          if (!this.isFull) this.#makeRoom();
+          yield next.body;
+          continue;
+        }
+        if (this.#failure !== undefined) throw this.#failure;
+        if (this.#ended) return;
+        this.#consumer = Promise.withResolvers();
+        await this.#consumer.promise;
+      }
+    } finally {
+      this.#abandoned = true;
+      this.#drop();
+    }
+  }
+
+  #drop(): void {
+    this.#held.length = 0;
+    this.#heldBytes = 0;
+    this.#makeRoom();
+  }
+
+  #end(): void {
+    this.#ended = true;
+    this.#consumer?.resolve();
+    this.#makeRoom();
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve();
+    this.#room = undefined;
+  }
+}

@@ -1,0 +1,38 @@
+// What an agent wrote, fit for `details`: bounded, without control, bidirectional and invisible
+// characters, and without the secrets that we ourselves gave the agent.
+
+import { stripVTControlCharacters } from 'node:util';
+import type { Manifest } from '@starloom/core';
+
+export type Excerpt = (text: string, part?: 'head' | 'tail') => string;
+
+const LIMIT = 1_000;
+const READ_LIMIT = 65_536;
+/** Shorter values are words like "true", whose loss would only garble the text. */
+const MIN_SECRET_LENGTH = 8;
+
+/** Made once per agent: it knows which values of the manifest must not come back. */
+export function createExcerpt({ endpoint }: Manifest): Excerpt {
+  const headers = Object.values(endpoint.headers ?? {}).flatMap((value) => [
+    value,
+    ...value.split(/\s+/),
+  ]);
+  const secrets = [...headers, ...Object.values(endpoint.env ?? {})]
+    .filter((value) => value.length >= MIN_SECRET_LENGTH)
+    .sort((a, b) => b.length - a.length);
+  return (text, part = 'head') => {
+    const read = part === 'head' ? text.slice(0, READ_LIMIT) : text.slice(-READ_LIMIT);
+    const clean = redact(withoutInvisible(read), secrets).trim();
+    if (clean.length <= LIMIT) return clean;
+    const cut = part === 'head' ? `${clean.slice(0, LIMIT)}…` : `…${clean.slice(-LIMIT)}`;
+    return cut.toWellFormed();
+  };
+}
+
+function withoutInvisible(text: string): string {
+  return stripVTControlCharacters(text).replace(/[^\P{C}\n\t]/gu, '');
+}
+
+function redact(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text);
+}

@@ -1,0 +1,70 @@
+// Events as agents write them. Extra fields are dropped and null counts as absent; what carries
+// content (tokens, tool calls, the final) must be right, the rest is passed over when it is not.
+
+import { CALL_STATES, type EventBody, type EventType, FabricError } from '@starloom/core';
+import { z } from 'zod';
+import { exceedsDepth, MAX_JSON_DEPTH } from './exceeds-depth.ts';
+
+/** `undefined` for an event to pass over; throws UPSTREAM_ERROR for one that cannot be. */
+export function readEvent(type: string, data: unknown): EventBody | undefined {
+  if (!isEventType(type)) return undefined;
+  const parsed = dataSchemas[type].safeParse(withoutNulls(data));
+  if (parsed.success && exceedsDepth(data)) throw badEvent(type, ['data'], TOO_DEEP);
+  if (parsed.success) return { type, data: parsed.data } as EventBody;
+  if (type === 'status' || type === 'progress') return undefined;
+  const [issue] = parsed.error.issues;
+  throw badEvent(type, ['data', ...(issue?.path ?? [])], issue?.message);
+}
+
+export function isEventType(type: unknown): type is EventType {
+  return typeof type === 'string' && Object.hasOwn(dataSchemas, type);
+}
+
+const dataSchemas = {
+  status: z.object({ state: z.enum(CALL_STATES), message: z.string().optional() }),
+  token: z.object({ text: z.string() }),
+  tool_call: z.object({
+    id: z.string().min(1),
+    name: z.string().min(1),
+    args: z.unknown(),
+    phase: z.enum(['start', 'end']),
+    result: z.unknown().optional(),
+  }),
+  progress: z.object({
+    percent: z.number().min(0).max(100).optional(),
+    message: z.string().optional(),
+  }),
+  final: z.object({
+    answer: z.string().default(''),
+    citations: z
+      .array(
+        z.looseObject({
+          title: z.string().optional(),
+          uri: z.string().optional(),
+          text: z.string().optional(),
+        }),
+      )
+      .optional(),
+    data: z.unknown().optional(),
+    content: z.array(z.looseObject({ type: z.string() })).optional(),
+  }),
+} satisfies { [Type in EventType]: z.ZodType<Extract<EventBody, { type: Type }>['data']> };
+
+const TOO_DEEP = `arrays and objects nest deeper than ${MAX_JSON_DEPTH}`;
+
+function badEvent(type: EventType, path: readonly PropertyKey[], problem = ''): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${type} event`, {
+    details: {
+      reason: 'bad_event',
+      type,
+      field: path.map(String).join('.'),
+      problem,
+      fix: 'send events as the agent contract writes them',
+    },
+  });
+}
+
+function withoutNulls(data: unknown): unknown {
+  if (typeof data !== 'object' || data === null) return data;
+  return Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null));
+}

@@ -1,0 +1,27 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type ErrorDetails, type EventBody, FabricError } from '@starloom/core';
+import type { Excerpt } from '../agent-contract/excerpt.ts';
+import type { Target } from './target.ts';
+
+/** Reads the body of one answer, chunk by chunk; whatever it throws fails the call. */
+export interface AnswerReader {
+  push(chunk: Buffer): void;
+  end(): void;
+}
+
+export interface AnswerHead {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export interface ReaderContext {
+  readonly target: Target;
+  readonly excerpt: Excerpt;
+  emit(body: EventBody, bytes: number): void;
+  /** Told of events that mean nothing to us. */
+  passOver(type: string): void;
+}
+
+export function answerError(message: string, details: ErrorDetails): FabricError {
+  return new FabricError('UPSTREAM_ERROR', message, { details });
+}

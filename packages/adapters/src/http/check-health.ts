@@ -1,0 +1,35 @@
+import { FabricError, type Health } from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import type { Pool } from 'undici';
+import type { Target } from './target.ts';
+import { transportError } from './transport-error.ts';
+
+/** Asks `<uri>/health`. Any answer shows a living agent, also 404, but not one of the 5xx. */
+export async function checkHealth(
+  pool: Pool,
+  target: Target,
+  parent: AbortSignal,
+): Promise<Health> {
+  using deadline = deadlineSignal({ ms: target.healthTimeoutMs, parent });
+  const { signal } = deadline;
+  const started = performance.now();
+  const checked_at = new Date().toISOString();
+  try {
+    const { healthPath: path, headers } = target;
+    const { statusCode, body } = await pool.request({ method: 'GET', path, headers, signal });
+    await body.dump({ limit: 16_384, signal }).catch(() => {});
+    const latency_ms = performance.now() - started;
+    if (statusCode < 500) return { status: 'online', checked_at, latency_ms };
+    return { status: 'offline', checked_at, latency_ms, message: `It answered ${statusCode}` };
+  } catch (error) {
+    const reason = FabricError.is(parent.reason) ? parent.reason : undefined;
+    if (reason?.code === 'CANCELLED') throw reason;
+    return { status: 'offline', checked_at, message: messageOf(error) };
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (FabricError.is(error)) return error.message;
+  const cause = error instanceof Error ? error : new Error('unknown failure');
+  return transportError(cause, { sent: false, answered: false }).message;
+}

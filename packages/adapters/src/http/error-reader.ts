@@ -1,0 +1,41 @@
+import { isErrorPayload, reportedError } from '../agent-contract/reported-error.ts';
+import type { AnswerHead, AnswerReader, ReaderContext } from './answer-reader.ts';
+import { BoundedBody } from './bounded-body.ts';
+import { parseRetryAfter, statusError } from './status.ts';
+
+const READ_LIMIT = 16_384;
+
+/** An answer whose status is no success: an error payload of ours, or else what the status says. */
+export class ErrorReader implements AnswerReader {
+  readonly #head: AnswerHead;
+  readonly #context: ReaderContext;
+  readonly #body = new BoundedBody(READ_LIMIT);
+
+  constructor(head: AnswerHead, context: ReaderContext) {
+    this.#head = head;
+    this.#context = context;
+  }
+
+  push(chunk: Buffer): void {
+    if (!this.#body.push(chunk)) this.end();
+  }
+
+  end(): void {
+    const { status, headers } = this.#head;
+    const { excerpt } = this.#context;
+    const text = this.#body.toBuffer().toString('utf8');
+    const retry_after_ms = parseRetryAfter(headers['retry-after'], Date.now());
+    const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
+    const payload = parsePayload(text);
+    if (isErrorPayload(payload)) throw reportedError(payload.error, excerpt).with(details);
+    throw statusError(status, text === '' ? details : { ...details, upstream: excerpt(text) });
+  }
+}
+
+function parsePayload(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,135 @@
+// One request and its answer, as handed over by undici's dispatcher. Nothing is read from the
+// socket while the call has no room. Leaving early closes the connection, which is how an agent
+// learns that nobody waits; after a final the rest of the answer gets a moment to end, so that the
+// connection can be used again.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { type EventBody, FabricError, type Log } from '@starloom/core';
+import type { Dispatcher } from 'undici';
+import type { CallNames } from '../agent-contract/assert-callable.ts';
+import { CallEvents } from '../agent-contract/call-events.ts';
+import type { Excerpt } from '../agent-contract/excerpt.ts';
+import type { AnswerReader, ReaderContext } from './answer-reader.ts';
+import { createReader } from './create-reader.ts';
+import type { Target } from './target.ts';
+import { transportError } from './transport-error.ts';
+
+const LINGER_MS = 1_000;
+const LINGER_BYTES = 65_536;
+
+export interface ExchangeOptions {
+  readonly target: Target;
+  readonly excerpt: Excerpt;
+  readonly names: CallNames;
+  readonly log: Log;
+}
+
+export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
+  readonly events = new CallEvents();
+  readonly target: Target;
+  readonly excerpt: Excerpt;
+  readonly #names: CallNames;
+  readonly #log: Log;
+  #controller: Dispatcher.DispatchController | undefined;
+  #reader: AnswerReader | undefined;
+  #complete = false;
+  #unwantedBytes = 0;
+  #linger: NodeJS.Timeout | undefined;
+
+  constructor({ target, excerpt, names, log }: ExchangeOptions) {
+    this.target = target;
+    this.excerpt = excerpt;
+    this.#names = names;
+    this.#log = log;
+  }
+
+  /** Ends the call and the exchange with `reason`. */
+  abort(reason: FabricError): void {
+    this.events.abort(reason);
+    this.#disconnect();
+  }
+
+  /** Nobody consumes the events any more. */
+  leave(): void {
+    if (this.events.ended) this.#disconnectSoon();
+    else this.abort(NOBODY_READS);
+  }
+
+  emit(body: EventBody, bytes: number): void {
+    this.events.push(body, bytes);
+  }
+
+  passOver(type: string): void {
+    this.#log.debug({ type: this.excerpt(type) }, 'an event of the agent is passed over');
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.events.ended) controller.abort(NOBODY_READS);
+    else this.#controller = controller;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    if (status < 200) return;
+    this.#guard(() => {
+      this.#reader = createReader({ status, headers }, this);
+    });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.events.ended) this.#discard(chunk);
+    else this.#guard(() => this.#reader?.push(chunk));
+    if (!this.events.isFull || this.events.ended) return;
+    controller.pause();
+    void this.events.room().then(() => controller.resume());
+  }
+
+  onResponseEnd(): void {
+    this.#finish();
+    if (!this.events.ended) this.#guard(() => this.#reader?.end());
+  }
+
+  onResponseError(_controller: unknown, cause: Error): void {
+    this.#finish();
+    if (this.events.ended) return;
+    const sent = this.#controller !== undefined;
+    this.#fail(transportError(cause, { sent, answered: this.#reader !== undefined }));
+  }
+
+  #discard(chunk: Buffer): void {
+    this.#unwantedBytes += chunk.length;
+    if (this.#unwantedBytes > LINGER_BYTES) this.#disconnect();
+  }
+
+  #guard(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      this.#fail(FabricError.from(error));
+    }
+  }
+
+  #fail(error: FabricError): void {
+    this.events.fail(error.with(this.#names));
+    this.#disconnectSoon();
+  }
+
+  #finish(): void {
+    this.#complete = true;
+    clearTimeout(this.#linger);
+  }
+
+  #disconnectSoon(): void {
+    if (this.#complete || this.#linger !== undefined) return;
+    this.#linger = setTimeout(() => this.#disconnect(), LINGER_MS).unref();
+  }
+
+  #disconnect(): void {
+    if (!this.#complete) this.#controller?.abort(NOBODY_READS);
+  }
+}
+
+const NOBODY_READS = new FabricError('CANCELLED', 'Nobody reads the answer any more');

@@ -1,0 +1,84 @@
+// Where an agent is and what every request to it carries, checked once: a manifest may not smuggle
+// a second request through a header, nor credentials through the address.
+
+import { FabricError, type Manifest } from '@starloom/core';
+import { z } from 'zod';
+import { parseOptions } from '../agent-contract/parse-options.ts';
+
+const bytes = z.int().positive();
+
+export const httpOptionsSchema = z.strictObject({
+  max_result_bytes: bytes.default(16_777_216).describe('Largest JSON answer, or event of a stream'),
+  max_stream_bytes: bytes.default(67_108_864).describe('Largest stream in all'),
+  health_timeout_ms: z.int().positive().default(5_000).describe('How long a health check waits'),
+});
+
+export interface Target {
+  readonly origin: string;
+  /** With the query. */
+  readonly path: string;
+  readonly healthPath: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxResultBytes: number;
+  readonly maxStreamBytes: number;
+  readonly healthTimeoutMs: number;
+}
+
+export function parseTarget(manifest: Manifest): Target {
+  const url = parseUrl(manifest);
+  const options = parseOptions(httpOptionsSchema, manifest);
+  return {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    healthPath: `${url.pathname.replace(/\/+$/, '')}/health${url.search}`,
+    headers: parseHeaders(manifest),
+    maxResultBytes: options.max_result_bytes,
+    maxStreamBytes: options.max_stream_bytes,
+    healthTimeoutMs: options.health_timeout_ms,
+  };
+}
+
+function parseUrl({ agent_id, endpoint }: Manifest): URL {
+  const url = URL.parse(endpoint.uri ?? '');
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw badEndpoint(agent_id, 'bad_uri', 'set endpoint.uri to an http or https address');
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw badEndpoint(agent_id, 'uri_credentials', 'give credentials in endpoint.headers');
+  }
+  return url;
+}
+
+function parseHeaders({ agent_id, endpoint }: Manifest): Record<string, string> {
+  const headers = Object.entries(endpoint.headers ?? {}).map(([name, value]) => {
+    const lower = name.toLowerCase();
+    if (!HEADER_NAME.test(lower) || !HEADER_VALUE.test(value) || FRAMING.has(lower)) {
+      const fix = `correct or remove the header "${name.slice(0, 64)}"`;
+      throw badEndpoint(agent_id, 'bad_header', fix);
+    }
+    return [lower, value] as const;
+  });
+  return Object.fromEntries(headers);
+}
+
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** How a message is framed and what becomes of the connection is for the client to say. */
+const FRAMING = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function badEndpoint(agentId: string, reason: string, fix: string): FabricError {
+  return new FabricError('BAD_INPUT', `Agent "${agentId}" has an endpoint that cannot be used`, {
+    details: { agent_id: agentId, reason, fix },
+  });
+}

@@ -1,0 +1,62 @@
+// The answers of the http contract: the result as JSON, or a stream whose events come whole or as
+// their data only.
+
+import { type EventBody, FabricError } from '@starloom/core';
+import type { SseEvent } from '@starloom/wire';
+import type { Excerpt } from '../agent-contract/excerpt.ts';
+import { isEventType, readEvent } from '../agent-contract/read-event.ts';
+import { isErrorPayload, reportedError, toFields } from '../agent-contract/reported-error.ts';
+
+/** `{answer, …}` or `{ok: true, result}` as the events it amounts to; throws what it reports. */
+export function fromResult(value: unknown, excerpt: Excerpt): EventBody[] {
+  if (isErrorPayload(value)) throw reportedError(value.error, excerpt);
+  const outer = toFields(value);
+  const result = outer.ok === true ? toFields(outer.result) : outer;
+  const final = RESULT_FIELDS.some((field) => result[field] !== undefined)
+    ? readEvent('final', result)
+    : undefined;
+  if (final === undefined) throw notAResult();
+  return [...fromToolCalls(result.tool_calls), final];
+}
+
+/** `undefined` for an event to pass over; throws an error that the agent reports. */
+export function fromSseEvent({ event, data }: SseEvent, excerpt: Excerpt): EventBody | undefined {
+  if (event !== 'message' && event !== 'error' && !isEventType(event)) return undefined;
+  const fields = toFields(parseJson(data));
+  const isWhole = typeof fields.type === 'string' && ('data' in fields || 'error' in fields);
+  const type = isWhole ? String(fields.type) : event;
+  if (type === 'error') throw reportedError(fields.error ?? fields, excerpt);
+  return readEvent(type, isWhole ? fields.data : fields);
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own error quotes the text, so it is not kept as the cause.
+    throw new FabricError('UPSTREAM_ERROR', 'The agent sent text that is not JSON', {
+      details: { reason: 'invalid_json', fix: 'let the agent answer in JSON' },
+    });
+  }
+}
+
+const RESULT_FIELDS = ['answer', 'data', 'citations', 'content'];
+
+/** The tool calls of a collected result, as the two events each was made of. */
+function fromToolCalls(records: unknown): EventBody[] {
+  if (!Array.isArray(records)) return [];
+  return records.flatMap((record: unknown) => {
+    const start = readEvent('tool_call', { ...toFields(record), phase: 'start', result: null });
+    const end = readEvent('tool_call', { ...toFields(record), phase: 'end' });
+    return start && end ? [start, end] : [];
+  });
+}
+
+function notAResult(): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The agent answered with something else than a result', {
+    details: {
+      reason: 'bad_result',
+      fix: 'answer {"answer": "…"}, with data and citations if any',
+    },
+  });
+}

@@ -1,0 +1,182 @@
+// One running process of an agent and the calls it serves: many at once when it is shared, else
+// one. Lines go to their call by span id; while a call has no room, nothing is read. When the
+// process ends or breaks the contract its calls fail, and it is ended with all it started.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Envelope, type ErrorCode, FabricError, type Log } from '@starloom/core';
+import { type ManagedProcess, type ProcessExit, spawnProcess } from '@starloom/wire';
+import type { CallNames } from '../agent-contract/assert-callable.ts';
+import type { Excerpt } from '../agent-contract/excerpt.ts';
+import { isEventType } from '../agent-contract/read-event.ts';
+import { ProcessCall } from './process-call.ts';
+import type { Program } from './program.ts';
+import { type AgentLine, isLast, parseLine, toCancelLine, toEnvelopeLine } from './translate.ts';
+
+/** What may wait for a process that does not read its input. */
+const MAX_UNREAD_INPUT = 4_194_304;
+
+export interface AgentProcessOptions {
+  readonly program: Program;
+  readonly excerpt: Excerpt;
+  readonly log: Log;
+}
+
+export class AgentProcess {
+  readonly #child: ManagedProcess;
+  readonly #options: AgentProcessOptions;
+  readonly #calls = new Map<string, ProcessCall>();
+  readonly #reading: Promise<void>;
+  readonly #closed = Promise.withResolvers<void>();
+  #isOpen = true;
+  #retiring: Promise<void> | undefined;
+  #served = 0;
+
+  /** Rejects with AGENT_OFFLINE when the program cannot be started. */
+  static async start(options: AgentProcessOptions): Promise<AgentProcess> {
+    const { program, excerpt, log } = options;
+    const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
+    return new AgentProcess(await spawnProcess({ ...program.start, onStderrLine }), options);
+  }
+
+  private constructor(child: ManagedProcess, options: AgentProcessOptions) {
+    this.#child = child;
+    this.#options = options;
+    void child.exited.then(() => this.#close());
+    this.#reading = this.#read();
+  }
+
+  /** How many calls it has brought to an end itself. */
+  get served(): number {
+    return this.#served;
+  }
+
+  /** Resolves once it takes no more calls. */
+  get closed(): Promise<void> {
+    return this.#closed.promise;
+  }
+
+  /** Resolves once it and all it started are gone, and its calls know. */
+  get gone(): Promise<void> {
+    return this.#reading;
+  }
+
+  /** Sends the call; an error thrown here means that nothing was sent. */
+  begin(envelope: Envelope, names: CallNames, log: Log): ProcessCall {
+    const spanId = envelope.trace.span_id;
+    this.#assertTakes(spanId, names);
+    const { program, excerpt } = this.#options;
+    const maxBytes = program.maxOutputBytes;
+    const call = new ProcessCall({ spanId, names, maxBytes, excerpt, log });
+    this.#calls.set(spanId, call);
+    this.#send(toEnvelopeLine(envelope));
+    return call;
+  }
+
+  /** The call is over for us; an agent still at work on it is told so. */
+  leave({ spanId }: ProcessCall): void {
+    if (this.#calls.delete(spanId)) this.#send(toCancelLine(spanId));
+  }
+
+  /** Lets the process end by itself within the grace, and ends it then. */
+  retire(): Promise<void> {
+    this.#retiring ??= this.#retire();
+    return this.#retiring;
+  }
+
+  /** Ends the process and all it started; its calls fail with `error`. */
+  stop(error?: FabricError): Promise<ProcessExit> {
+    this.#close();
+    if (error !== undefined) this.#failAll(() => error);
+    return this.#child.stop();
+  }
+
+  #close(): void {
+    this.#isOpen = false;
+    this.#closed.resolve();
+  }
+
+  async #retire(): Promise<void> {
+    const grace = delay(this.#options.program.graceMs, undefined, { ref: false });
+    await Promise.race([this.closed, grace]);
+    await this.stop();
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for await (const text of this.#child.lines()) await this.#take(text);
+      const exit = await this.stop();
+      this.#failAll((call) => this.#exitError(call, exit));
+    } catch (error) {
+      const err = FabricError.from(error);
+      this.#options.log.debug({ err }, 'the agent broke the contract and is ended');
+      await this.stop(err);
+    }
+  }
+
+  async #take(text: string): Promise<void> {
+    const line = parseLine(text);
+    if (line === undefined) return;
+    const call = this.#callOf(line);
+    if (call === undefined) this.#options.log.debug({}, 'a line of the agent is of no open call');
+    if (isLast(line)) this.#onLast(call);
+    call?.take(line, Buffer.byteLength(text));
+    await call?.events.room();
+  }
+
+  #callOf(line: AgentLine): ProcessCall | undefined {
+    if (line.spanId !== undefined) return this.#calls.get(line.spanId);
+    if (!this.#options.program.pooled) return this.#calls.values().next().value;
+    if (!isLast(line) && !isEventType(line.type)) return undefined;
+    throw new FabricError('UPSTREAM_ERROR', 'The agent did not say which call an event is of', {
+      details: { reason: 'no_span_id', fix: 'a pooled agent puts span_id on every line' },
+    });
+  }
+
+  /** A process that serves one call reads nothing more; many wait for the end of their input. */
+  #onLast(call: ProcessCall | undefined): void {
+    if (call !== undefined && this.#calls.delete(call.spanId)) this.#served += 1;
+    if (!this.#options.program.pooled && this.#calls.size === 0) this.#child.stdin.end();
+  }
+
+  /** Not awaited: a process may answer without reading, and one that died says so by its exit. */
+  #send(text: string): void {
+    this.#child.write(text).catch((err: unknown) => {
+      this.#options.log.debug({ err }, 'the agent does not read its input');
+      if (this.#options.program.pooled) return this.stop();
+    });
+  }
+
+  #failAll(toError: (call: ProcessCall) => FabricError): void {
+    for (const call of this.#calls.values()) call.fail(toError(call));
+    this.#calls.clear();
+  }
+
+  #exitError({ events }: ProcessCall, exit: ProcessExit): FabricError {
+    const { program, excerpt } = this.#options;
+    const details = {
+      reason: 'no_final',
+      exit_code: exit.code,
+      signal: exit.signal,
+      stderr: excerpt(this.#child.stderrTail(), 'tail'),
+      fix: 'see stderr; an agent ends each call with a final or an error',
+    };
+    return events.produced && !program.pooled
+      ? new FabricError('UPSTREAM_ERROR', 'The agent ended before its answer did', { details })
+      : new FabricError('AGENT_OFFLINE', 'The process of the agent ended', { details });
+  }
+
+  #assertTakes(spanId: string, names: CallNames): void {
+    const refuse = (code: ErrorCode, message: string, reason: string, fix: string) => {
+      throw new FabricError(code, message, { details: { ...names, sent: false, reason, fix } });
+    };
+    if (!this.#isOpen) {
+      refuse('AGENT_OFFLINE', 'The process of the agent ended', 'process_ended', 'try again');
+    }
+    if (this.#child.stdin.writableLength > MAX_UNREAD_INPUT) {
+      refuse('OVERLOADED', 'The agent does not read its input', 'input_full', 'try again later');
+    }
+    if (this.#calls.has(spanId)) {
+      refuse('INTERNAL', 'Two calls have the same span', 'span_in_use', 'make a span per attempt');
+    }
+  }
+}

@@ -1,0 +1,69 @@
+// The one process of a pooled agent: started by the first call, replaced by the next call after it
+// died. One that dies before it has served a call is not started again at once: until its time has
+// come calls are refused, so that they can go elsewhere.
+
+import { type Clock, FabricError } from '@starloom/core';
+import type { AgentProcess } from './agent-process.ts';
+
+const FIRST_BACKOFF_MS = 100;
+const MAX_BACKOFF_MS = 30_000;
+
+export class SharedProcess {
+  readonly #start: () => Promise<AgentProcess>;
+  readonly #clock: Clock;
+  #current: Promise<AgentProcess> | undefined;
+  #isRunning = false;
+  #failures = 0;
+  /** On the monotonic clock. */
+  #notBefore = 0;
+
+  constructor(start: () => Promise<AgentProcess>, clock: Clock) {
+    this.#start = start;
+    this.#clock = clock;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** How long no process is started; 0 when one may be. */
+  get backoffMs(): number {
+    return Math.max(0, Math.ceil(this.#notBefore - this.#clock.monotonic()));
+  }
+
+  /** Rejects with AGENT_OFFLINE, nothing having been sent. */
+  async acquire(): Promise<AgentProcess> {
+    if (this.#current === undefined) this.#assertRested();
+    this.#current ??= this.#open();
+    return this.#current;
+  }
+
+  async #open(): Promise<AgentProcess> {
+    try {
+      const process = await this.#start();
+      this.#isRunning = true;
+      void process.closed.then(() => this.#onClosed(process));
+      return process;
+    } catch (error) {
+      this.#current = undefined;
+      throw error;
+    }
+  }
+
+  #onClosed({ served }: AgentProcess): void {
+    this.#current = undefined;
+    this.#isRunning = false;
+    this.#failures = served > 0 ? 0 : this.#failures + 1;
+    if (this.#failures === 0) return;
+    const backoff = FIRST_BACKOFF_MS * 2 ** (this.#failures - 1);
+    this.#notBefore = this.#clock.monotonic() + Math.min(backoff, MAX_BACKOFF_MS);
+  }
+
+  #assertRested(): void {
+    const retry_after_ms = this.backoffMs;
+    if (retry_after_ms === 0) return;
+    throw new FabricError('AGENT_OFFLINE', 'The agent keeps dying and is not started yet', {
+      details: { reason: 'backing_off', retry_after_ms, sent: false, fix: 'see its stderr' },
+    });
+  }
+}

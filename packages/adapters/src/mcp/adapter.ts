@@ -1,0 +1,283 @@
+// Agents that speak MCP, of either era, over HTTP or as child processes.
+
+import type { JSONRPCNotification, ServerCapabilities } from '@modelcontextprotocol/client';
+import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/client';
+import {
+  type Adapter,
+  type AdapterFactory,
+  type AgentDescription,
+  type CallContext,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  type FinalData,
+  findCapability,
+  type Health,
+  type Log,
+  type Manifest,
+} from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import { toToolArguments } from './arguments.ts';
+import type { McpConnection } from './connection.ts';
+import { bounded } from './error-payload.ts';
+import type { Exchange } from './exchange.ts';
+import { isObject, type JsonObject } from './json-rpc.ts';
+import { toParamHeaders } from './param-headers.ts';
+import type { ListKind, McpRelay, RelayOptions } from './relay.ts';
+import { rpcErrorOf } from './rpc-failure.ts';
+import { SharedConnection } from './shared-connection.ts';
+import { toCapability } from './to-capability.ts';
+import { type Tool, ToolCatalog } from './tool-catalog.ts';
+import {
+  incompleteFailure,
+  toEventBody,
+  toFinal,
+  toRelayedFinal,
+  toToolCall,
+} from './translate.ts';
+import { type TransportSource, transportSource } from './transport-source.ts';
+
+const HEALTH_TIMEOUT_MS = 10_000;
+
+/** Throws BAD_INPUT for a manifest that names no MCP agent. Connects when first needed. */
+export const createMcpAdapter: AdapterFactory = ({ manifest, log }) =>
+  new McpAdapter(manifest, log.child({ agent_id: manifest.agent_id }));
+
+class McpAdapter implements Adapter, McpRelay {
+  readonly #manifest: Manifest;
+  readonly #source: TransportSource;
+  readonly #shared: SharedConnection;
+  readonly #catalog: ToolCatalog;
+  readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
+
+  constructor(manifest: Manifest, log: Log) {
+    this.#manifest = manifest;
+    this.#source = transportSource(manifest, log);
+    this.#catalog = new ToolCatalog(log);
+    this.#shared = new SharedConnection({
+      createTransport: () => this.#source.create(),
+      connectTimeoutMs: this.#source.options.connect_timeout_ms,
+      backsOff: this.#source.isCostly,
+      log,
+      onOpened: (connection) => {
+        for (const { kind } of this.#listeners) connection.watches(kind);
+      },
+      onListChanged: (kind) => {
+        if (kind === 'tools') this.#catalog.invalidate();
+        for (const entry of this.#listeners) if (entry.kind === kind) entry.listener();
+      },
+    });
+  }
+
+  async *call(envelope: Envelope, { signal, log, notify }: CallContext): AsyncIterable<EventBody> {
+    const { agent_id, capability } = envelope.target;
+    let exchange: Exchange | undefined;
+    try {
+      exchange = await this.#begin(signal, (connection) =>
+        this.#callTool(envelope, connection, signal),
+      );
+      let told: FinalData | undefined;
+      for (let said = await exchange.next(); said; said = await exchange.next()) {
+        const body = toEventBody(said);
+        if (body?.type === 'final') told = body.data;
+        else if (body) yield body;
+        else if (notify) await notify(said);
+        else logNotification(log, said);
+      }
+      const result = exchange.result();
+      const incomplete = incompleteFailure(result);
+      if (incomplete?.details.reason === 'input_required') {
+        yield { type: 'status', data: { state: 'awaiting_input' } };
+        if (envelope.input.relay) return yield toRelayedFinal(result);
+      }
+      if (incomplete) throw incomplete;
+      yield toFinal(result, told);
+    } catch (error) {
+      throw FabricError.from(error).with({ agent_id, capability });
+    } finally {
+      exchange?.abandon();
+    }
+  }
+
+  async request(
+    method: string,
+    params: JsonObject | undefined,
+    options: RelayOptions,
+  ): Promise<JsonObject> {
+    const { signal, clientCapabilities, onNotification } = options;
+    const meta = isObject(params?._meta) ? params._meta : {};
+    const token = meta.progressToken;
+    const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
+    const sent = { ...params, _meta: { ...meta, ...declared } };
+    const exchange = await this.#begin(signal, async (connection) =>
+      connection.send(method, sent, {
+        progress: token !== undefined,
+        headers: method === 'tools/call' ? this.#paramHeaders(sent) : undefined,
+      }),
+    );
+    try {
+      for (let said = await exchange.next(); said; said = await exchange.next()) {
+        await onNotification?.(withToken(said, token));
+      }
+      return exchange.result();
+    } finally {
+      exchange.abandon();
+    }
+  }
+
+  async serverCapabilities({ signal }: { signal: AbortSignal }): Promise<ServerCapabilities> {
+    return (await this.#shared.get(signal)).capabilities;
+  }
+
+  onListChanged(kind: ListKind, listener: () => void): () => void {
+    const entry = { kind, listener };
+    this.#listeners.add(entry);
+    this.#shared.current?.watches(kind);
+    return () => this.#listeners.delete(entry);
+  }
+
+  async health({ signal: parent }: CallContext): Promise<Health> {
+    using deadline = deadlineSignal({ ms: HEALTH_TIMEOUT_MS, parent });
+    const { signal } = deadline;
+    const started = performance.now();
+    try {
+      const { era } = await this.#shared.get(signal);
+      await this.request(era === 'modern' ? 'server/discover' : 'ping', undefined, { signal });
+    } catch (error) {
+      if (!rpcErrorOf(error)) return failedHealth(FabricError.from(error));
+    }
+    const latency_ms = performance.now() - started;
+    return { status: 'online', checked_at: new Date().toISOString(), latency_ms };
+  }
+
+  async describe({ signal }: CallContext): Promise<AgentDescription> {
+    try {
+      const connection = await this.#shared.get(signal);
+      this.#catalog.invalidate();
+      const tools = await this.#catalog.all(connection, signal);
+      const { server, instructions } = connection;
+      const description = server?.description ?? instructions;
+      return {
+        capabilities: [...tools.values()].map(toCapability),
+        ...(server ? { version: server.version } : {}),
+        ...(description === undefined ? {} : { description: bounded(description) }),
+      };
+    } catch (error) {
+      throw FabricError.from(error).with({ agent_id: this.#manifest.agent_id });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    await this.#shared.close();
+    await this.#source.close();
+  }
+
+  /**
+   * Sends and waits for the first sign of an answer. A request that the agent refused unseen, for
+   * what it knew of us or we of it, is sent once more after that was put right.
+   */
+  async #begin(
+    signal: AbortSignal,
+    send: (connection: McpConnection) => Promise<Exchange>,
+  ): Promise<Exchange> {
+    for (let isRetry = false; ; isRetry = true) {
+      if (signal.aborted) throwUnsent(signal.reason);
+      const connection = await this.#shared.get(signal).catch(throwUnsent);
+      const exchange = await send(connection).catch(FabricError.from);
+      if (!FabricError.is(exchange)) {
+        exchange.follow(signal);
+        await exchange.ready();
+      }
+      const failure = FabricError.is(exchange) ? exchange : exchange.failure;
+      const isRight = failure && !isRetry && (await this.#putRight(failure, connection, signal));
+      if (isRight) continue;
+      if (FabricError.is(exchange)) throw exchange;
+      return exchange;
+    }
+  }
+
+  async #putRight(
+    { details }: FabricError,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (details.upstream !== undefined) return false;
+    switch (details.reason) {
+      case 'unsupported_version':
+        this.#shared.forgetEra();
+        this.#shared.replace(connection);
+        return true;
+      case 'unknown_session':
+        this.#shared.replace(connection);
+        return true;
+      case 'header_mismatch':
+        this.#catalog.invalidate();
+        await this.#catalog.all(connection, signal).catch(throwUnsent);
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  async #callTool(
+    envelope: Envelope,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<Exchange> {
+    const capability = findCapability(this.#manifest, envelope.target.capability);
+    const name = capability?.tool ?? envelope.target.capability;
+    const tool = await this.#findTool(name, capability?.input_schema, connection, signal);
+    const schema = capability?.input_schema ?? tool?.inputSchema;
+    const toolArguments = toToolArguments(envelope.input, schema);
+    const call = toToolCall(tool?.name ?? name, toolArguments, envelope);
+    return connection.send('tools/call', call, {
+      progress: true,
+      headers: this.#paramHeaders(call),
+    });
+  }
+
+  /** Not asked for when the manifest tells all that a call needs and nothing is known yet. */
+  async #findTool(
+    name: string,
+    schema: JsonObject | undefined,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<Tool | undefined> {
+    if (schema && !this.#catalog.peek()) return undefined;
+    const tool = await this.#catalog.find(name, connection, signal).catch(throwUnsent);
+    if (tool) return tool;
+    throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not have this tool', {
+      details: { reason: 'unknown_tool', tool: name, sent: false, fix: 'see what it lists' },
+    });
+  }
+
+  #paramHeaders({ name, arguments: toolArguments }: JsonObject): Record<string, string> {
+    const tool = typeof name === 'string' ? this.#catalog.peek()?.get(name) : undefined;
+    return tool ? toParamHeaders(tool.paramHeaders, toolArguments) : {};
+  }
+}
+
+function throwUnsent(error: unknown): never {
+  throw FabricError.from(error).with({ sent: false });
+}
+
+/** Under the token its reader knows. */
+function withToken(notification: JSONRPCNotification, progressToken: unknown): JSONRPCNotification {
+  if (notification.method !== 'notifications/progress') return notification;
+  return {
+    ...notification,
+    params: { ...notification.params, progressToken },
+  } as JSONRPCNotification;
+}
+
+function logNotification(log: Log, { method, params }: JSONRPCNotification): void {
+  const said = bounded(JSON.stringify(params?.data ?? null));
+  log.debug({ method, level: params?.level, said }, 'agent log');
+}
+
+function failedHealth({ code, message }: FabricError): Health {
+  const isThere = code === 'AUTH_DENIED' || code === 'RATE_LIMITED';
+  const checked_at = new Date().toISOString();
+  return { status: isThere ? 'degraded' : 'offline', checked_at, message };
+}

@@ -1,0 +1,130 @@
+// One live connection to an agent. The SDK's client negotiates the protocol version, answers what
+// the agent asks and keeps subscriptions; requests of ours go past it as raw exchanges.
+
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  Client,
+  type Implementation,
+  PROTOCOL_VERSION_META_KEY,
+  type ServerCapabilities,
+} from '@modelcontextprotocol/client';
+import type { Log } from '@starloom/core';
+import { type AgentTransport, FIRST_EXCHANGE_ID } from './agent-transport.ts';
+import type { Exchange } from './exchange.ts';
+import { isObject, type JsonObject, RESERVED_META_KEYS } from './json-rpc.ts';
+import { LIST_KINDS, type ListKind } from './relay.ts';
+import { Subscription } from './subscription.ts';
+
+const CLIENT_INFO: Implementation = { name: 'starloom', version: '0.1.0' };
+
+export interface ConnectionOptions {
+  readonly transport: AgentTransport;
+  /** Skip the question which revision the agent speaks. */
+  readonly knownLegacy: boolean;
+  readonly probeTimeoutMs: number;
+  readonly timeoutMs: number;
+  readonly log: Log;
+  readonly onListChanged: (kind: ListKind) => void;
+  readonly onClose: () => void;
+}
+
+export interface SendOptions {
+  /** Wants progress; the token is the id of the exchange. */
+  readonly progress?: boolean;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export class McpConnection {
+  readonly era: 'modern' | 'legacy';
+  readonly capabilities: ServerCapabilities;
+  readonly server: Implementation | undefined;
+  readonly instructions: string | undefined;
+
+  readonly #transport: AgentTransport;
+  readonly #version: string;
+  readonly #subscription: Subscription | undefined;
+  #nextId = FIRST_EXCHANGE_ID;
+
+  /** Rejects with whatever the SDK or the transport threw; the transport is the caller's to close. */
+  static async open(options: ConnectionOptions): Promise<McpConnection> {
+    const { transport, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
+    const client = new Client(CLIENT_INFO, {
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
+    });
+    client.onerror = (error) => log.debug({ cause: String(error) }, 'MCP client');
+    for (const kind of LIST_KINDS) {
+      client.setNotificationHandler(`notifications/${kind}/list_changed`, () =>
+        options.onListChanged(kind),
+      );
+    }
+    const prior = knownLegacy ? { prior: { kind: 'legacy' as const } } : {};
+    await client.connect(transport, { timeout: timeoutMs, ...prior });
+    client.onclose = options.onClose;
+    return new McpConnection(client, options);
+  }
+
+  private constructor(client: Client, { transport, log, onListChanged }: ConnectionOptions) {
+    this.#transport = transport;
+    this.#version = client.getNegotiatedProtocolVersion() ?? '';
+    this.era = client.getProtocolEra() ?? 'legacy';
+    this.capabilities = client.getServerCapabilities() ?? {};
+    this.server = client.getServerVersion();
+    this.instructions = client.getInstructions();
+    if (this.era === 'legacy') return;
+    const kinds = LIST_KINDS.filter((kind) => this.capabilities[kind]?.listChanged);
+    const onLost = () => kinds.forEach(onListChanged);
+    this.#subscription = new Subscription({ client, kinds, log, onLost });
+  }
+
+  get isClosed(): boolean {
+    return this.#transport.failure !== undefined;
+  }
+
+  get isHttp(): boolean {
+    return this.#transport.kind === 'http';
+  }
+
+  /** Will a change of this list be told? Watching begins when somebody asks first. */
+  watches(kind: ListKind): boolean {
+    if (!this.capabilities[kind]?.listChanged) return false;
+    return this.#subscription ? this.#subscription.open() : this.#transport.hasPush;
+  }
+
+  /** Sends one request. Never throws: what goes wrong ends the exchange. */
+  send(method: string, params: JsonObject = {}, options: SendOptions = {}): Exchange {
+    const id = this.#nextId++;
+    const _meta = this.#metaFor(params._meta, options.progress ? id : undefined);
+    const { _meta: _, ...rest } = params;
+    const sent = _meta === undefined ? rest : { ...rest, _meta };
+    const request = { jsonrpc: '2.0' as const, id, method, params: sent };
+    return this.#transport.exchange(request, options.headers);
+  }
+
+  /** Takes no new requests; closes when the last one is over. */
+  retire(): void {
+    if (this.#transport.openExchanges === 0) void this.close();
+    else this.#transport.onidle = () => void this.close();
+  }
+
+  async close(): Promise<void> {
+    this.#subscription?.close();
+    await this.#transport.close();
+  }
+
+  #metaFor(given: unknown, progressToken: number | undefined): JsonObject | undefined {
+    const own = isObject(given) ? { ...given } : {};
+    delete own.progressToken;
+    if (progressToken !== undefined) own.progressToken = progressToken;
+    if (this.era === 'modern') {
+      return {
+        [CLIENT_INFO_META_KEY]: CLIENT_INFO,
+        [CLIENT_CAPABILITIES_META_KEY]: {},
+        ...own,
+        [PROTOCOL_VERSION_META_KEY]: this.#version,
+      };
+    }
+    for (const key of RESERVED_META_KEYS) delete own[key];
+    return Object.keys(own).length === 0 ? undefined : own;
+  }
+}

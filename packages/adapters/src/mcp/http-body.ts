@@ -1,0 +1,60 @@
+import { type SseEvent, SseParser } from '@starloom/wire';
+
+/** Takes the bytes of a response as they come. */
+export interface HttpBody {
+  push(chunk: Buffer): void;
+  /** After the last byte. */
+  end(): void;
+}
+
+export const IGNORED_BODY: HttpBody = { push: () => {}, end: () => {} };
+
+/** The whole text at the end, or `onExceeded` with its beginning as soon as it is over the limit. */
+export class WholeBody implements HttpBody {
+  readonly #limit: number;
+  readonly #onText: (text: string) => void;
+  readonly #onExceeded: (beginning: string) => void;
+  readonly #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(
+    limit: number,
+    onText: (text: string) => void,
+    onExceeded: (beginning: string) => void,
+  ) {
+    this.#limit = limit;
+    this.#onText = onText;
+    this.#onExceeded = onExceeded;
+  }
+
+  push(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes <= this.#limit) this.#chunks.push(chunk);
+    else this.#onExceeded(this.#text());
+  }
+
+  end(): void {
+    this.#onText(this.#text());
+  }
+
+  #text(): string {
+    return Buffer.concat(this.#chunks).toString('utf8');
+  }
+}
+
+/** Server-sent events, each within the limit. `onEvent` says whether to go on. */
+export class EventsBody implements HttpBody {
+  readonly #parser: SseParser;
+  readonly #onEvent: (event: SseEvent) => boolean;
+
+  constructor(maxEventBytes: number, onEvent: (event: SseEvent) => boolean) {
+    this.#parser = new SseParser({ maxEventBytes });
+    this.#onEvent = onEvent;
+  }
+
+  push(chunk: Buffer): void {
+    for (const event of this.#parser.push(chunk)) if (!this.#onEvent(event)) return;
+  }
+
+  end(): void {}
+}

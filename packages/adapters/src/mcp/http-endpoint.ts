@@ -1,0 +1,80 @@
+// Where an agent listens, and what every request to it has in common. The connections are pooled
+// and outlive a session; time limits are the callers', so none is set here.
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { type Dispatcher, Pool } from 'undici';
+import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
+import { HttpStream, type StreamListener } from './http-stream.ts';
+
+export interface HttpEndpointOptions {
+  readonly uri: string;
+  /** Already checked; see `parseManifestHeaders`. */
+  readonly headers: Headers;
+  readonly maxMessageBytes: number;
+  /** Sockets at most; requests beyond that wait. */
+  readonly connections: number;
+  readonly connectTimeoutMs: number;
+}
+
+export class HttpEndpoint {
+  readonly #pool: Pool;
+  readonly #path: string;
+  readonly #headers: Headers;
+  readonly #maxMessageBytes: number;
+
+  constructor(options: HttpEndpointOptions) {
+    const url = new URL(options.uri);
+    this.#path = `${url.pathname}${url.search}`;
+    this.#headers = options.headers;
+    this.#maxMessageBytes = options.maxMessageBytes;
+    this.#pool = new Pool(url.origin, {
+      connections: options.connections,
+      connectTimeout: options.connectTimeoutMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      allowH2: false,
+    });
+  }
+
+  post(
+    message: JSONRPCMessage,
+    session: SessionHeaders,
+    listener: StreamListener,
+    extra?: Readonly<Headers>,
+  ): HttpStream {
+    const headers = postHeaders(this.#headers, extra, message, session);
+    const expects = 'method' in message && 'id' in message ? 'messages' : 'nothing';
+    return this.#dispatch('POST', headers, JSON.stringify(message), expects, listener);
+  }
+
+  /** The stream of a session, from after `lastEventId` on when that is given. */
+  get(session: SessionHeaders, listener: StreamListener, lastEventId?: string): HttpStream {
+    const headers = sessionHeaders(this.#headers, session, lastEventId);
+    return this.#dispatch('GET', headers, null, 'messages', listener);
+  }
+
+  delete(session: SessionHeaders, listener: StreamListener): HttpStream {
+    const headers = sessionHeaders(this.#headers, session);
+    return this.#dispatch('DELETE', headers, null, 'nothing', listener);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  #dispatch(
+    method: Dispatcher.HttpMethod,
+    headers: Headers,
+    body: string | null,
+    expects: 'messages' | 'nothing',
+    listener: StreamListener,
+  ): HttpStream {
+    const stream = new HttpStream(listener, {
+      maxMessageBytes: this.#maxMessageBytes,
+      expects,
+      inSession: headers['mcp-session-id'] !== undefined,
+    });
+    this.#pool.dispatch({ path: this.#path, method, headers, body }, stream);
+    return stream;
+  }
+}

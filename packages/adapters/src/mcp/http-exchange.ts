@@ -1,0 +1,120 @@
+// A request of ours over HTTP: one POST and the stream that answers it. A stream of an older
+// session that ends before the answer is taken up again where it was, if its events were numbered.
+
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { FabricError } from '@starloom/core';
+import type { NumberedRequest } from './agent-transport.ts';
+import type { EndingStreams } from './ending-streams.ts';
+import { Exchange, type ExchangeLine } from './exchange.ts';
+import type { HttpEndpoint } from './http-endpoint.ts';
+import { answerFailure } from './http-failure.ts';
+import type { Headers, SessionHeaders } from './http-headers.ts';
+import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
+import { isModern, isNotification, isResponse } from './json-rpc.ts';
+
+const MAX_RESUMPTIONS = 8;
+const DEFAULT_RETRY_MS = 500;
+const MAX_RETRY_MS = 30_000;
+
+export interface HttpExchangeOptions {
+  readonly endpoint: HttpEndpoint;
+  readonly session: SessionHeaders;
+  readonly ending: EndingStreams;
+  readonly headers?: Readonly<Headers> | undefined;
+  /** A message that is not part of the exchange. */
+  readonly onOther: (message: JSONRPCMessage) => void;
+  /** After the outcome; `cancelled` when the stream was closed to stop the agent. */
+  readonly onRelease: (exchange: Exchange, cancelled: FabricError | undefined) => void;
+}
+
+export class HttpExchange implements StreamListener, ExchangeLine {
+  readonly exchange: Exchange;
+  readonly #request: NumberedRequest;
+  readonly #options: HttpExchangeOptions;
+  #stream: HttpStream;
+  #resumptions = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(request: NumberedRequest, options: HttpExchangeOptions) {
+    this.#request = request;
+    this.#options = options;
+    this.exchange = new Exchange(request.id, this);
+    const { endpoint, session, headers } = options;
+    this.#stream = endpoint.post(request, session, this, headers);
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  release(cancelled: FabricError | undefined): void {
+    clearTimeout(this.#timer);
+    if (cancelled) this.#stream.abort(cancelled);
+    else this.#options.ending.add(this.#stream);
+    this.#options.onRelease(this.exchange, cancelled);
+  }
+
+  onMessage(message: JSONRPCMessage, bytes: number): void {
+    if (isResponse(message)) {
+      if ((message.id ?? this.#request.id) === this.#request.id) this.exchange.settle(message);
+      return;
+    }
+    if (isNotification(message) && this.#isOurs(message)) this.exchange.push(message, bytes);
+    else this.#options.onOther(message);
+  }
+
+  onClose(failure: StreamFailure | undefined): void {
+    this.#options.ending.delete(this.#stream);
+    if (this.exchange.isOver) return;
+    const reason = failure?.error.details.reason;
+    const isBroken = reason === 'connection_lost' || (this.#resumptions > 0 && isAway(reason));
+    if ((!failure || isBroken) && this.#resume()) return;
+    this.exchange.fail(this.#outcomeOf(failure));
+  }
+
+  /** Whatever became of a resumption, the request itself had been sent before. */
+  #outcomeOf(failure: StreamFailure | undefined): FabricError {
+    if (failure && this.#resumptions === 0) return failure.error;
+    if (failure) {
+      return new FabricError('AGENT_OFFLINE', 'The agent went away', {
+        details: { reason: 'connection_lost', fix: 'see the log of the agent' },
+        cause: failure.error,
+      });
+    }
+    return answerFailure('no_answer', 'The agent ended the stream without an answer', {
+      fix: 'see the log of the agent',
+    });
+  }
+
+  #isOurs({ method, params }: { method: string; params?: unknown }): boolean {
+    if (method === 'notifications/message') return true;
+    return (
+      method === 'notifications/progress' &&
+      (params as { progressToken?: unknown } | undefined)?.progressToken === this.#request.id
+    );
+  }
+
+  #resume(): boolean {
+    const { lastEventId, retryMs = DEFAULT_RETRY_MS } = this.#stream;
+    if (lastEventId === undefined || isModern(this.#request)) return false;
+    this.#resumptions += 1;
+    if (this.#resumptions > MAX_RESUMPTIONS) return false;
+    this.#timer = setTimeout(
+      () => {
+        const { endpoint, session } = this.#options;
+        this.#stream = endpoint.get(session, this, lastEventId);
+        this.#stream.lastEventId = lastEventId;
+      },
+      Math.min(retryMs, MAX_RETRY_MS),
+    );
+    return true;
+  }
+}
+
+function isAway(reason: unknown): boolean {
+  return reason === 'unreachable' || reason === 'agent_unavailable';
+}

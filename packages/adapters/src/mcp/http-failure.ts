@@ -1,0 +1,140 @@
+// What went wrong on the way, as failures of ours. `sent: false` only where the request cannot have
+// reached the agent, or was refused before anybody looked at it.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { ProtocolErrorCode } from '@modelcontextprotocol/client';
+import { type ErrorCode, type ErrorDetails, FabricError } from '@starloom/core';
+import { fromErrorPayload } from './error-payload.ts';
+import type { RpcError } from './json-rpc.ts';
+import { rpcFailure } from './rpc-failure.ts';
+
+/** Statuses that say more than the JSON-RPC error beside them. */
+const TOLD_BY_STATUS: ReadonlySet<number> = new Set([401, 403, 413, 429]);
+
+/** What servers answer with, beside the status, to a session they do not know. */
+const SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600]);
+
+export interface RefusedResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** The start of the body. */
+  readonly text: string;
+  /** What the body says, when it is a JSON-RPC error. */
+  readonly rpc: RpcError | undefined;
+  readonly inSession: boolean;
+}
+
+/** A response that is not the answer asked for. */
+export function statusFailure(response: RefusedResponse): FabricError {
+  const { status, headers, rpc, inSession } = response;
+  if (isAboutSession(response)) return inSession ? unknownSession(status) : wantsSession(status);
+  const ours = fromErrorPayload(rpc?.data);
+  if (ours) return ours.with({ status, rpc });
+  if (rpc && !TOLD_BY_STATUS.has(status) && status < 500) return rpcFailure(rpc).with({ status });
+
+  const [code, reason, fix] = classify(status);
+  return new FabricError(code, `The agent answered with HTTP status ${status}`, {
+    details: {
+      reason,
+      status,
+      upstream: true,
+      fix,
+      ...(rpc ? { rpc } : {}),
+      ...(code === 'RATE_LIMITED' || status === 503 ? retryAfter(headers) : {}),
+    },
+  });
+}
+
+/** An error of the connection; `started` when the request had been given to a socket. */
+export function connectionFailure(cause: Error, started: boolean): FabricError {
+  if (FabricError.is(cause)) return cause;
+  const code = codeOf(cause);
+  const unsent = started ? {} : { sent: false };
+  if (code === 'UND_ERR_INVALID_ARG') {
+    return new FabricError('INTERNAL', 'The request could not be made', { details: unsent, cause });
+  }
+  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
+    return closedFailure().with(unsent);
+  }
+  if (cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
+    return new FabricError('UPSTREAM_ERROR', 'The agent does not speak HTTP properly', {
+      details: { reason: 'not_http', fix: 'check endpoint.uri, and http or https in it' },
+      cause,
+    });
+  }
+  const message = started ? 'The agent went away' : 'The agent is unreachable';
+  const reason = started ? 'connection_lost' : 'unreachable';
+  const fix = started ? 'see the log of the agent' : 'start the agent, or correct endpoint.uri';
+  const details = { reason, cause: code, fix, ...unsent };
+  return new FabricError('AGENT_OFFLINE', message, { details, cause });
+}
+
+export function closedFailure(): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The connection to the agent was closed', {
+    details: { reason: 'closed' },
+  });
+}
+
+/** An answer that breaks a rule of ours or of the protocol. */
+export function answerFailure(reason: string, message: string, more: ErrorDetails = {}) {
+  return new FabricError('UPSTREAM_ERROR', message, { details: { reason, ...more } });
+}
+
+function classify(status: number): [code: ErrorCode, reason: string, fix: string] {
+  if (status >= 300 && status < 400) {
+    return ['UPSTREAM_ERROR', 'redirect', 'use the final address as endpoint.uri'];
+  }
+  switch (status) {
+    case 401:
+    case 403:
+      return ['AUTH_DENIED', 'agent_denied', 'check endpoint.headers of the agent'];
+    case 404:
+    case 405:
+      return ['UPSTREAM_ERROR', 'not_mcp', 'check endpoint.uri of the agent'];
+    case 413:
+      return ['BAD_INPUT', 'too_large', 'send less'];
+    case 429:
+      return ['RATE_LIMITED', 'agent_rate_limit', 'call again later'];
+    case 502:
+    case 503:
+    case 504:
+      return ['AGENT_OFFLINE', 'agent_unavailable', 'call again when the agent is back'];
+    default:
+      return ['UPSTREAM_ERROR', 'http_status', 'see the log of the agent'];
+  }
+}
+
+/** 404 by the specification; 400 from servers that keep sessions in a table of their own. */
+function isAboutSession({ status, text, rpc, inSession }: RefusedResponse): boolean {
+  if (status === 404) return inSession && rpc?.code !== ProtocolErrorCode.MethodNotFound;
+  if (status !== 400 || !rpc || !SESSION_CODES.has(rpc.code)) return false;
+  return /\bsession\b|not initialized|protocol version/i.test(text.slice(0, 500));
+}
+
+function unknownSession(status: number): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The agent has forgotten the session', {
+    details: { reason: 'unknown_session', status, sent: false },
+  });
+}
+
+/** So speaks a server of an older revision to whom we spoke in the newer. */
+function wantsSession(status: number): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The agent speaks another revision than agreed on', {
+    details: { reason: 'unsupported_version', status, sent: false },
+  });
+}
+
+function retryAfter(headers: IncomingHttpHeaders): { retry_after_ms?: number } {
+  const value = headers['retry-after'];
+  if (value === undefined) return {};
+  const seconds = Number(value);
+  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? { retry_after_ms: Math.max(0, Math.round(ms)) } : {};
+}
+
+function codeOf(error: Error): string {
+  if (error instanceof AggregateError && error.errors[0] instanceof Error) {
+    return codeOf(error.errors[0]);
+  }
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}

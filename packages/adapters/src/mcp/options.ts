@@ -1,0 +1,23 @@
+import { FabricError } from '@starloom/core';
+import { z } from 'zod';
+
+export const mcpOptionsSchema = z.strictObject({
+  result_bytes: z.int().positive().default(16_777_216).describe('Largest message of the agent'),
+  connect_timeout_ms: z.int().positive().default(30_000).describe('Bounds making a connection'),
+  connections: z.int().positive().default(256).describe('Sockets to an http agent at most'),
+});
+
+export type McpOptions = z.infer<typeof mcpOptionsSchema>;
+
+/** `endpoint.options` of a manifest with its defaults; BAD_INPUT names what is wrong with it. */
+export function parseMcpOptions(value: unknown): McpOptions {
+  const parsed = mcpOptionsSchema.safeParse(value ?? {});
+  if (parsed.success) return parsed.data;
+  throw new FabricError('BAD_INPUT', 'The options of the endpoint are not those of an MCP agent', {
+    details: {
+      reason: 'bad_options',
+      problems: z.flattenError(parsed.error),
+      fix: 'correct endpoint.options',
+    },
+  });
+}

@@ -1,0 +1,205 @@
+// An agent that is a child process, one JSON-RPC message a line. All its calls share one pipe: they
+// are told apart by their ids, and a caller that does not read holds the others back too, once its
+// own buffer is full. Messages reach an exchange in the order of the pipe, so that progress written
+// right before a result is not lost (the SDK's client loses it).
+
+import type { JSONRPCMessage, JSONRPCNotification, Transport } from '@modelcontextprotocol/client';
+import { FabricError, type Log } from '@starloom/core';
+import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
+import { type AgentTransport, FIRST_EXCHANGE_ID, type NumberedRequest } from './agent-transport.ts';
+import { Exchange, unsentExchange } from './exchange.ts';
+import { closedFailure } from './http-failure.ts';
+import {
+  cancellationOf,
+  isNotification,
+  isResponse,
+  parseMessages,
+  type RpcResponse,
+} from './json-rpc.ts';
+import { ReadGate } from './read-gate.ts';
+
+const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;
+const MAX_STRAY_BYTES = 1_048_576;
+const PER_REQUEST: ReadonlySet<string> = new Set([
+  'notifications/progress',
+  'notifications/message',
+]);
+
+export interface StdioTransportOptions {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly maxMessageBytes: number;
+  readonly log: Log;
+}
+
+export class StdioTransport implements AgentTransport {
+  readonly kind = 'stdio';
+  readonly hasPush = true;
+  /** With `pid`, how the SDK knows a child process when it negotiates the version. */
+  readonly stderr = null;
+  onclose?: Transport['onclose'];
+  onerror?: Transport['onerror'];
+  onmessage?: Transport['onmessage'];
+  onidle?: (() => void) | undefined;
+  failure: FabricError | undefined;
+
+  readonly #options: StdioTransportOptions;
+  readonly #exchanges = new Map<unknown, Exchange>();
+  readonly #gate = new ReadGate();
+  #process: ManagedProcess | undefined;
+  #strayBytes = 0;
+
+  constructor(options: StdioTransportOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | null {
+    return this.#process?.pid ?? null;
+  }
+
+  get openExchanges(): number {
+    return this.#exchanges.size;
+  }
+
+  async start(): Promise<void> {
+    const { command, args, env, maxMessageBytes, log } = this.#options;
+    const child = await spawnProcess({
+      command,
+      args,
+      env: childEnvironment({ extra: env }),
+      graceMs: 2_000,
+      limits: { maxLineBytes: maxMessageBytes },
+      onStderrLine: (line) => log.debug({ line }, 'agent stderr'),
+    });
+    this.#process = child;
+    if (this.failure) await child.stop();
+    else void this.#read(child);
+  }
+
+  exchange(request: NumberedRequest): Exchange {
+    const child = this.#process;
+    const refusal = this.#refusal(child);
+    if (refusal || !child) return unsentExchange(request.id, refusal ?? closedFailure());
+    const exchange = new Exchange(request.id, {
+      pause: () => this.#gate.hold(exchange),
+      resume: () => this.#gate.release(exchange),
+      release: (cancelled) => {
+        this.#exchanges.delete(exchange.id);
+        this.#gate.release(exchange);
+        if (this.#exchanges.size === 0) this.onidle?.();
+        if (cancelled && !this.failure) this.#tellCancelled(request);
+      },
+    });
+    this.#exchanges.set(exchange.id, exchange);
+    write(child, request).catch((error: unknown) => exchange.fail(FabricError.from(error)));
+    return exchange;
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const child = this.#process;
+    const refusal = this.#refusal(child);
+    if (refusal || !child) throw refusal ?? closedFailure();
+    await write(child, message);
+  }
+
+  async close(failure: FabricError = closedFailure()): Promise<void> {
+    this.#end(failure);
+    await this.#process?.stop();
+  }
+
+  async #read(child: ManagedProcess): Promise<void> {
+    try {
+      for await (const line of child.lines()) {
+        this.#accept(line);
+        if (this.#gate.isHeld) await this.#gate.opened();
+      }
+      this.#end(goneFailure());
+    } catch (error) {
+      this.#end(FabricError.from(error));
+    }
+    const exit = await child.stop();
+    this.#options.log.debug({ ...exit, pid: child.pid }, 'agent process ended');
+  }
+
+  #accept(line: string): void {
+    if (line === '') return;
+    try {
+      for (const message of parseMessages(line)) this.#route(message, line.length);
+      this.#strayBytes = 0;
+    } catch (error) {
+      this.#tolerate(line, FabricError.from(error));
+    }
+  }
+
+  /** Many programs greet on stdout before they speak the protocol; few do so at length. */
+  #tolerate(line: string, error: FabricError): void {
+    this.#strayBytes += line.length + 1;
+    if (this.#strayBytes > MAX_STRAY_BYTES) throw error;
+    this.#options.log.debug({ line: line.slice(0, 200) }, 'agent wrote something else to stdout');
+  }
+
+  #route(message: JSONRPCMessage, bytes: number): void {
+    if (isResponse(message)) this.#answer(message);
+    else if (isNotification(message)) this.#notify(message, bytes);
+    else this.onmessage?.(message);
+  }
+
+  /** One that nobody waits for, late or given twice, is dropped. */
+  #answer(response: RpcResponse): void {
+    const exchange = this.#exchanges.get(response.id);
+    if (exchange) exchange.settle(response);
+    else if (!isOurs(response.id)) setImmediate(() => this.onmessage?.(response));
+  }
+
+  #notify(notification: JSONRPCNotification, bytes: number): void {
+    const { method } = notification;
+    const exchange = this.#exchangeOf(notification);
+    if (exchange) exchange.push(notification, bytes);
+    else if (!PER_REQUEST.has(method)) this.onmessage?.(notification);
+    else this.#options.log.debug({ method }, 'agent notification of no open call');
+  }
+
+  /** A log message names no request: it belongs to the call that runs alone, or to nobody. */
+  #exchangeOf({ method, params }: JSONRPCNotification): Exchange | undefined {
+    if (method === 'notifications/progress') return this.#exchanges.get(params?.progressToken);
+    if (method !== 'notifications/message' || this.#exchanges.size !== 1) return undefined;
+    return this.#exchanges.values().next().value;
+  }
+
+  #refusal(child: ManagedProcess | undefined): FabricError | undefined {
+    if (this.failure || !child) return this.failure;
+    if (child.stdin.writableLength <= MAX_UNWRITTEN_BYTES) return undefined;
+    return new FabricError('AGENT_OFFLINE', 'The agent does not read its input', {
+      details: { reason: 'stdin_full', fix: 'see what the agent is doing' },
+    });
+  }
+
+  #tellCancelled(request: NumberedRequest): void {
+    this.send(cancellationOf(request, 'the caller left')).catch((cause: unknown) => {
+      this.#options.log.debug({ cause: String(cause) }, 'the agent could not be told to stop');
+    });
+  }
+
+  #end(failure: FabricError): void {
+    if (this.failure) return;
+    this.failure = failure;
+    this.#gate.open();
+    for (const exchange of [...this.#exchanges.values()]) exchange.fail(failure);
+    this.onclose?.();
+  }
+}
+
+function write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
+  return child.write(`${JSON.stringify(message)}\n`);
+}
+
+function goneFailure(): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The agent process ended', {
+    details: { reason: 'process_ended', fix: 'see what the agent wrote to stderr' },
+  });
+}
+
+function isOurs(id: unknown): boolean {
+  return typeof id === 'number' && id >= FIRST_EXCHANGE_ID;
+}

@@ -1,0 +1,164 @@
+// The agent's own list of tools, read when somebody needs it and kept until the agent says that it
+// changed; where the agent cannot say so, for a minute. All pages, but not without end.
+
+import { FabricError, type Log } from '@starloom/core';
+import type { McpConnection } from './connection.ts';
+import { isObject, type JsonObject } from './json-rpc.ts';
+import { findParamHeaders, type ParamHeader } from './param-headers.ts';
+import { untilAborted } from './until-aborted.ts';
+
+const MAX_PAGES = 64;
+const MAX_TOOLS = 2_048;
+const LOAD_TIMEOUT_MS = 30_000;
+const UNWATCHED_TTL_MS = 60_000;
+/** A list younger than this is believed when it lacks a tool. */
+const YOUNG_MS = 250;
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string | undefined;
+  readonly inputSchema: JsonObject | undefined;
+  readonly outputSchema: JsonObject | undefined;
+  readonly annotations: JsonObject;
+  /** Arguments the agent wants to see in headers, too. */
+  readonly paramHeaders: readonly ParamHeader[];
+}
+
+export type Tools = ReadonlyMap<string, Tool>;
+
+interface Snapshot {
+  readonly connection: McpConnection;
+  readonly tools: Tools;
+  readonly loadedAt: number;
+  readonly expiresAt: number;
+}
+
+export class ToolCatalog {
+  readonly #log: Log;
+  #snapshot: Snapshot | undefined;
+  #loading: { readonly connection: McpConnection; readonly tools: Promise<Tools> } | undefined;
+  /** Grows with every change told: a list that was asked for before one is not kept. */
+  #changes = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  invalidate(): void {
+    this.#changes += 1;
+    this.#snapshot = undefined;
+  }
+
+  /** Without asking the agent: `undefined` when nothing is known of its tools. */
+  peek(): Tools | undefined {
+    return this.#snapshot?.tools;
+  }
+
+  async all(connection: McpConnection, signal: AbortSignal): Promise<Tools> {
+    const known = this.#snapshot;
+    if (known?.connection === connection && performance.now() < known.expiresAt) return known.tools;
+    if (this.#loading?.connection !== connection) {
+      const loading = { connection, tools: this.#load(connection) };
+      this.#loading = loading;
+      const onEnd = () => {
+        if (this.#loading === loading) this.#loading = undefined;
+      };
+      loading.tools.then(onEnd, onEnd);
+    }
+    return await untilAborted(this.#loading.tools, signal);
+  }
+
+  /** Asks again before it says that there is no such tool. */
+  async find(
+    name: string,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<Tool | undefined> {
+    const tool = pick(await this.all(connection, signal), name);
+    if (tool || performance.now() - (this.#snapshot?.loadedAt ?? 0) < YOUNG_MS) return tool;
+    this.invalidate();
+    return pick(await this.all(connection, signal), name);
+  }
+
+  async #load(connection: McpConnection): Promise<Tools> {
+    const changes = this.#changes;
+    const isWatched = connection.watches('tools');
+    const tools = await this.#fetch(connection);
+    const now = performance.now();
+    if (changes === this.#changes) {
+      const expiresAt = isWatched ? Number.POSITIVE_INFINITY : now + UNWATCHED_TTL_MS;
+      this.#snapshot = { connection, tools, loadedAt: now, expiresAt };
+    }
+    return tools;
+  }
+
+  async #fetch(connection: McpConnection): Promise<Tools> {
+    const tools = new Map<string, Tool>();
+    if (!connection.capabilities.tools) return tools;
+    const deadline = performance.now() + LOAD_TIMEOUT_MS;
+    let cursor: unknown;
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const result = await ask(connection, 'tools/list', params, deadline - performance.now());
+      for (const entry of Array.isArray(result.tools) ? result.tools : []) {
+        const tool = this.#parse(entry, connection);
+        if (tool) tools.set(tool.name, tool);
+      }
+      const next = result.nextCursor;
+      if (typeof next !== 'string' || next === '' || next === cursor) return tools;
+      if (tools.size > MAX_TOOLS) break;
+      cursor = next;
+    }
+    throw new FabricError('UPSTREAM_ERROR', 'The list of tools of the agent has no end', {
+      details: { reason: 'endless_list', pages: MAX_PAGES, tools: tools.size, fix: 'list less' },
+    });
+  }
+
+  /** Strict enough to be usable: whatever else the agent says of a tool is not looked at. */
+  #parse(entry: unknown, connection: McpConnection): Tool | undefined {
+    if (!isObject(entry) || typeof entry.name !== 'string') return undefined;
+    const { name, description, inputSchema, outputSchema, annotations } = entry;
+    const mirrors = connection.isHttp && connection.era === 'modern';
+    const paramHeaders = mirrors ? findParamHeaders(inputSchema) : [];
+    if (!paramHeaders) {
+      this.#log.warn({ tool: name }, 'tool left out: its x-mcp-header declarations are invalid');
+      return undefined;
+    }
+    return {
+      name,
+      description: typeof description === 'string' ? description : undefined,
+      inputSchema: isObject(inputSchema) ? inputSchema : undefined,
+      outputSchema: isObject(outputSchema) ? outputSchema : undefined,
+      annotations: isObject(annotations) ? annotations : {},
+      paramHeaders,
+    };
+  }
+}
+
+/** Names with a colon are listed with a dot by agents that follow the rules for tool names. */
+function pick(tools: Tools, name: string): Tool | undefined {
+  return tools.get(name) ?? tools.get(name.replaceAll(':', '.'));
+}
+
+/** One small request within a time of its own; what the agent says meanwhile does not matter. */
+async function ask(
+  connection: McpConnection,
+  method: string,
+  params: JsonObject,
+  timeoutMs: number,
+): Promise<JsonObject> {
+  const exchange = connection.send(method, params);
+  const timer = setTimeout(() => exchange.cancel(listTimeout()), timeoutMs);
+  try {
+    while (await exchange.next()) {}
+    return exchange.result();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function listTimeout(): FabricError {
+  return new FabricError('TIMEOUT', 'The agent did not list its tools in time', {
+    details: { reason: 'list_timeout', timeout_ms: LOAD_TIMEOUT_MS },
+  });
+}

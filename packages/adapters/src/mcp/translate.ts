@@ -1,0 +1,142 @@
+// Between our words and those of MCP: what a call is as a tool call, and what comes back of it.
+
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type JSONRPCNotification,
+  LOG_LEVEL_META_KEY,
+} from '@modelcontextprotocol/client';
+import {
+  type Envelope,
+  type EventBody,
+  eventBodySchema,
+  FabricError,
+  type FinalData,
+  toMeta,
+} from '@starloom/core';
+import { bounded, fromErrorPayload, fromErrorPayloadText } from './error-payload.ts';
+import { isObject, type JsonObject } from './json-rpc.ts';
+
+const EVENT_KEY = 'io.starloom/event';
+const ERROR_KEY = 'io.starloom/error';
+
+type ContentBlock = { type: string; [key: string]: unknown };
+
+export function toToolCall(
+  name: string,
+  toolArguments: JsonObject,
+  { trace, hop, input }: Envelope,
+): JsonObject {
+  const { params, meta } = relayed(input.relay);
+  return { name, arguments: toolArguments, ...params, _meta: { ...meta, ...toMeta(trace, hop) } };
+}
+
+/** Of what an MCP caller sent beside the arguments: what is for the agent, not for the gateway. */
+function relayed(relay: JsonObject = {}): { params: JsonObject; meta: JsonObject } {
+  const envelope = isObject(relay.envelope) ? relay.envelope : {};
+  return {
+    params: pick(relay, ['inputResponses', 'requestState']),
+    meta: pick(envelope, [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]),
+  };
+}
+
+function pick(from: JsonObject, keys: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    keys.flatMap((key) => (Object.hasOwn(from, key) ? [[key, from[key]]] : [])),
+  );
+}
+
+/** An event of ours that rides in a progress notification, else the progress itself. */
+export function toEventBody({ method, params = {} }: JSONRPCNotification): EventBody | undefined {
+  if (method !== 'notifications/progress') return undefined;
+  const carried: unknown = isObject(params._meta) ? params._meta[EVENT_KEY] : undefined;
+  if (isObject(carried)) {
+    const parsed = eventBodySchema.safeParse({ type: carried.type, data: carried.data });
+    if (parsed.success) return parsed.data;
+  }
+  const { progress, total, message } = params;
+  const percent = percentOf(progress, total);
+  return {
+    type: 'progress',
+    data: {
+      ...(percent === undefined ? {} : { percent }),
+      ...(typeof message === 'string' ? { message } : {}),
+    },
+  };
+}
+
+/**
+ * The result of a tool as the last event. `told` is the final event the agent sent before, if it is
+ * one of ours: it knows of citations, a result does not. Throws when the tool failed.
+ */
+export function toFinal(result: JsonObject, told: FinalData | undefined): EventBody {
+  const content = contentOf(result);
+  if (result.isError === true) throw toolFailure(result, content);
+  const data = 'structuredContent' in result ? result.structuredContent : result.toolResult;
+  return {
+    type: 'final',
+    data: {
+      answer: content.flatMap(textOf).join('\n'),
+      content,
+      ...(data === undefined ? {} : { data }),
+      ...(told?.citations ? { citations: told.citations } : {}),
+      upstream: result,
+    },
+  };
+}
+
+/** A result that only an MCP caller can make sense of, such as a question to its user. */
+export function toRelayedFinal(result: JsonObject): EventBody {
+  return { type: 'final', data: { answer: '', upstream: result } };
+}
+
+/** Why a result is no answer to a call; `undefined` when it is one. */
+export function incompleteFailure(result: JsonObject): FabricError | undefined {
+  const type = result.resultType ?? 'complete';
+  if (type === 'complete') return undefined;
+  if (type !== 'input_required') {
+    return new FabricError(
+      'UPSTREAM_ERROR',
+      'The agent answered with something other than a result',
+      {
+        details: { reason: 'unsupported_result', result_type: bounded(String(type)) },
+      },
+    );
+  }
+  const requests = isObject(result.inputRequests) ? result.inputRequests : {};
+  const methods = Object.values(requests).map((request) => isObject(request) && request.method);
+  return new FabricError('UPSTREAM_ERROR', 'The agent wants input before it goes on', {
+    details: {
+      reason: 'input_required',
+      input_requests: methods.filter((method) => typeof method === 'string'),
+      fix: 'call the tool of the agent through MCP, with a client that can be asked',
+    },
+  });
+}
+
+function toolFailure(result: JsonObject, content: ContentBlock[]): FabricError {
+  const [text] = content.flatMap(textOf);
+  const meta = isObject(result._meta) ? result._meta : {};
+  const ours = fromErrorPayload(meta[ERROR_KEY]) ?? fromErrorPayloadText(text);
+  if (ours) return ours;
+  return new FabricError('UPSTREAM_ERROR', 'The tool of the agent failed', {
+    details: { reason: 'tool_error', upstream: bounded(text ?? ''), content },
+  });
+}
+
+function contentOf(result: JsonObject): ContentBlock[] {
+  return Array.isArray(result.content) ? result.content.filter(isContentBlock) : [];
+}
+
+function isContentBlock(value: unknown): value is ContentBlock {
+  return isObject(value) && typeof value.type === 'string';
+}
+
+function textOf({ type, text }: ContentBlock): string | [] {
+  return type === 'text' && typeof text === 'string' ? text : [];
+}
+
+function percentOf(progress: unknown, total: unknown): number | undefined {
+  if (typeof progress !== 'number' || typeof total !== 'number' || !(total > 0)) return undefined;
+  const percent = (100 * progress) / total;
+  return Number.isFinite(percent) ? Math.min(100, Math.max(0, percent)) : undefined;
+}

@@ -1,0 +1,49 @@
+import { FabricError, type Log, type Manifest } from '@starloom/core';
+import type { AgentTransport } from './agent-transport.ts';
+import { HttpEndpoint } from './http-endpoint.ts';
+import { parseManifestHeaders } from './http-headers.ts';
+import { HttpTransport } from './http-transport.ts';
+import { type McpOptions, parseMcpOptions } from './options.ts';
+import { StdioTransport } from './stdio-transport.ts';
+
+/** Makes the transports of one agent, one after the other, and keeps what they share. */
+export interface TransportSource {
+  readonly options: McpOptions;
+  /** A new one costs more than a request. */
+  readonly isCostly: boolean;
+  create(): AgentTransport;
+  close(): Promise<void>;
+}
+
+/** Throws BAD_INPUT for a manifest that names no MCP agent. */
+export function transportSource(manifest: Manifest, log: Log): TransportSource {
+  const { transport, uri, command, args = [], env = {}, headers } = manifest.endpoint;
+  const options = parseMcpOptions(manifest.endpoint.options);
+  const maxMessageBytes = options.result_bytes;
+  if (transport === 'http' && uri !== undefined) {
+    const endpoint = new HttpEndpoint({
+      uri,
+      headers: parseManifestHeaders(headers),
+      maxMessageBytes,
+      connections: options.connections,
+      connectTimeoutMs: options.connect_timeout_ms,
+    });
+    return {
+      options,
+      isCostly: false,
+      create: () => new HttpTransport({ endpoint, log }),
+      close: () => endpoint.close(),
+    };
+  }
+  if (transport === 'stdio' && command !== undefined) {
+    return {
+      options,
+      isCostly: true,
+      create: () => new StdioTransport({ command, args, env, maxMessageBytes, log }),
+      close: async () => {},
+    };
+  }
+  throw new FabricError('BAD_INPUT', 'An MCP agent is reached over http or stdio', {
+    details: { reason: 'bad_transport', transport, fix: 'correct endpoint.transport' },
+  });
+}

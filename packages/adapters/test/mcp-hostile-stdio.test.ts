@@ -1,0 +1,154 @@
+import { FabricError, silentLog } from '@starloom/core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openMcp } from './fixtures/open-mcp.ts';
+import { failedCall, runCall } from './fixtures/run-call.ts';
+import { createLauncher, isRunning } from './fixtures/stdio-launcher.ts';
+
+/** An older server by hand. `on` gets each request; what it does not handle is answered properly. */
+const AGENT = `
+import { createInterface } from 'node:readline';
+const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
+const text = (id, text) => write({ id, result: { content: [{ type: 'text', text }] } });
+const ANSWERS = {
+  initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'a', version: '1' } },
+  'tools/list': { tools: [{ name: 'work', inputSchema: { type: 'object', properties: { task: { type: 'string' } } } }] },
+  ping: {},
+};
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const task = params?.arguments?.task;
+  if (on({ id, method, params, task }) !== false || id === undefined) return;
+  if (method === 'tools/call') text(id, task);
+  else if (ANSWERS[method]) write({ id, result: ANSWERS[method] });
+  else write({ id, error: { code: -32601, message: 'Method not found' } });
+});
+`;
+
+async function openAgent(on: string, options: Record<string, unknown> = {}) {
+  const launcher = await createLauncher(
+    `${AGENT}\nfunction on({ id, method, params, task }) {\n${on}\nreturn false;\n}`,
+  );
+  onTestFinished(() => launcher.close());
+  return { launcher, adapter: await openMcp({ ...launcher.endpoint, options }) };
+}
+
+describe('an mcp agent in a child process that misbehaves', () => {
+  it('fails the calls it dies on, and is started again for the next', async () => {
+    const { adapter, launcher } = await openAgent(`if (task === 'die') process.exit(3);`);
+    expect((await runCall(adapter, 'one')).result?.answer).toBe('one');
+    const error = await failedCall(adapter, 'die');
+    expect(error).toMatchObject({ code: 'AGENT_OFFLINE', details: { reason: 'process_ended' } });
+    expect(error.details.sent).toBeUndefined();
+    expect((await runCall(adapter, 'two')).result?.answer).toBe('two');
+    expect(await launcher.pids()).toHaveLength(2);
+  });
+
+  it('is believed once when it answers twice, and not when it answers what nobody asked', async () => {
+    const { adapter } = await openAgent(`
+      if (method !== 'tools/call') return false;
+      text(id + 1000, 'crossed');
+      text(id, 'first ' + task);
+      text(id, 'second ' + task);
+      return;
+    `);
+    const answers = await Promise.all(['a', 'b', 'c'].map((task) => runCall(adapter, task)));
+    expect(answers.map(({ result }) => result?.answer)).toEqual(['first a', 'first b', 'first c']);
+  });
+
+  it('may say other things on stdout, within reason', async () => {
+    const { adapter } = await openAgent(`
+      console.log('Received ' + method);
+      if (task === 'flood') for (let i = 0; i < 5000; i += 1) console.log('x'.repeat(1000));
+    `);
+    expect((await runCall(adapter, 'fine')).result?.answer).toBe('fine');
+    expect(await failedCall(adapter, 'flood')).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'not_json' },
+    });
+    expect((await runCall(adapter, 'again')).result?.answer).toBe('again');
+  });
+
+  it('is ended when a line grows beyond the limit, and started again', async () => {
+    const { adapter, launcher } = await openAgent(
+      `
+      const more = () => {
+        while (process.stdout.write('x'.repeat(65536)));
+        process.stdout.once('drain', more);
+      };
+      if (task === 'huge') return more();
+      `,
+      { result_bytes: 1_048_576 },
+    );
+    expect(await failedCall(adapter, 'huge')).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'line_too_long' },
+    });
+    expect((await runCall(adapter, 'fine')).result?.answer).toBe('fine');
+    const [first = 0] = await launcher.pids();
+    await expect.poll(() => isRunning(first)).toBe(false);
+  });
+
+  it('harms no other call when it hangs on one, and is told that nobody waits', async () => {
+    const { adapter } = await openAgent(`
+      if (task === 'hang') return;
+      if (method === 'notifications/cancelled') globalThis.cancelled = params.requestId;
+      if (task === 'cancelled?') return text(id, String(globalThis.cancelled));
+    `);
+    const control = new AbortController();
+    const hanging = failedCall(adapter, 'hang', { signal: control.signal });
+    expect((await runCall(adapter, 'fine')).result?.answer).toBe('fine');
+    control.abort(new FabricError('TIMEOUT', 'Too slow'));
+    expect((await hanging).code).toBe('TIMEOUT');
+    expect(Number((await runCall(adapter, 'cancelled?')).result?.answer)).toBeGreaterThan(0);
+  });
+
+  it('is spoken to in the older way when it dies of the newer', async () => {
+    const { adapter, launcher } = await openAgent(
+      `if (method === 'server/discover') process.exit(1);`,
+    );
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+    await launcher.kill();
+    await expect.poll(() => runCall(adapter, 'again').catch(() => undefined)).toBeDefined();
+    expect(await launcher.pids()).toHaveLength(3);
+  });
+
+  it('is spoken to in the older way when it does not answer the newer', async () => {
+    const { adapter } = await openAgent(`if (method === 'server/discover') return;`, {
+      connect_timeout_ms: 1_500,
+    });
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+  });
+
+  it('is not started again and again when it cannot start', async () => {
+    const { adapter, launcher } = await openAgent('process.exit(1);');
+    const failures = [];
+    for (let index = 0; index < 20; index += 1) failures.push(await failedCall(adapter, 'hello'));
+    expect(new Set(failures.map(({ code }) => code))).toEqual(new Set(['AGENT_OFFLINE']));
+    expect(failures.every(({ details }) => details.sent === false)).toBe(true);
+    expect(failures.at(-1)?.details).toMatchObject({ reason: 'backoff' });
+    expect((await launcher.pids()).length).toBeLessThan(15);
+  });
+
+  it('is gone when the adapter is closed, whatever it was doing', async () => {
+    const { adapter, launcher } = await openAgent(`
+      if (task === 'hang') return void setInterval(() => {}, 1000);
+    `);
+    const hanging = failedCall(adapter, 'hang');
+    await runCall(adapter, 'fine');
+    await adapter.close();
+    expect(await hanging).toMatchObject({ code: 'AGENT_OFFLINE', details: { reason: 'closed' } });
+    for (const pid of await launcher.pids()) expect(isRunning(pid)).toBe(false);
+    const after = await failedCall(adapter, 'after');
+    expect(after).toMatchObject({ code: 'AGENT_OFFLINE', details: { sent: false } });
+  });
+
+  it('is offline when there is no such program', async () => {
+    const adapter = await openMcp({ transport: 'stdio', command: 'no-such-program-anywhere' });
+    expect(await failedCall(adapter, 'hello')).toMatchObject({
+      code: 'AGENT_OFFLINE',
+      details: { reason: 'not_found', sent: false },
+    });
+    const context = { signal: new AbortController().signal, log: silentLog };
+    expect((await adapter.health(context)).status).toBe('offline');
+  });
+});

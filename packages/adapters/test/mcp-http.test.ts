@@ -1,0 +1,19 @@
+import { silentLog } from '@starloom/core';
+import { adapterContract, ContractAgent, exampleManifest } from '@starloom/core/testing';
+import { createMcpAdapter } from '../src/mcp/adapter.ts';
+import { contractServer } from './fixtures/mcp-contract-server.ts';
+import { serveModern, serveSessions, type TestServer } from './fixtures/mcp-http-server.ts';
+
+async function subject(server: TestServer) {
+  const manifest = exampleManifest({ endpoint: { transport: 'http', uri: server.uri } });
+  const adapter = await createMcpAdapter({ manifest, log: silentLog });
+  return { adapter, stopAgent: () => server.close(), close: () => server.close() };
+}
+
+adapterContract('mcp over http, 2026-07-28', async () =>
+  subject(await serveModern(contractServer(new ContractAgent()))),
+);
+
+adapterContract('mcp over http, 2025-11-25 with sessions', async () =>
+  subject(await serveSessions(contractServer(new ContractAgent()))),
+);

@@ -1,0 +1,65 @@
+// Arguments that a tool wants mirrored in headers (`x-mcp-header`, revision 2026-07-28). Whoever stands
+// between client and gateway may have acted on the header, so it must say what the agent will get.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
+import { findParamHeaders, type ParamHeader, toParamHeaders } from '@starloom/adapters';
+import { FabricError } from '@starloom/core';
+import type { ToolCatalog } from '../tools/catalog.ts';
+
+const HEADER_MISMATCH = -32_020;
+
+interface ToolCall {
+  readonly method?: unknown;
+  readonly params?: {
+    readonly name?: unknown;
+    readonly arguments?: unknown;
+    readonly _meta?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** By the schema that declares them. */
+const declarations = new WeakMap<object, readonly ParamHeader[]>();
+
+/** Throws BAD_INPUT for a call whose headers and arguments disagree. */
+export function assertParamHeaders(
+  catalog: ToolCatalog,
+  body: unknown,
+  headers: IncomingHttpHeaders,
+): void {
+  const { method, params } = (body ?? {}) as ToolCall;
+  if (method !== 'tools/call' || typeof params?.name !== 'string') return;
+  const isOlder = params._meta?.[PROTOCOL_VERSION_META_KEY] === undefined;
+  const schema = isOlder ? undefined : catalog.find(params.name)?.definition.inputSchema;
+  if (!schema) return;
+  const mirrored = toParamHeaders(declaredIn(schema), params.arguments);
+  for (const [name, value] of Object.entries(mirrored)) {
+    const given = headers[name];
+    if (typeof given !== 'string' || decoded(given) !== decoded(value)) throw mismatch(name);
+  }
+}
+
+function declaredIn(schema: object): readonly ParamHeader[] {
+  const known = declarations.get(schema) ?? findParamHeaders(schema) ?? [];
+  declarations.set(schema, known);
+  return known;
+}
+
+/** `undefined` for what claims to be base64 and is not. */
+function decoded(value: string): string | undefined {
+  const [, data] = /^=\?base64\?(.*)\?=$/s.exec(value) ?? [];
+  if (data === undefined) return value;
+  const bytes = Buffer.from(data, 'base64');
+  return bytes.toString('base64') === data ? bytes.toString('utf8') : undefined;
+}
+
+function mismatch(header: string): FabricError {
+  return new FabricError('BAD_INPUT', `The header ${header} does not say what the arguments say`, {
+    details: {
+      reason: 'header_mismatch',
+      header,
+      rpc_code: HEADER_MISMATCH,
+      fix: 'mirror the argument in the header, as the input schema of the tool asks',
+    },
+  });
+}

@@ -1,0 +1,81 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { manifestSchema, silentLog } from '@starloom/core';
+import { temporaryFolder } from '@starloom/testkit';
+import { describe, expect, it } from 'vitest';
+import { startSamples } from '../src/index.ts';
+import { sampleManifests } from '../src/manifests.ts';
+import { childrenWith } from './fixtures/children.ts';
+import { openAgent } from './fixtures/open-agent.ts';
+
+const SCRIPTS = 'samples/src/';
+
+describe('the manifests of the samples', () => {
+  const urls = { percy: 'http://127.0.0.1:1/mcp', librarian: 'http://127.0.0.1:2/librarian' };
+  const manifests = sampleManifests({ folder: '/project', urls, args: [] });
+  const parsed = manifests.map((manifest) => manifestSchema.parse(manifest));
+
+  it('say what each does, how far it is trusted and who stands in for it', () => {
+    const summary = parsed.map(({ agent_id, trust_tier, fallbacks, capabilities }) => [
+      agent_id,
+      trust_tier,
+      fallbacks,
+      capabilities.map(({ name }) => name),
+    ]);
+    expect(summary).toEqual([
+      ['percy', 'local', ['percy-backup'], ['reason']],
+      ['percy-backup', 'local', [], ['reason']],
+      ['coder', 'local', [], ['code']],
+      ['librarian', 'local', [], ['lookup']],
+      ['flaky', 'partner', ['percy-backup'], ['reason']],
+    ]);
+  });
+
+  it('describe every agent, with a schema of what it takes', () => {
+    for (const { description, tags, capabilities } of parsed) {
+      expect(description).toBeTruthy();
+      expect(tags).toContain('sample');
+      expect(capabilities[0]).toMatchObject({ streaming: true, input_schema: { type: 'object' } });
+    }
+  });
+
+  it('survive being written as JSON', () => {
+    expect(JSON.parse(JSON.stringify(manifests))).toEqual(manifests);
+  });
+});
+
+describe('the samples', () => {
+  it('come back when one is killed, and leave no process when they are stopped', async () => {
+    await using folder = await temporaryFolder();
+    await using samples = await startSamples({ folder: folder.path, log: silentLog });
+    const [percy] = samples.manifests;
+    if (percy === undefined) throw new Error('there are no samples');
+    expect(childrenWith(SCRIPTS)).toHaveLength(2);
+
+    const killed = samples.pidOf('percy');
+    process.kill(killed, 'SIGKILL');
+    await expect.poll(() => samples.pidOf('percy'), { timeout: 15_000 }).not.toBe(killed);
+    {
+      await using agent = await openAgent(percy);
+      const { result } = await agent.call('Are you back?');
+      expect(result?.answer).toContain('Are you back?');
+    }
+
+    await samples.stop();
+    expect(childrenWith(SCRIPTS)).toEqual([]);
+  });
+
+  it('reject when a port is taken, naming the agent, and leave nothing running', async () => {
+    await using folder = await temporaryFolder();
+    const server = createServer().listen(0, '127.0.0.1');
+    await expect.poll(() => server.listening).toBe(true);
+    const { port } = server.address() as AddressInfo;
+    const starting = startSamples({ folder: folder.path, log: silentLog, ports: { percy: port } });
+    await expect(starting).rejects.toMatchObject({
+      code: 'AGENT_OFFLINE',
+      details: { agent_id: 'percy', stderr: expect.stringContaining('EADDRINUSE') },
+    });
+    expect(childrenWith(SCRIPTS)).toEqual([]);
+    server.close();
+  });
+});
