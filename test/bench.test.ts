@@ -6,6 +6,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@starloom/testkit';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { runSlice } from '../bench/load/run-slice.ts';
@@ -183,7 +184,7 @@ describe('the command', () => {
   );
 
   it('stops all it started when it is interrupted', async () => {
-    const bench = new URL('../bench/main.ts', import.meta.url).pathname;
+    const bench = fileURLToPath(new URL('../bench/main.ts', import.meta.url));
     const args = ['--conditions=@starloom/source', bench, '--no-pin', '--targets', 'direct'];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     const exited = once(child, 'exit');

@@ -1,7 +1,10 @@
 // Agents that speak MCP, of either era, over HTTP or as child processes.
 
-import type { JSONRPCNotification, ServerCapabilities } from '@modelcontextprotocol/client';
-import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/client';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type JSONRPCNotification,
+  type ServerCapabilities,
+} from '@modelcontextprotocol/client';
 import {
   type Adapter,
   type AdapterFactory,
@@ -24,6 +27,7 @@ import type { Exchange } from './exchange.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { toParamHeaders } from './param-headers.ts';
 import type { ListKind, McpRelay, RelayOptions } from './relay.ts';
+import { Requests, throwUnsent } from './requests.ts';
 import { rpcErrorOf } from './rpc-failure.ts';
 import { SharedConnection } from './shared-connection.ts';
 import { toCapability } from './to-capability.ts';
@@ -48,6 +52,7 @@ class McpAdapter implements Adapter, McpRelay {
   readonly #source: TransportSource;
   readonly #shared: SharedConnection;
   readonly #catalog: ToolCatalog;
+  readonly #requests: Requests;
   readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
 
   constructor(manifest: Manifest, log: Log) {
@@ -67,13 +72,14 @@ class McpAdapter implements Adapter, McpRelay {
         for (const entry of this.#listeners) if (entry.kind === kind) entry.listener();
       },
     });
+    this.#requests = new Requests(this.#shared, this.#catalog);
   }
 
   async *call(envelope: Envelope, { signal, log, notify }: CallContext): AsyncIterable<EventBody> {
     const { agent_id, capability } = envelope.target;
     let exchange: Exchange | undefined;
     try {
-      exchange = await this.#begin(signal, (connection) =>
+      exchange = await this.#requests.begin(signal, (connection) =>
         this.#callTool(envelope, connection, signal),
       );
       let told: FinalData | undefined;
@@ -109,7 +115,7 @@ class McpAdapter implements Adapter, McpRelay {
     const token = meta.progressToken;
     const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
     const sent = { ...params, _meta: { ...meta, ...declared } };
-    const exchange = await this.#begin(signal, async (connection) =>
+    const exchange = await this.#requests.begin(signal, async (connection) =>
       connection.send(method, sent, {
         progress: token !== undefined,
         headers: method === 'tools/call' ? this.#paramHeaders(sent) : undefined,
@@ -173,53 +179,6 @@ class McpAdapter implements Adapter, McpRelay {
     await this.#source.close();
   }
 
-  /**
-   * Sends and waits for the first sign of an answer. A request that the agent refused unseen, for
-   * what it knew of us or we of it, is sent once more after that was put right.
-   */
-  async #begin(
-    signal: AbortSignal,
-    send: (connection: McpConnection) => Promise<Exchange>,
-  ): Promise<Exchange> {
-    for (let isRetry = false; ; isRetry = true) {
-      if (signal.aborted) throwUnsent(signal.reason);
-      const connection = await this.#shared.get(signal).catch(throwUnsent);
-      const exchange = await send(connection).catch(FabricError.from);
-      if (!FabricError.is(exchange)) {
-        exchange.follow(signal);
-        await exchange.ready();
-      }
-      const failure = FabricError.is(exchange) ? exchange : exchange.failure;
-      const isRight = failure && !isRetry && (await this.#putRight(failure, connection, signal));
-      if (isRight) continue;
-      if (FabricError.is(exchange)) throw exchange;
-      return exchange;
-    }
-  }
-
-  async #putRight(
-    { details }: FabricError,
-    connection: McpConnection,
-    signal: AbortSignal,
-  ): Promise<boolean> {
-    if (details.upstream !== undefined) return false;
-    switch (details.reason) {
-      case 'unsupported_version':
-        this.#shared.forgetEra();
-        this.#shared.replace(connection);
-        return true;
-      case 'unknown_session':
-        this.#shared.replace(connection);
-        return true;
-      case 'header_mismatch':
-        this.#catalog.invalidate();
-        await this.#catalog.all(connection, signal).catch(throwUnsent);
-        return true;
-      default:
-        return false;
-    }
-  }
-
   async #callTool(
     envelope: Envelope,
     connection: McpConnection,
@@ -256,10 +215,6 @@ class McpAdapter implements Adapter, McpRelay {
     const tool = typeof name === 'string' ? this.#catalog.peek()?.get(name) : undefined;
     return tool ? toParamHeaders(tool.paramHeaders, toolArguments) : {};
   }
-}
-
-function throwUnsent(error: unknown): never {
-  throw FabricError.from(error).with({ sent: false });
 }
 
 /** Under the token its reader knows. */

@@ -1,4 +1,4 @@
-import { closedFailure } from './http-failure.ts';
+import { closedFailure } from './closed-failure.ts';
 import type { HttpStream } from './http-stream.ts';
 
 const GRACE_MS = 500;

@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProtocolErrorCode } from '@modelcontextprotocol/client';
 import { type ErrorCode, type ErrorDetails, FabricError } from '@starloom/core';
+import { closedFailure } from './closed-failure.ts';
 import { fromErrorPayload } from './error-payload.ts';
 import type { RpcError } from './json-rpc.ts';
 import { rpcFailure } from './rpc-failure.ts';
@@ -67,12 +68,6 @@ export function connectionFailure(cause: Error, started: boolean): FabricError {
   const fix = started ? 'see the log of the agent' : 'start the agent, or correct endpoint.uri';
   const details = { reason, cause: code, fix, ...unsent };
   return new FabricError('AGENT_OFFLINE', message, { details, cause });
-}
-
-export function closedFailure(): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The connection to the agent was closed', {
-    details: { reason: 'closed' },
-  });
 }
 
 /** An answer that breaks a rule of ours or of the protocol. */

@@ -2,7 +2,7 @@
 // servers offer none; one that breaks is opened again, ever more slowly, until `close`.
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { closedFailure } from './http-failure.ts';
+import { closedFailure } from './closed-failure.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 
 const FIRST_DELAY_MS = 500;

@@ -2,8 +2,9 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { type JSONRPCMessage, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
+import { closedFailure } from './closed-failure.ts';
 import type { HttpEndpoint } from './http-endpoint.ts';
-import { answerFailure, closedFailure } from './http-failure.ts';
+import { answerFailure } from './http-failure.ts';
 import type { Headers, SessionHeaders } from './http-headers.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 import { isResponse } from './json-rpc.ts';

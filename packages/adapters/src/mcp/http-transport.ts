@@ -5,11 +5,11 @@
 import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 import type { FabricError, Log } from '@starloom/core';
 import type { AgentTransport, NumberedRequest } from './agent-transport.ts';
+import { closedFailure } from './closed-failure.ts';
 import { EndingStreams } from './ending-streams.ts';
 import { type Exchange, unsentExchange } from './exchange.ts';
 import type { HttpEndpoint } from './http-endpoint.ts';
 import { HttpExchange } from './http-exchange.ts';
-import { closedFailure } from './http-failure.ts';
 import type { Headers, SessionHeaders } from './http-headers.ts';
 import { HttpListener } from './http-listener.ts';
 import { HttpSending } from './http-sending.ts';

@@ -6,9 +6,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError, type Log } from '@starloom/core';
 import type { AgentTransport } from './agent-transport.ts';
 import { Backoff } from './backoff.ts';
+import { closedFailure } from './closed-failure.ts';
 import { connectFailure, connectTimeout } from './connect-failure.ts';
 import { McpConnection } from './connection.ts';
-import { closedFailure } from './http-failure.ts';
 import { LIST_KINDS, type ListKind } from './relay.ts';
 import { untilAborted } from './until-aborted.ts';
 

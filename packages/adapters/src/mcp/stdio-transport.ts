@@ -7,8 +7,8 @@ import type { JSONRPCMessage, JSONRPCNotification, Transport } from '@modelconte
 import { FabricError, type Log } from '@starloom/core';
 import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
 import { type AgentTransport, FIRST_EXCHANGE_ID, type NumberedRequest } from './agent-transport.ts';
+import { closedFailure } from './closed-failure.ts';
 import { Exchange, unsentExchange } from './exchange.ts';
-import { closedFailure } from './http-failure.ts';
 import {
   cancellationOf,
   isNotification,

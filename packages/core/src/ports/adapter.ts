@@ -12,7 +12,7 @@ export interface CallContext {
    * Takes notifications of the agent's own protocol that are no events (log messages of MCP, say),
    * for callers that speak it too.
    */
-  readonly notify?: (notification: ProtocolNotification) => Promise<void>;
+  readonly notify?: ((notification: ProtocolNotification) => Promise<void>) | undefined;
 }
 
 export interface ProtocolNotification {

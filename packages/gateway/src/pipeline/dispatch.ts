@@ -22,7 +22,7 @@ import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import type { AgentDescriptions } from '../agent-descriptions.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
-import type { ActiveCall } from '../observe/observer.ts';
+import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
@@ -188,7 +188,7 @@ class Walk {
           response: { ...envelope.response, stream },
           hop,
         },
-        { signal: deadline.signal, log: active.log, ...(notify && { notify }) },
+        new AttemptContext(deadline.signal, active, notify),
         fold,
         { resultLength },
         (body) => emit(body, agent_id),
@@ -252,6 +252,23 @@ class Walk {
     registry.updateHealth(agent_id, { status, checked_at, ...message }).catch((error: unknown) => {
       log.warn({ agent_id, error: FabricError.from(error) }, 'health could not be recorded');
     });
+  }
+}
+
+/** A logger is made only for the attempt that writes to it. */
+class AttemptContext implements CallContext {
+  readonly signal: AbortSignal;
+  readonly notify: CallContext['notify'];
+  readonly #active: ActiveAttempt;
+
+  constructor(signal: AbortSignal, active: ActiveAttempt, notify: CallContext['notify']) {
+    this.signal = signal;
+    this.#active = active;
+    this.notify = notify;
+  }
+
+  get log(): Log {
+    return this.#active.log;
   }
 }
 

@@ -25,15 +25,32 @@ export async function serveFetch(
     authInfo,
     ...(body !== undefined && { parsedBody: body }),
   });
-  response.writeHead(answer.status, Object.fromEntries(answer.headers));
-  if (answer.body) {
-    for await (const chunk of answer.body) {
-      if (gone.signal.aborted) break;
-      if (!response.write(chunk)) await room(response);
-    }
+  const headers = Object.fromEntries(answer.headers);
+  if (isStream(headers)) await writeStream(answer, headers, response, gone.signal);
+  else {
+    const bytes = Buffer.from(await answer.arrayBuffer());
+    response.writeHead(answer.status, { ...headers, 'content-length': bytes.length }).end(bytes);
   }
   response.off('close', onClose);
+}
+
+/** One write per chunk; the next one waits until there is room. */
+async function writeStream(
+  answer: Response,
+  headers: Record<string, string>,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  response.writeHead(answer.status, headers);
+  for await (const chunk of answer.body ?? []) {
+    if (gone.aborted) break;
+    if (!response.write(chunk)) await room(response);
+  }
   response.end();
+}
+
+function isStream(headers: Record<string, string>): boolean {
+  return headers['content-type']?.startsWith('text/event-stream') ?? false;
 }
 
 /** Resolves when the response can take more, or nobody reads it any more. */

@@ -1,0 +1,74 @@
+// The two calls that are measured, as the revision 2026-07-28 writes them, and the words by which an
+// answer is known to be right. Every target gets the same bytes but for the name of the tool.
+
+export type CallKind = 'unary' | 'stream';
+
+export interface HttpCall {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** Texts that a right answer holds, in any order. */
+  readonly holds: readonly string[];
+  /** Of streams: the text by which the agent's first event is known. */
+  readonly firstEvent?: string;
+}
+
+export const PROTOCOL_VERSION = '2026-07-28';
+export const AGENT_ID = 'bench';
+export const TOOL_OF_KIND = { unary: 'echo', stream: 'count' } as const;
+export const ANSWER = 'starloom-bench-'.padEnd(64, '0123456789');
+export const STREAM_EVENTS = 20;
+export const STREAM_EVENT_GAP_MS = 5;
+
+const ARGUMENTS = { text: 'What does the gateway cost?' };
+
+/** What the upstream says in its nth event, from 1 on. */
+export function eventMessage(number: number): string {
+  return `step ${number} of ${STREAM_EVENTS}`;
+}
+
+/** The upstream's own tool, as `direct` and `bare` call it. */
+export function upstreamCall(kind: CallKind): HttpCall {
+  return toCall(kind, TOOL_OF_KIND[kind], ARGUMENTS);
+}
+
+/** The same capability as a tool of the gateway. */
+export function capabilityCall(kind: CallKind): HttpCall {
+  return toCall(kind, `${AGENT_ID}.${TOOL_OF_KIND[kind]}`, ARGUMENTS);
+}
+
+export function fabricCall(kind: CallKind): HttpCall {
+  const target = { agent_id: AGENT_ID, capability: TOOL_OF_KIND[kind] };
+  const stream = kind === 'stream';
+  return toCall(kind, 'fabric.call', { ...target, arguments: ARGUMENTS, stream });
+}
+
+export function listToolsCall(): HttpCall {
+  return { ...toRequest('tools/list', {}, {}), holds: [TOOL_OF_KIND.unary] };
+}
+
+function toCall(kind: CallKind, name: string, toolArguments: object): HttpCall {
+  const meta = kind === 'stream' ? { progressToken: 'bench' } : {};
+  const { headers, body } = toRequest('tools/call', { name, arguments: toolArguments }, meta);
+  const call = { headers: { ...headers, 'mcp-name': name }, body };
+  if (kind === 'unary') return { ...call, holds: [ANSWER] };
+  const firstEvent = eventMessage(1);
+  return { ...call, holds: [ANSWER, firstEvent, eventMessage(STREAM_EVENTS)], firstEvent };
+}
+
+function toRequest(method: string, params: Readonly<Record<string, unknown>>, meta: object) {
+  const _meta = {
+    ...meta,
+    'io.modelcontextprotocol/protocolVersion': PROTOCOL_VERSION,
+    'io.modelcontextprotocol/clientInfo': { name: 'starloom-bench', version: '0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  return {
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-protocol-version': PROTOCOL_VERSION,
+      'mcp-method': method,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }),
+  };
+}

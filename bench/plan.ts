@@ -1,0 +1,40 @@
+import {
+  type CallKind,
+  capabilityCall,
+  fabricCall,
+  type HttpCall,
+  upstreamCall,
+} from './mcp-call.ts';
+
+/** `starloom` calls the capability's own tool, `fabric_call` the same one through `fabric.call`. */
+export const TARGETS = ['direct', 'bare', 'starloom', 'fabric_call'] as const;
+export type TargetName = (typeof TARGETS)[number];
+
+export const CALL_OF_TARGET = {
+  direct: upstreamCall,
+  bare: upstreamCall,
+  starloom: capabilityCall,
+  fabric_call: fabricCall,
+} as const satisfies Record<TargetName, (kind: CallKind) => HttpCall>;
+
+export interface Cell {
+  readonly name: string;
+  readonly kind: CallKind;
+  readonly connections: number;
+}
+
+/** Throughput and latency. */
+export const LOAD_CELLS = [
+  { name: 'unary.c16', kind: 'unary', connections: 16 },
+  { name: 'unary.c64', kind: 'unary', connections: 64 },
+  { name: 'stream.c16', kind: 'stream', connections: 16 },
+] as const satisfies readonly Cell[];
+
+/** Time to the first event, where nobody queues. */
+export const FIRST_EVENT_CELL = {
+  name: 'stream.c1',
+  kind: 'stream',
+  connections: 1,
+} as const satisfies Cell;
+
+export const CELLS: readonly Cell[] = [...LOAD_CELLS, FIRST_EVENT_CELL];

@@ -1,0 +1,58 @@
+// The real gateway, as anybody runs it: its own command, keys, argument schemas, log, metrics and
+// trace on, one MCP agent over HTTP behind it.
+
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { childEnvironment } from '@starloom/wire';
+import { AGENT_ID, TOOL_OF_KIND } from '../mcp-call.ts';
+import type { Program } from '../own-program.ts';
+
+const LAUNCHER = fileURLToPath(new URL('../../packages/starloom/bin/starloom.js', import.meta.url));
+const KEY = 'bench-2f9c61d07ab34e58';
+
+export const GATEWAY_HEADERS = { authorization: `Bearer ${KEY}` };
+
+/** Writes its configuration into `folder`; all its state stays there too. */
+export async function starloomProgram(folder: string, upstreamUrl: string): Promise<Program> {
+  await mkdir(folder, { recursive: true });
+  const config = join(folder, 'starloom.yaml');
+  await writeFile(config, toYaml(CONFIG));
+  await writeFile(join(folder, 'agents.yaml'), toYaml([manifest(upstreamUrl)]));
+  return {
+    command: process.execPath,
+    args: [LAUNCHER, 'up', '--json', '--port', '0', '--config', config],
+    env: childEnvironment({
+      extra: { STARLOOM_HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), BENCH_KEY: KEY },
+    }),
+  };
+}
+
+const CONFIG = {
+  registry: { kind: 'yaml', path: './agents.yaml' },
+  auth: { psk: [{ key_id: 'bench', key: 'env:BENCH_KEY', principal: 'bench', tier: 'org' }] },
+  telemetry: { log_level: 'info' },
+};
+
+function manifest(uri: string): object {
+  const input_schema = {
+    type: 'object',
+    properties: { text: { type: 'string', maxLength: 1000 } },
+    required: ['text'],
+    additionalProperties: false,
+  };
+  return {
+    agent_id: AGENT_ID,
+    endpoint: { transport: 'http', uri },
+    capabilities: [
+      { name: TOOL_OF_KIND.unary, input_schema },
+      { name: TOOL_OF_KIND.stream, streaming: true, input_schema },
+    ],
+    trust_tier: 'org',
+  };
+}
+
+/** JSON is YAML. */
+function toYaml(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
