@@ -2,11 +2,11 @@
 // does not score are kept, too: the suite's own baseline passes over them.
 
 import { glob, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { runProgram, temporaryFolder } from '@starloom/testkit';
 import { parse } from 'yaml';
 import { z } from 'zod';
+import { fileOfPackage } from '../support/installed-package.ts';
 
 export const REVISIONS = ['2026-07-28', '2025-11-25'] as const;
 export type Revision = (typeof REVISIONS)[number];
@@ -25,10 +25,7 @@ export interface ScenarioResult {
   readonly checks: readonly Check[];
 }
 
-const manifest = createRequire(import.meta.url).resolve(
-  '@modelcontextprotocol/conformance/package.json',
-);
-const packageFolder = dirname(manifest);
+export const SUITE = '@modelcontextprotocol/conformance';
 
 /** A hang guard: the suite itself gives up on a scenario after half a minute. */
 const SUITE_MS = 600_000;
@@ -52,7 +49,7 @@ export async function runSuite(url: string, revision: Revision): Promise<Scenari
     {
       command: process.execPath,
       args: [
-        join(packageFolder, 'dist', 'index.js'),
+        fileOfPackage(SUITE, 'dist/index.js'),
         ...['server', '--url', url, '--requirements', revision, '--output-dir', output.path],
       ],
       limits: { maxLineBytes: 16_777_216 },
@@ -64,11 +61,6 @@ export async function runSuite(url: string, revision: Revision): Promise<Scenari
     const checks = found.get(scenario) ?? [didNotRun(stderr)];
     return { revision, scenario, scored, checks };
   });
-}
-
-export async function suiteVersion(): Promise<string> {
-  const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
-  return version;
 }
 
 /** By scenario; the folders of the suite are named `server-<scenario>-<time>`. */
@@ -83,7 +75,7 @@ async function readChecks(folder: string): Promise<Map<string, Check[]>> {
 }
 
 async function scenariosOf(revision: Revision) {
-  const file = join(packageFolder, 'requirements', `${revision}.yaml`);
+  const file = fileOfPackage(SUITE, `requirements/${revision}.yaml`);
   const requirements = requirementsSchema.parse(parse(await readFile(file, 'utf8')));
   const unscored = requirements.not_scored.filter(({ leg }) => leg === 'server');
   return [

@@ -1,4 +1,7 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { FabricError, silentLog } from '@starloom/core';
+import { exampleEnvelope } from '@starloom/core/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMcp } from './fixtures/open-mcp.ts';
 import { failedCall, runCall } from './fixtures/run-call.ts';
@@ -100,6 +103,46 @@ describe('an mcp agent in a child process that misbehaves', () => {
     control.abort(new FabricError('TIMEOUT', 'Too slow'));
     expect((await hanging).code).toBe('TIMEOUT');
     expect(Number((await runCall(adapter, 'cancelled?')).result?.answer)).toBeGreaterThan(0);
+  });
+
+  it('is held back while nobody reads, and nothing it said is lost', async () => {
+    const { adapter, launcher } = await openAgent(`
+      if (method !== 'tools/call') return false;
+      let progress = 0;
+      const filler = 'x'.repeat(10000);
+      const tell = () => {
+        while (progress < 400) {
+          progress += 1;
+          appendFileSync(import.meta.dirname + '/told', '.');
+          const { progressToken } = params._meta;
+          const told = { progressToken, progress, message: progress + filler };
+          if (!write({ method: 'notifications/progress', params: told })) {
+            return void process.stdout.once('drain', tell);
+          }
+        }
+        text(id, 'done');
+      };
+      return tell();
+    `);
+    const context = { signal: new AbortController().signal, log: silentLog };
+    const events = adapter.call(exampleEnvelope('hello'), context)[Symbol.asyncIterator]();
+    const messages = [await events.next()];
+    const told = async () => (await stat(join(launcher.folder, 'told'))).size;
+    let before = -1;
+    const isStill = async () => {
+      const last = before;
+      before = await told();
+      return before === last;
+    };
+    await expect.poll(isStill, { interval: 100 }).toBe(true);
+    expect(await told()).toBeLessThan(300);
+    for (let next = await events.next(); !next.done; next = await events.next())
+      messages.push(next);
+    const numbers = messages.flatMap(({ value }) =>
+      value?.type === 'progress' ? Number.parseInt(value.data.message ?? '', 10) : [],
+    );
+    expect(numbers).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
+    expect(messages.at(-1)?.value).toMatchObject({ type: 'final', data: { answer: 'done' } });
   });
 
   it('is spoken to in the older way when it dies of the newer', async () => {

@@ -23,6 +23,7 @@ import type { GatewayConfig } from './config.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import type { Connection } from './mcp/connection.ts';
+import { readLeanCall, serveLeanCall } from './mcp/lean-lane.ts';
 import {
   LIST_KINDS,
   type ListKind,
@@ -215,7 +216,11 @@ export class Gateway {
       room: () => room(response),
       cut: () => response.destroy(),
     };
-    const serve = () => serveFetch(this.#handler, request, response, body, { connection });
+    const lean = readLeanCall(body, request.headers, this.#face);
+    const serve = () =>
+      lean
+        ? serveLeanCall(lean, response, connection, this.#face)
+        : serveFetch(this.#handler, request, response, body, { connection });
     await (isSubscription(body) ? serve() : this.#inFlight.during(serve));
   }
 

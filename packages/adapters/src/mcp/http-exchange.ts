@@ -12,7 +12,7 @@ import type { Headers, SessionHeaders } from './http-headers.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 import { isModern, isNotification, isResponse } from './json-rpc.ts';
 
-const MAX_RESUMPTIONS = 8;
+const MAX_FRUITLESS = 8;
 const DEFAULT_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 
@@ -32,7 +32,10 @@ export class HttpExchange implements StreamListener, ExchangeLine {
   readonly #request: NumberedRequest;
   readonly #options: HttpExchangeOptions;
   #stream: HttpStream;
-  #resumptions = 0;
+  /** Where the stream was taken up last. */
+  #resumedFrom: string | undefined;
+  /** Resumptions in a row that brought no new event. */
+  #fruitless = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(request: NumberedRequest, options: HttpExchangeOptions) {
@@ -71,14 +74,14 @@ export class HttpExchange implements StreamListener, ExchangeLine {
     this.#options.ending.delete(this.#stream);
     if (this.exchange.isOver) return;
     const reason = failure?.error.details.reason;
-    const isBroken = reason === 'connection_lost' || (this.#resumptions > 0 && isAway(reason));
+    const isBroken = reason === 'connection_lost' || (this.#resumedFrom && isAway(reason));
     if ((!failure || isBroken) && this.#resume()) return;
     this.exchange.fail(this.#outcomeOf(failure));
   }
 
   /** Whatever became of a resumption, the request itself had been sent before. */
   #outcomeOf(failure: StreamFailure | undefined): FabricError {
-    if (failure && this.#resumptions === 0) return failure.error;
+    if (failure && this.#resumedFrom === undefined) return failure.error;
     if (failure) {
       return new FabricError('AGENT_OFFLINE', 'The agent went away', {
         details: { reason: 'connection_lost', fix: 'see the log of the agent' },
@@ -101,8 +104,9 @@ export class HttpExchange implements StreamListener, ExchangeLine {
   #resume(): boolean {
     const { lastEventId, retryMs = DEFAULT_RETRY_MS } = this.#stream;
     if (lastEventId === undefined || isModern(this.#request)) return false;
-    this.#resumptions += 1;
-    if (this.#resumptions > MAX_RESUMPTIONS) return false;
+    this.#fruitless = lastEventId === this.#resumedFrom ? this.#fruitless + 1 : 0;
+    if (this.#fruitless >= MAX_FRUITLESS) return false;
+    this.#resumedFrom = lastEventId;
     this.#timer = setTimeout(
       () => {
         const { endpoint, session } = this.#options;

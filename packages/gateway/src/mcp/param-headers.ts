@@ -23,7 +23,7 @@ const declarations = new WeakMap<object, readonly ParamHeader[]>();
 
 /** Throws BAD_INPUT for a call whose headers and arguments disagree. */
 export function assertParamHeaders(
-  catalog: ToolCatalog,
+  catalog: Pick<ToolCatalog, 'find'>,
   body: unknown,
   headers: IncomingHttpHeaders,
 ): void {

@@ -1,0 +1,134 @@
+import { FabricError } from '@starloom/core';
+import { describe, expect, it } from 'vitest';
+import { readLeanCall } from '../../src/mcp/lean-lane.ts';
+import type { McpFace } from '../../src/mcp/server-factory.ts';
+import { answers, fails, KEY, openTestGateway, type TestAgent } from '../test-gateway.ts';
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '0' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+/** A request for log messages is one of the things that this lane leaves to the SDK. */
+const THROUGH_SDK = { 'io.modelcontextprotocol/logLevel': 'emergency' };
+
+const toBody = (name: string, args: unknown, meta: object = {}) => ({
+  jsonrpc: '2.0',
+  id: 'a-1',
+  method: 'tools/call',
+  params: { name, arguments: args, _meta: { ...META, ...meta } },
+});
+const toHeaders = (name: string) => ({
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': '2026-07-28',
+  'mcp-method': 'tools/call',
+  'mcp-name': name,
+});
+
+async function post(url: string, name: string, args: unknown, meta: object) {
+  const response = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: {
+      ...toHeaders(name),
+      authorization: `Bearer ${KEY}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify(toBody(name, args, meta)),
+  });
+  const text = await response.text();
+  const type = response.headers.get('content-type')?.split(';')[0];
+  const messages =
+    type === 'text/event-stream'
+      ? text
+          .trim()
+          .split('\n\n')
+          .map((frame) => frame.replace(/^event: message\ndata: /, ''))
+      : [text];
+  return { status: response.status, type, messages: messages.map((each) => steady(each)) };
+}
+
+/** Without what differs from call to call. */
+function steady(text: string): unknown {
+  const quiet = text
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/(\\?"ms\\?":)\d+/g, '$10')
+    .replaceAll(/(\\?"uptime_s\\?":)\d+/g, '$10')
+    .replaceAll(/(\\?"latency_ms\\?":)\d+/g, '$10');
+  return JSON.parse(quiet);
+}
+
+describe('the lean lane', () => {
+  const content = [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }];
+  const agents: Record<string, TestAgent> = {
+    percy: { run: answers('well', { type: 'token', data: { text: 'we' } }) },
+    broken: { run: fails(new FabricError('BAD_INPUT', 'broken')) },
+    eye: {
+      run: async function* () {
+        yield { type: 'final', data: { answer: '', content, data: { size: 3 } } };
+      },
+    },
+  };
+
+  it.each([
+    ['a call', 'fabric.call', { agent_id: 'percy', capability: 'work' }],
+    ['a call by underscores', 'fabric_call', { agent_id: 'percy', capability: 'work' }],
+    ['a failing call', 'fabric.call', { agent_id: 'broken', capability: 'work' }],
+    ['wrong arguments', 'fabric.call', { capability: 7 }],
+    ['no arguments', 'fabric.agent.list', undefined],
+    ['a capability tool', 'percy.work', { task: 'x' }],
+    ['a capability tool with content of its own', 'eye.work', {}],
+    ['a failing capability tool', 'broken.work', {}],
+  ])('answers %s as the SDK does, with and without events', async (_, name, args) => {
+    await using gateway = await openTestGateway(agents);
+    for (const meta of [{}, { progressToken: 't' }, { progressToken: 7 }]) {
+      const lean = await post(gateway.url, name, args, meta);
+      const sdk = await post(gateway.url, name, args, { ...meta, ...THROUGH_SDK });
+      expect(lean).toEqual(sdk);
+    }
+  });
+
+  describe('leaves to the SDK', () => {
+    const tool = { definition: { name: 't', inputSchema: {} }, run: async () => ({ content: [] }) };
+    const face = { catalog: { find: (name: string) => (name === 't' ? tool : undefined) } };
+    const read = (body: unknown, headers: object = toHeaders('t')) =>
+      readLeanCall(body, { ...headers }, face as unknown as McpFace);
+
+    it('nothing of a call that has everything right', () => {
+      expect(read(toBody('t', {}))).toMatchObject({ id: 'a-1', name: 't', args: {} });
+    });
+
+    it.each([
+      ['an unknown tool', toBody('other', {}), toHeaders('other')],
+      ['another method', { ...toBody('t', {}), method: 'tools/list' }],
+      ['a notification', { ...toBody('t', {}), id: undefined }],
+      ['a batch', [toBody('t', {})]],
+      ['arguments that are a list', toBody('t', [])],
+      ['a name that is not in the header', toBody('t', {}), toHeaders('x')],
+      ['another method in the header', toBody('t', {}), { ...toHeaders('t'), 'mcp-method': 'x' }],
+      [
+        'an older revision',
+        toBody('t', {}),
+        { ...toHeaders('t'), 'mcp-protocol-version': '2025-11-25' },
+      ],
+      [
+        'two revisions',
+        toBody('t', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }),
+      ],
+      ['a client without a name', toBody('t', {}, { 'io.modelcontextprotocol/clientInfo': {} })],
+      ['no capabilities', toBody('t', {}, { 'io.modelcontextprotocol/clientCapabilities': 1 })],
+      ['a wish for log messages', toBody('t', {}, THROUGH_SDK)],
+      [
+        'answers to what an agent asked',
+        { ...toBody('t', {}), params: { ...toBody('t', {}).params, requestState: 'x' } },
+      ],
+      [
+        'a client that takes no streams',
+        toBody('t', {}),
+        { ...toHeaders('t'), accept: 'application/json' },
+      ],
+    ])('%s', (_, body, headers?: object) => {
+      expect(read(body, headers)).toBeUndefined();
+    });
+  });
+});
