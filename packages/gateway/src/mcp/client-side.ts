@@ -9,6 +9,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import type { ProtocolNotification } from '@starloom/core';
+import type { Connection } from './connection.ts';
 
 /** As the keys of `_meta` that say it. */
 export function declaredBy(server: Server, { mcpReq }: ServerContext): Record<string, unknown> {
@@ -20,12 +21,18 @@ export function declaredBy(server: Server, { mcpReq }: ServerContext): Record<st
   };
 }
 
-/** Passes on what an agent says meanwhile; log messages only where the client asked for them. */
+/**
+ * Passes on what an agent says meanwhile, as fast as the client reads: progress, and log messages
+ * where the client asked for them. Anything else an agent may say is not about this request.
+ */
 export async function notifyClient(
+  { room }: Connection,
   { mcpReq }: ServerContext,
   { method, params = {} }: ProtocolNotification,
 ): Promise<void> {
-  if (method !== 'notifications/message') return mcpReq.notify({ method, params });
+  await room();
+  if (method === 'notifications/progress') return mcpReq.notify({ method, params });
+  if (method !== 'notifications/message') return;
   const { level, data, logger } = params;
   await mcpReq.log(level as LoggingLevel, data, ...(typeof logger === 'string' ? [logger] : []));
 }

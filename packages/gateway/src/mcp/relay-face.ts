@@ -205,14 +205,14 @@ interface RelayRequest {
 
 function toRequest(
   server: Server,
-  { headers }: Connection,
+  connection: Connection,
   request: unknown,
   context: ServerContext,
 ): RelayRequest {
   const { mcpReq } = context;
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
-  const { traceId, hop } = readOrigin({ headers, meta });
+  const { traceId, hop } = readOrigin({ headers: connection.headers, meta });
   const declared = declaredBy(server, context);
   const logLevel = declared[LOG_LEVEL_META_KEY];
   const { inputResponses } = mcpReq;
@@ -231,7 +231,7 @@ function toRequest(
     },
     clientCapabilities: declared[CLIENT_CAPABILITIES_META_KEY] as Params | undefined,
     signal: mcpReq.signal,
-    notify: (notification) => notifyClient(context, notification),
+    notify: (notification) => notifyClient(connection, context, notification),
   };
 }
 

@@ -104,7 +104,7 @@ function toCaller(tool: string, exchange: Exchange, params: Params): Caller {
     signal: mcpReq.signal,
     protocolVersion: versionOf(mcpReq.envelope, headers),
     relay: relayOf(exchange, params),
-    notify: (notification) => notifyClient(context, notification),
+    notify: (notification) => notifyClient(connection, context, notification),
     ...(wantsEvents && {
       send: async (event) => {
         await room();

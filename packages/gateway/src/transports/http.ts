@@ -150,6 +150,7 @@ export class HttpTransport {
   }
 
   #toolNames(url: URL): ToolNameStyle {
+    if (url.search === '') return this.#options.toolNames;
     const asked = url.searchParams.get('tool_names');
     return TOOL_NAME_STYLES.find((style) => style === asked) ?? this.#options.toolNames;
   }
@@ -187,7 +188,11 @@ export class HttpTransport {
   }
 }
 
+/** Nearly every request asks for this; it need not be parsed again. */
+const MCP_TARGET = new URL('http://gateway/mcp');
+
 function parseTarget(target = '/'): URL {
+  if (target === '/mcp') return MCP_TARGET;
   const url = URL.parse(target, 'http://gateway');
   if (url && target.startsWith('/')) return url;
   throw new FabricError('BAD_INPUT', 'The request target is not a path');

@@ -1,7 +1,8 @@
 import { type Envelope, FabricError } from '@starloom/core';
 import type { MemoryAgent } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { KEY, openTestGateway } from '../test-gateway.ts';
+import { openTestGateway } from '../test-gateway.ts';
+import { callTool } from './raw-call.ts';
 
 const REFUSED_STATE = { code: -32_602, message: 'Invalid or expired requestState' };
 const MISSING_CAPABILITY = {
@@ -17,43 +18,14 @@ const refuses = (rpc: { readonly code: number }, reason: string): MemoryAgent =>
     throw new FabricError('BAD_INPUT', 'The agent refused', { details: { reason, rpc } });
   };
 
-/** One request of the current revision, past any client library. */
-async function callTool(url: string, name: string, params: Record<string, unknown> = {}) {
-  const response = await fetch(`${url}/mcp`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${KEY}`,
-      'content-type': 'application/json',
-      accept: 'application/json, text/event-stream',
-      'mcp-protocol-version': '2026-07-28',
-      'mcp-method': 'tools/call',
-      'mcp-name': name,
-    },
-    body: JSON.stringify({
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: {
-        name,
-        arguments: {},
-        ...params,
-        _meta: {
-          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-          'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
-        },
-      },
-    }),
-  });
-  // biome-ignore lint/suspicious/noExplicitAny: tests read into payloads freely
-  return { status: response.status, body: (await response.json()) as any };
-}
+const CAN_BE_ASKED = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } };
 
 describe('clients that can be asked', () => {
   it('are told as a protocol error that the agent cannot ask them', async () => {
     const run = refuses(MISSING_CAPABILITY, 'missing_client_capability');
     await using gateway = await openTestGateway({ percy: { run } });
-    const { status, body } = await callTool(gateway.url, 'percy.work');
-    expect(body.error).toEqual(MISSING_CAPABILITY);
+    const { status, answer } = await callTool(gateway.url, 'percy.work');
+    expect(answer.error).toEqual(MISSING_CAPABILITY);
     expect(status).toBe(400);
   });
 
@@ -62,9 +34,9 @@ describe('clients that can be asked', () => {
     await using gateway = await openTestGateway({ percy: { run } });
     const answered = { inputResponses: { name: { action: 'accept', content: {} } } };
     const first = await callTool(gateway.url, 'percy.work');
-    expect(first.body.result).toMatchObject({ isError: true });
+    expect(first.answer.result).toMatchObject({ isError: true });
     const second = await callTool(gateway.url, 'percy.work', { requestState: 'x', ...answered });
-    expect(second.body.error).toEqual(REFUSED_STATE);
+    expect(second.answer.error).toEqual(REFUSED_STATE);
   });
 
   it('reach the agent with their answers, their state and what they can do', async () => {
@@ -75,11 +47,15 @@ describe('clients that can be asked', () => {
     };
     await using gateway = await openTestGateway({ percy: { run } });
     const inputResponses = { name: { action: 'accept', content: { name: 'Ada' } } };
-    await callTool(gateway.url, 'percy.work', { requestState: 'kept', inputResponses });
+    await callTool(gateway.url, 'percy.work', {
+      requestState: 'kept',
+      inputResponses,
+      _meta: CAN_BE_ASKED,
+    });
     expect(seen[0]?.input.relay).toMatchObject({
       requestState: 'kept',
       inputResponses,
-      envelope: { 'io.modelcontextprotocol/clientCapabilities': { elicitation: {} } },
+      envelope: CAN_BE_ASKED,
     });
   });
 });
