@@ -26,7 +26,6 @@ if (process.argv.includes('--json')) {
     node: process.versions.node,
     starloom: versionOfPackage('starloom'),
     conformance: versionOfPackage(SUITE),
-    sdk: versionOfPackage('@modelcontextprotocol/server'),
   };
   console.log(JSON.stringify({ ...toFigures(runs, verdict), versions, commit: commit() }));
 }

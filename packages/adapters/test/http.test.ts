@@ -16,13 +16,15 @@ const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 const NAMES = { agent_id: 'subject', capability: 'work' };
 const TOKEN = 'event: token\ndata: {"text":"a"}\n\n';
 
-adapterContract('http', async () => {
-  const server = await startContractServer();
-  return {
-    adapter: openHttpAdapter(server.uri),
-    stopAgent: () => server.stop(),
-    close: () => server.stop(),
-  };
+describe('[G21][G26] an agent over HTTP', () => {
+  adapterContract('http', async () => {
+    const server = await startContractServer();
+    return {
+      adapter: openHttpAdapter(server.uri),
+      stopAgent: () => server.stop(),
+      close: () => server.stop(),
+    };
+  });
 });
 
 describe('what an agent may answer', () => {

@@ -16,7 +16,7 @@ const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 const FINAL = `echo '{"type":"final","data":{"answer":"done"}}'`;
 const TOKEN = `echo '{"type":"token","data":{"text":"a"}}'`;
 
-describe('one process per call', () => {
+describe('[G21][G25] one process per call', () => {
   adapterContract('local-process', async () => {
     const world = new AgentWorld();
     const command = world.linkNode();

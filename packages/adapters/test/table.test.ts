@@ -48,7 +48,7 @@ describe('the table of adapters', () => {
   });
 });
 
-describe('an adapter of another package', () => {
+describe('[G37] an adapter of another package', () => {
   it.each([
     [
       'made for import',

@@ -116,6 +116,36 @@ describe('fabric.call', () => {
     expect(JSON.parse(line).trace_id).toBe(payload.trace.trace_id);
   });
 
+  it('[G32] writes JSON lines with trace and span id on every one', async () => {
+    const lines: string[] = [];
+    const agents = { percy: { run: fails(new FabricError('TIMEOUT', 'slow')) }, other: percy };
+    await using gateway = await openTestGateway(agents, { log: (line) => lines.push(line) });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', {
+      agent_id: 'percy',
+      capability: 'work',
+    });
+    await call(client, 'fabric.call', { capability: 'nothing' });
+    await fetch(`${gateway.url}/mcp`);
+    await expect.poll(() => lines.join('')).toContain('authentication failed');
+    expect(lines.length).toBeGreaterThan(2);
+    for (const line of lines) {
+      expect(JSON.parse(line)).toMatchObject({
+        level: expect.stringMatching(/^(debug|info|warn|error)$/),
+        time: expect.any(String),
+        message: expect.any(String),
+        trace_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        span_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      });
+    }
+    const calls = lines.map((line) => JSON.parse(line)).filter(({ message }) => message === 'call');
+    expect(calls[0]).toMatchObject({
+      trace_id: payload.trace.trace_id,
+      agent_id: 'other',
+      ok: true,
+    });
+  });
+
   it('checks arguments against the schema of the capability', async () => {
     const input_schema = {
       type: 'object',

@@ -30,7 +30,7 @@ const ROWS: Readonly<Record<number, Row>> = {
     message: 'The agent no longer speaks the protocol version agreed on',
   },
   [ProtocolErrorCode.MissingRequiredClientCapability]: {
-    code: 'UPSTREAM_ERROR',
+    code: 'BAD_INPUT',
     reason: 'missing_client_capability',
     message: 'The agent needs a client capability that was not declared',
   },

@@ -1,7 +1,7 @@
 // The log: one JSON object per line, to stderr unless told otherwise, since stdout may belong to
 // the stdio transport. Whatever is logged through `log` is redacted first.
 
-import { type Clock, type Log, type LogFields, systemClock } from '@starloom/core';
+import { type Clock, createTrace, type Log, type LogFields, systemClock } from '@starloom/core';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import { LineSink } from './line-sink.ts';
 import { redactFields, redactText } from './redact.ts';
@@ -47,7 +47,7 @@ export class RootLog {
       },
       this.#destination,
     );
-    this.log = new RedactingLog(this.#pino, this.#threshold);
+    this.log = new RedactingLog(this.#pino, this.#threshold, runTrace());
   }
 
   setLevel(level: LogLevel): void {
@@ -83,10 +83,13 @@ interface Threshold {
 class RedactingLog implements Log {
   readonly #pino: Logger;
   readonly #threshold: Threshold;
+  readonly #trace: LogFields | undefined;
 
-  constructor(logger: Logger, threshold: Threshold) {
+  /** `trace` is for lines that name none themselves; children of a call have it in their fields. */
+  constructor(logger: Logger, threshold: Threshold, trace: LogFields | undefined) {
     this.#pino = logger;
     this.#threshold = threshold;
+    this.#trace = trace;
   }
 
   debug(fields: LogFields, message: string): void {
@@ -106,11 +109,20 @@ class RedactingLog implements Log {
   }
 
   child(fields: LogFields): Log {
-    return new RedactingLog(this.#pino.child(redactFields(fields)), this.#threshold);
+    const trace = 'trace_id' in fields ? undefined : this.#trace;
+    return new RedactingLog(this.#pino.child(redactFields(fields)), this.#threshold, trace);
   }
 
   #write(level: LineLevel, fields: LogFields, message: string): void {
     if (RANKS[level] < this.#threshold.rank) return;
-    this.#pino[level](redactFields(fields), redactText(message));
+    const clean = redactFields(fields);
+    const line = this.#trace && !('trace_id' in clean) ? { ...this.#trace, ...clean } : clean;
+    this.#pino[level](line, redactText(message));
   }
+}
+
+/** What belongs to no call belongs to the run of this process: so every line has a trace. */
+function runTrace(): LogFields {
+  const { trace_id, span_id } = createTrace();
+  return { trace_id, span_id };
 }

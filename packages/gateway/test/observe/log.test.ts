@@ -18,6 +18,8 @@ describe('log', () => {
       {
         level: 'warn',
         time: '2026-01-01T00:00:00.000Z',
+        trace_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        span_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         agent_id: 'percy',
         message: 'agent is offline',
       },
