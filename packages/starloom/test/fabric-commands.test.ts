@@ -196,7 +196,12 @@ describe('starloom up', () => {
       2,
       /taken.*\n.*--port/,
     ],
-    ['a missing agents.yaml', { config: () => 'registry: {kind: yaml, path: gone.yaml}\n' }, 78, /gone\.yaml/],
+    [
+      'a missing agents.yaml',
+      { config: () => 'registry: {kind: yaml, path: gone.yaml}\n' },
+      78,
+      /gone\.yaml/,
+    ],
     ['a bad configuration', { config: () => 'listen: {prot: 1}\n' }, 78, /did you mean "port"/],
   ])('says what is wrong with %s', async (_, { config }, exit, said) => {
     await using gateway = await startGateway();
