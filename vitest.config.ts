@@ -1,24 +1,27 @@
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-const everywhere = ['packages/*/test/**', 'test/**'];
-
 /**
- * `unit` is what `npm run check` runs. Tests that start real engines, other people's programs or
- * whole topologies are named `*.engine.test.ts` and run one file at a time.
+ * `unit` is what `npm run check` runs: in one process each, quick. `system` starts processes,
+ * commands and whole topologies. `engines` needs Postgres, Redis, a browser, other people's programs
+ * and the official suites, one file at a time.
  */
+const names = (kind: string) =>
+  ['packages/*/test', 'test'].map((folder) => `${folder}/**/*${kind}.ts`);
+
 export default defineConfig({
   ssr: { resolve: { conditions: ['@starloom/source', ...defaultServerConditions] } },
   test: {
     pool: 'forks',
+    maxWorkers: 2,
     reporters: ['default', './packages/testkit/src/missing-engines-reporter.ts'],
     projects: [
       {
         extends: true,
         test: {
           name: 'unit',
-          include: everywhere.map((folder) => `${folder}/*.test.ts`),
-          exclude: ['**/*.engine.test.ts', '**/node_modules/**'],
+          include: names('.test'),
+          exclude: ['**/*.{system,engine}.test.ts', '**/node_modules/**'],
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },
@@ -26,8 +29,17 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'system',
+          include: names('.system.test'),
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'engines',
-          include: everywhere.map((folder) => `${folder}/*.engine.test.ts`),
+          include: names('.engine.test'),
           testTimeout: 180_000,
           hookTimeout: 300_000,
           fileParallelism: false,
