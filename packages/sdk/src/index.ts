@@ -1,0 +1,27 @@
+export { definePlugin, defineProvider, defineTool } from './define.ts';
+export { foldEvents } from './fold-events.ts';
+export {
+  AgentPainException,
+  type Block,
+  type BlockType,
+  type ContentSegment,
+  type ContentType,
+  type FinishReason,
+  type IAgentContext,
+  type IProvider,
+  type ITool,
+  type JsonSchema,
+  type Plugin,
+  type PluginHost,
+  type PluginParts,
+  type ProviderEvent,
+  type ProviderResponse,
+  type ResponseMetadata,
+  type ToolCall,
+  type ToolContext,
+  type ToolOutput,
+  type ToolResult,
+  type ToolRisk,
+  type Trust,
+  type Usage,
+} from './interfaces.ts';
