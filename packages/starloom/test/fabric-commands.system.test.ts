@@ -124,6 +124,12 @@ describe('commands that talk to a gateway', () => {
 });
 
 describe('starloom up', () => {
+  it('takes the agents.yaml it finds, without any other file', async () => {
+    await using gateway = await startGateway();
+    const { agents } = JSON.parse((await gateway.run('agents', '--json')).stdout);
+    expect(agents.map(({ agent_id }: { agent_id: string }) => agent_id)).toEqual(['echo']);
+  });
+
   it('finishes what is in flight on SIGTERM and exits 0', async () => {
     await using gateway = await startGateway();
     const calling = gateway.run('call', 'echo', 'say', 'slow', '--stream', '--json');

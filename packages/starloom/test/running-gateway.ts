@@ -48,14 +48,13 @@ export async function startGateway(
   const place = await scratch({
     'echo.cjs': ECHO_AGENT,
     'agents.yaml': AGENTS,
-    'starloom.yaml': 'listen: {port: 0}\n',
     ...files,
   });
   const { folder } = place;
   const home = join(folder, 'home');
   const child = await spawnProcess({
     command: process.execPath,
-    args: [LAUNCHER, 'up', '--json', ...args],
+    args: [LAUNCHER, 'up', '--json', '--port', '0', ...args],
     cwd: folder,
     env: childEnvironment({ extra: { STARLOOM_HOME: home } }),
   });

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { generateKey } from '@starloom/identity';
 import type { LoadedConfig } from '@starloom/wire/config';
@@ -28,9 +30,10 @@ export async function up(terminal: Terminal, options: Options): Promise<void> {
 /** Without a file and without agents of its own, a gateway shows what it can with samples. */
 async function runsSamples(
   where: Parameters<typeof findGatewayConfig>[0],
-  { origins }: LoadedConfig<GatewayConfig>,
+  { origins, value: { registry } }: LoadedConfig<GatewayConfig>,
 ): Promise<boolean> {
   if ((await findGatewayConfig(where)) !== undefined) return false;
+  if (registry.kind === 'yaml' && existsSync(resolve(where.cwd, registry.path))) return false;
   return [...origins].every(([key, { kind }]) => !key.startsWith('registry') || kind === 'default');
 }
 
