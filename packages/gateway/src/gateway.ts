@@ -2,15 +2,8 @@
 
 import type { Readable, Writable } from 'node:stream';
 import {
-  createMcpHandler,
-  type McpHttpHandler,
-  type McpRequestContext,
-} from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import {
   type Adapter,
   type Clock,
-  FabricError,
   type Manifest,
   type Registry,
   systemClock,
@@ -22,18 +15,9 @@ import { ArgumentSchemas } from './argument-schemas.ts';
 import type { GatewayConfig } from './config.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
-import type { Connection } from './mcp/connection.ts';
-import { readLeanCall, serveLeanCall } from './mcp/lean-lane.ts';
-import {
-  LIST_KINDS,
-  type ListKind,
-  tellConnected,
-  tellSubscribers,
-  watchLists,
-} from './mcp/list-changes.ts';
-import { assertParamHeaders } from './mcp/param-headers.ts';
+import { McpEndpoint } from './mcp/endpoint.ts';
+import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
 import { RelayFace } from './mcp/relay-face.ts';
-import { createServer, type McpFace } from './mcp/server-factory.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import { CallGuard } from './pipeline/guard.ts';
@@ -44,9 +28,7 @@ import { ToolCatalog } from './tools/catalog.ts';
 import { healthTool } from './tools/health.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
 import type { CallDeps } from './tools/run-call.ts';
-import { HttpTransport, type McpExchange, type Upgrade } from './transports/http.ts';
-import { room, serveFetch } from './transports/http-bridge.ts';
-import { type MessageChannel, MessageTransport } from './transports/message-transport.ts';
+import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
 
@@ -68,11 +50,9 @@ export class Gateway {
   readonly #monitor: HealthMonitor;
   readonly #descriptions: AgentDescriptions;
   readonly #catalog: ToolCatalog;
-  readonly #face: McpFace;
+  readonly #mcp: McpEndpoint;
   readonly #http: HttpTransport;
-  readonly #handler: McpHttpHandler;
   readonly #webSocket: WebSocketTransport;
-  readonly #connections = new Set<{ listChanged(kind: ListKind): void; close(): Promise<void> }>();
   readonly #unwatch: () => void;
   readonly #inFlight = new InFlight();
   #draining = false;
@@ -135,20 +115,21 @@ export class Gateway {
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
     });
-    this.#face = { catalog: this.#catalog, relay, version, inFlight: this.#inFlight };
-    this.#handler = createMcpHandler((context) => this.#createServer(context), {
-      onerror: (error) => log.debug({ error: FabricError.from(error) }, 'mcp'),
-    });
     this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
+    this.#mcp = new McpEndpoint({
+      face: { catalog: this.#catalog, relay, version, inFlight: this.#inFlight },
+      toolNames: config.mcp.tool_names,
+      webSocket: this.#webSocket,
+      log,
+    });
     this.#http = new HttpTransport({
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
-      toolNames: config.mcp.tool_names,
       authenticator: options.authenticator,
       observer,
       isReady: () => !this.#draining,
-      mcp: (exchange) => this.#serveMcp(exchange),
-      upgrade: (upgrade) => this.#serveWebSocket(upgrade),
+      routes: { '/mcp': (exchange) => this.#mcp.serveHttp(exchange) },
+      upgrades: { '/mcp/ws': (upgrade) => this.#mcp.serveWebSocket(upgrade) },
     });
     this.#unwatch = registry.watch(({ kind, agentIds }) => {
       if (kind !== 'agents') return;
@@ -174,13 +155,11 @@ export class Gateway {
     this.#monitor.start();
     const maxLineBytes = config.limits.body_bytes;
     const channel = stdioChannel({ input, output, maxLineBytes, log: observer.log });
-    await this.#serveChannel(channel, {
+    await this.#mcp.serveChannel(channel, {
       principal: LOCAL_PRINCIPAL,
       transport: 'stdio',
       headers: {},
       toolNames: config.mcp.tool_names,
-      room: () => undefined,
-      cut: () => void channel.close(),
     });
   }
 
@@ -194,82 +173,10 @@ export class Gateway {
     const drained = this.#http.drain();
     await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
     this.#webSocket.close();
-    await Promise.all([...this.#connections].map((connection) => connection.close()));
-    await this.#handler.close();
+    await this.#mcp.close();
     this.#http.cut();
     await drained;
     await this.#adapters.close();
-  }
-
-  #createServer({ era, authInfo }: McpRequestContext) {
-    const connection = authInfo?.extra?.connection as Connection;
-    return createServer(this.#face, era, connection);
-  }
-
-  async #serveMcp({ request, response, principal, toolNames, body }: McpExchange): Promise<void> {
-    assertParamHeaders(this.#catalog, body, request.headers);
-    const connection: Connection = {
-      principal,
-      transport: 'http',
-      headers: request.headers,
-      toolNames,
-      room: () => room(response),
-      cut: () => response.destroy(),
-    };
-    const lean = readLeanCall(body, request.headers, this.#face);
-    const serve = () =>
-      lean
-        ? serveLeanCall(lean, response, connection, this.#face)
-        : serveFetch(this.#handler, request, response, body, { connection });
-    await (isSubscription(body) ? serve() : this.#inFlight.during(serve));
-  }
-
-  #serveWebSocket(upgrade: Upgrade): void {
-    const { request, principal, toolNames } = upgrade;
-    this.#webSocket.accept(upgrade, (channel) => {
-      void this.#serveChannel(channel, {
-        principal,
-        transport: 'ws',
-        headers: request.headers,
-        toolNames,
-        room: () => undefined,
-        cut: () => void channel.close(),
-      });
-    });
-  }
-
-  async #serveChannel(channel: MessageChannel, connection: Connection): Promise<void> {
-    const { log } = this.#options.observer;
-    const closed = Promise.withResolvers<void>();
-    const servers = new Set<ReturnType<typeof createServer>>();
-    const watched: MessageChannel = {
-      ...channel,
-      open: (onText, onClose) =>
-        channel.open(onText, () => {
-          onClose();
-          closed.resolve();
-        }),
-    };
-    const handle = serveStdio(
-      ({ era }) => {
-        const server = createServer(this.#face, era, connection);
-        servers.add(server);
-        return server;
-      },
-      {
-        transport: new MessageTransport(watched, log),
-        onerror: (error) => log.debug({ error: FabricError.from(error) }, 'mcp'),
-      },
-    );
-    const entry = {
-      close: () => handle.close(),
-      listChanged: (kind: ListKind) => {
-        for (const server of servers) tellConnected(server, kind, log);
-      },
-    };
-    this.#connections.add(entry);
-    await closed.promise;
-    this.#connections.delete(entry);
   }
 
   async #openAdapter(manifest: Manifest): Promise<Adapter> {
@@ -285,17 +192,6 @@ export class Gateway {
 
   #listChanged(kind: ListKind): void {
     if (kind === 'tools') this.#catalog.invalidate();
-    tellSubscribers(this.#handler.notify, kind);
-    for (const connection of this.#connections) connection.listChanged(kind);
+    this.#mcp.listChanged(kind);
   }
-}
-
-/** It stays open for ever: a shutdown does not wait for it. */
-function isSubscription(body: unknown): boolean {
-  return (
-    typeof body === 'object' &&
-    body !== null &&
-    'method' in body &&
-    body.method === 'subscriptions/listen'
-  );
 }

@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { FabricError, TOOL_NAME_STYLES, type ToolNameStyle } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import type { Authenticator, Principal } from '@starloom/identity';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { allowedHosts, assertSameSite } from './browser-guard.ts';
@@ -15,21 +15,20 @@ export interface HttpOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyBytes: number;
-  readonly toolNames: ToolNameStyle;
   readonly authenticator: Authenticator;
   readonly observer: Observer;
   readonly isReady: () => boolean;
-  /** Serves one checked MCP request. */
-  readonly mcp: (exchange: McpExchange) => Promise<void>;
-  /** Serves one checked WebSocket upgrade. */
-  readonly upgrade: (upgrade: Upgrade) => void;
+  /** By path: who serves a checked request. */
+  readonly routes: Readonly<Record<string, (exchange: HttpExchange) => Promise<void>>>;
+  /** By path: who serves a checked WebSocket upgrade. */
+  readonly upgrades: Readonly<Record<string, (upgrade: Upgrade) => void>>;
 }
 
-export interface McpExchange {
+export interface HttpExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly principal: Principal;
-  readonly toolNames: ToolNameStyle;
+  readonly url: URL;
   /** The parsed body of a POST. */
   readonly body: unknown;
 }
@@ -39,7 +38,7 @@ export interface Upgrade {
   readonly socket: Socket;
   readonly head: Buffer;
   readonly principal: Principal;
-  readonly toolNames: ToolNameStyle;
+  readonly url: URL;
 }
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -102,7 +101,7 @@ export class HttpTransport {
       const url = parseTarget(request.url);
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
-      if (url.pathname !== '/mcp') throw notFound(url.pathname);
+      const route = find(this.#options.routes, url);
       if (!this.#options.isReady()) throw shuttingDown();
       let body: unknown;
       if (request.method === 'POST') {
@@ -112,8 +111,7 @@ export class HttpTransport {
         id = idOf(body);
       }
       const principal = this.#authenticate(request, 'http');
-      const toolNames = this.#toolNames(url);
-      await this.#options.mcp({ request, response, principal, toolNames, body });
+      await route({ request, response, principal, url, body });
     } catch (error) {
       this.#noteFailure(error);
       sendRefusal(response, error, id);
@@ -124,10 +122,9 @@ export class HttpTransport {
     try {
       assertSameSite(request.headers, this.#hosts, this.#listensOnAll);
       const url = parseTarget(request.url);
-      if (url.pathname !== '/mcp/ws') throw notFound(url.pathname);
+      const serve = find(this.#options.upgrades, url);
       const principal = this.#authenticate(request, 'ws');
-      const toolNames = this.#toolNames(url);
-      this.#options.upgrade({ request, socket, head, principal, toolNames });
+      serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
       const { status, body, headers } = toRefusal(error, null);
@@ -147,12 +144,6 @@ export class HttpTransport {
       this.#options.observer.authFailed('psk', String(details.reason ?? 'error'));
       throw error;
     }
-  }
-
-  #toolNames(url: URL): ToolNameStyle {
-    if (url.search === '') return this.#options.toolNames;
-    const asked = url.searchParams.get('tool_names');
-    return TOOL_NAME_STYLES.find((style) => style === asked) ?? this.#options.toolNames;
   }
 
   /** Answers for machines that look after the process; those with data need a key from afar. */
@@ -196,6 +187,13 @@ function parseTarget(target = '/'): URL {
   const url = URL.parse(target, 'http://gateway');
   if (url && target.startsWith('/')) return url;
   throw new FabricError('BAD_INPUT', 'The request target is not a path');
+}
+
+/** Who serves this path. */
+function find<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
+  const found = Object.hasOwn(table, pathname) ? table[pathname] : undefined;
+  if (found) return found;
+  throw notFound(pathname);
 }
 
 function assertJson({ headers }: IncomingMessage): void {

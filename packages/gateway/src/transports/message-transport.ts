@@ -21,16 +21,22 @@ export class MessageTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void;
   readonly #channel: MessageChannel;
   readonly #log: Log;
+  readonly #onGone: () => void;
 
-  constructor(channel: MessageChannel, log: Log) {
+  /** `onGone` is called once, when the other side is gone. */
+  constructor(channel: MessageChannel, log: Log, onGone: () => void) {
     this.#channel = channel;
     this.#log = log;
+    this.#onGone = onGone;
   }
 
   async start(): Promise<void> {
     this.#channel.open(
       (text) => this.#receive(text),
-      () => this.onclose?.(),
+      () => {
+        this.onclose?.();
+        this.#onGone();
+      },
     );
   }
 
