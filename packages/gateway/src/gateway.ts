@@ -21,6 +21,7 @@ import { RelayFace } from './mcp/relay-face.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import { CallGuard } from './pipeline/guard.ts';
+import { type CoordinationPlane, RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
 import { callTool } from './tools/call.ts';
@@ -39,6 +40,8 @@ export interface GatewayOptions {
   readonly authenticator: Authenticator;
   readonly observer: Observer;
   readonly version: string;
+  /** The coordination plane, served at `/rpc` and at the path of each service. */
+  readonly coordination?: CoordinationPlane;
   readonly clock?: Clock;
   /** How long a shutdown waits for what is in flight. */
   readonly drainMs?: number;
@@ -51,6 +54,7 @@ export class Gateway {
   readonly #descriptions: AgentDescriptions;
   readonly #catalog: ToolCatalog;
   readonly #mcp: McpEndpoint;
+  readonly #rpc: RpcEndpoint | undefined;
   readonly #http: HttpTransport;
   readonly #webSocket: WebSocketTransport;
   readonly #unwatch: () => void;
@@ -122,14 +126,17 @@ export class Gateway {
       webSocket: this.#webSocket,
       log,
     });
+    const { coordination } = options;
+    const rpc = coordination && new RpcEndpoint({ coordination, webSocket: this.#webSocket, log });
+    this.#rpc = rpc;
     this.#http = new HttpTransport({
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
       authenticator: options.authenticator,
       observer,
       isReady: () => !this.#draining,
-      routes: { '/mcp': (exchange) => this.#mcp.serveHttp(exchange) },
-      upgrades: { '/mcp/ws': (upgrade) => this.#mcp.serveWebSocket(upgrade) },
+      routes: { ...this.#mcp.routes, ...rpc?.routes },
+      upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
     });
     this.#unwatch = registry.watch(({ kind, agentIds }) => {
       if (kind !== 'agents') return;
@@ -174,6 +181,7 @@ export class Gateway {
     await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
     this.#webSocket.close();
     await this.#mcp.close();
+    await this.#rpc?.close();
     this.#http.cut();
     await drained;
     await this.#adapters.close();

@@ -9,7 +9,8 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError, type Log, TOOL_NAME_STYLES, type ToolNameStyle } from '@starloom/core';
-import type { HttpExchange, Upgrade } from '../transports/http.ts';
+import { parseFrame } from '../transports/frame.ts';
+import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import { room, serveFetch } from '../transports/http-bridge.ts';
 import { type MessageChannel, MessageTransport } from '../transports/message-transport.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
@@ -43,8 +44,16 @@ export class McpEndpoint {
     });
   }
 
-  /** `/mcp` */
-  async serveHttp({ request, response, principal, url, body }: HttpExchange): Promise<void> {
+  get routes(): HttpOptions['routes'] {
+    const serve = (exchange: HttpExchange) => this.#serveHttp(exchange);
+    return { '/mcp': { parse: parseFrame, serve, dialect: 'payload' } };
+  }
+
+  get upgrades(): HttpOptions['upgrades'] {
+    return { '/mcp/ws': (upgrade) => this.#serveWebSocket(upgrade) };
+  }
+
+  async #serveHttp({ request, response, principal, url, body }: HttpExchange): Promise<void> {
     const { face } = this.#options;
     assertParamHeaders(face.catalog, body, request.headers);
     const connection: Connection = {
@@ -63,8 +72,7 @@ export class McpEndpoint {
     await (isSubscription(body) ? serve() : face.inFlight.during(serve));
   }
 
-  /** `/mcp/ws` */
-  serveWebSocket(upgrade: Upgrade): void {
+  #serveWebSocket(upgrade: Upgrade): void {
     const { request, principal, url } = upgrade;
     const toolNames = this.#toolNames(url);
     this.#options.webSocket.accept(upgrade, (channel) => {

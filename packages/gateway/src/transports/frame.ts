@@ -15,10 +15,16 @@ export const FRAME_LIMITS: FrameLimits = { depth: 64, nodes: 200_000, batch: 100
 export const PARSE_ERROR = -32700;
 export const INVALID_REQUEST = -32600;
 
-/** The message, or BAD_INPUT with `details.rpc_code` where JSON-RPC has a code of its own. */
+/** JSON within the limits; BAD_INPUT with `details.rpc_code` where JSON-RPC has a code of its own. */
+export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): unknown {
+  const value = parseJson(text);
+  assertShape(value, limits);
+  return value;
+}
+
+/** One JSON-RPC message or a batch of them, or BAD_INPUT. */
 export function parseFrame(text: string, limits: FrameLimits = FRAME_LIMITS): unknown {
-  const frame = parseJson(text);
-  assertShape(frame, limits);
+  const frame = parseValue(text, limits);
   const messages = Array.isArray(frame) ? frame : [frame];
   if (messages.length === 0 || messages.length > limits.batch) {
     throw invalid(`a batch has 1 to ${limits.batch} messages`, 'batch');

@@ -1,8 +1,10 @@
-// Refusals before a request reaches MCP, as the contracts write them: HTTP status and a JSON-RPC
-// error whose data is the canonical payload.
+// Refusals before a request reaches what it is for, as the contracts write them: HTTP status and a
+// JSON-RPC error whose data is the canonical payload; coordination says `data.details` beside it.
 
 import type { ServerResponse } from 'node:http';
 import { createTrace, FabricError } from '@starloom/core';
+
+export type RefusalDialect = 'payload' | 'details';
 
 export interface Refusal {
   readonly status: number;
@@ -10,13 +12,18 @@ export interface Refusal {
   readonly headers: Record<string, string>;
 }
 
-export function toRefusal(thrown: unknown, id: string | number | null): Refusal {
+export function toRefusal(
+  thrown: unknown,
+  id: string | number | null,
+  dialect: RefusalDialect = 'payload',
+): Refusal {
   const error = FabricError.from(thrown);
   const { http_status, rpc_code, ...details } = error.details;
   const status = typeof http_status === 'number' ? http_status : error.row.http;
   const code = typeof rpc_code === 'number' ? rpc_code : error.row.rpc;
   const { message } = error;
-  const data = new FabricError(error.code, message, { details }).toPayload(createTrace());
+  const payload = new FabricError(error.code, message, { details }).toPayload(createTrace());
+  const data = dialect === 'details' ? { details: message, ...payload } : payload;
   const body = JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
@@ -28,11 +35,12 @@ export function sendRefusal(
   response: ServerResponse,
   thrown: unknown,
   id: string | number | null,
+  dialect: RefusalDialect,
 ): void {
   if (response.headersSent || response.destroyed) {
     response.destroy();
     return;
   }
-  const { status, body, headers } = toRefusal(thrown, id);
+  const { status, body, headers } = toRefusal(thrown, id, dialect);
   response.writeHead(status, headers).end(body);
 }

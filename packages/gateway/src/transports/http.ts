@@ -7,8 +7,8 @@ import { FabricError } from '@starloom/core';
 import type { Authenticator, Principal } from '@starloom/identity';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { allowedHosts, assertSameSite } from './browser-guard.ts';
-import { idOf, parseFrame } from './frame.ts';
-import { sendRefusal, toRefusal } from './http-errors.ts';
+import { idOf } from './frame.ts';
+import { type RefusalDialect, sendRefusal, toRefusal } from './http-errors.ts';
 import { readBody } from './read-body.ts';
 
 export interface HttpOptions {
@@ -18,10 +18,19 @@ export interface HttpOptions {
   readonly authenticator: Authenticator;
   readonly observer: Observer;
   readonly isReady: () => boolean;
-  /** By path: who serves a checked request. */
-  readonly routes: Readonly<Record<string, (exchange: HttpExchange) => Promise<void>>>;
+  readonly routes: Readonly<Record<string, Route>>;
   /** By path: who serves a checked WebSocket upgrade. */
   readonly upgrades: Readonly<Record<string, (upgrade: Upgrade) => void>>;
+}
+
+/** What is done with requests to one path. */
+export interface Route {
+  /** Reads the body of a POST, or throws what is wrong with it. */
+  readonly parse: (text: string) => unknown;
+  /** Serves a checked request. */
+  readonly serve: (exchange: HttpExchange) => Promise<void>;
+  /** How refusals are written. */
+  readonly dialect: RefusalDialect;
 }
 
 export interface HttpExchange {
@@ -96,25 +105,27 @@ export class HttpTransport {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let id: string | number | null = null;
+    let dialect: RefusalDialect = 'payload';
     try {
       assertSameSite(request.headers, this.#hosts, this.#listensOnAll);
       const url = parseTarget(request.url);
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const route = find(this.#options.routes, url);
+      dialect = route.dialect;
       if (!this.#options.isReady()) throw shuttingDown();
       let body: unknown;
       if (request.method === 'POST') {
         assertJson(request);
         const text = await readBody(request, this.#options.bodyBytes);
-        body = parseFrame(text);
+        body = route.parse(text);
         id = idOf(body);
       }
       const principal = this.#authenticate(request, 'http');
-      await route({ request, response, principal, url, body });
+      await route.serve({ request, response, principal, url, body });
     } catch (error) {
       this.#noteFailure(error);
-      sendRefusal(response, error, id);
+      sendRefusal(response, error, id, dialect);
     }
   }
 
