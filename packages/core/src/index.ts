@@ -1,4 +1,13 @@
 export { type Clock, systemClock } from './clock.ts';
+export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
+export {
+  type Journal,
+  type JournalRecord,
+  MachineStore,
+  type MachineStoreOptions,
+} from './coordination/machine-store.ts';
+export type { OperationName, Operations } from './coordination/operations.ts';
+export type { PartitionRecord } from './coordination/partition.ts';
 export { Deadline, defaultDeadlineMs } from './deadline.ts';
 export {
   type AgentFilter,
@@ -101,6 +110,7 @@ export {
 } from './ports/jobs.ts';
 export type { Registry, RegistryStatus } from './ports/registry.ts';
 export type {
+  AcquireResult,
   Commit,
   CommitResult,
   CoordinationStore,
@@ -110,8 +120,12 @@ export type {
   Lease,
   LeaseMode,
   LeaseRequest,
+  LockEvent,
+  LockedCommitResult,
+  ReleaseResult,
   Snapshot,
   StoredEvent,
+  Waiting,
   Write,
 } from './ports/store.ts';
 export {
@@ -124,6 +138,12 @@ export {
   toHeaders,
   toMeta,
 } from './propagation.ts';
+export {
+  type AdmitOptions,
+  type GuardedCall,
+  RecursionGuard,
+  type RecursionGuardOptions,
+} from './recursion-guard.ts';
 export { type Attempt, type CallResult, ResultFold, type ToolCallRecord } from './result.ts';
 export { sha256Hex } from './sha256.ts';
 export {

@@ -33,5 +33,7 @@ jobStoreContract('memory', async () => {
 coordinationStoreContract('memory', async () => {
   const clock = new ManualClock();
   const advance = async (ms: number) => clock.advance(ms);
-  return { store: new MemoryCoordinationStore({ clock }), advance, close: nothing };
+  const keepsEvents = 100;
+  const store = new MemoryCoordinationStore({ clock, keepEvents: keepsEvents });
+  return { store, keepsEvents, advance, close: nothing };
 });

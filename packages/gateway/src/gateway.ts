@@ -1,6 +1,7 @@
 // The gateway put together: what the parts are is decided by the caller, how they meet stands here.
 
 import type { Readable, Writable } from 'node:stream';
+import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
   type Clock,
@@ -21,11 +22,12 @@ import { RelayFace } from './mcp/relay-face.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import { CallGuard } from './pipeline/guard.ts';
-import { type CoordinationPlane, RpcEndpoint } from './rpc/endpoint.ts';
+import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
 import { callTool } from './tools/call.ts';
 import { ToolCatalog } from './tools/catalog.ts';
+import { coordinationTools } from './tools/coordination.ts';
 import { healthTool } from './tools/health.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
 import type { CallDeps } from './tools/run-call.ts';
@@ -41,7 +43,7 @@ export interface GatewayOptions {
   readonly observer: Observer;
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
-  readonly coordination?: CoordinationPlane;
+  readonly coordination?: Coordination | undefined;
   readonly clock?: Clock;
   /** How long a shutdown waits for what is in flight. */
   readonly drainMs?: number;
@@ -104,6 +106,7 @@ export class Gateway {
         callTool(deps),
         routePreviewTool(deps),
         healthTool({ registry, breakers, clock, version }),
+        ...(options.coordination ? coordinationTools(options.coordination) : []),
       ],
       registry,
       descriptions: this.#descriptions,

@@ -7,3 +7,5 @@ export {
 } from './config.ts';
 export { Gateway, type GatewayOptions } from './gateway.ts';
 export { createObserver, type Observer, type ObserverOptions } from './observe/observer.ts';
+export { type RpcChannelOptions, serveRpcChannel } from './rpc/channel.ts';
+export { type StdioChannelOptions, stdioChannel } from './transports/stdio.ts';

@@ -1,4 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Coordination } from '@starloom/coordination';
 import type { EventBody, FabricEvent, Manifest, ManifestInput } from '@starloom/core';
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
@@ -16,13 +17,14 @@ export interface TestAgent {
 export interface TestGatewayOptions {
   readonly config?: Record<string, unknown>;
   readonly anonymous?: boolean;
+  readonly coordination?: Coordination;
   readonly log?: (line: string) => void;
 }
 
 /** A gateway on a free port whose agents are functions of the test. */
 export async function openTestGateway(
   agents: Record<string, TestAgent>,
-  { config = {}, anonymous = false, log = () => {} }: TestGatewayOptions = {},
+  { config = {}, anonymous = false, log = () => {}, coordination }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
     manifestSchema.parse({
@@ -51,6 +53,7 @@ export async function openTestGateway(
     authenticator: createAuthenticator({ psk, anonymous }),
     observer,
     version: '0.0.0',
+    coordination,
     drainMs: 2_000,
   });
   const url = await gateway.listen();

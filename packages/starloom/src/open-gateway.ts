@@ -6,6 +6,7 @@ import { createObserver, Gateway, type GatewayConfig, type Observer } from '@sta
 import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
+import { openPlane } from './open-plane.ts';
 
 export interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
@@ -13,6 +14,8 @@ export interface OpenGatewayOptions {
   readonly version: string;
   /** A key that is let in beside those of the configuration. */
   readonly localKey?: PskKey;
+  /** Where the coordination plane keeps its log; without it everything is gone with the process. */
+  readonly stateFolder?: string | undefined;
   /** Run the sample agents instead of the configured registry. */
   readonly samples: boolean;
 }
@@ -45,6 +48,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       : { registry: await openRegistry(config.registry, { folder, env, log }), stop: nothing };
     const { registry } = agents;
     closers.push(() => registry.close(), agents.stop);
+    const plane = await openPlane(config, options.stateFolder, log);
+    closers.push(plane.close);
     const gateway = new Gateway({
       config,
       registry,
@@ -59,6 +64,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       }),
       observer,
       version,
+      coordination: plane.coordination,
     });
     closers.push(() => gateway.close());
     return { gateway, registry, observer, reload: reloadOf(registry, observer), close };

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
+import { addRpcCommand } from './commands/rpc.ts';
 import { addUpCommand } from './commands/up.ts';
 import type { Terminal } from './terminal.ts';
 import { readVersion } from './version.ts';
@@ -21,6 +22,7 @@ export function createProgram(terminal: Terminal): Command {
     .exitOverride();
   addUpCommand(program, terminal);
   addFabricCommands(program, terminal);
+  addRpcCommand(program, terminal);
   addConfigCommands(program, terminal);
   return program;
 }

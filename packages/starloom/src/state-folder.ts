@@ -27,22 +27,36 @@ export async function readClientFile(env: Env): Promise<ClientFile | undefined> 
   }
 }
 
-/** Written beside and put in place at once: a reader never sees half of it. */
-export async function writeClientFile(env: Env, client: ClientFile): Promise<string> {
+/** The state folder, made if it is not there yet. */
+export async function makeStateFolder(env: Env): Promise<string> {
   const folder = stateFolder(env);
-  const path = join(folder, 'client.json');
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
+    return folder;
+  } catch (cause) {
+    throw notWritable(folder, cause);
+  }
+}
+
+/** Written beside and put in place at once: a reader never sees half of it. */
+export async function writeClientFile(env: Env, client: ClientFile): Promise<string> {
+  const folder = await makeStateFolder(env);
+  const path = join(folder, 'client.json');
+  try {
     const fresh = `${path}.${process.pid}`;
     await writeFile(fresh, `${JSON.stringify(client, null, 2)}\n`, { mode: 0o600 });
     await chmod(fresh, 0o600);
     await rename(fresh, path);
     return path;
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {
-      details: { reason: 'config', folder, fix: 'make it writable, or set STARLOOM_HOME' },
-      cause,
-    });
+    throw notWritable(folder, cause);
   }
+}
+
+function notWritable(folder: string, cause: unknown): FabricError {
+  const { code } = cause as NodeJS.ErrnoException;
+  return new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {
+    details: { reason: 'config', folder, fix: 'make it writable, or set STARLOOM_HOME' },
+    cause,
+  });
 }

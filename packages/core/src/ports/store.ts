@@ -19,7 +19,15 @@ export interface Snapshot {
 }
 
 export type Write =
-  | { readonly kind: 'put'; readonly key: string; readonly value: Json; readonly ttlMs?: number }
+  | {
+      readonly kind: 'put';
+      readonly key: string;
+      readonly value: Json;
+      readonly ttlMs?: number | undefined;
+      /** Appended as an event when the time of the key is over; a later write takes it back. */
+      readonly onExpire?: Json | undefined;
+    }
+  /** An absent key counts as 0; one that is there keeps its time to live. */
   | { readonly kind: 'increment'; readonly key: string; readonly by: number }
   | { readonly kind: 'delete'; readonly key: string };
 
@@ -27,17 +35,23 @@ export interface Commit {
   /** Each key at most once. */
   readonly writes: readonly Write[];
   /** Told to watchers with the version of this commit. */
-  readonly event?: Json;
-  /** The partition must be at exactly this version. */
-  readonly ifVersion?: number;
+  readonly event?: Json | undefined;
+  /** The partition must be at exactly this version. Events of locks and expiry count, too. */
+  readonly ifVersion?: number | undefined;
   /** These keys must be at exactly these versions; 0 means absent. */
-  readonly ifKeys?: ReadonlyMap<string, number>;
+  readonly ifKeys?: ReadonlyMap<string, number> | undefined;
   /** The live exclusive lease on `resource` must carry this token. */
-  readonly fence?: { readonly resource: string; readonly token: number };
+  readonly fence?: { readonly resource: string; readonly token: number } | undefined;
+  /**
+   * The partition remembers it for ten minutes: a repeated commit changes nothing and gets the
+   * first result. A refused commit is not remembered, since it changed nothing.
+   */
+  readonly idempotencyKey?: string | undefined;
 }
 
 export type CommitResult =
   | { readonly ok: true; readonly version: number }
+  /** `not_a_number`: an increment of something else, or beyond what a number can hold. */
   | { readonly ok: false; readonly reason: 'conflict' | 'not_a_number'; readonly current: Snapshot }
   | { readonly ok: false; readonly reason: 'fenced' };
 
@@ -51,7 +65,10 @@ export interface EventPage {
   readonly events: readonly StoredEvent[];
   /** Read on from here. */
   readonly cursor: number;
-  /** True when events after the asked cursor were trimmed: take a snapshot first. */
+  /**
+   * True when events after the asked cursor were trimmed, or when the partition never came that far
+   * (it was dropped since): take a snapshot first.
+   */
   readonly gap: boolean;
 }
 
@@ -61,9 +78,14 @@ export interface Lease {
   readonly resource: string;
   readonly holder: string;
   readonly mode: LeaseMode;
-  /** Strictly larger than any token granted on this resource before. */
+  /**
+   * Strictly larger than any token granted on this resource before, also before a drop: it is at
+   * least the engine's time, so that not even lost writes bring a token back.
+   */
   readonly token: number;
   readonly expiresAt: number;
+  /** Set when the lease was waited for. */
+  readonly ticket?: string;
 }
 
 export interface LeaseRequest {
@@ -71,17 +93,89 @@ export interface LeaseRequest {
   readonly holder: string;
   readonly mode: LeaseMode;
   readonly ttlMs: number;
+  /** How long to stand in the queue when the lease is not free; without it, not at all. */
+  readonly waitMs?: number | undefined;
+  /** Higher is served first, 0 by default; equals are served as they came. */
+  readonly priority?: number | undefined;
+  /** As that of a commit; the first answer comes again when it was a lease or a place. */
+  readonly idempotencyKey?: string | undefined;
 }
+
+export type AcquireResult =
+  | { readonly lease: Lease }
+  | { readonly heldBy: readonly Lease[] }
+  /** The first place is 1. */
+  | { readonly queued: { readonly ticket: string; readonly position: number } };
+
+export interface ReleaseResult {
+  /** False when it was gone already. */
+  readonly released: boolean;
+  /** What waiters got because of this release. */
+  readonly granted: readonly Lease[];
+}
+
+/** A place in the queue of a resource. */
+export interface Waiting {
+  readonly ticket: string;
+  readonly resource: string;
+  readonly holder: string;
+  readonly mode: LeaseMode;
+  readonly priority: number;
+  readonly position: number;
+  readonly since: number;
+  /** The place is given up at this time. */
+  readonly until: number;
+}
+
+export type LockedCommitResult =
+  /** `token` is what the commit wrote under; the lease is released already. */
+  | { readonly ok: true; readonly version: number; readonly token: number }
+  | { readonly ok: false; readonly reason: 'conflict' | 'not_a_number'; readonly current: Snapshot }
+  | { readonly ok: false; readonly reason: 'held'; readonly heldBy: readonly Lease[] };
+
+/** What engines append to the log of a partition on their own. */
+export type LockEvent =
+  | {
+      readonly type: 'lock.granted';
+      readonly resource: string;
+      readonly holder: string;
+      readonly token: number;
+      readonly mode: LeaseMode;
+      readonly expires_at: number;
+      readonly ticket: string;
+    }
+  | {
+      readonly type: 'lock.lost';
+      readonly resource: string;
+      readonly holder: string;
+      readonly token: number;
+      readonly mode: LeaseMode;
+      readonly reason: 'expired' | 'broken';
+    };
 
 /**
  * What coordination needs of an engine, and no more. A partition (one session, say) is the unit of
- * atomicity: each `commit` applies whole or not at all, raises the partition's version by one and
- * appends at most one event under that version, so version and cursor are one number. Time is the
- * engine's, never the caller's.
+ * atomicity: each operation applies whole or not at all. A commit raises the partition's version by
+ * one and appends at most one event under that version; events that the engine appends itself take
+ * a version each. So version and cursor are one number. Time is the engine's, never the caller's.
  *
  * Leases expire by themselves. A lease alone is no safety, since its holder may be paused: `commit`
  * checks the token inside the write, against the live lease and against the highest token that ever
  * wrote, which is kept with the data and outlives the lease.
+ *
+ * Nobody overtakes in the queue of a resource: a request is granted at once only when no lease is
+ * in its way and nobody of the same or a higher priority waits. A place whose time is over is never
+ * granted.
+ *
+ * What time makes due is seen at once by every read: expired keys, leases and places are absent.
+ * The events about it, and the grants that follow, come with the next operation that may write to
+ * the partition, or with `tick`, whichever is first: events of expired keys, then lost leases, then
+ * grants.
+ *
+ * What a read or a watcher was told is as durable as the engine makes an answered commit. When the
+ * engine cannot be reached, operations throw OVERLOADED with `details.reason` =
+ * `engine_unavailable`; one that writes may have been done nevertheless, which is what idempotency
+ * keys are for.
  */
 export interface CoordinationStore {
   /** All keys, or those asked for; expired ones are absent. */
@@ -89,23 +183,46 @@ export interface CoordinationStore {
   commit(partition: string, commit: Commit): Promise<CommitResult>;
   /** Events after a version, oldest first. */
   events(partition: string, after: number, limit: number): Promise<EventPage>;
-  /** Calls back after each commit with an event, at least once; a hint to read on. */
+  /**
+   * Calls back after each new event, at least once: a hint to read on. Never after it stopped. The
+   * listener must not throw.
+   */
   watch(partition: string, listener: (version: number) => void): Promise<() => Promise<void>>;
-  /** The lease, or the leases that stand in its way. Never waits. */
-  acquire(
-    partition: string,
-    request: LeaseRequest,
-  ): Promise<{ readonly lease: Lease } | { readonly heldBy: readonly Lease[] }>;
+  /**
+   * The lease; or, when it is not free, a place in the queue if `waitMs` asks for one; or the
+   * leases on the resource. Never waits: `lock.granted` with the ticket tells when its turn came.
+   * A holder is a name only: one that asks twice gets in its own way.
+   */
+  acquire(partition: string, request: LeaseRequest): Promise<AcquireResult>;
   /** `undefined`: the lease is gone. */
   renew(
     partition: string,
     lease: Pick<Lease, 'resource' | 'token'>,
     ttlMs: number,
   ): Promise<Lease | undefined>;
-  /** False when it was gone already. */
-  release(partition: string, lease: Pick<Lease, 'resource' | 'token'>): Promise<boolean>;
+  release(partition: string, lease: Pick<Lease, 'resource' | 'token'>): Promise<ReleaseResult>;
+  /** Ends the lease with this token, or all on the resource, over the heads of their holders. */
+  breakLease(partition: string, resource: string, token?: number): Promise<ReleaseResult>;
+  /** False when the ticket has no place (any more); then it may have been granted. */
+  cancelWait(partition: string, ticket: string): Promise<boolean>;
   leases(partition: string, resource?: string): Promise<readonly Lease[]>;
-  /** Forgets the partition with all its keys, events and leases. */
+  /** In the order in which they will be served, per resource. */
+  waiting(partition: string, resource?: string): Promise<readonly Waiting[]>;
+  /**
+   * Takes the exclusive lease, commits under its token and releases it, in one step. When the
+   * lease is not free, or the commit is refused, nothing changes.
+   */
+  acquireAndCommit(
+    partition: string,
+    request: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
+    commit: Omit<Commit, 'fence'>,
+  ): Promise<LockedCommitResult>;
+  /**
+   * Does what time has made due in all partitions. Whoever wants grants and expiry told without
+   * waiting for other traffic calls it often; any number of processes may at once.
+   */
+  tick(): Promise<void>;
+  /** Forgets the partition with all its keys, events, leases and places. */
   drop(partition: string): Promise<void>;
   close(): Promise<void>;
 }

@@ -2,35 +2,16 @@
 // and its answer; a POST that accepts an event stream, a WebSocket and a channel are connections on
 // which things are pushed for as long as they last.
 
+import { type Coordination, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
 import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
 import { parseValue } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
-import { toRefusal } from '../transports/http-errors.ts';
-import type { MessageChannel } from '../transports/message-transport.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
-
-/** What the gateway needs of the coordination plane. */
-export interface CoordinationPlane {
-  /** Paths of the services, as `mcp.discover` names them. */
-  readonly paths: readonly string[];
-  connect(connection: {
-    readonly principal: { readonly id: string };
-    readonly push?: (method: string, params: Record<string, unknown>) => Promise<void> | void;
-  }): RpcPeer;
-}
-
-export interface RpcPeer {
-  /** The answer to a message or a batch; `undefined` when there is none to give. */
-  handle(message: unknown): Promise<unknown>;
-  /** Has it subscriptions that a stream should be kept open for? */
-  readonly isSubscribed: boolean;
-  close(): Promise<void>;
-}
+import { serveRpcChannel } from './channel.ts';
 
 export interface RpcEndpointOptions {
-  readonly coordination: CoordinationPlane;
+  readonly coordination: Coordination;
   readonly webSocket: WebSocketTransport;
   readonly log: Log;
 }
@@ -48,38 +29,12 @@ export class RpcEndpoint {
   get routes(): HttpOptions['routes'] {
     const serve = (exchange: HttpExchange) => this.#serveHttp(exchange);
     const route = { parse: parseValue, serve, dialect: 'details' } as const;
-    const paths = ['/rpc', ...this.#options.coordination.paths];
+    const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
     return Object.fromEntries(paths.map((path) => [path, route]));
   }
 
   get upgrades(): HttpOptions['upgrades'] {
     return { '/rpc/ws': (upgrade) => this.#serveWebSocket(upgrade) };
-  }
-
-  /** Serves one client over a channel of messages; resolves when it is gone. */
-  async serveChannel(channel: MessageChannel, principal: Principal): Promise<void> {
-    const { coordination, log } = this.#options;
-    const write = (message: unknown) => channel.write(JSON.stringify(message));
-    const push = (method: string, params: Record<string, unknown>) =>
-      write({ jsonrpc: '2.0', method, params });
-    const peer = coordination.connect({ principal, push });
-    const gone = Promise.withResolvers<void>();
-    const receive = async (text: string) => {
-      const answer = await answerTo(peer, text);
-      if (answer !== undefined) await write(answer);
-    };
-    channel.open(
-      (text) =>
-        void receive(text).catch((error: unknown) => {
-          log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
-        }),
-      gone.resolve,
-    );
-    const close = () => channel.close();
-    this.#open.add(close);
-    await gone.promise;
-    this.#open.delete(close);
-    await peer.close();
   }
 
   /** Ends every connection. */
@@ -88,8 +43,13 @@ export class RpcEndpoint {
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
-    this.#options.webSocket.accept(upgrade, (channel) => {
-      void this.serveChannel(channel, upgrade.principal);
+    const { webSocket, coordination, log } = this.#options;
+    const { principal } = upgrade;
+    webSocket.accept(upgrade, async (channel) => {
+      const close = () => channel.close();
+      this.#open.add(close);
+      await serveRpcChannel(channel, { coordination, principal, log });
+      this.#open.delete(close);
     });
   }
 
@@ -133,7 +93,7 @@ export class RpcEndpoint {
       const answer = await peer.handle(body);
       if (answer !== undefined) await send(answer);
       answered.resolve();
-      if (peer.isSubscribed) await stream.closed;
+      if (isSubscribed(body, answer)) await stream.closed;
     } finally {
       this.#open.delete(close);
       answered.resolve();
@@ -142,10 +102,18 @@ export class RpcEndpoint {
   }
 }
 
-async function answerTo(peer: RpcPeer, text: string): Promise<unknown> {
-  try {
-    return await peer.handle(parseValue(text));
-  } catch (error) {
-    return JSON.parse(toRefusal(error, null, 'details').body);
-  }
+/** Something was subscribed to: the stream stays open for what is pushed. */
+function isSubscribed(body: unknown, answer: unknown): boolean {
+  const asked = [body].flat().some((message) => methodOf(message) === SUBSCRIBE);
+  return asked && [answer].flat().some((each) => isObject(each) && 'result' in each);
+}
+
+const SUBSCRIBE = 'context_coordinator.subscribe';
+
+function methodOf(message: unknown): unknown {
+  return isObject(message) && 'method' in message ? message.method : undefined;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }

@@ -6,7 +6,7 @@ import type { LoadedConfig } from '@starloom/wire/config';
 import type { GlobalOptions } from '../global-options.ts';
 import { type OpenedGateway, openGateway } from '../open-gateway.ts';
 import { formatProblem } from '../report-error.ts';
-import { readClientFile, writeClientFile } from '../state-folder.ts';
+import { makeStateFolder, readClientFile, writeClientFile } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 import type { UpOptions } from './up.ts';
@@ -66,6 +66,7 @@ async function serveHttp(
     env,
     version: readVersion(),
     samples,
+    stateFolder: await makeStateFolder(env),
     localKey: { ...LOCAL_KEY, key },
   });
   try {

@@ -1,0 +1,238 @@
+// Who is there. An agent is alive while the lease on its name is: beats renew it, and the epoch of a
+// life is the lease's token. Whether an agent is alive is read from the lease, never from a sweep.
+
+import type { Clock, CoordinationStore, Lease } from '@starloom/core';
+import {
+  type AgentCapability,
+  type AgentRecord,
+  type AgentState,
+  agentRecordSchema,
+  namesOf,
+  readAgent,
+  toJson,
+} from './agents/agent-record.ts';
+import type { Bindings } from './agents/bindings.ts';
+import type { Caller } from './agents/caller.ts';
+import { CapabilityIndex } from './agents/capability-index.ts';
+import type { Presence } from './agents/presence.ts';
+import { notFound, refuse } from './errors.ts';
+import { type JsonObject, jsonBytes } from './json/json.ts';
+import { AGENTS, keyOf } from './partitions.ts';
+import { assertSize } from './quota/assert-quota.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { Meter } from './quota/meter.ts';
+import { inBatches } from './support/in-batches.ts';
+
+export interface AgentRegistryOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+  readonly bindings: Bindings;
+  readonly presence: Presence;
+  readonly heartbeatIntervalMs: number;
+}
+
+export interface Registration {
+  readonly capabilities: readonly AgentCapability[];
+  readonly name?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+}
+
+/** A beat may be late by half an interval and a moment before the life is over. */
+const LATE_SHARE = 1.5;
+const LATE_MS = 500;
+
+export class AgentRegistry {
+  readonly #options: AgentRegistryOptions;
+  readonly #index: CapabilityIndex;
+  readonly #meter: Meter;
+  readonly #lifeMs: number;
+
+  constructor(options: AgentRegistryOptions) {
+    const { store, limits, heartbeatIntervalMs } = options;
+    this.#options = options;
+    this.#index = new CapabilityIndex(store);
+    this.#lifeMs = Math.round(heartbeatIntervalMs * LATE_SHARE + LATE_MS);
+    const fix = 'unregister agents that are not needed';
+    this.#meter = new Meter({ limits, entries: 'agents', fix });
+  }
+
+  /** Begins a new life; one that was there is over, with all that it held. */
+  async register({ agentId, principalId }: Caller, registration: Registration) {
+    const { store, bindings, presence, clock, limits, heartbeatIntervalMs } = this.#options;
+    const { capabilities, name = agentId, metadata = {} } = registration;
+    assertSize('metadata_bytes', jsonBytes(metadata), limits);
+    await bindings.bind(agentId, principalId);
+    const before = (await readAgent(store, agentId))?.record;
+    if (before === undefined) await this.#reserve();
+    else if ((await this.#life(agentId)) === undefined) {
+      await presence.retire(agentId, before.epoch, 'heartbeat_missed');
+    }
+    const { token: epoch } = await this.#begin(agentId, principalId);
+    await presence.enter(agentId, epoch);
+    const now = clock.now();
+    const record: AgentRecord = {
+      agent_id: agentId,
+      name,
+      capabilities: [...capabilities],
+      metadata,
+      status: 'active',
+      epoch,
+      registered_at: now,
+      last_seen: now,
+    };
+    await this.#index.add(agentId, epoch, namesOf(record));
+    await this.#write(record, { type: 'agent.registered', agent_id: agentId, epoch });
+    if (before) await this.#index.remove(agentId, before.epoch, namesOf(before));
+    return { agent_id: agentId, epoch, heartbeat_interval_ms: heartbeatIntervalMs };
+  }
+
+  /** Without an epoch it is the present life that beats. */
+  async heartbeat(
+    { agentId, epoch }: Caller,
+    status?: AgentState,
+  ): Promise<{ status: AgentState; next_before: number; epoch: number }> {
+    const { store, clock } = this.#options;
+    const stored = await readAgent(store, agentId);
+    if (stored === undefined) throw notFound('agent', agentId, 'agent_registry.register first');
+    const token = epoch ?? stored.record.epoch;
+    const lease = await store.renew(AGENTS, { resource: agentId, token }, this.#lifeMs);
+    if (lease === undefined) throw lifeIsOver(agentId, token);
+    const record = { ...stored.record, last_seen: clock.now(), epoch: token };
+    const alive = { ...record, status: status ?? record.status };
+    await this.#write(alive);
+    return { status: alive.status, next_before: lease.expiresAt, epoch: token };
+  }
+
+  async unregister({ agentId, epoch }: Caller): Promise<{ unregistered: true }> {
+    const { store, presence } = this.#options;
+    const stored = await readAgent(store, agentId);
+    if (stored === undefined) throw notFound('agent', agentId, 'it is not registered');
+    const token = epoch ?? stored.record.epoch;
+    if (token !== stored.record.epoch) throw lifeIsOver(agentId, token);
+    await store.release(AGENTS, { resource: agentId, token });
+    await presence.retire(agentId, token, 'unregistered');
+    const key = keyOf.agent(agentId);
+    const event = { type: 'agent.unregistered', agent_id: agentId, epoch: token };
+    const current = await readAgent(store, agentId);
+    if (current?.record.epoch === token) {
+      const ifKeys = new Map([[key, current.version]]);
+      await store.commit(AGENTS, { writes: [{ kind: 'delete', key }], ifKeys, event });
+    }
+    return { unregistered: true };
+  }
+
+  async get(agentId: string): Promise<AgentRecord> {
+    const stored = await readAgent(this.#options.store, agentId);
+    if (stored === undefined) throw notFound('agent', agentId, 'agent_registry.list shows them');
+    return withState(stored.record, await this.#life(agentId));
+  }
+
+  async list(status?: AgentState): Promise<readonly AgentRecord[]> {
+    const { store } = this.#options;
+    const [{ entries }, lives] = await Promise.all([store.read(AGENTS), this.#lives()]);
+    const agents = [...entries.values()]
+      .map(({ value }) => agentRecordSchema.parse(value))
+      .map((record) => withState(record, lives.get(record.agent_id)));
+    return status === undefined ? agents : agents.filter((agent) => agent.status === status);
+  }
+
+  /** Those of the given agents that are known. */
+  async some(agentIds: readonly string[]): Promise<readonly AgentRecord[]> {
+    if (agentIds.length === 0) return [];
+    const { entries } = await this.#options.store.read(AGENTS, agentIds.map(keyOf.agent));
+    const records = [...entries.values()].map(({ value }) => agentRecordSchema.parse(value));
+    return await inBatches(records, async (record) =>
+      withState(record, await this.#life(record.agent_id)),
+    );
+  }
+
+  /** Agents that are there and offer the capability. */
+  async find(capability: string): Promise<readonly AgentRecord[]> {
+    const agents = await this.some(await this.#index.find(capability));
+    return agents.filter(
+      (agent) => agent.status !== 'inactive' && namesOf(agent).includes(capability),
+    );
+  }
+
+  async capabilities(): Promise<readonly { capability: string; agents: number }[]> {
+    const agents = await this.list();
+    const counts = new Map<string, number>();
+    for (const agent of agents.filter(({ status }) => status !== 'inactive')) {
+      for (const name of new Set(namesOf(agent))) counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+    return [...counts].sort().map(([capability, count]) => ({ capability, agents: count }));
+  }
+
+  /** The life in which the caller acts; 0 for an agent that never registered. */
+  async epochOf({ agentId, epoch }: Caller): Promise<number> {
+    const life = await this.#life(agentId);
+    if (life !== undefined && (epoch === undefined || epoch === life.token)) return life.token;
+    if (epoch !== undefined) throw lifeIsOver(agentId, epoch);
+    const stored = await readAgent(this.#options.store, agentId);
+    if (stored) throw lifeIsOver(agentId, stored.record.epoch);
+    return 0;
+  }
+
+  /** Lives that ended without anybody having seen to it. */
+  async overdue(): Promise<readonly AgentRecord[]> {
+    const { store } = this.#options;
+    const [{ entries }, lives] = await Promise.all([store.read(AGENTS), this.#lives()]);
+    return [...entries.values()]
+      .map(({ value }) => agentRecordSchema.parse(value))
+      .filter(({ agent_id, epoch, status }) => {
+        return status !== 'inactive' && lives.get(agent_id)?.token !== epoch;
+      });
+  }
+
+  async #reserve(): Promise<void> {
+    const { store } = this.#options;
+    await this.#meter.reserve({
+      name: AGENTS,
+      more: { entries: 1, bytes: 0 },
+      measure: async () => ({
+        now: { entries: (await store.read(AGENTS)).entries.size, bytes: 0 },
+      }),
+    });
+  }
+
+  async #begin(agentId: string, principalId: string): Promise<Lease> {
+    const { store } = this.#options;
+    const request = { resource: agentId, holder: principalId, mode: 'exclusive' } as const;
+    for (;;) {
+      const answer = await store.acquire(AGENTS, { ...request, ttlMs: this.#lifeMs });
+      if ('lease' in answer) return answer.lease;
+      await store.breakLease(AGENTS, agentId);
+    }
+  }
+
+  async #life(agentId: string): Promise<Lease | undefined> {
+    return (await this.#options.store.leases(AGENTS, agentId))[0];
+  }
+
+  async #lives(): Promise<ReadonlyMap<string, Lease>> {
+    const leases = await this.#options.store.leases(AGENTS);
+    return new Map(leases.map((lease) => [lease.resource, lease]));
+  }
+
+  /** The store refuses it when the life is over. */
+  async #write(record: AgentRecord, event?: JsonObject): Promise<void> {
+    const { agent_id, epoch } = record;
+    const writes = [{ kind: 'put', key: keyOf.agent(agent_id), value: toJson(record) }] as const;
+    const fence = { resource: agent_id, token: epoch };
+    const { ok } = await this.#options.store.commit(AGENTS, { writes, fence, event });
+    if (!ok) throw lifeIsOver(agent_id, epoch);
+  }
+}
+
+function withState(record: AgentRecord, life: Lease | undefined): AgentRecord {
+  return life?.token === record.epoch ? record : { ...record, status: 'inactive' };
+}
+
+function lifeIsOver(agentId: string, epoch: number) {
+  return refuse('stale_epoch', `This life of "${agentId}" is over`, {
+    agent_id: agentId,
+    epoch,
+    fix: 'register again; then act under the new epoch',
+  });
+}

@@ -1,0 +1,64 @@
+import type { CoordinationStore, Json, Snapshot } from '@starloom/core';
+import { z } from 'zod';
+import { jsonObjectSchema } from '../json/json.ts';
+import { AGENTS, keyOf, partitionOf } from '../partitions.ts';
+
+/** What an agent may say of itself; `inactive` is said by the registry alone. */
+export const LIVE_STATES = ['active', 'idle', 'busy', 'draining'] as const;
+export const AGENT_STATES = [...LIVE_STATES, 'inactive'] as const;
+export type AgentState = (typeof AGENT_STATES)[number];
+
+export const capabilityNameSchema = z.string().regex(/^[A-Za-z0-9_.:/-]{1,128}$/);
+export const capabilitySchema = z.strictObject({
+  name: capabilityNameSchema,
+  version: z.string().max(64).optional(),
+  description: z.string().max(2_000).optional(),
+  parameters: jsonObjectSchema.optional(),
+});
+export type AgentCapability = z.infer<typeof capabilitySchema>;
+
+export const agentRecordSchema = z.object({
+  agent_id: z.string(),
+  name: z.string(),
+  capabilities: z.array(capabilitySchema),
+  metadata: jsonObjectSchema,
+  status: z.enum(AGENT_STATES),
+  epoch: z.number(),
+  registered_at: z.number(),
+  last_seen: z.number(),
+});
+export type AgentRecord = z.infer<typeof agentRecordSchema>;
+
+export interface StoredAgent {
+  readonly record: AgentRecord;
+  readonly version: number;
+}
+
+export async function readAgent(
+  store: CoordinationStore,
+  agentId: string,
+): Promise<StoredAgent | undefined> {
+  return agentIn(await store.read(AGENTS, [keyOf.agent(agentId)]), agentId);
+}
+
+export function agentIn({ entries }: Snapshot, agentId: string): StoredAgent | undefined {
+  const entry = entries.get(keyOf.agent(agentId));
+  return entry && { record: agentRecordSchema.parse(entry.value), version: entry.version };
+}
+
+export function toJson(record: AgentRecord): Json {
+  return JSON.parse(JSON.stringify(record));
+}
+
+export function namesOf({ capabilities }: AgentRecord): readonly string[] {
+  return capabilities.map(({ name }) => name);
+}
+
+/** The ids of the sessions that an agent is a member of. */
+export async function sessionsOf(
+  store: CoordinationStore,
+  agentId: string,
+): Promise<readonly string[]> {
+  const { entries } = await store.read(partitionOf.agent(agentId));
+  return [...entries.keys()];
+}

@@ -1,0 +1,72 @@
+// An agent id belongs to the principal that used it first, until it was not used for a long time.
+
+import type { Clock, CoordinationStore } from '@starloom/core';
+import { refuse } from '../errors.ts';
+import { BINDINGS } from '../partitions.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import { RecentMap } from '../support/recent-map.ts';
+
+const TRUSTED_MS = 60_000;
+const REMEMBERED = 10_000;
+
+export interface BindingsOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+}
+
+export class Bindings {
+  readonly #options: BindingsOptions;
+  readonly #known = new RecentMap<{ principalId: string; until: number }>(REMEMBERED);
+
+  constructor(options: BindingsOptions) {
+    this.#options = options;
+  }
+
+  /** Refuses an id of somebody else; one that nobody used yet passes. */
+  async check(agentId: string, principalId: string): Promise<void> {
+    const known = this.#known.get(agentId);
+    if (known && known.until > this.#options.clock.monotonic()) {
+      if (known.principalId !== principalId) throw taken(agentId);
+      return;
+    }
+    const owner = await this.#read(agentId);
+    if (owner === undefined) return;
+    if (owner.principalId !== principalId) throw taken(agentId);
+    this.#remember(agentId, principalId);
+  }
+
+  /** Makes the id the principal's, if it is nobody else's. */
+  async bind(agentId: string, principalId: string): Promise<void> {
+    const { store, limits } = this.#options;
+    for (;;) {
+      const owner = await this.#read(agentId);
+      if (owner && owner.principalId !== principalId) throw taken(agentId);
+      const value = principalId;
+      const put = { kind: 'put', key: agentId, value, ttlMs: limits.forget_agent_ms } as const;
+      const ifKeys = new Map([[agentId, owner?.version ?? 0]]);
+      const { ok } = await store.commit(BINDINGS, { writes: [put], ifKeys });
+      if (!ok) continue;
+      this.#remember(agentId, principalId);
+      return;
+    }
+  }
+
+  async #read(agentId: string) {
+    const { entries } = await this.#options.store.read(BINDINGS, [agentId]);
+    const entry = entries.get(agentId);
+    return entry && { principalId: String(entry.value), version: entry.version };
+  }
+
+  #remember(agentId: string, principalId: string): void {
+    const until = this.#options.clock.monotonic() + TRUSTED_MS;
+    this.#known.set(agentId, { principalId, until });
+  }
+}
+
+function taken(agentId: string) {
+  return refuse('agent_id_taken', `The agent id "${agentId}" belongs to another principal`, {
+    agent_id: agentId,
+    fix: 'name yourself by an id of your own',
+  });
+}

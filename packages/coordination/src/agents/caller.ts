@@ -1,0 +1,44 @@
+import { z } from 'zod';
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
+
+export const agentIdSchema = z.string().regex(ID, 'expected letters, digits, "_", ".", ":" or "-"');
+export const sessionIdSchema = agentIdSchema;
+
+/** Who asks, as far as the connection and the request say. */
+export interface Caller {
+  readonly agentId: string;
+  readonly principalId: string;
+  /** The life of the agent it acts in; `undefined` when it did not say, then the present one. */
+  readonly epoch?: number | undefined;
+  readonly traceId?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** Aborts when the caller is gone and nobody waits for the answer. */
+  readonly signal?: AbortSignal | undefined;
+  /** Told of every session it was let into, and by which name in the locks there. */
+  readonly onAdmitted?:
+    | ((sessionId: string, holder: string) => Promise<void> | undefined)
+    | undefined;
+}
+
+/**
+ * The agent of a caller that names none. No agent can name itself so, hence it needs no binding.
+ */
+export function implicitAgentId(principalId: string): string {
+  return `~${principalId.replaceAll(/[^A-Za-z0-9_.:-]/g, '-')}`;
+}
+
+/** How an agent is called in the locks of a session: one life of it, so a later one is another. */
+export function toHolder(agentId: string, epoch: number): string {
+  return `${agentId}#${epoch}`;
+}
+
+export function fromHolder(holder: string): { readonly agentId: string; readonly epoch: number } {
+  const at = holder.lastIndexOf('#');
+  return { agentId: holder.slice(0, at), epoch: Number(holder.slice(at + 1)) };
+}
+
+/** The key under which the store remembers a request; others cannot hit upon it. */
+export function storeKey({ agentId, idempotencyKey }: Caller, method: string): string | undefined {
+  return idempotencyKey === undefined ? undefined : `${agentId}/${method}/${idempotencyKey}`;
+}

@@ -1,0 +1,111 @@
+// Lives of agents in their sessions. A life is a lease on the agent's name, its epoch the token of
+// that lease: there is one at a time, a later one is larger, and the store ends it by itself when no
+// beat renews it. Everything here may be done again, by any process, until it is complete; the
+// others of a session are told once all the same, since the notice and the member change together.
+
+import type { Clock, CoordinationStore, Json } from '@starloom/core';
+import { releaseHolder } from '../locks/release-holder.ts';
+import { AGENTS, keyOf, partitionOf } from '../partitions.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import { type Member, memberSchema } from '../session/session-record.ts';
+import { inBatches } from '../support/in-batches.ts';
+import { type AgentRecord, namesOf, readAgent, sessionsOf, toJson } from './agent-record.ts';
+import { toHolder } from './caller.ts';
+import { CapabilityIndex } from './capability-index.ts';
+
+export type LossReason = 'heartbeat_missed' | 'unregistered';
+
+export interface PresenceOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+}
+
+export class Presence {
+  readonly #store: CoordinationStore;
+  readonly #clock: Clock;
+  readonly #limits: CoordinationLimits;
+  readonly #index: CapabilityIndex;
+
+  constructor({ store, clock, limits }: PresenceOptions) {
+    this.#index = new CapabilityIndex(store);
+    this.#store = store;
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /** A life is over: its leases are free, its sessions are told, then the agent is inactive. */
+  async retire(agentId: string, epoch: number, reason: LossReason): Promise<void> {
+    const stored = await readAgent(this.#store, agentId);
+    const record = stored?.record.epoch === epoch ? stored.record : undefined;
+    if (record?.status === 'inactive') return;
+    const last_seen = record?.last_seen ?? this.#clock.now();
+    await this.#inSessions(agentId, async (sessionId) => {
+      await this.#change(sessionId, agentId, (member) => {
+        if (member.epoch !== epoch || !member.connected) return undefined;
+        const event = { type: 'session.agent_disconnected', agent_id: agentId, reason, last_seen };
+        return { member: { ...member, connected: false, last_seen }, event };
+      });
+      await this.#release(sessionId, agentId, epoch);
+    });
+    if (record === undefined) return;
+    await this.#index.remove(agentId, epoch, namesOf(record));
+    await this.#markInactive(record);
+  }
+
+  /** A new life takes the place of the old one in all sessions of the agent. */
+  async enter(agentId: string, epoch: number): Promise<void> {
+    await this.#inSessions(agentId, async (sessionId) => {
+      const before = await this.#change(sessionId, agentId, (member) => {
+        if (member.epoch >= epoch) return undefined;
+        const event = { type: 'session.agent_returned', agent_id: agentId, epoch };
+        return { member: { ...member, epoch, connected: true }, event };
+      });
+      if (before) await this.#release(sessionId, agentId, before.epoch);
+    });
+  }
+
+  async #inSessions(agentId: string, work: (sessionId: string) => Promise<void>): Promise<void> {
+    await inBatches(await sessionsOf(this.#store, agentId), work);
+  }
+
+  async #release(sessionId: string, agentId: string, epoch: number): Promise<void> {
+    await releaseHolder(this.#store, partitionOf.session(sessionId), toHolder(agentId, epoch));
+  }
+
+  /** Changes a member unless `decide` finds nothing to do; the member as it was before. */
+  async #change(
+    sessionId: string,
+    agentId: string,
+    decide: (member: Member) => { member: Member; event: Json } | undefined,
+  ): Promise<Member | undefined> {
+    const partition = partitionOf.session(sessionId);
+    const key = keyOf.member(agentId);
+    for (;;) {
+      const { entries } = await this.#store.read(partition, [key]);
+      const entry = entries.get(key);
+      const before = entry && memberSchema.parse(entry.value);
+      const change = before && decide(before);
+      if (!change) return undefined;
+      const writes = [{ kind: 'put', key, value: change.member }] as const;
+      const ifKeys = new Map([[key, entry.version]]);
+      const { ok } = await this.#store.commit(partition, { writes, ifKeys, event: change.event });
+      if (ok) return before;
+    }
+  }
+
+  async #markInactive({ agent_id, epoch }: AgentRecord): Promise<void> {
+    const key = keyOf.agent(agent_id);
+    const ttlMs = this.#limits.forget_agent_ms;
+    for (;;) {
+      const stored = await readAgent(this.#store, agent_id);
+      if (stored?.record.epoch !== epoch) return;
+      const value = toJson({ ...stored.record, status: 'inactive' });
+      const ifKeys = new Map([[key, stored.version]]);
+      const writes = [{ kind: 'put', key, value, ttlMs }] as const;
+      const event = { type: 'agent.inactive', agent_id, epoch };
+      const { ok } = await this.#store.commit(AGENTS, { writes, ifKeys, event });
+      if (ok) return;
+    }
+  }
+}

@@ -1,0 +1,70 @@
+// Which chunks go, and how: one that an agent still needs stays, as long as that agent is there.
+
+import type { CoordinationStore, Write } from '@starloom/core';
+import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
+import type { Amount } from '../quota/meter.ts';
+import { memberSchema, parseRoster } from '../session/session-record.ts';
+import {
+  chunksIn,
+  countKey,
+  type IndexedChunk,
+  infoKey,
+  readsKey,
+  referenceKey,
+  usedKey,
+} from './chunk-record.ts';
+
+export class ChunkEviction {
+  readonly #store: CoordinationStore;
+
+  constructor(store: CoordinationStore) {
+    this.#store = store;
+  }
+
+  /** Evicts unreferenced chunks, those not used for longest first, until this much is free. */
+  async makeRoom(sessionId: string, excess: Amount): Promise<readonly IndexedChunk[]> {
+    const snapshot = await this.#store.read(partitionOf.chunks(sessionId));
+    const present = await this.presentAgents(sessionId);
+    const candidates = chunksIn(snapshot)
+      .filter(({ references }) => !references.some((agentId) => present.has(agentId)))
+      .sort((a, b) => a.used_at - b.used_at);
+    const evicted: IndexedChunk[] = [];
+    let bytes = 0;
+    for (const chunk of candidates) {
+      if (evicted.length >= excess.entries && bytes >= excess.bytes) break;
+      if (!(await this.evict(sessionId, chunk))) continue;
+      evicted.push(chunk);
+      bytes += chunk.bytes;
+    }
+    return evicted;
+  }
+
+  /** False when somebody took a reference meanwhile. */
+  async evict(sessionId: string, chunk: IndexedChunk): Promise<boolean> {
+    const { chunk_id, references, version, bytes } = chunk;
+    const keys = [
+      ...[infoKey, readsKey, usedKey].map((toKey) => toKey(chunk_id)),
+      ...references.map((agentId) => referenceKey(chunk_id, agentId)),
+    ];
+    const deletes = keys.map((key): Write => ({ kind: 'delete', key }));
+    const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
+      writes: [...deletes, { kind: 'increment', key: countKey('evicted'), by: 1 }],
+      event: { type: 'chunk.evicted', chunk_id, bytes },
+      ifKeys: new Map([[infoKey(chunk_id), version]]),
+    });
+    if (!ok) return false;
+    const writes = [{ kind: 'delete', key: chunk_id }] as const;
+    await this.#store.commit(partitionOf.chunkBodies(sessionId), { writes });
+    return true;
+  }
+
+  /** Agents whose references count. */
+  async presentAgents(sessionId: string): Promise<ReadonlySet<string>> {
+    const partition = partitionOf.session(sessionId);
+    const roster = (await this.#store.read(partition, [ROSTER])).entries.get(ROSTER)?.value;
+    const keys = parseRoster(roster).map(keyOf.member);
+    const { entries } = await this.#store.read(partition, keys);
+    const members = [...entries.values()].map(({ value }) => memberSchema.parse(value));
+    return new Set(members.filter(({ connected }) => connected).map(({ agent_id }) => agent_id));
+  }
+}

@@ -1,0 +1,141 @@
+// What is known of the chunks of a session, and who read them. Apart from the bodies, so that
+// looking through it is cheap.
+
+import type { Clock, CoordinationStore, StoredEvent, Write } from '@starloom/core';
+import { notFound } from '../errors.ts';
+import { fieldsOf } from '../feed/log-event.ts';
+import { partitionOf } from '../partitions.ts';
+import type { Amount } from '../quota/meter.ts';
+import {
+  type ChunkInfo,
+  chunkInfoSchema,
+  chunksIn,
+  countKey,
+  type IndexedChunk,
+  infoKey,
+  readsKey,
+  usedKey,
+} from './chunk-record.ts';
+
+export interface ChunkRead {
+  readonly chunk_id: string;
+  readonly agent_id: string;
+  readonly at: number;
+}
+
+/** How many of the last reads and changes are looked through for who read what. */
+const ACCESS_LOG = 1_000;
+
+export class ChunkIndex {
+  readonly #store: CoordinationStore;
+  readonly #clock: Clock;
+
+  constructor(store: CoordinationStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async get(sessionId: string, chunkId: string): Promise<ChunkInfo | undefined> {
+    return (await this.#entry(sessionId, chunkId))?.info;
+  }
+
+  async all(sessionId: string): Promise<readonly IndexedChunk[]> {
+    return chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
+  }
+
+  async amount(sessionId: string): Promise<Amount> {
+    const chunks = await this.all(sessionId);
+    return { entries: chunks.length, bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0) };
+  }
+
+  async add(sessionId: string, info: ChunkInfo): Promise<void> {
+    const { chunk_id, bytes, agent_id } = info;
+    await this.#store.commit(partitionOf.chunks(sessionId), {
+      writes: [{ kind: 'put', key: infoKey(chunk_id), value: info }],
+      event: { type: 'chunk.put', chunk_id, bytes, agent_id },
+    });
+  }
+
+  async noteRead(sessionId: string, chunkId: string, agentId: string): Promise<void> {
+    await this.#store.commit(partitionOf.chunks(sessionId), {
+      writes: [
+        { kind: 'put', key: usedKey(chunkId), value: this.#clock.now() },
+        { kind: 'increment', key: readsKey(chunkId), by: 1 },
+        { kind: 'increment', key: countKey('hits'), by: 1 },
+      ],
+      event: { type: 'chunk.read', chunk_id: chunkId, agent_id: agentId },
+    });
+  }
+
+  async count(sessionId: string, name: 'misses' | 'deduplicated'): Promise<void> {
+    const writes = [{ kind: 'increment', key: countKey(name), by: 1 }] as const;
+    await this.#store.commit(partitionOf.chunks(sessionId), { writes });
+  }
+
+  /** Changes a chunk that is there; eviction sees by its new version that it is in use. */
+  async change(
+    sessionId: string,
+    chunkId: string,
+    change: { readonly write?: Write; readonly info?: Partial<ChunkInfo> },
+  ): Promise<ChunkInfo> {
+    const key = infoKey(chunkId);
+    for (;;) {
+      const entry = await this.#entry(sessionId, chunkId);
+      if (entry === undefined) throw notFound('chunk', chunkId);
+      const value = { ...entry.info, ...change.info };
+      const put = { kind: 'put', key, value } as const;
+      const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
+        writes: change.write ? [put, change.write] : [put],
+        ifKeys: new Map([[key, entry.version]]),
+      });
+      if (ok) return value;
+    }
+  }
+
+  /** Newest first, as far as the log goes back. */
+  async reads(sessionId: string): Promise<readonly ChunkRead[]> {
+    const partition = partitionOf.chunks(sessionId);
+    const { version } = await this.#store.read(partition, []);
+    const from = Math.max(0, version - ACCESS_LOG);
+    const { events } = await this.#store.events(partition, from, ACCESS_LOG);
+    return events.flatMap(toRead).reverse();
+  }
+
+  async stats(sessionId: string) {
+    const snapshot = await this.#store.read(partitionOf.chunks(sessionId));
+    const chunks = chunksIn(snapshot);
+    const count = (name: string) => Number(snapshot.entries.get(countKey(name))?.value ?? 0);
+    const [hits, misses] = [count('hits'), count('misses')];
+    return {
+      chunks: chunks.length,
+      bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
+      references: chunks.reduce((sum, { references }) => sum + references.length, 0),
+      hits,
+      misses,
+      hit_rate: hits + misses === 0 ? 0 : hits / (hits + misses),
+      deduplicated: count('deduplicated'),
+      evicted: count('evicted'),
+    };
+  }
+
+  async reset(sessionId: string): Promise<void> {
+    const partition = partitionOf.chunks(sessionId);
+    const { entries } = await this.#store.read(partition);
+    const counts = [...entries.keys()].filter((key) => key.startsWith(countKey('')));
+    const writes = counts.map((key): Write => ({ kind: 'delete', key }));
+    await this.#store.commit(partition, { writes });
+  }
+
+  async #entry(sessionId: string, chunkId: string) {
+    const key = infoKey(chunkId);
+    const { entries } = await this.#store.read(partitionOf.chunks(sessionId), [key]);
+    const entry = entries.get(key);
+    return entry && { info: chunkInfoSchema.parse(entry.value), version: entry.version };
+  }
+}
+
+function toRead({ event, at }: StoredEvent): readonly ChunkRead[] {
+  const { type, chunk_id, agent_id } = fieldsOf(event);
+  if (type !== 'chunk.read') return [];
+  return [{ chunk_id: String(chunk_id), agent_id: String(agent_id), at }];
+}

@@ -1,0 +1,68 @@
+import { createHash } from 'node:crypto';
+import type { Json, Snapshot } from '@starloom/core';
+import { z } from 'zod';
+import { canonicalJson, jsonSchema } from '../json/json.ts';
+
+/** A result; it is valid while none of its labels was invalidated after it was stored. */
+export const cacheEntrySchema = z.object({
+  tool: z.string(),
+  tool_version: z.string().nullable(),
+  result: jsonSchema,
+  labels: z.array(z.string()),
+  agent_id: z.string(),
+  at: z.number(),
+});
+export type CacheEntry = z.infer<typeof cacheEntrySchema>;
+
+/** What the index knows of an entry. */
+export const cacheInfoSchema = z.object({
+  tool: z.string(),
+  labels: z.array(z.string()),
+  bytes: z.number(),
+  at: z.number(),
+});
+export type CacheInfo = z.infer<typeof cacheInfoSchema>;
+
+export interface CacheName {
+  readonly tool: string;
+  readonly params: Json;
+  readonly tool_version?: string | undefined;
+}
+
+/** Equal for equal parameters, whoever asks, in any process. */
+export function cacheKey({ tool, params, tool_version = '' }: CacheName): string {
+  const text = canonicalJson([tool, tool_version, params]);
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** What an entry can be invalidated by. */
+export function labelsOf(
+  { tool }: CacheName,
+  key: string,
+  {
+    tags,
+    dependencies,
+  }: { readonly tags: readonly string[]; readonly dependencies: readonly string[] },
+): readonly string[] {
+  return [...ownLabels(tool, key), ...tags.map(tagLabel), ...dependencies.map(dependencyLabel)];
+}
+
+export function ownLabels(tool: string, key: string): readonly [string, string] {
+  return [entryLabel(key), toolLabel(tool)];
+}
+
+export const entryLabel = (key: string) => `entry:${key}`;
+export const toolLabel = (tool: string) => `tool:${tool}`;
+export const tagLabel = (tag: string) => `tag:${tag}`;
+export const dependencyLabel = (dependency: string) => `dependency:${dependency}`;
+
+/** When a label was last invalidated, as a version of the cache; 0 when it was not. */
+export function invalidatedAt({ entries }: Snapshot, labels: readonly string[]): number {
+  return Math.max(0, ...labels.map((label) => entries.get(markKey(label))?.version ?? 0));
+}
+
+export const markKey = (label: string) => `invalidated/${label}`;
+export const entryKey = (key: string) => `entry/${key}`;
+export const infoKey = (key: string) => `info/${key}`;
+export const usedKey = (key: string) => `used/${key}`;
+export const countKey = (name: string) => `count/${name}`;

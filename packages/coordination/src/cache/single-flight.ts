@@ -1,0 +1,110 @@
+// One computes, the others wait for it. Whoever computes holds a lease on the key of the result; if
+// it dies, the lease ends and the next in the queue computes.
+
+import { type CoordinationStore, type Json, type Lease, orAborted } from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import type { EventFeeds } from '../feed/event-feed.ts';
+import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
+import { LogWatch } from '../feed/log-watch.ts';
+
+export type CacheAnswer =
+  | { readonly hit: true; readonly result: Json; readonly at: number; readonly agent_id: string }
+  | {
+      readonly hit: false;
+      /** The version of the cache at which there was no result. */
+      readonly since: number;
+      /** Somebody else computes it. */
+      readonly computing?: true;
+      /** The caller is the one that computes, until `expires_at`. */
+      readonly claim?: number;
+      readonly expires_at?: number;
+    };
+
+/** One possible result, and in whose name it is asked for. */
+export interface CacheTarget {
+  readonly partition: string;
+  readonly key: string;
+  readonly holder: string;
+}
+
+export interface Flight {
+  readonly claim_ttl_ms: number;
+  readonly wait_ms: number;
+}
+
+export interface SingleFlightOptions {
+  readonly store: CoordinationStore;
+  readonly feeds: EventFeeds;
+  readonly lookUp: (target: CacheTarget) => Promise<CacheAnswer>;
+}
+
+export class SingleFlight {
+  readonly #options: SingleFlightOptions;
+
+  constructor(options: SingleFlightOptions) {
+    this.#options = options;
+  }
+
+  /** The result if it comes in time; else the claim on it, or that somebody else has it. */
+  async join(target: CacheTarget, flight: Flight, parent?: AbortSignal): Promise<CacheAnswer> {
+    const { store, feeds, lookUp } = this.#options;
+    const { partition, key, holder } = target;
+    let ticket: string | undefined;
+    const isNews = (event: Json) => isTurnOf(event, ticket) || fieldsOf(event).key === key;
+    using watch = await LogWatch.open(feeds, partition, isNews);
+    using deadline = deadlineSignal({ ms: flight.wait_ms, parent });
+    const answer = await store.acquire(partition, {
+      resource: key,
+      holder,
+      mode: 'exclusive',
+      ttlMs: flight.claim_ttl_ms,
+      waitMs: flight.wait_ms,
+    });
+    if ('lease' in answer) return await this.#computeOrUse(target, answer.lease);
+    if ('heldBy' in answer) return othersCompute(await lookUp(target));
+    ticket = answer.queued.ticket;
+    while (!deadline.signal.aborted) {
+      const found = await lookUp(target);
+      if (found.hit) break;
+      const lease = await this.#leaseOf(target, ticket);
+      if (lease) return await this.#computeOrUse(target, lease);
+      await orAborted(watch.news(), deadline.signal).catch(() => undefined);
+    }
+    return await this.#stopWaiting(target, ticket);
+  }
+
+  /** The claim with this token, if it is the target's holder's. */
+  async claimOf(
+    { partition, key, holder }: CacheTarget,
+    token: number,
+  ): Promise<Lease | undefined> {
+    const leases = await this.#options.store.leases(partition, key);
+    return leases.find((lease) => lease.token === token && lease.holder === holder);
+  }
+
+  /** The result may have come while the claim was waited for. */
+  async #computeOrUse(target: CacheTarget, lease: Lease): Promise<CacheAnswer> {
+    const { store, lookUp } = this.#options;
+    const found = await lookUp(target);
+    if (!found.hit) return { ...found, claim: lease.token, expires_at: lease.expiresAt };
+    await store.release(target.partition, lease);
+    return found;
+  }
+
+  async #stopWaiting(target: CacheTarget, ticket: string): Promise<CacheAnswer> {
+    const { store, lookUp } = this.#options;
+    const isCancelled = await store.cancelWait(target.partition, ticket);
+    const lease = isCancelled ? undefined : await this.#leaseOf(target, ticket);
+    if (lease) await store.release(target.partition, lease);
+    return othersCompute(await lookUp(target));
+  }
+
+  async #leaseOf({ partition, key }: CacheTarget, ticket: string): Promise<Lease | undefined> {
+    const leases = await this.#options.store.leases(partition, key);
+    return leases.find((lease) => lease.ticket === ticket);
+  }
+}
+
+function othersCompute(answer: CacheAnswer): CacheAnswer {
+  return answer.hit ? answer : { ...answer, computing: true };
+}

@@ -1,0 +1,245 @@
+// The shared context of a session. An update applies whole or not at all, and everything it rests
+// on is checked inside that one write: the caller's right, its lock or the versions it expects, and
+// the values that its result was computed from.
+
+import type {
+  Clock,
+  Commit,
+  CommitResult,
+  CoordinationStore,
+  Json,
+  LockedCommitResult,
+  Snapshot,
+} from '@starloom/core';
+import { type Caller, storeKey } from './agents/caller.ts';
+import { conflict, fromTheFuture, notANumber, tooBusy } from './context/context-errors.ts';
+import { CONTEXT_UPDATE } from './context/context-event.ts';
+import type { ContextHistory } from './context/context-history.ts';
+import {
+  type ContextView,
+  keysToRead,
+  type Plan,
+  planUpdate,
+  type UpdateOperation,
+} from './context/context-operations.ts';
+import { contextKeys, readContext, toView } from './context/context-view.ts';
+import { type JsonObject, jsonBytes } from './json/json.ts';
+import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
+import { CONTEXT_RESOURCE, type MemoryLock } from './memory-lock.ts';
+import { HEAD, keyOf, partitionOf } from './partitions.ts';
+import { assertSize } from './quota/assert-quota.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { type Amount, type Measured, Meter } from './quota/meter.ts';
+import {
+  type Access,
+  accessKeys,
+  isOutdated,
+  type SessionAccess,
+} from './session/session-access.ts';
+
+export interface ContextOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+  readonly access: SessionAccess;
+  readonly locks: MemoryLock;
+  readonly history: ContextHistory;
+}
+
+export interface ContextUpdate {
+  readonly session_id: string;
+  readonly update: Json;
+  readonly op: UpdateOperation;
+  readonly lock_token?: number | undefined;
+  /** Take the lock, write, release it: one step of the store. */
+  readonly with_lock?: boolean | undefined;
+  readonly if_version?: number | undefined;
+  readonly if_versions?: Readonly<Record<string, number>> | undefined;
+  readonly cause?: string | undefined;
+}
+
+/** Others may be faster so often before an update that computes its values gives up. */
+const ATTEMPTS = 64;
+
+export class Context {
+  readonly #options: ContextOptions;
+  readonly #meter: Meter;
+
+  constructor(options: ContextOptions) {
+    this.#options = options;
+    const { limits } = options;
+    const fix = 'remove keys that are not needed';
+    this.#meter = new Meter({ limits, entries: 'context_keys', bytes: 'context_bytes', fix });
+  }
+
+  async get(caller: Caller, sessionId: string, keys?: readonly string[], atVersion?: number) {
+    const { store, access, history } = this.#options;
+    if (atVersion !== undefined) {
+      const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
+      return await history.at(admitted, atVersion, keys);
+    }
+    const wanted = keys && [...accessKeys(caller), HEAD, ...contextKeys(keys)];
+    const snapshot = await store.read(partitionOf.session(sessionId), wanted);
+    await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
+    return { ...toView(snapshot), cursor: snapshot.version };
+  }
+
+  async update(
+    caller: Caller,
+    request: ContextUpdate,
+  ): Promise<{ version: number; lock_token?: number }> {
+    const { access, history } = this.#options;
+    let expected = expectations(request);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const need = { role: 'writer', state: 'active' } as const;
+      const admitted = await access.recent(caller, request.session_id, need);
+      await this.#assertLock(admitted, request);
+      const plan = await this.#plan(admitted, request);
+      const result = await this.#commit(admitted, request, plan, expected);
+      if (result.ok) {
+        history.noteVersion(admitted, result.version);
+        const { version } = result;
+        return 'token' in result ? { version, lock_token: result.token } : { version };
+      }
+      if (result.reason === 'held') throw lockHeld(CONTEXT_RESOURCE, result.heldBy);
+      if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
+      if (result.reason === 'not_a_number') throw notANumber(toView(result.current));
+      if (isOutdated(admitted, result.current)) access.forget(caller, request.session_id);
+      else expected = stillExpected(request, expected, result.current);
+    }
+    throw tooBusy(request.session_id);
+  }
+
+  async stats(caller: Caller, sessionId: string) {
+    const { store, access } = this.#options;
+    const snapshot = await store.read(partitionOf.session(sessionId));
+    await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
+    const view = toView(snapshot);
+    const { entries: keys, bytes } = amountOf(view);
+    return { keys, bytes, version: view.version, cursor: snapshot.version };
+  }
+
+  async #assertLock(
+    access: Access,
+    { lock_token: token, with_lock }: ContextUpdate,
+  ): Promise<void> {
+    const { locks } = this.#options;
+    const resource = CONTEXT_RESOURCE;
+    if (with_lock) return;
+    if (token !== undefined) {
+      const mode = await locks.assertHolder(access, { resource, token });
+      if (mode === 'exclusive') return;
+    } else if (access.meta.mode === 'cas') return;
+    throw lockRequired(resource, await locks.heldBy(access, resource));
+  }
+
+  async #plan(access: Access, { op, update }: ContextUpdate): Promise<Plan> {
+    const { limits } = this.#options;
+    const keys = keysToRead(op, update);
+    const view = keys === 'none' ? NOTHING : await this.#view(access, keys);
+    const plan = planUpdate(op, update, view);
+    for (const value of Object.values(plan.update)) {
+      assertSize('value_bytes', jsonBytes(value), limits);
+    }
+    await this.#meter.reserve({
+      name: access.sessionId,
+      more: amountOfUpdate(plan.update),
+      measure: async () => growth(await this.#view(access, 'all'), plan),
+    });
+    return plan;
+  }
+
+  async #view({ partition }: Access, keys: 'all' | readonly string[]): Promise<ContextView> {
+    return await readContext(this.#options.store, partition, keys === 'all' ? undefined : keys);
+  }
+
+  async #commit(
+    { partition, guard, holder, caller }: Access,
+    request: ContextUpdate,
+    { writes, update, removed, ifKeys }: Plan,
+    expected: ReadonlyMap<string, number>,
+  ): Promise<CommitResult | LockedCommitResult> {
+    const { store, clock } = this.#options;
+    const { agentId: agent_id, traceId } = caller;
+    const { op, cause, lock_token: token, with_lock } = request;
+    const head = { kind: 'put', key: HEAD, value: { agent_id, at: clock.now() } } as const;
+    const event: JsonObject = {
+      type: CONTEXT_UPDATE,
+      agent_id,
+      op,
+      update,
+      ...(removed.length > 0 && { removed }),
+      ...(token !== undefined && { lock_token: token }),
+      ...(cause !== undefined && { cause }),
+      ...(traceId !== undefined && { trace_id: traceId }),
+    };
+    const commit: Omit<Commit, 'fence'> = {
+      writes: [...writes, head],
+      event,
+      ifKeys: new Map([...ifKeys, ...expected, ...guard]),
+      idempotencyKey: storeKey(caller, 'context_coordinator.update'),
+    };
+    const resource = CONTEXT_RESOURCE;
+    if (with_lock) return await store.acquireAndCommit(partition, { resource, holder }, commit);
+    const fence = token === undefined ? undefined : { resource, token };
+    return await store.commit(partition, { ...commit, fence });
+  }
+
+  async #fenced(access: Access, { lock_token: token = 0 }: ContextUpdate) {
+    const lock = { resource: CONTEXT_RESOURCE, token };
+    return staleToken(lock, await this.#options.locks.heldBy(access, CONTEXT_RESOURCE));
+  }
+}
+
+const NOTHING: ContextView = { version: 0, entries: new Map() };
+
+function expectations({ if_version, if_versions = {} }: ContextUpdate): Map<string, number> {
+  const keys = Object.entries(if_versions).map(
+    ([key, version]) => [keyOf.context(key), version] as const,
+  );
+  return new Map([...keys, ...(if_version === undefined ? [] : [[HEAD, if_version] as const])]);
+}
+
+/**
+ * What to expect at the next attempt, when only values changed that the caller said nothing about;
+ * else its conflict. A version at which the context was as it is now is as good as its own.
+ */
+function stillExpected(
+  { if_version }: ContextUpdate,
+  expected: ReadonlyMap<string, number>,
+  current: Snapshot,
+): Map<string, number> {
+  if (if_version !== undefined && if_version > current.version)
+    throw fromTheFuture(current.version);
+  const head = current.entries.get(HEAD)?.version ?? 0;
+  const isUnchanged = if_version !== undefined && if_version >= head;
+  const next = isUnchanged ? new Map([...expected, [HEAD, head]]) : new Map(expected);
+  for (const [key, version] of next) {
+    if ((current.entries.get(key)?.version ?? 0) !== version) throw conflict(toView(current));
+  }
+  return next;
+}
+
+/** How much there is, and how much more there will be after the plan. */
+function growth(view: ContextView, { update, removed }: Plan): Measured {
+  const replaced = [...Object.keys(update), ...removed].flatMap((key) => {
+    const entry = view.entries.get(key);
+    return entry ? [[key, entry] as const] : [];
+  });
+  const [after, before] = [
+    amountOfUpdate(update),
+    amountOf({ ...view, entries: new Map(replaced) }),
+  ];
+  const more = { entries: after.entries - before.entries, bytes: after.bytes - before.bytes };
+  return { now: amountOf(view), more };
+}
+
+function amountOf({ entries }: ContextView): Amount {
+  return amountOfUpdate(Object.fromEntries([...entries].map(([key, { value }]) => [key, value])));
+}
+
+function amountOfUpdate(update: JsonObject): Amount {
+  const entries = Object.entries(update);
+  const sizes = entries.map(([key, value]) => key.length + jsonBytes(value));
+  return { entries: entries.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+}

@@ -1,0 +1,177 @@
+// Contexts kept on purpose, and what is made of them: a session that goes on from one, or another
+// session that begins with one.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock, CoordinationStore } from '@starloom/core';
+import { z } from 'zod';
+import type { Caller } from '../agents/caller.ts';
+import { notFound, refuse } from '../errors.ts';
+import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
+import { assertCount } from '../quota/assert-quota.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Access, SessionAccess } from '../session/session-access.ts';
+import type { SessionMeta } from '../session/session-record.ts';
+import type { SessionTimers } from '../session/session-timers.ts';
+import type { NewSession, Sessions } from '../session.ts';
+import { valuesOf } from './context-errors.ts';
+import { CONTEXT_UPDATE } from './context-event.ts';
+import { type ContextHistory, fromBody, toBody } from './context-history.ts';
+import { type ContextView, planUpdate } from './context-operations.ts';
+import { readContext, toView } from './context-view.ts';
+
+export const checkpointSchema = z.object({
+  checkpoint_id: z.string(),
+  name: z.string().nullable(),
+  version: z.number(),
+  keys: z.number(),
+  agent_id: z.string(),
+  at: z.number(),
+});
+export type Checkpoint = z.infer<typeof checkpointSchema>;
+
+export interface CheckpointsOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+  readonly access: SessionAccess;
+  readonly timers: SessionTimers;
+  readonly sessions: Sessions;
+  readonly history: ContextHistory;
+}
+
+const LIST = 'checkpoints';
+
+export class Checkpoints {
+  readonly #options: CheckpointsOptions;
+
+  constructor(options: CheckpointsOptions) {
+    this.#options = options;
+  }
+
+  async make(caller: Caller, sessionId: string, name: string | null): Promise<Checkpoint> {
+    const { store, clock, limits, access } = this.#options;
+    const { partition } = await access.fresh(caller, sessionId, { role: 'writer' });
+    const view = await readContext(store, partition);
+    const checkpoint: Checkpoint = {
+      checkpoint_id: randomUUID(),
+      name,
+      version: view.version,
+      keys: view.entries.size,
+      agent_id: caller.agentId,
+      at: clock.now(),
+    };
+    const key = keyOf.checkpoint(checkpoint.checkpoint_id);
+    const body = { kind: 'put', key, value: toBody(view) } as const;
+    for (;;) {
+      const { list, version } = await this.#list(sessionId);
+      assertCount('checkpoints_per_session', list.length + 1, limits);
+      const { ok } = await store.commit(partitionOf.history(sessionId), {
+        writes: [body, { kind: 'put', key: LIST, value: [...list, checkpoint] }],
+        ifKeys: new Map([[LIST, version]]),
+      });
+      if (!ok) continue;
+      const { checkpoint_id, agent_id } = checkpoint;
+      const event = { type: 'session.checkpoint', agent_id, checkpoint_id, version: view.version };
+      await store.commit(partition, { writes: [], event });
+      return checkpoint;
+    }
+  }
+
+  async list(caller: Caller, sessionId: string): Promise<readonly Checkpoint[]> {
+    await this.#options.access.fresh(caller, sessionId, { role: 'reader' });
+    return (await this.#list(sessionId)).list;
+  }
+
+  /** Opens a suspended session again, if asked with the context of a checkpoint. */
+  async resume(caller: Caller, sessionId: string, checkpointId?: string): Promise<SessionMeta> {
+    const { store, access, timers } = this.#options;
+    for (;;) {
+      const admitted = await access.fresh(caller, sessionId, { role: 'owner' });
+      const { partition, meta, guard } = admitted;
+      if (meta.state !== 'suspended' && checkpointId !== undefined) throw notSuspended(sessionId);
+      if (checkpointId !== undefined) {
+        const view = await this.#load(sessionId, checkpointId);
+        await this.#replace(admitted, view, `restored checkpoint ${checkpointId}`);
+      }
+      const value = { ...meta, state: 'active' } as const;
+      const event = { type: 'session.resumed', agent_id: caller.agentId };
+      const writes = [{ kind: 'put', key: META, value }] as const;
+      const { ok } = await store.commit(partition, { writes, event, ifKeys: guard });
+      if (!ok) continue;
+      await timers.start(sessionId, meta.ttl_ms);
+      return value;
+    }
+  }
+
+  /** A new session of the caller's own that begins with a context of this one. */
+  async fork(
+    caller: Caller,
+    sessionId: string,
+    from: { readonly checkpointId?: string | undefined; readonly version?: number | undefined },
+    wanted: Pick<NewSession, 'session_id' | 'metadata' | 'mode' | 'ttl_ms'>,
+  ): Promise<SessionMeta> {
+    const { store, access, sessions, history } = this.#options;
+    const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
+    const view =
+      from.checkpointId !== undefined
+        ? await this.#load(sessionId, from.checkpointId)
+        : from.version !== undefined
+          ? await history.at(admitted, from.version)
+          : await readContext(store, admitted.partition);
+    const { mode, metadata } = admitted.meta;
+    const parent = { session_id: sessionId, version: view.version };
+    const meta = await sessions.create(caller, {
+      ...wanted,
+      mode: wanted.mode ?? mode,
+      metadata: wanted.metadata ?? metadata,
+      parent,
+    });
+    const fresh = await access.fresh(caller, meta.session_id, { role: 'owner' });
+    await this.#replace(fresh, view, `fork of ${sessionId} at ${view.version}`);
+    return meta;
+  }
+
+  async #list(sessionId: string): Promise<{ list: readonly Checkpoint[]; version: number }> {
+    const { store } = this.#options;
+    const entry = (await store.read(partitionOf.history(sessionId), [LIST])).entries.get(LIST);
+    return {
+      list: z.array(checkpointSchema).parse(entry?.value ?? []),
+      version: entry?.version ?? 0,
+    };
+  }
+
+  async #load(sessionId: string, checkpointId: string): Promise<ContextView> {
+    const { store } = this.#options;
+    const key = keyOf.checkpoint(checkpointId);
+    const { list } = await this.#list(sessionId);
+    const known = list.find(({ checkpoint_id }) => checkpoint_id === checkpointId);
+    const body = (await store.read(partitionOf.history(sessionId), [key])).entries.get(key)?.value;
+    if (known === undefined || body === undefined) throw notFound('checkpoint', checkpointId);
+    return fromBody(body, known.version);
+  }
+
+  /** For a session in which nobody else can write. */
+  async #replace({ partition, caller, guard }: Access, view: ContextView, cause: string) {
+    const { store, clock } = this.#options;
+    const { agentId: agent_id } = caller;
+    const update = valuesOf(view);
+    const current = await store.read(partition);
+    const { writes, removed } = planUpdate('replace', update, toView(current));
+    const head = { kind: 'put', key: HEAD, value: { agent_id, at: clock.now() } } as const;
+    const event = { type: CONTEXT_UPDATE, agent_id, op: 'replace', update, removed, cause };
+    const { ok } = await store.commit(partition, {
+      writes: [...writes, head],
+      event,
+      ifKeys: guard,
+    });
+    if (ok) return;
+    throw refuse('conflict', 'The session changed meanwhile', { fix: 'try again' });
+  }
+}
+
+function notSuspended(sessionId: string) {
+  return refuse('conflict', `The session "${sessionId}" is not suspended`, {
+    session_id: sessionId,
+    fix: 'session_manager.suspend first, so that nobody writes meanwhile',
+  });
+}

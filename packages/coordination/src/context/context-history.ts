@@ -1,0 +1,177 @@
+// The past of a context. The log holds every update; a version is read by applying the updates
+// after the last snapshot before it. Snapshots are made now and then by whoever writes, and by
+// nobody when it fails: then there is more to apply, or an old version cannot be read.
+
+import {
+  type CoordinationStore,
+  type Entry,
+  FabricError,
+  type Json,
+  type Log,
+  type StoredEvent,
+} from '@starloom/core';
+import { z } from 'zod';
+import { refuse } from '../errors.ts';
+import { jsonSchema, sameJson } from '../json/json.ts';
+import { partitionOf } from '../partitions.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Access } from '../session/session-access.ts';
+import { RecentMap } from '../support/recent-map.ts';
+import { fromTheFuture } from './context-errors.ts';
+import { contextEventSchema, isContextUpdate } from './context-event.ts';
+import { type ContextView, replayUpdate } from './context-operations.ts';
+import { readContext } from './context-view.ts';
+
+export interface ContextHistoryOptions {
+  readonly store: CoordinationStore;
+  readonly limits: CoordinationLimits;
+  readonly log: Log;
+}
+
+const PAGE = 500;
+const SNAPSHOTS = 'snapshots';
+const REMEMBERED = 10_000;
+
+const bodySchema = z.array(z.tuple([z.string(), jsonSchema, z.number()]));
+const versionsSchema = z.array(z.number());
+
+export interface Change {
+  readonly key: string;
+  readonly before?: Json;
+  readonly after?: Json;
+}
+
+export class ContextHistory {
+  readonly #options: ContextHistoryOptions;
+  readonly #lastSnapshot = new RecentMap<number>(REMEMBERED);
+  readonly #saving = new Set<Promise<void>>();
+
+  constructor(options: ContextHistoryOptions) {
+    this.#options = options;
+  }
+
+  /** The context as it was when the session was at `version`. */
+  async at({ sessionId, partition }: Access, version: number, keys?: readonly string[]) {
+    const { store } = this.#options;
+    const now = await store.read(partition, []);
+    if (version > now.version) throw fromTheFuture(now.version);
+    const base = await this.#snapshotBefore(sessionId, version);
+    const context = new Map(base.entries);
+    let { version: head } = base;
+    for await (const event of this.#updates(partition, base.version, version)) {
+      replayUpdate(context, event.version, contextEventSchema.parse(event.event));
+      head = event.version;
+    }
+    const wanted = keys && new Set(keys);
+    const entries = wanted ? [...context].filter(([key]) => wanted.has(key)) : context;
+    return { version: head, entries: new Map(entries), cursor: version };
+  }
+
+  async diff(access: Access, from: number, to?: number) {
+    const { store } = this.#options;
+    const before = await this.at(access, from);
+    const after =
+      to === undefined ? await readContext(store, access.partition) : await this.at(access, to);
+    return { from, to: to ?? after.version, changes: changesBetween(before, after) };
+  }
+
+  /** Called after each update; makes a snapshot when it is time. */
+  noteVersion({ sessionId, partition }: Access, version: number): void {
+    const last = this.#lastSnapshot.get(sessionId) ?? 0;
+    if (version - last < this.#options.limits.snapshot_every) return;
+    this.#lastSnapshot.set(sessionId, version);
+    const saving = this.#save(sessionId, partition).catch((thrown: unknown) => {
+      const error = FabricError.from(thrown);
+      this.#options.log.warn({ session_id: sessionId, error }, 'no snapshot of the context');
+    });
+    this.#saving.add(saving);
+    void saving.finally(() => this.#saving.delete(saving));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#saving);
+  }
+
+  async *#updates(partition: string, after: number, upTo: number): AsyncIterable<StoredEvent> {
+    const { store } = this.#options;
+    for (let cursor = after; cursor < upTo; ) {
+      const page = await store.events(partition, cursor, PAGE);
+      if (page.gap) throw trimmed(upTo);
+      for (const event of page.events) {
+        if (event.version > upTo) return;
+        if (isContextUpdate(event)) yield event;
+      }
+      if (page.cursor === cursor) return;
+      cursor = page.cursor;
+    }
+  }
+
+  async #snapshotBefore(sessionId: string, version: number): Promise<ContextView> {
+    const { store } = this.#options;
+    const partition = partitionOf.history(sessionId);
+    const list = (await store.read(partition, [SNAPSHOTS])).entries.get(SNAPSHOTS)?.value ?? [];
+    const best = versionsSchema.parse(list).findLast((candidate) => candidate <= version);
+    if (best === undefined) return { version: 0, entries: new Map() };
+    const key = snapshotKey(best);
+    const body = (await store.read(partition, [key])).entries.get(key)?.value;
+    return body === undefined ? { version: 0, entries: new Map() } : fromBody(body, best);
+  }
+
+  async #save(sessionId: string, sessionPartition: string): Promise<void> {
+    const { store, limits } = this.#options;
+    const partition = partitionOf.history(sessionId);
+    const view = await readContext(store, sessionPartition);
+    const entry = (await store.read(partition, [SNAPSHOTS])).entries.get(SNAPSHOTS);
+    const versions = versionsSchema.parse(entry?.value ?? []);
+    if (versions.includes(view.version)) return;
+    const all = [...versions, view.version].sort((a, b) => a - b);
+    const surplus = all.splice(0, Math.max(0, all.length - limits.snapshots_kept));
+    await store.commit(partition, {
+      writes: [
+        { kind: 'put', key: SNAPSHOTS, value: all },
+        { kind: 'put', key: snapshotKey(view.version), value: toBody(view) },
+        ...surplus
+          .filter((version) => version !== view.version)
+          .map((version) => ({ kind: 'delete', key: snapshotKey(version) }) as const),
+      ],
+      ifKeys: new Map([[SNAPSHOTS, entry?.version ?? 0]]),
+    });
+  }
+}
+
+export function toBody({ entries }: ContextView): Json {
+  return [...entries].map(([key, { value, version }]) => [key, value, version]);
+}
+
+export function fromBody(body: Json, version: number): ContextView {
+  const entries = bodySchema
+    .parse(body)
+    .map(([key, value, at]): [string, Entry] => [key, { value, version: at }]);
+  return { version, entries: new Map(entries) };
+}
+
+function changesBetween(before: ContextView, after: ContextView): readonly Change[] {
+  const keys = [...new Set([...before.entries.keys(), ...after.entries.keys()])].sort();
+  return keys.flatMap((key) => {
+    const [old, fresh] = [before.entries.get(key)?.value, after.entries.get(key)?.value];
+    if (old !== undefined && fresh !== undefined && sameJson(old, fresh)) return [];
+    return [
+      {
+        key,
+        ...(old !== undefined && { before: old }),
+        ...(fresh !== undefined && { after: fresh }),
+      },
+    ];
+  });
+}
+
+function snapshotKey(version: number): string {
+  return `at/${version}`;
+}
+
+function trimmed(version: number): FabricError {
+  return refuse('not_found', `Version ${version} is too old to be read`, {
+    version,
+    fix: 'use a checkpoint for what must be kept',
+  });
+}

@@ -1,0 +1,150 @@
+// What an update means, as writes of the store. Pure: the same update on the same context is always
+// the same plan. `merge` and `increment` need not know the context; the others do, and their plans
+// hold only while the keys they read are unchanged, which `ifKeys` says.
+
+import type { Entry, Json, Write } from '@starloom/core';
+import { refuse } from '../errors.ts';
+import { isJsonArray, isJsonObject, type JsonObject, sameJson } from '../json/json.ts';
+import { applyJsonPatch, jsonPatchSchema, parsePointer } from '../json/json-patch.ts';
+import { mergePatch } from '../json/merge-patch.ts';
+import { HEAD, keyOf } from '../partitions.ts';
+
+export const UPDATE_OPERATIONS = ['merge', 'replace', 'append', 'patch', 'increment'] as const;
+export type UpdateOperation = (typeof UPDATE_OPERATIONS)[number];
+
+export interface Plan {
+  readonly writes: readonly Write[];
+  /** New values by key; for `increment` the amounts. */
+  readonly update: JsonObject;
+  readonly removed: readonly string[];
+  readonly ifKeys: ReadonlyMap<string, number>;
+}
+
+/** Context keys with their values and versions, and the version of the whole. */
+export interface ContextView {
+  readonly version: number;
+  readonly entries: ReadonlyMap<string, Entry>;
+}
+
+/** The context keys that a plan depends on. */
+export function keysToRead(op: UpdateOperation, update: Json): 'none' | 'all' | readonly string[] {
+  if (op === 'merge' || op === 'increment') return 'none';
+  if (op === 'replace') return 'all';
+  if (!isJsonArray(update)) return Object.keys(toObject(update));
+  const pointers = parsePatch(update).flatMap((step) =>
+    'from' in step ? [step.path, step.from] : [step.path],
+  );
+  const roots = pointers.map((pointer) => parsePointer(pointer)[0]);
+  return roots.every((root) => root !== undefined) ? [...new Set(roots)] : 'all';
+}
+
+export function planUpdate(op: UpdateOperation, update: Json, view: ContextView): Plan {
+  switch (op) {
+    case 'merge':
+      return setting(toObject(update), [], new Map());
+    case 'increment':
+      return incrementing(toObject(update));
+    case 'append':
+      return setting(appended(toObject(update), view), [], versionsOf(view, toObject(update)));
+    case 'replace': {
+      const after = toObject(update);
+      const removed = [...view.entries.keys()].filter((key) => !Object.hasOwn(after, key));
+      return setting(after, removed, new Map([[HEAD, view.version]]));
+    }
+    case 'patch':
+      return patched(update, view);
+  }
+}
+
+/** The context after an update as it stands in the log. */
+export function replayUpdate(
+  context: Map<string, Entry>,
+  version: number,
+  { op, update, removed }: { op: string; update: JsonObject; removed: readonly string[] },
+): void {
+  for (const [key, value] of Object.entries(update)) {
+    const before = op === 'increment' ? Number(context.get(key)?.value ?? 0) : 0;
+    const after = op === 'increment' ? before + Number(value) : value;
+    context.set(key, { value: after, version });
+  }
+  for (const key of removed) context.delete(key);
+}
+
+function setting(
+  update: JsonObject,
+  removed: readonly string[],
+  ifKeys: ReadonlyMap<string, number>,
+): Plan {
+  const puts = Object.entries(update).map(
+    ([key, value]) => ({ kind: 'put', key: keyOf.context(key), value }) as const,
+  );
+  const deletes = removed.map((key) => ({ kind: 'delete', key: keyOf.context(key) }) as const);
+  return { writes: [...puts, ...deletes], update, removed, ifKeys };
+}
+
+function incrementing(update: JsonObject): Plan {
+  const writes = Object.entries(update).map(([key, by]) => {
+    if (typeof by === 'number') return { kind: 'increment', key: keyOf.context(key), by } as const;
+    throw refuse('not_a_number', `The amount for "${key}" is not a number`, {
+      key,
+      fix: 'give a number to add for each key',
+    });
+  });
+  return { writes, update, removed: [], ifKeys: new Map() };
+}
+
+function appended(update: JsonObject, { entries }: ContextView): JsonObject {
+  const members = Object.entries(update).map(([key, more]) => {
+    const before = entries.get(key)?.value ?? [];
+    if (isJsonArray(before)) return [key, before.concat(more)] as const;
+    throw refuse('not_a_list', `The value of "${key}" is not a list`, {
+      key,
+      current: before,
+      fix: 'append to lists; merge sets any value',
+    });
+  });
+  return Object.fromEntries(members);
+}
+
+function patched(update: Json, view: ContextView): Plan {
+  const before = Object.fromEntries([...view.entries].map(([key, { value }]) => [key, value]));
+  const after = isJsonArray(update)
+    ? applyJsonPatch(before, parsePatch(update))
+    : mergePatch(before, toObject(update));
+  if (!isJsonObject(after)) {
+    throw refuse('patch_failed', 'The patch would make the context something else than an object', {
+      fix: 'patch the members of the context',
+    });
+  }
+  const changed = Object.entries(after).filter(([key, value]) => {
+    const entry = view.entries.get(key);
+    return entry === undefined || !sameJson(entry.value, value);
+  });
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  const keys = keysToRead('patch', update);
+  const ifKeys =
+    typeof keys === 'string' ? new Map([[HEAD, view.version]]) : versionsOf(view, keys);
+  return setting(Object.fromEntries(changed), removed, ifKeys);
+}
+
+function versionsOf({ entries }: ContextView, keys: readonly string[] | JsonObject) {
+  const named = isJsonObject(keys) ? Object.keys(keys) : keys;
+  return new Map(named.map((key) => [keyOf.context(key), entries.get(key)?.version ?? 0]));
+}
+
+function toObject(update: Json): JsonObject {
+  if (isJsonObject(update)) return update;
+  throw refuse('bad_params', 'The update must be an object of keys and values', {
+    fix: 'send {"key": value}; only "patch" takes a list of JSON Patch operations',
+  });
+}
+
+function parsePatch(update: Json) {
+  const parsed = jsonPatchSchema.safeParse(update);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw refuse('bad_params', `The patch is malformed: ${issue?.message ?? 'no JSON Patch'}`, {
+    at: `update.${issue?.path.join('.') ?? ''}`,
+    fix: 'send a list of JSON Patch operations (RFC 6902)',
+  });
+}

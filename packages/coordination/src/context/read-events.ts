@@ -1,0 +1,40 @@
+import type { CoordinationStore } from '@starloom/core';
+import type { JsonObject } from '../json/json.ts';
+import { fromTheFuture } from './context-errors.ts';
+import { type EventFilter, filterEvent } from './event-filter.ts';
+
+export interface FilteredPage {
+  readonly events: readonly JsonObject[];
+  readonly cursor: number;
+  readonly snapshot_required?: true;
+}
+
+const PAGE = 500;
+
+/** Events after a cursor that pass a filter; a gap is said, not passed over. */
+export async function readEvents(
+  store: CoordinationStore,
+  partition: string,
+  after: number,
+  limit: number,
+  filter: EventFilter,
+): Promise<FilteredPage> {
+  const { version } = await store.read(partition, []);
+  if (after > version) throw fromTheFuture(version);
+  const events: JsonObject[] = [];
+  for (let cursor = after; ; ) {
+    const page = await store.events(partition, cursor, PAGE);
+    if (page.gap) {
+      if (events.length > 0) return { events, cursor };
+      return { events, cursor: version, snapshot_required: true };
+    }
+    for (const stored of page.events) {
+      const event = filterEvent(stored, filter);
+      if (event === undefined) continue;
+      events.push(event);
+      if (events.length === limit) return { events, cursor: stored.version };
+    }
+    if (page.events.length < PAGE) return { events, cursor: page.cursor };
+    cursor = page.cursor;
+  }
+}

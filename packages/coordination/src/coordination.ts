@@ -1,0 +1,57 @@
+import { FabricError } from '@starloom/core';
+import type { Connection } from './rpc/connection.ts';
+import { RpcPeer } from './rpc.ts';
+import { type CoordinationOptions, createServices, type Services } from './services.ts';
+import { Sweeper } from './sweeper.ts';
+
+export interface Coordination {
+  /** The services themselves, for callers in this process. */
+  readonly services: Services;
+  /** A client that can send requests; close it when it is gone. */
+  connect(connection: Connection): RpcPeer;
+  /** Begins to see to what time makes due, such as agents that do not beat any more. */
+  start(): void;
+  /** Sees to it once, now. */
+  sweep(): Promise<void>;
+  /** Lets go of all clients. The store is the caller's to close. */
+  close(): Promise<void>;
+}
+
+const SWEEPS_PER_BEAT = 4;
+const SWEEP_MS = { least: 25, most: 1_000 };
+
+export function createCoordination(options: CoordinationOptions): Coordination {
+  const services = createServices(options);
+  const { heartbeatIntervalMs, log, feeds, history } = services;
+  const sweeper = new Sweeper(services);
+  const peers = new Set<RpcPeer>();
+  let timer: NodeJS.Timeout | undefined;
+  const sweepEveryMs = Math.min(
+    SWEEP_MS.most,
+    Math.max(SWEEP_MS.least, heartbeatIntervalMs / SWEEPS_PER_BEAT),
+  );
+  const sweepAndLog = () => {
+    sweeper.sweep().catch((error: unknown) => {
+      log.warn({ error: FabricError.from(error) }, 'coordination: a sweep failed');
+    });
+  };
+  return {
+    services,
+    connect(connection) {
+      const peer = new RpcPeer(services, connection, () => peers.delete(peer));
+      peers.add(peer);
+      return peer;
+    },
+    start() {
+      timer ??= setInterval(sweepAndLog, sweepEveryMs).unref();
+    },
+    sweep: () => sweeper.sweep(),
+    async close() {
+      clearInterval(timer);
+      await sweeper.idle();
+      await Promise.all([...peers].map((peer) => peer.close()));
+      await feeds.close();
+      await history.close();
+    },
+  };
+}

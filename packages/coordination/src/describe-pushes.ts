@@ -1,0 +1,117 @@
+// What the server says without being asked. The names are those that rpc/push-messages.ts uses.
+
+import { exampleSession, exampleTime } from './methods/fields.ts';
+
+export interface PushDescription {
+  readonly method: string;
+  readonly summary: string;
+  /** To whom it goes. */
+  readonly to: string;
+  readonly example: Readonly<Record<string, unknown>>;
+}
+
+const subscription_id = '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a';
+const inSession = { session_id: exampleSession, cursor: 15 };
+const toSubscribers = 'Connections that subscribed';
+const toMembers = 'Every connected member but the agent it is about';
+const toHolder = 'The agent that holds or waits for the lock';
+
+const PUSHES: readonly PushDescription[] = [
+  {
+    method: 'context_coordinator.update',
+    summary:
+      'The context changed. `update` has the new values by key and `removed` the keys that are ' +
+      'gone; with `op` "increment" it has the amounts that were added',
+    to: toSubscribers,
+    example: {
+      ...inSession,
+      subscription_id,
+      agent_id: 'writer',
+      op: 'merge',
+      update: { outline: ['why', 'how'] },
+      version: 15,
+    },
+  },
+  {
+    method: 'context_coordinator.event',
+    summary: 'Something else happened that the subscription asked for by `types`',
+    to: toSubscribers,
+    example: {
+      ...inSession,
+      subscription_id,
+      type: 'session.agent_joined',
+      agent_id: 'reviewer',
+      role: 'reader',
+      version: 15,
+      at: exampleTime,
+    },
+  },
+  {
+    method: 'context_coordinator.snapshot_required',
+    summary:
+      'Updates up to `cursor` cannot be pushed: they are too old, or this reader is too slow. ' +
+      'Get the context; what comes after `cursor` is pushed as before',
+    to: toSubscribers,
+    example: { ...inSession, subscription_id, version: 12 },
+  },
+  {
+    method: 'session_manager.agent_disconnected',
+    summary: 'An agent is lost (`heartbeat_missed`) or went (`unregistered`); its locks are free',
+    to: toMembers,
+    example: {
+      ...inSession,
+      agent_id: 'writer',
+      reason: 'heartbeat_missed',
+      last_seen: exampleTime,
+    },
+  },
+  {
+    method: 'session_manager.agent_joined',
+    summary: 'An agent joined, or came back in a new life (`returned`)',
+    to: toMembers,
+    example: { ...inSession, agent_id: 'reviewer', role: 'reader', epoch: exampleTime },
+  },
+  {
+    method: 'session_manager.agent_left',
+    summary: 'An agent left, or its right was revoked',
+    to: toMembers,
+    example: { ...inSession, agent_id: 'reviewer', reason: 'left' },
+  },
+  {
+    method: 'session_manager.state_changed',
+    summary: 'The session was suspended, resumed or ended',
+    to: toMembers,
+    example: { ...inSession, agent_id: 'planner', state: 'suspended' },
+  },
+  {
+    method: 'memory_locker.granted',
+    summary: 'It is the turn of a request that waited',
+    to: toHolder,
+    example: {
+      ...inSession,
+      agent_id: 'writer',
+      resource: 'context',
+      mode: 'exclusive',
+      lock_token: exampleTime,
+      expires_at: exampleTime + 60_000,
+      ticket: 'b0f6c1d2',
+    },
+  },
+  {
+    method: 'memory_locker.lost',
+    summary: 'A lock is gone before it was released: its time was over, or an owner broke it',
+    to: toHolder,
+    example: {
+      ...inSession,
+      agent_id: 'writer',
+      resource: 'context',
+      mode: 'exclusive',
+      lock_token: exampleTime,
+      reason: 'expired',
+    },
+  },
+];
+
+export function describePushes(): readonly PushDescription[] {
+  return PUSHES;
+}

@@ -1,0 +1,67 @@
+// The default engine: the state machine in this process, its operations in a SQLite file. What was
+// answered is on disk; on opening, snapshots are read and the operations since are applied again.
+
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import {
+  type Clock,
+  CoordinationMachine,
+  type CoordinationStore,
+  type Log,
+  MachineStore,
+  systemClock,
+} from '@starloom/core';
+import { Checkpoint } from './embedded/checkpoint.ts';
+import { LogThread } from './embedded/log-thread.ts';
+import { Replay } from './embedded/replay.ts';
+import { SqliteJournal } from './embedded/sqlite-journal.ts';
+
+export interface EmbeddedStoreOptions {
+  /** Without one, nothing is written and everything is gone with the process. */
+  readonly path?: string | undefined;
+  readonly clock?: Clock | undefined;
+  readonly log: Log;
+  /** Of each partition; older ones are a gap. */
+  readonly keepEvents?: number | undefined;
+  /** Below this the log is not replaced by snapshots. */
+  readonly smallestLogBytes?: number | undefined;
+}
+
+export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<CoordinationStore> {
+  const { path, clock = systemClock, keepEvents, log, smallestLogBytes } = options;
+  const machine = new CoordinationMachine({ keepEvents });
+  if (path === undefined) return new MachineStore({ machine, now: forwardOnly(clock, 0) });
+
+  await createPrivateFile(path);
+  const checkpoint = new Checkpoint({
+    snapshot: (partition) => {
+      const record = machine.toRecord(partition);
+      return record && JSON.stringify(record);
+    },
+    smallestLogBytes,
+  });
+  const replay = new Replay(machine, checkpoint);
+  const { thread, now, torn } = await LogThread.open(path, replay);
+  if (torn > 0) log.warn({ path, records: torn }, 'cut damaged records off the end of the log');
+  const latest = Math.max(now, replay.now);
+  const ahead_ms = latest - clock.now();
+  if (ahead_ms > 1000) log.warn({ path, ahead_ms }, 'the clock is behind the coordination store');
+  const journal = new SqliteJournal({ thread, checkpoint, last: replay.last, log });
+  return new MachineStore({ machine, now: forwardOnly(clock, latest), journal });
+}
+
+/** Leases, keys and queues live by this; the log is applied again by it. */
+function forwardOnly(clock: Clock, from: number): () => number {
+  let latest = from;
+  return () => {
+    latest = Math.max(latest, clock.now());
+    return latest;
+  };
+}
+
+/** SQLite gives the files beside it the same mode. */
+async function createPrivateFile(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, 'a', 0o600);
+  await file.close();
+}

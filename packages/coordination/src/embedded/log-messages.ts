@@ -1,0 +1,32 @@
+// What the store and the thread that owns its file say to each other.
+
+/** A partition as it was after the record `sequence`; without text it is gone. */
+export interface SnapshotRow {
+  readonly partition: string;
+  readonly sequence: number;
+  readonly text: string | undefined;
+}
+
+/** Written in one transaction. */
+export interface LogBatch {
+  /** Numbered on from the last record. */
+  readonly records: readonly string[];
+  readonly snapshots: readonly SnapshotRow[];
+  /** Everything up to this record is in snapshots; the engine's time is kept with it. */
+  readonly truncate?: { readonly sequence: number; readonly now: number } | undefined;
+}
+
+export type LogRequest = { readonly write: LogBatch } | { readonly close: true };
+
+/** After opening: snapshots, then records in order, then `ready`; after that one `done` per write. */
+export type LogReply =
+  | { readonly kind: 'snapshots'; readonly rows: readonly SnapshotRow[] }
+  | { readonly kind: 'records'; readonly first: number; readonly texts: readonly string[] }
+  | { readonly kind: 'ready'; readonly now: number; readonly torn: number }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed'; readonly problem: LogProblem };
+
+export interface LogProblem {
+  readonly reason: 'in_use' | 'corrupt' | 'foreign' | 'newer' | 'io';
+  readonly message: string;
+}

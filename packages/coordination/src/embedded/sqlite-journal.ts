@@ -1,0 +1,120 @@
+// Group commit: while one batch is on its way to the disk, all that comes in waits in the next, so
+// that any number of operations share one flush. When a batch cannot be written, memory is ahead of
+// the disk; nothing is answered from it any more.
+
+import { FabricError, type Journal, type JournalRecord, type Log } from '@starloom/core';
+import type { Checkpoint } from './checkpoint.ts';
+import { encodeRecord } from './journal-record.ts';
+import type { LogThread } from './log-thread.ts';
+
+const MOST_WAITING_BYTES = 64 * 1024 * 1024;
+
+export interface SqliteJournalOptions {
+  readonly thread: LogThread;
+  readonly checkpoint: Checkpoint;
+  /** The last record in the file. */
+  readonly last: number;
+  readonly log: Log;
+}
+
+class Batch {
+  readonly records: string[] = [];
+  readonly partitions = new Set<string>();
+  readonly #written = Promise.withResolvers<void>();
+  readonly promise = this.#written.promise;
+  readonly resolve = this.#written.resolve;
+  readonly reject = this.#written.reject;
+  bytes = 0;
+  now = 0;
+}
+
+export class SqliteJournal implements Journal {
+  readonly #thread: LogThread;
+  readonly #checkpoint: Checkpoint;
+  readonly #log: Log;
+  #last: number;
+  #next = new Batch();
+  /** Of partitions with something that is not on disk yet: the batch that brings the last of it. */
+  readonly #unwritten = new Map<string, Batch>();
+  #writing: Promise<void> | undefined;
+  #failure: FabricError | undefined;
+
+  constructor({ thread, checkpoint, last, log }: SqliteJournalOptions) {
+    this.#thread = thread;
+    this.#checkpoint = checkpoint;
+    this.#last = last;
+    this.#log = log;
+  }
+
+  assertReady(): void {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#next.bytes < MOST_WAITING_BYTES) return;
+    throw new FabricError('OVERLOADED', 'The disk does not keep up with what is to be written', {
+      details: { reason: 'engine_busy', waiting_bytes: this.#next.bytes, fix: 'try again' },
+    });
+  }
+
+  append(record: JournalRecord): void {
+    const { partition, now } = record;
+    const text = encodeRecord(record);
+    const batch = this.#next;
+    batch.records.push(text);
+    batch.partitions.add(partition);
+    batch.bytes += text.length;
+    batch.now = now;
+    this.#unwritten.set(partition, batch);
+    this.#checkpoint.noteRecord(partition, text.length);
+    this.#writing ??= Promise.resolve().then(() => this.#writeAll());
+  }
+
+  flushed(partition: string): Promise<void> | undefined {
+    return this.#unwritten.get(partition)?.promise;
+  }
+
+  async close(): Promise<void> {
+    await this.#writing;
+    this.#failure ??= closed();
+    await this.#thread.close();
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#next.records.length > 0 || this.#checkpoint.isRunning) {
+      const batch = this.#next;
+      this.#next = new Batch();
+      try {
+        await this.#write(batch);
+      } catch (error) {
+        return this.#fail(FabricError.from(error), batch);
+      }
+      batch.resolve();
+      this.#forget(batch);
+    }
+    this.#writing = undefined;
+  }
+
+  async #write({ records, now }: Batch): Promise<void> {
+    this.#last += records.length;
+    await this.#thread.write({ records, ...this.#checkpoint.slice(this.#last, now) });
+  }
+
+  #fail(failure: FabricError, batch: Batch): void {
+    this.#failure = failure;
+    this.#log.error({ err: failure, details: failure.details }, 'coordination store failed');
+    for (const waiting of [batch, this.#next]) {
+      waiting.promise.catch(() => {});
+      waiting.reject(failure);
+    }
+  }
+
+  #forget(batch: Batch): void {
+    for (const partition of batch.partitions) {
+      if (this.#unwritten.get(partition) === batch) this.#unwritten.delete(partition);
+    }
+  }
+}
+
+function closed(): FabricError {
+  return new FabricError('OVERLOADED', 'The coordination store is closed', {
+    details: { reason: 'engine_unavailable' },
+  });
+}

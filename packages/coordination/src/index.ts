@@ -1,0 +1,12 @@
+export { type Coordination, createCoordination } from './coordination.ts';
+export type { MethodDescription } from './describe-methods.ts';
+export { describePushes, type PushDescription } from './describe-pushes.ts';
+export { REASONS, type Reason, type RpcError, toRpcError } from './errors.ts';
+export { SERVICE_PATHS } from './methods/discovery.ts';
+export { describeMethods, METHODS, type MethodName } from './methods.ts';
+export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
+export type { Connection } from './rpc/connection.ts';
+export type { RpcResponse } from './rpc/message.ts';
+export type { RpcAnswer, RpcPeer } from './rpc.ts';
+export type { CoordinationOptions, Services } from './services.ts';
+export { openStore, type StoreConfig, type StoreDependencies } from './store.ts';

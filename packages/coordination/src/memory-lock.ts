@@ -1,0 +1,267 @@
+// Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
+// here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
+
+import {
+  type CoordinationStore,
+  type Json,
+  type Lease,
+  type LeaseMode,
+  orAborted,
+} from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import { type Caller, fromHolder, storeKey } from './agents/caller.ts';
+import { refuse } from './errors.ts';
+import type { EventFeeds } from './feed/event-feed.ts';
+import { isTurnOf } from './feed/log-event.ts';
+import { LogWatch } from './feed/log-watch.ts';
+import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
+import { releaseHolder } from './locks/release-holder.ts';
+import { findDeadlock, isYoungest } from './locks/wait-for-graph.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { Meter } from './quota/meter.ts';
+import type { Access, SessionAccess } from './session/session-access.ts';
+import { RecentMap } from './support/recent-map.ts';
+
+/** The lock that an update of the context needs. */
+export const CONTEXT_RESOURCE = 'context';
+
+export interface MemoryLockOptions {
+  readonly store: CoordinationStore;
+  readonly limits: CoordinationLimits;
+  readonly access: SessionAccess;
+  readonly feeds: EventFeeds;
+}
+
+export interface AcquireRequest {
+  readonly session_id: string;
+  readonly resource: string;
+  readonly mode: LeaseMode;
+  readonly ttl_ms: number;
+  readonly wait_ms: number;
+  readonly priority: number;
+  /** Answer at once with a ticket; the grant is pushed. */
+  readonly async: boolean;
+}
+
+export type Acquired =
+  | { readonly lease: Lease }
+  | { readonly queued: { readonly ticket: string; readonly position: number } };
+
+export interface BreakTarget {
+  readonly resource?: string | undefined;
+  readonly lock_token?: number | undefined;
+  /** The agent whose leases are meant. */
+  readonly holder?: string | undefined;
+}
+
+const REMEMBERED = 10_000;
+
+export class MemoryLock {
+  readonly #options: MemoryLockOptions;
+  readonly #meter: Meter;
+  /** A token belongs to one lease for ever, so what is known of it cannot become wrong. */
+  readonly #tokens = new RecentMap<Pick<Lease, 'holder' | 'mode'>>(REMEMBERED);
+
+  constructor(options: MemoryLockOptions) {
+    this.#options = options;
+    const fix = 'release locks that are not needed';
+    this.#meter = new Meter({ limits: options.limits, entries: 'locks_per_session', fix });
+  }
+
+  async acquire(caller: Caller, request: AcquireRequest): Promise<Acquired> {
+    const { store, access, feeds } = this.#options;
+    const need = {
+      role: request.mode === 'shared' ? 'reader' : 'writer',
+      state: 'active',
+    } as const;
+    const admitted = await access.recent(caller, request.session_id, need);
+    await this.#reserve(admitted.partition);
+    const isWaiting = request.wait_ms > 0 && !request.async;
+    let ticket: string | undefined;
+    const isTurn = (event: Json) => isTurnOf(event, ticket);
+    using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isTurn) : undefined;
+    const answer = await store.acquire(admitted.partition, toLeaseRequest(admitted, request));
+    if ('heldBy' in answer) throw lockHeld(request.resource, answer.heldBy);
+    if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, caller) };
+    ticket = answer.queued.ticket;
+    await this.#refuseDeadlock(admitted, ticket);
+    if (watch === undefined) return answer;
+    const lease = await this.#awaitTurn(admitted, ticket, request, watch);
+    return { lease: await this.#keep(admitted, lease, caller) };
+  }
+
+  async renew(caller: Caller, sessionId: string, lock: LockName, ttlMs: number): Promise<Lease> {
+    const { store, access } = this.#options;
+    const admitted = await access.recent(caller, sessionId, { role: 'reader', state: 'active' });
+    await this.assertHolder(admitted, lock);
+    const lease = await store.renew(admitted.partition, lock, ttlMs);
+    if (lease === undefined) throw staleToken(lock, await this.#leases(admitted, lock.resource));
+    return lease;
+  }
+
+  async release(caller: Caller, sessionId: string, lock: LockName): Promise<{ released: true }> {
+    const { store, access } = this.#options;
+    const admitted = await access.recent(caller, sessionId, { role: 'reader' });
+    await this.assertHolder(admitted, lock);
+    const { released } = await store.release(admitted.partition, lock);
+    if (!released) throw staleToken(lock, await this.#leases(admitted, lock.resource));
+    return { released };
+  }
+
+  async releaseAll(caller: Caller, sessionId: string): Promise<readonly string[]> {
+    const { store, access } = this.#options;
+    const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
+    return await releaseHolder(store, partition, holder);
+  }
+
+  /** Gives up a place in the queue; a lock that was granted meanwhile is released. */
+  async cancel(caller: Caller, sessionId: string, ticket: string): Promise<boolean> {
+    const { store, access } = this.#options;
+    const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
+    const isOwn = (entry: { ticket?: string; holder: string }) =>
+      entry.ticket === ticket && entry.holder === holder;
+    const lease = (await store.leases(partition)).find(isOwn);
+    if (lease) return (await store.release(partition, lease)).released;
+    if (!(await store.waiting(partition)).some(isOwn)) return false;
+    if (await store.cancelWait(partition, ticket)) return true;
+    return await this.cancel(caller, sessionId, ticket);
+  }
+
+  async status(caller: Caller, sessionId: string, resource?: string) {
+    const { store, access } = this.#options;
+    const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
+    const [leases, waiting] = await Promise.all([
+      store.leases(admitted.partition, resource),
+      store.waiting(admitted.partition, resource),
+    ]);
+    return { holder: admitted.holder, leases, waiting };
+  }
+
+  /** Ends leases over the heads of their holders. For owners; the log says who did it. */
+  async break(caller: Caller, sessionId: string, target: BreakTarget): Promise<readonly Lease[]> {
+    const { store, access } = this.#options;
+    const { partition } = await access.fresh(caller, sessionId, { role: 'owner' });
+    const leases = (await store.leases(partition, target.resource)).filter(
+      ({ token, holder }) =>
+        (target.lock_token === undefined || token === target.lock_token) &&
+        (target.holder === undefined || fromHolder(holder).agentId === target.holder),
+    );
+    const broken: Lease[] = [];
+    for (const lease of leases) {
+      const { released } = await store.breakLease(partition, lease.resource, lease.token);
+      if (!released) continue;
+      broken.push(lease);
+      const { resource, holder, token } = lease;
+      const event = { type: 'lock.broken', agent_id: caller.agentId, resource, holder, token };
+      await store.commit(partition, { writes: [], event });
+    }
+    return broken;
+  }
+
+  /** Refuses a token that was never granted to this life of the caller. */
+  async assertHolder(access: Access, { resource, token }: LockName): Promise<LeaseMode> {
+    const known = this.#tokens.get(tokenId(access.partition, resource, token));
+    if (known?.holder === access.holder) return known.mode;
+    const leases = await this.#leases(access, resource);
+    const lease = leases.find((held) => held.token === token && held.holder === access.holder);
+    if (lease === undefined) throw staleToken({ resource, token }, leases);
+    this.#remember(access.partition, lease);
+    return lease.mode;
+  }
+
+  /** Who has the lock now, for an answer to somebody who does not. */
+  async heldBy({ partition }: Access, resource: string): Promise<readonly Lease[]> {
+    return await this.#options.store.leases(partition, resource);
+  }
+
+  async #reserve(partition: string): Promise<void> {
+    const { store } = this.#options;
+    await this.#meter.reserve({
+      name: partition,
+      more: { entries: 1, bytes: 0 },
+      measure: async () => {
+        const [leases, waiting] = await Promise.all([
+          store.leases(partition),
+          store.waiting(partition),
+        ]);
+        return { now: { entries: leases.length + waiting.length, bytes: 0 } };
+      },
+    });
+  }
+
+  /** The caller may have lost its place in the session, or its life, while the lock was granted. */
+  async #keep(admitted: Access, lease: Lease, caller: Caller): Promise<Lease> {
+    const { store, access } = this.#options;
+    try {
+      caller.signal?.throwIfAborted();
+      const now = await access.fresh(caller, admitted.sessionId, {
+        role: 'reader',
+        state: 'active',
+      });
+      if (now.holder !== lease.holder) throw staleToken(lease, []);
+    } catch (error) {
+      await store.release(admitted.partition, lease);
+      throw error;
+    }
+    this.#remember(admitted.partition, lease);
+    return lease;
+  }
+
+  async #refuseDeadlock({ partition }: Access, ticket: string): Promise<void> {
+    const { store } = this.#options;
+    const [leases, waiting] = await Promise.all([
+      store.leases(partition),
+      store.waiting(partition),
+    ]);
+    const circle = findDeadlock(ticket, leases, waiting);
+    if (circle === undefined || !isYoungest(ticket, circle, waiting)) return;
+    if (!(await store.cancelWait(partition, ticket))) return;
+    const agents = circle.map((holder) => fromHolder(holder).agentId);
+    throw refuse('deadlock', `Waiting would never end: ${[...agents, agents[0]].join(' → ')}`, {
+      circle: agents,
+      fix: 'release what you hold and ask again, always in the same order',
+    });
+  }
+
+  async #awaitTurn(
+    { partition, caller }: Access,
+    ticket: string,
+    { resource, wait_ms }: AcquireRequest,
+    watch: LogWatch,
+  ): Promise<Lease> {
+    const { store } = this.#options;
+    const find = async () => {
+      const leases = await store.leases(partition, resource);
+      return leases.find((lease) => lease.ticket === ticket);
+    };
+    using deadline = deadlineSignal({ ms: wait_ms, parent: caller.signal });
+    const { signal } = deadline;
+    while (!signal.aborted) {
+      const lease = await find();
+      if (lease) return lease;
+      await orAborted(watch.news(), signal).catch(() => undefined);
+    }
+    const isCancelled = await store.cancelWait(partition, ticket);
+    const lease = isCancelled ? undefined : await find();
+    if (lease) return lease;
+    throw lockHeld(resource, await store.leases(partition, resource));
+  }
+
+  async #leases({ partition }: Access, resource: string): Promise<readonly Lease[]> {
+    return await this.#options.store.leases(partition, resource);
+  }
+
+  #remember(partition: string, { resource, token, holder, mode }: Lease): void {
+    this.#tokens.set(tokenId(partition, resource, token), { holder, mode });
+  }
+}
+
+function toLeaseRequest({ caller, holder }: Access, request: AcquireRequest) {
+  const { resource, mode, ttl_ms, wait_ms, priority } = request;
+  const idempotencyKey = storeKey(caller, 'memory_locker.acquire');
+  return { resource, holder, mode, ttlMs: ttl_ms, waitMs: wait_ms, priority, idempotencyKey };
+}
+
+function tokenId(partition: string, resource: string, token: number): string {
+  return `${partition}\n${resource}\n${token}`;
+}

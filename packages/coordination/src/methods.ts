@@ -1,0 +1,43 @@
+// The table: every method there is. It validates requests and generates docs/coordination.md. There
+// is no method by which one agent sends a message to another, on purpose: what agents have to tell
+// each other stands in the context, where everybody in the session sees it.
+
+import { describeTable, type MethodDescription } from './describe-methods.ts';
+import { agentRegistryMethods } from './methods/agent-registry.ts';
+import { checkpointMethods } from './methods/checkpoints.ts';
+import { contextCoordinatorMethods } from './methods/context-coordinator.ts';
+import { contextEventMethods } from './methods/context-events.ts';
+import type { Method } from './methods/define-method.ts';
+import { describeMethod, discoveryMethods } from './methods/discovery.ts';
+import { memoryLockerMethods } from './methods/memory-locker.ts';
+import { sessionManagerMethods } from './methods/session-manager.ts';
+import { sharedBufferMethods } from './methods/shared-buffer.ts';
+import { toolCacheMethods } from './methods/tool-cache.ts';
+
+const SERVICE_METHODS = {
+  ...agentRegistryMethods,
+  ...sessionManagerMethods,
+  ...checkpointMethods,
+  ...contextCoordinatorMethods,
+  ...contextEventMethods,
+  ...memoryLockerMethods,
+  ...toolCacheMethods,
+  ...sharedBufferMethods,
+} as const;
+
+export const METHODS = {
+  ...discoveryMethods,
+  'mcp.describe': describeMethod(SERVICE_METHODS),
+  ...SERVICE_METHODS,
+} as const;
+
+export type MethodName = keyof typeof METHODS;
+
+export function findMethod(name: string): Method | undefined {
+  return Object.hasOwn(METHODS, name) ? METHODS[name as MethodName] : undefined;
+}
+
+/** Every method with parameters, result, errors and an example, for documentation and tools. */
+export function describeMethods(): readonly MethodDescription[] {
+  return describeTable(METHODS);
+}

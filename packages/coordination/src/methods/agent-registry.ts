@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import {
+  AGENT_STATES,
+  agentRecordSchema,
+  capabilityNameSchema,
+  capabilitySchema,
+  LIVE_STATES,
+} from '../agents/agent-record.ts';
+import { agentIdSchema } from '../agents/caller.ts';
+import { defineMethod, request } from './define-method.ts';
+import { exampleTime, metadata, sessionId, time } from './fields.ts';
+
+const capability = z.union([
+  capabilityNameSchema.transform((name) => ({ name })),
+  capabilitySchema,
+]);
+const agents = z.object({ agents: z.array(agentRecordSchema) });
+
+const exampleAgent = {
+  agent_id: 'planner',
+  name: 'planner',
+  capabilities: [{ name: 'plan' }],
+  metadata: {},
+  status: 'active' as const,
+  epoch: exampleTime,
+  registered_at: exampleTime,
+  last_seen: exampleTime,
+};
+
+export const agentRegistryMethods = {
+  'agent_registry.register': defineMethod({
+    summary:
+      'Begins a life of an agent. One that it had before is over: its locks are free, and what it ' +
+      'still sends under its old epoch is refused',
+    params: request({
+      agent_id: agentIdSchema.describe('Its name, which belongs to whoever uses it first'),
+      capabilities: z.array(capability).max(256).describe('Names, or names with a description'),
+      name: z.string().min(1).max(256).optional().describe('For people'),
+      metadata: metadata.optional(),
+    }),
+    result: z.object({
+      agent_id: z.string(),
+      epoch: z.int(),
+      heartbeat_interval_ms: z.int().describe('Beat at least this often'),
+    }),
+    errors: ['agent_id_taken', 'quota'],
+    effect: 'write',
+    example: {
+      params: { agent_id: 'planner', capabilities: ['plan'] },
+      result: { agent_id: 'planner', epoch: exampleTime, heartbeat_interval_ms: 30_000 },
+    },
+    run: async ({ services, peer, caller }, params) => {
+      const registered = await services.agents.register(caller, params);
+      await peer.bind(registered.agent_id, registered.epoch);
+      return registered;
+    },
+  }),
+
+  'agent_registry.heartbeat': defineMethod({
+    summary:
+      'The agent is still there. With its epoch, on a new connection, it goes on there as it was',
+    params: request({
+      agent_id: agentIdSchema.optional().describe('By default the agent of this connection'),
+      status: z.enum(LIVE_STATES).optional().describe('What it does now, when that has changed'),
+    }),
+    result: z.object({
+      status: z.enum(AGENT_STATES),
+      next_before: time.describe('It counts as lost when there is no beat by then'),
+    }),
+    errors: ['agent_id_taken', 'not_found', 'stale_epoch'],
+    effect: 'connection',
+    example: {
+      params: { agent_id: 'planner' },
+      result: { status: 'active', next_before: exampleTime + 45_500 },
+    },
+    run: async ({ services, peer, caller }, { status, epoch }) => {
+      const beat = await services.agents.heartbeat(caller, status);
+      if (epoch !== undefined) await peer.bind(caller.agentId, epoch);
+      return { status: beat.status, next_before: beat.next_before };
+    },
+  }),
+
+  'agent_registry.unregister': defineMethod({
+    summary: 'Ends the life of an agent: its locks are free, and its sessions are told',
+    params: request({
+      agent_id: agentIdSchema.optional().describe('By default the agent of this connection'),
+      leave: z.boolean().default(false).describe('Leave all its sessions, too'),
+    }),
+    result: z.object({ unregistered: z.literal(true) }),
+    errors: ['agent_id_taken', 'not_found', 'stale_epoch'],
+    effect: 'write',
+    example: { params: { agent_id: 'planner' }, result: { unregistered: true } },
+    run: async ({ services, peer, caller }, { leave }) => {
+      if (leave) {
+        for (const { meta } of await services.sessions.list(caller)) {
+          await services.sessions.leave(caller, meta.session_id);
+        }
+      }
+      const done = await services.agents.unregister(caller);
+      peer.unbind(caller.agentId);
+      return done;
+    },
+  }),
+
+  'agent_registry.get': defineMethod({
+    summary: 'What is known of an agent',
+    params: request({ agent_id: agentIdSchema.describe('The agent it is about') }),
+    result: agentRecordSchema,
+    errors: ['not_found'],
+    effect: 'read',
+    aboutAgent: true,
+    example: { params: { agent_id: 'planner' }, result: exampleAgent },
+    run: async ({ services }, { agent_id }) => await services.agents.get(agent_id),
+  }),
+
+  'agent_registry.list': defineMethod({
+    summary: 'All agents, or those in a state, or those in a session',
+    params: request({
+      status: z.enum(AGENT_STATES).optional().describe('Only those in this state'),
+      session_id: sessionId.optional().describe('Only members of this session'),
+    }),
+    result: agents,
+    errors: ['not_found'],
+    effect: 'read',
+    example: { params: { status: 'active' }, result: { agents: [exampleAgent] } },
+    run: async ({ services, caller }, { status, session_id }) => {
+      if (session_id === undefined) return { agents: [...(await services.agents.list(status))] };
+      const { members } = await services.sessions.get(caller, session_id);
+      const found = await services.agents.some(members.map(({ agent_id }) => agent_id));
+      return { agents: found.filter((agent) => status === undefined || agent.status === status) };
+    },
+  }),
+
+  'agent_registry.find': defineMethod({
+    summary: 'Agents that are there and offer a capability',
+    params: request({ capability: capabilityNameSchema.describe('Its name') }),
+    result: agents,
+    errors: [],
+    effect: 'read',
+    example: { params: { capability: 'plan' }, result: { agents: [exampleAgent] } },
+    run: async ({ services }, { capability: name }) => ({
+      agents: [...(await services.agents.find(name))],
+    }),
+  }),
+
+  'agent_registry.capabilities': defineMethod({
+    summary: 'What the agents that are there offer, and how many offer it',
+    params: request({}),
+    result: z.object({
+      capabilities: z.array(z.object({ capability: z.string(), agents: z.int() })),
+    }),
+    errors: [],
+    effect: 'read',
+    example: { params: {}, result: { capabilities: [{ capability: 'plan', agents: 1 }] } },
+    run: async ({ services }) => ({ capabilities: [...(await services.agents.capabilities())] }),
+  }),
+
+  'agent_registry.stats': defineMethod({
+    summary: 'How many agents there are, by state',
+    params: request({}),
+    result: z.object({ total: z.int(), by_status: z.record(z.enum(AGENT_STATES), z.int()) }),
+    errors: [],
+    effect: 'read',
+    example: {
+      params: {},
+      result: { total: 2, by_status: { active: 1, idle: 0, busy: 0, draining: 0, inactive: 1 } },
+    },
+    run: async ({ services }) => {
+      const all = await services.agents.list();
+      const counts = AGENT_STATES.map(
+        (state) => [state, all.filter(({ status }) => status === state).length] as const,
+      );
+      const by_status = Object.fromEntries(counts) as Record<(typeof AGENT_STATES)[number], number>;
+      return { total: all.length, by_status };
+    },
+  }),
+};

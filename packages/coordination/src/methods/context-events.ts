@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import { agentIdSchema } from '../agents/caller.ts';
+import { fromTheFuture } from '../context/context-errors.ts';
+import { CONTEXT_UPDATE, contextEventSchema } from '../context/context-event.ts';
+import { readEvents } from '../context/read-events.ts';
+import { defineMethod, request } from './define-method.ts';
+import {
+  contextKey,
+  cursor,
+  exampleSession,
+  exampleTime,
+  limit,
+  sessionId,
+  time,
+  version,
+} from './fields.ts';
+
+const filters = {
+  keys: z.array(contextKey).max(1_000).optional().describe('Only what begins with one of these'),
+  authors: z.array(agentIdSchema).max(100).optional().describe('Only what these agents did'),
+  types: z
+    .array(z.string().max(64))
+    .max(32)
+    .optional()
+    .describe(`Types of events; by default "${CONTEXT_UPDATE}"`),
+};
+const pageSchema = z.object({
+  cursor,
+  snapshot_required: z
+    .literal(true)
+    .optional()
+    .describe('Events after the cursor are gone: get the context, then read on from here'),
+});
+
+const exampleUpdate = {
+  version: 12,
+  at: exampleTime,
+  agent_id: 'writer',
+  op: 'merge' as const,
+  update: { outline: ['why', 'how'] },
+  removed: [],
+  cause: 'asked by planner',
+};
+
+export const contextEventMethods = {
+  'context_coordinator.subscribe': defineMethod({
+    summary:
+      'Pushes updates from a cursor on, each once and in order. Where nothing can be pushed it ' +
+      'gives the cursor to read on from with context_coordinator.events',
+    params: request({
+      session_id: sessionId,
+      after: cursor.optional().describe('By default only what comes from now on'),
+      ...filters,
+    }),
+    result: z.object({ subscription_id: z.string(), version, cursor }),
+    errors: ['not_found', 'stale_epoch', 'cursor_from_the_future', 'quota'],
+    effect: 'connection',
+    example: {
+      params: { session_id: exampleSession, after: 14, keys: ['outline'] },
+      result: {
+        subscription_id: '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a',
+        version: 12,
+        cursor: 14,
+      },
+    },
+    run: async ({ services, peer, caller }, { session_id, after, ...params }) => {
+      const access = await services.access.fresh(caller, session_id, { role: 'reader' });
+      const now = await services.context.get(caller, session_id, []);
+      if (after !== undefined && after > now.cursor) throw fromTheFuture(now.cursor);
+      const { keys: prefixes, authors, types = [CONTEXT_UPDATE] } = params;
+      const filter = { keys: prefixes, authors, types };
+      const subscribed = await peer.feeds.subscribe(access, filter, after ?? now.cursor);
+      return { ...subscribed, version: now.version };
+    },
+  }),
+
+  'context_coordinator.unsubscribe': defineMethod({
+    summary: 'Ends a subscription of this connection',
+    params: request({ subscription_id: z.string().max(64), session_id: sessionId.optional() }),
+    result: z.object({ unsubscribed: z.boolean().describe('False when there was none') }),
+    errors: [],
+    effect: 'connection',
+    example: {
+      params: { subscription_id: '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a' },
+      result: { unsubscribed: true },
+    },
+    run: async ({ peer }, { subscription_id }) => ({
+      unsubscribed: peer.feeds.unsubscribe(subscription_id),
+    }),
+  }),
+
+  'context_coordinator.events': defineMethod({
+    summary: 'What happened in a session after a cursor: updates, members, locks',
+    params: request({
+      session_id: sessionId,
+      after: cursor.default(0),
+      limit,
+      ...filters,
+      types: filters.types.describe('Types of events; by default all'),
+    }),
+    result: pageSchema.extend({
+      events: z.array(z.looseObject({ type: z.string(), version, at: time })),
+    }),
+    errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
+    effect: 'read',
+    example: {
+      params: { session_id: exampleSession, after: 12 },
+      result: {
+        events: [
+          { type: 'session.agent_joined', version: 13, at: exampleTime, agent_id: 'reviewer' },
+        ],
+        cursor: 14,
+      },
+    },
+    run: async ({ services, caller }, { session_id, after, limit: count, ...filter }) => {
+      const need = { role: 'reader', state: 'any' } as const;
+      const access = await services.access.fresh(caller, session_id, need);
+      const { keys: prefixes, authors, types } = filter;
+      const wanted = { keys: prefixes, authors, types };
+      const page = await readEvents(services.store, access.partition, after, count, wanted);
+      const events = page.events.map((event) => ({
+        ...event,
+        type: String(event.type),
+        version: Number(event.version),
+        at: Number(event.at),
+      }));
+      return { ...page, events };
+    },
+  }),
+
+  'context_coordinator.history': defineMethod({
+    summary: 'The updates of the context after a cursor, with author, cause and trace',
+    params: request({
+      session_id: sessionId,
+      after: cursor.default(0),
+      limit,
+      keys: filters.keys,
+      authors: filters.authors,
+    }),
+    result: pageSchema.extend({
+      events: z.array(contextEventSchema.omit({ type: true }).extend({ version, at: time })),
+    }),
+    errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
+    effect: 'read',
+    example: {
+      params: { session_id: exampleSession },
+      result: { events: [exampleUpdate], cursor: 14 },
+    },
+    run: async (
+      { services, caller },
+      { session_id, after, limit: count, keys: prefixes, authors },
+    ) => {
+      const access = await services.access.fresh(caller, session_id, { role: 'reader' });
+      const filter = { keys: prefixes, authors, types: [CONTEXT_UPDATE] };
+      const page = await readEvents(services.store, access.partition, after, count, filter);
+      const events = page.events.map((event) => {
+        const { type: _, ...update } = contextEventSchema.parse(event);
+        return { ...update, version: Number(event.version), at: Number(event.at) };
+      });
+      return { ...page, events };
+    },
+  }),
+};

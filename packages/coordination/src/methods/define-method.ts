@@ -1,0 +1,81 @@
+// A row of the table of methods. It checks requests, runs them, and documents itself; there is no
+// second description of a method anywhere.
+
+import { z } from 'zod';
+import { agentIdSchema, type Caller } from '../agents/caller.ts';
+import { type Reason, refuse } from '../errors.ts';
+import type { Peer } from '../rpc/peer.ts';
+import type { Services } from '../services.ts';
+
+export interface Call {
+  readonly services: Services;
+  readonly peer: Peer;
+  readonly caller: Caller;
+}
+
+export interface MethodSpec<Params extends z.ZodType, Result extends z.ZodType> {
+  readonly summary: string;
+  readonly params: Params;
+  readonly result: Result;
+  /** Beyond those that any method may give. */
+  readonly errors: readonly Reason[];
+  readonly example: { readonly params: z.input<Params>; readonly result: z.output<Result> };
+  /**
+   * `read` changes nothing; `connection` changes only what this connection is told; `write` is done
+   * once per idempotency key; `keyed` is, too, and sees to that inside the write itself.
+   */
+  readonly effect: 'read' | 'write' | 'keyed' | 'connection';
+  /** `agent_id` says whom it is about, not who asks. */
+  readonly aboutAgent?: true;
+  run(call: Call, params: z.output<Params>): Promise<z.output<Result>>;
+}
+
+export interface Method<Params extends z.ZodType = z.ZodType, Result extends z.ZodType = z.ZodType>
+  extends MethodSpec<Params, Result> {
+  /** BAD_INPUT with every problem when the parameters are not as the schema says. */
+  parse(params: unknown): z.output<Params>;
+}
+
+export function defineMethod<Params extends z.ZodType, Result extends z.ZodType>(
+  spec: MethodSpec<Params, Result>,
+): Method<Params, Result> {
+  return {
+    ...spec,
+    parse(params) {
+      const parsed = spec.params.safeParse(params);
+      if (parsed.success) return parsed.data;
+      throw badParams(parsed.error);
+    },
+  };
+}
+
+/** What any request may carry. */
+export const commonParams = {
+  agent_id: agentIdSchema
+    .optional()
+    .describe('Who asks; by default the agent registered on this connection'),
+  epoch: z.int().optional().describe('The life of the agent in which it asks, as register gave it'),
+  idempotency_key: z
+    .string()
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('A request with the same key is done once'),
+  trace_id: z.string().max(64).optional().describe('The trace that this belongs to'),
+};
+
+/** Parameters by name, and what any request may carry; what a method says itself goes first. */
+export function request<Shape extends z.ZodRawShape>(shape: Shape) {
+  const all: Omit<typeof commonParams, keyof Shape> & Shape = { ...commonParams, ...shape };
+  return z.strictObject(all);
+}
+
+function badParams(error: z.ZodError) {
+  const problems = error.issues.map(({ path, message }) => ({ at: path.join('.'), message }));
+  const [first] = problems;
+  const where = first?.at ? `"${first.at}": ` : '';
+  return refuse('bad_params', `The parameters do not fit: ${where}${first?.message ?? ''}`, {
+    problems,
+    fix: 'docs/coordination.md and mcp.describe list the parameters',
+  });
+}

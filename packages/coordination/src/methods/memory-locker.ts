@@ -1,0 +1,261 @@
+import type { Lease, Waiting } from '@starloom/core';
+import { z } from 'zod';
+import { agentIdSchema, fromHolder } from '../agents/caller.ts';
+import { refuse } from '../errors.ts';
+import { defineMethod, request } from './define-method.ts';
+import {
+  exampleSession,
+  exampleTime,
+  lockToken,
+  lockTtl,
+  resource,
+  sessionId,
+  time,
+  waitMs,
+} from './fields.ts';
+
+const mode = z.enum(['exclusive', 'shared']);
+const grantedSchema = z.object({
+  lock_token: lockToken,
+  expires_at: time,
+  resource: z.string(),
+  mode,
+});
+const lockSchema = z.object({
+  resource: z.string(),
+  mode,
+  holder: z.string(),
+  expires_at: time,
+  lock_token: lockToken.optional().describe('Only of the caller itself'),
+});
+const placeSchema = z.object({
+  resource: z.string(),
+  mode,
+  holder: z.string(),
+  position: z.int(),
+  priority: z.int(),
+  since: time,
+  ticket: z.string().optional().describe('Only of the caller itself'),
+});
+
+const exampleLock = {
+  resource: 'context',
+  mode: 'exclusive' as const,
+  holder: 'writer',
+  expires_at: exampleTime + 60_000,
+};
+
+export const memoryLockerMethods = {
+  'memory_locker.acquire': defineMethod({
+    summary:
+      'Takes a lock. When it is held, the request waits its turn for wait_ms, higher priority ' +
+      'first; a wait that would never end is refused at once',
+    params: request({
+      session_id: sessionId,
+      resource,
+      mode: mode.default('exclusive').describe('"shared" among readers'),
+      ttl_ms: lockTtl,
+      wait_ms: waitMs.describe('How long to wait for it; 0 not at all'),
+      priority: z.int().min(-100).max(100).default(0).describe('Higher is served first'),
+      async: z
+        .boolean()
+        .default(false)
+        .describe(
+          'Do not wait for the answer: get a ticket, and memory_locker.granted when it is time',
+        ),
+    }),
+    result: z.union([
+      grantedSchema,
+      z.object({ queued: z.literal(true), ticket: z.string(), position: z.int() }),
+    ]),
+    errors: [
+      'not_found',
+      'role_too_low',
+      'stale_epoch',
+      'session_suspended',
+      'lock_held',
+      'deadlock',
+      'quota',
+    ],
+    effect: 'keyed',
+    example: {
+      params: { session_id: exampleSession, agent_id: 'writer', wait_ms: 5_000 },
+      result: {
+        lock_token: exampleTime,
+        expires_at: exampleTime + 60_000,
+        resource: 'context',
+        mode: 'exclusive',
+      },
+    },
+    run: async ({ services, caller }, params) => {
+      const acquired = await services.locks.acquire(caller, params);
+      if ('lease' in acquired) return toGranted(acquired.lease);
+      return { queued: true as const, ...acquired.queued };
+    },
+  }),
+
+  'memory_locker.renew': defineMethod({
+    summary: 'Keeps a lock for longer',
+    params: request({ session_id: sessionId, resource, lock_token: lockToken, ttl_ms: lockTtl }),
+    result: grantedSchema,
+    errors: ['not_found', 'stale_epoch', 'stale_token', 'session_suspended'],
+    effect: 'write',
+    example: {
+      params: { session_id: exampleSession, lock_token: exampleTime },
+      result: {
+        lock_token: exampleTime,
+        expires_at: exampleTime + 120_000,
+        resource: 'context',
+        mode: 'exclusive',
+      },
+    },
+    run: async ({ services, caller }, { session_id, lock_token: token, ttl_ms, ...lock }) => {
+      const name = { resource: lock.resource, token };
+      return toGranted(await services.locks.renew(caller, session_id, name, ttl_ms));
+    },
+  }),
+
+  'memory_locker.release': defineMethod({
+    summary: 'Gives a lock back; the next in the queue has it',
+    params: request({ session_id: sessionId, resource, lock_token: lockToken }),
+    result: z.object({ released: z.literal(true) }),
+    errors: ['not_found', 'stale_epoch', 'stale_token'],
+    effect: 'write',
+    example: {
+      params: { session_id: exampleSession, lock_token: exampleTime },
+      result: { released: true },
+    },
+    run: async ({ services, caller }, { session_id, resource: what, lock_token: token }) =>
+      await services.locks.release(caller, session_id, { resource: what, token }),
+  }),
+
+  'memory_locker.release_all': defineMethod({
+    summary: 'Gives back all that the caller holds or waits for in a session',
+    params: request({ session_id: sessionId }),
+    result: z.object({ released: z.array(z.string()).describe('The resources') }),
+    errors: ['not_found', 'stale_epoch'],
+    effect: 'write',
+    example: { params: { session_id: exampleSession }, result: { released: ['context'] } },
+    run: async ({ services, caller }, { session_id }) => ({
+      released: [...(await services.locks.releaseAll(caller, session_id))],
+    }),
+  }),
+
+  'memory_locker.cancel': defineMethod({
+    summary: 'Gives up a place in the queue, or the lock that it was granted meanwhile',
+    params: request({ session_id: sessionId, ticket: z.string().min(1).max(256) }),
+    result: z.object({ cancelled: z.boolean() }),
+    errors: ['not_found', 'stale_epoch'],
+    effect: 'write',
+    example: {
+      params: { session_id: exampleSession, ticket: 'b0f6c1d2' },
+      result: { cancelled: true },
+    },
+    run: async ({ services, caller }, { session_id, ticket }) => ({
+      cancelled: await services.locks.cancel(caller, session_id, ticket),
+    }),
+  }),
+
+  'memory_locker.status': defineMethod({
+    summary: 'Who holds what, and who waits for it',
+    params: request({
+      session_id: sessionId,
+      resource: z.string().min(1).max(256).optional().describe('By default all'),
+      holder: agentIdSchema.optional().describe('Only of this agent'),
+    }),
+    result: z.object({
+      locked: z.boolean(),
+      locks: z.array(lockSchema),
+      waiting: z.array(placeSchema),
+    }),
+    errors: ['not_found', 'stale_epoch'],
+    effect: 'read',
+    example: {
+      params: { session_id: exampleSession, resource: 'context' },
+      result: { locked: true, locks: [exampleLock], waiting: [] },
+    },
+    run: async ({ services, caller }, { session_id, resource: what, holder }) => {
+      const status = await services.locks.status(caller, session_id, what);
+      const isMeant = (entry: { holder: string }) =>
+        holder === undefined || fromHolder(entry.holder).agentId === holder;
+      const locks = status.leases.filter(isMeant).map((lease) => toLock(lease, status.holder));
+      const waiting = status.waiting.filter(isMeant).map((place) => toPlace(place, status.holder));
+      return { locked: locks.length > 0, locks, waiting };
+    },
+  }),
+
+  'memory_locker.break': defineMethod({
+    summary: 'Ends locks over the heads of their holders, who are told. For owners',
+    params: request({
+      session_id: sessionId,
+      resource: z.string().min(1).max(256).optional(),
+      lock_token: lockToken.optional(),
+      holder: agentIdSchema.optional().describe('All locks of this agent'),
+    }),
+    result: z.object({ broken: z.array(lockSchema) }),
+    errors: ['not_found', 'role_too_low', 'stale_epoch'],
+    effect: 'write',
+    example: {
+      params: { session_id: exampleSession, resource: 'context' },
+      result: { broken: [exampleLock] },
+    },
+    run: async ({ services, caller }, { session_id, ...target }) => {
+      const { resource: what, holder } = target;
+      if (what === undefined && holder === undefined) throw nothingNamed();
+      const broken = await services.locks.break(caller, session_id, target);
+      return { broken: broken.map((lease) => toLock(lease, '')) };
+    },
+  }),
+
+  'memory_locker.stats': defineMethod({
+    summary: 'How many locks are held and waited for in a session',
+    params: request({ session_id: sessionId }),
+    result: z.object({
+      held: z.int(),
+      exclusive: z.int(),
+      shared: z.int(),
+      waiting: z.int(),
+      resources: z.int(),
+      longest_wait_ms: z.number(),
+    }),
+    errors: ['not_found', 'stale_epoch'],
+    effect: 'read',
+    example: {
+      params: { session_id: exampleSession },
+      result: { held: 2, exclusive: 1, shared: 1, waiting: 1, resources: 2, longest_wait_ms: 120 },
+    },
+    run: async ({ services, caller }, { session_id }) => {
+      const { leases, waiting } = await services.locks.status(caller, session_id);
+      const exclusive = leases.filter((lease) => lease.mode === 'exclusive').length;
+      const oldest = Math.min(...waiting.map(({ since }) => since), services.clock.now());
+      return {
+        held: leases.length,
+        exclusive,
+        shared: leases.length - exclusive,
+        waiting: waiting.length,
+        resources: new Set(leases.map((lease) => lease.resource)).size,
+        longest_wait_ms: services.clock.now() - oldest,
+      };
+    },
+  }),
+};
+
+function toGranted({ token, expiresAt, resource: what, mode: how }: Lease) {
+  return { lock_token: token, expires_at: expiresAt, resource: what, mode: how };
+}
+
+function toLock(lease: Lease, own: string) {
+  const { resource: what, mode: how, holder, expiresAt: expires_at, token } = lease;
+  const lock = { resource: what, mode: how, holder: fromHolder(holder).agentId, expires_at };
+  return holder === own ? { ...lock, lock_token: token } : lock;
+}
+
+function toPlace(place: Waiting, own: string) {
+  const { ticket, until: _, holder, ...rest } = place;
+  const shown = { ...rest, holder: fromHolder(holder).agentId };
+  return holder === own ? { ...shown, ticket } : shown;
+}
+
+function nothingNamed() {
+  return refuse('bad_params', 'No lock is named', { fix: 'send resource, or holder' });
+}

@@ -1,0 +1,56 @@
+// Where everything lies in the store. Whatever must change together is in one partition; what is
+// only found through another (indexes, bodies, histories) has its own. Ids hold none of the
+// characters that separate the parts of a name.
+
+import { createHash } from 'node:crypto';
+
+/** Who is registered: a lease per agent, whose token is its epoch, and `agent/<id>`. */
+export const AGENTS = 'agents';
+/** Which principal each agent id belongs to. */
+export const BINDINGS = 'bindings';
+/** `open/<id>` for each session that has a partition, and `timer/<id>` while its time runs. */
+export const SESSIONS = 'sessions';
+
+export const partitionOf = {
+  /** `meta`, `roster`, `member/<id>`, `head`, `c/<key>`, `checkpoint/<id>`; the log; the locks. */
+  session: (sessionId: string) => `session:${sessionId}`,
+  /** Snapshots of the context: `at/<version>`, `checkpoint/<id>`, and `snapshots`, their list. */
+  history: (sessionId: string) => `history:${sessionId}`,
+  /** The sessions of an agent, by id. */
+  agent: (agentId: string) => `agent:${agentId}`,
+  /** The agents that offer a capability, by id. */
+  capability: (name: string) => `capability:${name}`,
+  /** What is known of each chunk, by its hash, and who read it; the bodies are apart. */
+  chunks: (sessionId: string) => `chunks:${sessionId}`,
+  chunkBodies: (sessionId: string) => `chunk-bodies:${sessionId}`,
+  /** Results, generations and counts of one scope; `cacheIndex` says what is there. */
+  cache: (scope: string) => `cache:${scope}`,
+  cacheIndex: (scope: string) => `cache-index:${scope}`,
+  idempotency: (principalId: string) => `idempotency:${digest(principalId)}`,
+} as const;
+
+export const keyOf = {
+  agent: (agentId: string) => `agent/${agentId}`,
+  member: (agentId: string) => `member/${agentId}`,
+  context: (key: string) => `c/${key}`,
+  checkpoint: (checkpointId: string) => `checkpoint/${checkpointId}`,
+  openSession: (sessionId: string) => `open/${sessionId}`,
+  sessionTimer: (sessionId: string) => `timer/${sessionId}`,
+} as const;
+
+export const META = 'meta';
+export const ROSTER = 'roster';
+/** Written by every update of the context, so its version is the version of the context. */
+export const HEAD = 'head';
+
+/** For names that may hold any character. */
+export function digest(name: string): string {
+  return createHash('sha256').update(name).digest('hex');
+}
+
+const CONTEXT_PREFIX = keyOf.context('');
+
+/** The context key that an entry of a session's partition holds, if it holds one. */
+export function toContextKey(key: string): string | undefined {
+  return key.startsWith(CONTEXT_PREFIX) ? key.slice(CONTEXT_PREFIX.length) : undefined;
+}

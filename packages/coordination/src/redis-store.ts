@@ -1,0 +1,216 @@
+// Coordination in Redis 7, shared by any number of processes: every operation is one script, so it
+// happens whole and alone, and time is the server's. What was answered is as durable as Redis is
+// configured to make it (`appendfsync`); its `maxmemory-policy` has to be `noeviction`.
+
+import {
+  type AcquireResult,
+  type Commit,
+  type CommitResult,
+  type CoordinationStore,
+  type EventPage,
+  FabricError,
+  type Lease,
+  type LeaseRequest,
+  type LockedCommitResult,
+  type Log,
+  type ReleaseResult,
+  type Snapshot,
+  type Waiting,
+} from '@starloom/core';
+import { commitArguments, optional } from './redis/commit-arguments.ts';
+import { RedisConnection } from './redis/connection.ts';
+import { answerKey, BUCKETS, baseOf, bucketBase, type KeyKind, keyOf } from './redis/keys.ts';
+import * as replies from './redis/replies.ts';
+import { createScripts, runScript, type Script, type Scripts } from './redis/script.ts';
+import { StreamReader } from './redis/stream-reader.ts';
+
+export interface RedisStoreOptions {
+  readonly url: string;
+  readonly log: Log;
+  /** Of each partition; older ones are a gap. All who share the store must agree. */
+  readonly keepEvents?: number | undefined;
+  /** How long an operation waits for Redis before it fails. */
+  readonly deadlineMs?: number | undefined;
+  /** A key that holds the time in milliseconds, for tests that let it pass. */
+  readonly timeKey?: string | undefined;
+}
+
+const KEEP_EVENTS = 10_000;
+const PARTITIONS_PER_TICK = 100;
+const OLDEST_REDIS = 7;
+
+type LeaseId = Pick<Lease, 'resource' | 'token'>;
+
+/** Throws when Redis cannot be reached, or is too old. */
+export async function openRedisStore(options: RedisStoreOptions): Promise<CoordinationStore> {
+  const { createClient } = await import('redis');
+  const connect = () => new RedisConnection({ ...options, createClient });
+  const commands = connect();
+  try {
+    await assertVersion(commands);
+  } catch (error) {
+    commands.close();
+    throw error;
+  }
+  return new RedisStore(commands, connect, options);
+}
+
+class RedisStore implements CoordinationStore {
+  readonly #commands: RedisConnection;
+  readonly #connect: () => RedisConnection;
+  readonly #log: Log;
+  readonly #keepEvents: string;
+  readonly #scripts: Scripts;
+  #streams: StreamReader | undefined;
+
+  constructor(
+    commands: RedisConnection,
+    connect: () => RedisConnection,
+    { log, keepEvents = KEEP_EVENTS, timeKey }: RedisStoreOptions,
+  ) {
+    this.#commands = commands;
+    this.#connect = connect;
+    this.#log = log;
+    this.#keepEvents = String(keepEvents);
+    this.#scripts = createScripts(timeKey);
+  }
+
+  async read(partition: string, keys?: readonly string[]): Promise<Snapshot> {
+    const script = keys === undefined ? this.#scripts.readAll : this.#scripts.readKeys;
+    const reply = this.#look<replies.SnapshotReply>(script, partition, 'd', keys ?? []);
+    return replies.toSnapshot(await reply);
+  }
+
+  async events(partition: string, after: number, limit: number): Promise<EventPage> {
+    const args = [String(after), String(limit + 1)];
+    const reply = this.#look<replies.EventsReply>(this.#scripts.events, partition, 'e', args);
+    return replies.toEventPage(await reply, after, limit);
+  }
+
+  async leases(partition: string, resource?: string): Promise<readonly Lease[]> {
+    const args = resource === undefined ? [] : [resource];
+    return replies.toLeases(await this.#look(this.#scripts.lists, partition, 'l', args));
+  }
+
+  async waiting(partition: string, resource?: string): Promise<readonly Waiting[]> {
+    const args = resource === undefined ? [] : [resource];
+    return replies.toWaiting(await this.#look(this.#scripts.lists, partition, 'q', args));
+  }
+
+  async commit(partition: string, commit: Commit): Promise<CommitResult> {
+    const { fence, idempotencyKey } = commit;
+    const args = [fence?.resource ?? '', optional(fence?.token), ...commitArguments(commit)];
+    const answer = answerKeys(partition, 'commit', idempotencyKey);
+    return replies.toCommitResult(
+      await this.#change(this.#scripts.commit, partition, args, answer),
+    );
+  }
+
+  async acquireAndCommit(
+    partition: string,
+    { resource, priority = 0 }: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
+    commit: Omit<Commit, 'fence'>,
+  ): Promise<LockedCommitResult> {
+    const args = [resource, String(priority), ...commitArguments(commit)];
+    const answer = answerKeys(partition, 'acquireAndCommit', commit.idempotencyKey);
+    const reply = this.#change<replies.LockedCommitReply>(
+      this.#scripts.acquireAndCommit,
+      partition,
+      args,
+      answer,
+    );
+    return replies.toLockedCommitResult(await reply);
+  }
+
+  async acquire(partition: string, request: LeaseRequest): Promise<AcquireResult> {
+    const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0, idempotencyKey } = request;
+    const args = [resource, holder, mode, String(ttlMs), String(waitMs), String(priority)];
+    const answer = answerKeys(partition, 'acquire', idempotencyKey);
+    return replies.toAcquireResult(
+      await this.#change(this.#scripts.acquire, partition, args, answer),
+    );
+  }
+
+  async renew(partition: string, { resource, token }: LeaseId, ttlMs: number) {
+    const args = [resource, String(token), String(ttlMs)];
+    const reply = await this.#change<string | null>(this.#scripts.renew, partition, args);
+    return reply === null ? undefined : (JSON.parse(reply) as Lease);
+  }
+
+  async release(partition: string, { resource, token }: LeaseId): Promise<ReleaseResult> {
+    const args = [resource, String(token)];
+    return replies.toReleaseResult(await this.#change(this.#scripts.release, partition, args));
+  }
+
+  async breakLease(partition: string, resource: string, token?: number): Promise<ReleaseResult> {
+    const args = [resource, optional(token)];
+    return replies.toReleaseResult(await this.#change(this.#scripts.breakLease, partition, args));
+  }
+
+  async cancelWait(partition: string, ticket: string): Promise<boolean> {
+    return (await this.#change<number>(this.#scripts.cancelWait, partition, [ticket])) === 1;
+  }
+
+  async watch(partition: string, listener: (version: number) => void) {
+    this.#streams ??= new StreamReader({
+      reader: this.#connect(),
+      commands: this.#commands,
+      log: this.#log,
+    });
+    return this.#streams.watch(partition, listener);
+  }
+
+  async tick(): Promise<void> {
+    await Promise.all(Array.from({ length: BUCKETS }, (_, bucket) => this.#tick(bucket)));
+  }
+
+  async drop(partition: string): Promise<void> {
+    await this.#change(this.#scripts.drop, partition, []);
+  }
+
+  async close(): Promise<void> {
+    await this.#streams?.close();
+    this.#commands.close();
+  }
+
+  async #tick(bucket: number): Promise<void> {
+    const base = bucketBase(bucket);
+    const args = [base, this.#keepEvents, String(PARTITIONS_PER_TICK)];
+    for (let settled = PARTITIONS_PER_TICK; settled === PARTITIONS_PER_TICK; ) {
+      settled = await runScript<number>(this.#commands, this.#scripts.tick, [`${base}due`], args);
+    }
+  }
+
+  #change<Reply>(
+    script: Script,
+    partition: string,
+    args: readonly string[],
+    answer: readonly string[] = [],
+  ): Promise<Reply> {
+    const keys = [keyOf('m', partition), ...answer];
+    const all = [baseOf(partition), this.#keepEvents, partition, ...args];
+    return runScript(this.#commands, script, keys, all);
+  }
+
+  #look<Reply>(
+    script: Script,
+    partition: string,
+    kind: KeyKind,
+    args: readonly string[],
+  ): Promise<Reply> {
+    return runScript(this.#commands, script, [keyOf('m', partition), keyOf(kind, partition)], args);
+  }
+}
+
+function answerKeys(partition: string, operation: string, key: string | undefined): string[] {
+  return key === undefined ? [] : [answerKey(partition, operation, key)];
+}
+
+async function assertVersion(connection: RedisConnection): Promise<void> {
+  const info = await connection.send<string>(['INFO', 'server']);
+  const [, version = '0'] = /^redis_version:(\S+)/m.exec(info) ?? [];
+  if (Number.parseInt(version, 10) >= OLDEST_REDIS) return;
+  throw new FabricError('BAD_INPUT', `Redis ${version} is too old for coordination`, {
+    details: { reason: 'engine_too_old', version, fix: `use Redis ${OLDEST_REDIS} or newer` },
+  });
+}

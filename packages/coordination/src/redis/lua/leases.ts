@@ -1,0 +1,109 @@
+// Each begins: ARGV = base, events to keep, partition.
+
+import { RECALL, REMEMBER } from './answers.ts';
+import { LOCKS } from './locks.ts';
+import { PARTITION } from './partition.ts';
+
+const BEGIN = `${PARTITION}${LOCKS}
+open(ARGV[3])
+settle()
+local L = library()
+`;
+
+/** Then resource, holder, mode, ttl, wait, priority. */
+export const ACQUIRE = `${BEGIN}
+${RECALL}
+local request = {
+  resource = ARGV[4], holder = ARGV[5], mode = ARGV[6], ttlMs = tonumber(ARGV[7]),
+}
+local resource, waitMs, priority = ARGV[4], tonumber(ARGV[8]), tonumber(ARGV[9])
+local leases = L.leases(resource)
+local reply
+if L.isFree(resource, leases, request.mode, priority) then
+  reply = { 'lease', cjson.encode(L.grant(leases, request)) }
+  L.setLeases(resource, leases)
+elseif waitMs > 0 then
+  local place = {
+    ticket = text(nextNumber()) .. ':' .. resource, resource = resource, holder = request.holder,
+    mode = request.mode, ttlMs = request.ttlMs, priority = priority,
+    since = now, ['until'] = now + waitMs,
+  }
+  local places = L.places(resource)
+  local position = #places + 1
+  while position > 1 and places[position - 1].priority < priority do position = position - 1 end
+  table.insert(places, position, place)
+  L.setPlaces(resource, places)
+  expect('w' .. place.ticket, place['until'])
+  reply = { 'queued', place.ticket, position }
+else
+  save()
+  return { 'held', cjson.encode(leases) }
+end
+${REMEMBER}
+save()
+return reply
+`;
+
+/** Then resource, token, ttl. */
+export const RENEW = `${BEGIN}
+local resource = ARGV[4]
+local leases = L.leases(resource)
+local lease = leases[L.find(leases, 'token', tonumber(ARGV[5])) or 0]
+if lease then
+  L.renew(lease, tonumber(ARGV[6]))
+  L.setLeases(resource, leases)
+end
+save()
+return lease and cjson.encode(lease) or false
+`;
+
+/** Then resource, token. */
+export const RELEASE = `${BEGIN}
+local resource = ARGV[4]
+local lease = L.takeLease(resource, tonumber(ARGV[5]))
+local granted = lease and L.grantWaiting(resource) or {}
+save()
+return { lease and 1 or 0, unpack(granted) }
+`;
+
+/** Then resource, token or ''. */
+export const BREAK_LEASE = `${BEGIN}
+local resource, token = ARGV[4], tonumber(ARGV[5])
+local broken = 0
+for _, lease in ipairs(L.leases(resource)) do
+  if not token or lease.token == token then
+    L.takeLease(resource, lease.token)
+    L.tellLost(lease, 'broken')
+    broken = 1
+  end
+end
+local granted = broken == 1 and L.grantWaiting(resource) or {}
+save()
+return { broken, unpack(granted) }
+`;
+
+/** Then ticket. */
+export const CANCEL_WAIT = `${BEGIN}
+local resource = L.takePlace(ARGV[4])
+if resource then L.grantWaiting(resource) end
+save()
+return resource and 1 or 0
+`;
+
+export const DROP = `${PARTITION}
+open(ARGV[3])
+if not P.isNew then forget() end
+return 1
+`;
+
+/** Instead of a partition: how many at most. Says how many; none stays due, whatever happened. */
+export const TICK = `${PARTITION}${LOCKS}
+local due = call('ZRANGEBYSCORE', base .. 'due', '-inf', now, 'LIMIT', 0, ARGV[3])
+for _, name in ipairs(due) do
+  open(name)
+  settle()
+  P.due, P.isChanged, P.hasNewTimers = false, true, true
+  save()
+end
+return #due
+`;

@@ -1,0 +1,94 @@
+// The first part of every script that writes. A partition is a hash `m` (version, numbers, fencing
+// marks), a hash `d` of entries (`<version> <expires at, or 0> <json>`), a hash `x` of events that
+// tell of expiry, a stream `e` of events, hashes `l` and `q` (resource → list of leases, of places)
+// and a sorted set `t` of all that expires. Stream ids are `<created>-<version>`, where `created` is
+// the time in microseconds at which the partition began, so that they rise even across a drop.
+// Beside the partitions of a bucket stand `due` (partition → its next deadline) and `floor` (a
+// number that no token of a partition that was dropped exceeds).
+//
+// Making a function costs a script as much as using it. So what is seldom needed is made by
+// `library`, when it is needed. Numbers are passed on as text, which is faster than Redis's own way.
+
+export const PARTITION = `
+local call = redis.call
+local base, keepEvents = ARGV[1], tonumber(ARGV[2])
+local time = call('TIME')
+local now = NOW()
+local P
+
+local function text(number) return string.format('%d', number) end
+
+local function open(name)
+  local meta = base .. 'm:' .. name
+  local stored = call('HMGET', meta, 'version', 'created', 'sequence', 'events', 'due')
+  P = { name = name, meta = meta, created = stored[2], due = tonumber(stored[5] or '') }
+  if P.created then
+    P.version, P.sequence = tonumber(stored[1]), tonumber(stored[3])
+    P.events = tonumber(stored[4])
+    return
+  end
+  P.isNew, P.version, P.events = true, 0, 0
+  P.created = time[1] .. string.format('%06d', time[2])
+  P.sequence = tonumber(call('GET', base .. 'floor') or 0)
+end
+
+local function forget()
+  if P.sequence > tonumber(call('GET', base .. 'floor') or 0) then
+    call('SET', base .. 'floor', text(P.sequence))
+  end
+  for kind in string.gmatch('mdxelqt', '.') do call('DEL', base .. kind .. ':' .. P.name) end
+  call('ZREM', base .. 'due', P.name)
+end
+
+local function updateDue()
+  local due = call('ZRANGE', base .. 't:' .. P.name, 0, 0, 'WITHSCORES')[2]
+  if tonumber(due) == P.due then return end
+  P.due = tonumber(due)
+  call('HSET', P.meta, 'due', due or '')
+  if due then call('ZADD', base .. 'due', due, P.name) else call('ZREM', base .. 'due', P.name) end
+end
+
+-- With the token that wrote under a lease on the resource, if one did.
+local function save(resource, token)
+  if not P.isChanged then return end
+  if P.hasNewTimers then updateDue() end
+  if P.version == 0 and not P.due then return forget() end
+  if P.isNew then call('HSET', P.meta, 'created', P.created) end
+  if not resource then
+    return call('HSET', P.meta, 'version', text(P.version), 'events', text(P.events),
+      'sequence', text(P.sequence))
+  end
+  call('HSET', P.meta, 'version', text(P.version), 'events', text(P.events),
+    'sequence', text(P.sequence), 'mark:' .. resource, text(token))
+end
+
+local function append(event)
+  local stream = base .. 'e:' .. P.name
+  call('XADD', stream, P.created .. '-' .. text(P.version), 'at', text(now), 'event', event)
+  P.events = P.events + 1
+  if P.events <= keepEvents then return end
+  local oldest = call('XRANGE', stream, '-', '+', 'COUNT', P.events - keepEvents)
+  call('HSET', P.meta, 'trimmed', string.match(oldest[#oldest][1], '%d+$'))
+  call('XTRIM', stream, 'MAXLEN', keepEvents)
+  P.events = keepEvents
+end
+
+local function nextNumber()
+  P.isChanged = true
+  P.sequence = math.max(P.sequence + 1, now)
+  return P.sequence
+end
+
+local function expect(member, at)
+  P.isChanged, P.hasNewTimers = true, true
+  call('ZADD', base .. 't:' .. P.name, at, member)
+end
+
+-- Whether it was expected.
+local function unexpect(member)
+  if not P.due and not P.hasNewTimers then return false end
+  if call('ZREM', base .. 't:' .. P.name, member) == 0 then return false end
+  P.isChanged, P.hasNewTimers = true, true
+  return true
+end
+`;

@@ -1,0 +1,125 @@
+// JSON-RPC 2.0, whatever carries it: requests, notifications and batches in, answers out, pushes by
+// the connection. Sizes and depths of messages are the transport's to limit.
+
+import { ERRORS, FabricError, type Json } from '@starloom/core';
+import { z } from 'zod';
+import { protocolError, refuse, toRpcError } from './errors.ts';
+import { isJsonObject } from './json/json.ts';
+import { commonParams, type Method } from './methods/define-method.ts';
+import { findMethod } from './methods.ts';
+import type { Connection } from './rpc/connection.ts';
+import { Idempotency } from './rpc/idempotency.ts';
+import {
+  answer,
+  failure,
+  invalid,
+  isResponse,
+  parseRequest,
+  type RpcRequest,
+  type RpcResponse,
+} from './rpc/message.ts';
+import { type Named, Peer } from './rpc/peer.ts';
+import type { Services } from './services.ts';
+
+export type RpcAnswer = RpcResponse | readonly RpcResponse[] | undefined;
+
+/** One client's side of the conversation. */
+export class RpcPeer {
+  readonly #services: Services;
+  readonly #peer: Peer;
+  readonly #idempotency: Idempotency;
+
+  readonly #onClose: () => void;
+
+  constructor(services: Services, connection: Connection, onClose: () => void = () => {}) {
+    this.#onClose = onClose;
+    this.#services = services;
+    this.#peer = new Peer(services, connection);
+    this.#idempotency = new Idempotency(services.store);
+  }
+
+  /** Takes a parsed message; never throws. Nothing is answered to notifications. */
+  async handle(message: unknown): Promise<RpcAnswer> {
+    if (!Array.isArray(message)) return await this.#handleOne(message);
+    const { batch_requests: most } = this.#services.limits;
+    if (message.length === 0) return invalid(null, 'The batch is empty');
+    if (message.length > most) return invalid(null, `A batch has at most ${most} requests`);
+    const answers: RpcResponse[] = [];
+    for (const each of message) {
+      const one = await this.#handleOne(each);
+      if (one) answers.push(one);
+    }
+    return answers.length > 0 ? answers : undefined;
+  }
+
+  /** As `handle`, for a transport that has text. */
+  async handleText(text: string): Promise<string | undefined> {
+    let message: unknown;
+    try {
+      message = JSON.parse(text);
+    } catch {
+      const error = protocolError(-32700, 'The message is not JSON', 'send one JSON text');
+      return JSON.stringify(failure(null, error));
+    }
+    const answers = await this.handle(message);
+    return answers === undefined ? undefined : JSON.stringify(answers);
+  }
+
+  /** Ends subscriptions and waits of this client. */
+  async close(): Promise<void> {
+    this.#onClose();
+    await this.#peer.close();
+  }
+
+  async #handleOne(message: unknown): Promise<RpcResponse | undefined> {
+    const request = parseRequest(message);
+    if (isResponse(request)) return isNotification(message) ? undefined : request;
+    const { id } = request;
+    try {
+      const result = await this.#run(request);
+      return id === undefined ? undefined : answer(id, result);
+    } catch (thrown) {
+      this.#log(request, FabricError.from(thrown));
+      return id === undefined ? undefined : failure(id, toRpcError(thrown));
+    }
+  }
+
+  async #run({ method: name, params }: RpcRequest): Promise<unknown> {
+    const method = findMethod(name);
+    if (method === undefined) throw unknownMethod(name);
+    const parsed = method.parse(params);
+    const named = namedIn(parsed, method);
+    const caller = await this.#peer.callerOf(named);
+    const run = () => method.run({ services: this.#services, peer: this.#peer, caller }, parsed);
+    const { idempotency_key: key } = named;
+    if (method.effect !== 'write' || key === undefined) return await run();
+    const { agentId, principalId } = caller;
+    const keyed = { principalId, agentId, method: name, key, params };
+    return await this.#idempotency.once(keyed, async () => (await run()) as Json);
+  }
+
+  #log({ method }: RpcRequest, error: FabricError): void {
+    const { log } = this.#services;
+    const fields = { method, principal: this.#peer.principalId, error };
+    log[ERRORS[error.code].log](fields, 'coordination: refused');
+  }
+}
+
+/** Who asks, unless `agent_id` says whom the request is about. */
+function namedIn(params: unknown, { aboutAgent }: Method): Named {
+  const named = namedSchema.parse(params);
+  return aboutAgent ? { ...named, agent_id: undefined } : named;
+}
+
+const namedSchema = z.object(commonParams);
+
+function isNotification(message: unknown): boolean {
+  return isJsonObject(message) && message.jsonrpc === '2.0' && !('id' in message);
+}
+
+function unknownMethod(method: string): FabricError {
+  return refuse('unknown_method', `There is no method "${method}"`, {
+    method,
+    fix: 'mcp.describe lists the methods',
+  });
+}

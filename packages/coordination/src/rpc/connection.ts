@@ -1,0 +1,15 @@
+import type { JsonObject } from '../json/json.ts';
+
+/** A client as its transport knows it. */
+export interface Connection {
+  /** Who it is, as far as that was verified. */
+  readonly principal: { readonly id: string };
+  /** The agent that the transport knows to be on this connection. */
+  readonly agent?: { readonly id: string; readonly epoch?: number | undefined } | undefined;
+  /**
+   * Sends a JSON-RPC notification. The next is not sent before the promise settles, so a transport
+   * that resolves when it has room again slows down whoever reads too slowly. A rejection ends the
+   * subscription. Absent where nothing can be pushed: such clients read from a cursor.
+   */
+  readonly push?: ((method: string, params: JsonObject) => Promise<void> | void) | undefined;
+}

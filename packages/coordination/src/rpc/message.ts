@@ -1,0 +1,53 @@
+// JSON-RPC 2.0 messages.
+
+import { protocolError, type RpcError } from '../errors.ts';
+import { isJsonObject, type JsonObject } from '../json/json.ts';
+
+export type RpcId = string | number | null;
+
+export interface RpcRequest {
+  /** Absent for a notification, which gets no answer. */
+  readonly id?: RpcId;
+  readonly method: string;
+  readonly params: JsonObject;
+}
+
+export type RpcResponse =
+  | { readonly jsonrpc: '2.0'; readonly id: RpcId; readonly result: unknown }
+  | { readonly jsonrpc: '2.0'; readonly id: RpcId; readonly error: RpcError };
+
+export function answer(id: RpcId, result: unknown): RpcResponse {
+  return { jsonrpc: '2.0', id, result };
+}
+
+export function failure(id: RpcId, error: RpcError): RpcResponse {
+  return { jsonrpc: '2.0', id, error };
+}
+
+/** The request, or the answer to something that is none. */
+export function parseRequest(message: unknown): RpcRequest | RpcResponse {
+  if (!isJsonObject(message)) return invalid(null, 'A request is a JSON object');
+  const { id } = message;
+  if (!isId(id)) return invalid(null, 'An id is a string, a number or null');
+  if (message.jsonrpc !== '2.0') return invalid(id ?? null, '"jsonrpc" must be "2.0"');
+  if (typeof message.method !== 'string') return invalid(id ?? null, '"method" must be a string');
+  const { method, params = {} } = message;
+  if (!isJsonObject(params)) {
+    const error = protocolError(-32602, 'Parameters are given by name', 'send params as an object');
+    return failure(id ?? null, error);
+  }
+  return id === undefined ? { method, params } : { id, method, params };
+}
+
+export function isResponse(message: RpcRequest | RpcResponse): message is RpcResponse {
+  return 'jsonrpc' in message;
+}
+
+export function invalid(id: RpcId, details: string): RpcResponse {
+  const fix = 'send {"jsonrpc": "2.0", "id": 1, "method": "mcp.discover", "params": {}}';
+  return failure(id, protocolError(-32600, details, fix));
+}
+
+function isId(id: unknown): id is RpcId | undefined {
+  return id === undefined || id === null || typeof id === 'number' || typeof id === 'string';
+}

@@ -1,0 +1,133 @@
+// What one connection is told without asking again: its subscriptions, and the notices of the
+// sessions its agents are in. It all ends with the connection, with the session, or when the agent
+// is no longer a member.
+
+import { randomUUID } from 'node:crypto';
+import type { CoordinationStore, StoredEvent } from '@starloom/core';
+import { fromHolder } from '../agents/caller.ts';
+import type { EventFilter } from '../context/event-filter.ts';
+import type { EventFeeds, Following } from '../feed/event-feed.ts';
+import { fieldsOf } from '../feed/log-event.ts';
+import { HEAD, partitionOf } from '../partitions.ts';
+import { assertCount } from '../quota/assert-quota.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Access } from '../session/session-access.ts';
+import type { Connection } from './connection.ts';
+import { type PushMessage, toNotice, toSubscriptionPush } from './push-messages.ts';
+
+export interface PeerFeedsOptions {
+  readonly store: CoordinationStore;
+  readonly feeds: EventFeeds;
+  readonly limits: CoordinationLimits;
+  readonly push: Connection['push'];
+}
+
+interface Notices {
+  /** The life of the agent whose locks are its own. */
+  holder: string;
+  readonly following: Promise<Following>;
+}
+
+export class PeerFeeds {
+  readonly #options: PeerFeedsOptions;
+  readonly #subscriptions = new Map<string, Following>();
+  /** By session and agent; several agents may share a connection. */
+  readonly #notices = new Map<string, Notices>();
+  #closed = false;
+
+  constructor(options: PeerFeedsOptions) {
+    this.#options = options;
+  }
+
+  /** Notices of a session from now on, for one of the agents of this connection. */
+  attach(sessionId: string, holder: string): Promise<void> | undefined {
+    const { push } = this.#options;
+    if (push === undefined || this.#closed) return undefined;
+    const { agentId } = fromHolder(holder);
+    const id = `${sessionId}\n${agentId}`;
+    const known = this.#notices.get(id);
+    if (known) {
+      known.holder = holder;
+      return undefined;
+    }
+    const notices: Notices = { holder, following: this.#followNotices(sessionId, id, agentId) };
+    this.#notices.set(id, notices);
+    return notices.following.then(
+      () => undefined,
+      (error: unknown) => {
+        this.#notices.delete(id);
+        throw error;
+      },
+    );
+  }
+
+  async subscribe({ sessionId, partition, caller }: Access, filter: EventFilter, after: number) {
+    const { feeds, push, limits } = this.#options;
+    const subscription_id = randomUUID();
+    if (push === undefined) return { subscription_id, cursor: after };
+    assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
+    const session = { session_id: sessionId, subscription_id };
+    const started = Promise.withResolvers<void>();
+    const following = await feeds.follow(partition, {
+      after,
+      backlog: limits.backlog_events,
+      deliver: async (event) => {
+        await started.promise;
+        await this.#push(toSubscriptionPush(session, event, filter));
+        if (isOver(event, caller.agentId)) this.unsubscribe(subscription_id);
+      },
+      gap: async (cursor) => {
+        await started.promise;
+        const { entries } = await this.#options.store.read(partition, [HEAD]);
+        const version = entries.get(HEAD)?.version ?? 0;
+        const params = { ...session, version, cursor };
+        await this.#push({ method: 'context_coordinator.snapshot_required', params });
+      },
+    });
+    this.#subscriptions.set(subscription_id, following);
+    if (this.#closed) this.unsubscribe(subscription_id);
+    // So that the answer with the id goes out before the first notification under it.
+    setImmediate(() => started.resolve());
+    return { subscription_id, cursor: after };
+  }
+
+  unsubscribe(subscriptionId: string): boolean {
+    this.#subscriptions.get(subscriptionId)?.stop();
+    return this.#subscriptions.delete(subscriptionId);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const subscriptionId of this.#subscriptions.keys()) this.unsubscribe(subscriptionId);
+    await Promise.all([...this.#notices.keys()].map((id) => this.#detach(id)));
+  }
+
+  #followNotices(sessionId: string, id: string, agentId: string): Promise<Following> {
+    const { feeds, limits } = this.#options;
+    return feeds.follow(partitionOf.session(sessionId), {
+      backlog: limits.backlog_events,
+      deliver: async (event) => {
+        const holder = this.#notices.get(id)?.holder;
+        if (holder !== undefined) await this.#push(toNotice(sessionId, event, holder));
+        if (isOver(event, agentId)) await this.#detach(id);
+      },
+      gap: () => undefined,
+    });
+  }
+
+  async #detach(id: string): Promise<void> {
+    const notices = this.#notices.get(id);
+    this.#notices.delete(id);
+    (await notices?.following.catch(() => undefined))?.stop();
+  }
+
+  async #push(message: PushMessage | undefined): Promise<void> {
+    if (message && !this.#closed) await this.#options.push?.(message.method, message.params);
+  }
+}
+
+/** Is there nothing more to tell this agent of the session? */
+function isOver({ event }: StoredEvent, agentId: string): boolean {
+  const { type, agent_id } = fieldsOf(event);
+  return type === 'session.ended' || (type === 'session.agent_left' && agent_id === agentId);
+}

@@ -1,0 +1,85 @@
+// A connection with what it has come to be: which agents registered on it, what it is told.
+
+import { FabricError } from '@starloom/core';
+import { sessionsOf } from '../agents/agent-record.ts';
+import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
+import type { Services } from '../services.ts';
+import { inBatches } from '../support/in-batches.ts';
+import type { Connection } from './connection.ts';
+import { PeerFeeds } from './peer-feeds.ts';
+
+export interface Named {
+  /** Whom the request says it comes from. */
+  readonly agent_id?: string | undefined;
+  readonly epoch?: number | undefined;
+  readonly trace_id?: string | undefined;
+  readonly idempotency_key?: string | undefined;
+}
+
+export class Peer {
+  readonly feeds: PeerFeeds;
+  readonly #services: Services;
+  readonly #connection: Connection;
+  readonly #gone = new AbortController();
+  /** Agents of this connection with the lives they are in; the last is who speaks by default. */
+  readonly #epochs = new Map<string, number | undefined>();
+  #speaker: string | undefined;
+
+  constructor(services: Services, connection: Connection) {
+    const { store, feeds, limits } = services;
+    this.#services = services;
+    this.#connection = connection;
+    this.feeds = new PeerFeeds({ store, feeds, limits, push: connection.push });
+    const { agent } = connection;
+    if (agent) this.#remember(agent.id, agent.epoch);
+  }
+
+  get principalId(): string {
+    return this.#connection.principal.id;
+  }
+
+  get canPush(): boolean {
+    return this.#connection.push !== undefined;
+  }
+
+  /** Refuses an agent id of another principal. */
+  async callerOf({ agent_id, epoch, trace_id, idempotency_key }: Named): Promise<Caller> {
+    const { principalId } = this;
+    const agentId = agent_id ?? this.#speaker ?? implicitAgentId(principalId);
+    if (agent_id !== undefined) await this.#services.bindings.check(agentId, principalId);
+    return {
+      agentId,
+      principalId,
+      epoch: epoch ?? this.#epochs.get(agentId),
+      traceId: trace_id,
+      idempotencyKey: idempotency_key,
+      signal: this.#gone.signal,
+      onAdmitted: (sessionId, holder) => this.feeds.attach(sessionId, holder),
+    };
+  }
+
+  /** An agent lives on this connection: from now on it speaks by default and gets its notices. */
+  async bind(agentId: string, epoch: number): Promise<void> {
+    this.#remember(agentId, epoch);
+    if (!this.canPush) return;
+    const holder = toHolder(agentId, epoch);
+    const sessionIds = await sessionsOf(this.#services.store, agentId);
+    await inBatches(sessionIds, async (sessionId) => await this.feeds.attach(sessionId, holder));
+  }
+
+  unbind(agentId: string): void {
+    this.#epochs.delete(agentId);
+    if (this.#speaker === agentId) this.#speaker = [...this.#epochs.keys()].at(-1);
+  }
+
+  async close(): Promise<void> {
+    this.#gone.abort(new FabricError('CANCELLED', 'The connection is closed'));
+    await this.feeds.close();
+  }
+
+  #remember(agentId: string, epoch: number | undefined): void {
+    this.#epochs.delete(agentId);
+    this.#epochs.set(agentId, epoch);
+    this.#speaker = agentId;
+  }
+}

@@ -1,0 +1,285 @@
+// Sessions and who takes part in them. A member's entry and the roster change together with the
+// notice of it; the index of an agent's sessions is written before and cleared after, so that it
+// never lacks one.
+
+import { randomUUID } from 'node:crypto';
+import type { Clock, CoordinationStore, Entry, Snapshot } from '@starloom/core';
+import type { AgentRegistry } from './agent-registry.ts';
+import { sessionsOf } from './agents/agent-record.ts';
+import type { Bindings } from './agents/bindings.ts';
+import { type Caller, toHolder } from './agents/caller.ts';
+import type { Presence } from './agents/presence.ts';
+import { notFound, refuse } from './errors.ts';
+import { type JsonObject, jsonBytes } from './json/json.ts';
+import { releaseHolder } from './locks/release-holder.ts';
+import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
+import { assertCount, assertSize } from './quota/assert-quota.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { type Access, accessKeys, type SessionAccess } from './session/session-access.ts';
+import type { SessionEnd } from './session/session-end.ts';
+import {
+  type AccessList,
+  type Member,
+  memberSchema,
+  metaSchema,
+  parseRoster,
+  type Role,
+  roleOnJoin,
+  type SessionMeta,
+} from './session/session-record.ts';
+import type { SessionTimers } from './session/session-timers.ts';
+import { inBatches } from './support/in-batches.ts';
+
+export interface SessionsOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+  readonly access: SessionAccess;
+  readonly agents: AgentRegistry;
+  readonly bindings: Bindings;
+  readonly presence: Presence;
+  readonly timers: SessionTimers;
+  readonly ending: SessionEnd;
+}
+
+export interface NewSession {
+  readonly session_id?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
+  readonly mode?: SessionMeta['mode'] | undefined;
+  readonly ttl_ms?: number | undefined;
+  readonly open?: boolean | undefined;
+  readonly access?: Partial<AccessList> | undefined;
+  readonly parent?: SessionMeta['parent'] | undefined;
+}
+
+export class Sessions {
+  readonly #options: SessionsOptions;
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  async create(caller: Caller, wanted: NewSession): Promise<SessionMeta> {
+    const { store, limits, timers, bindings, clock } = this.#options;
+    const { agentId, principalId } = caller;
+    const { session_id = randomUUID(), metadata = {}, access } = wanted;
+    assertSize('metadata_bytes', jsonBytes(metadata), limits);
+    await bindings.bind(agentId, principalId);
+    const meta: SessionMeta = {
+      session_id,
+      mode: wanted.mode ?? 'lock',
+      state: 'active',
+      metadata,
+      ttl_ms: wanted.ttl_ms ?? limits.session_ttl_ms,
+      created_at: clock.now(),
+      created_by: agentId,
+      principal: principalId,
+      open: wanted.open ?? false,
+      access: { agents: access?.agents ?? {}, principals: access?.principals ?? {} },
+      parent: wanted.parent ?? null,
+    };
+    const member = await this.#newMember(caller, 'owner');
+    await this.#enlist(agentId, session_id);
+    const { ok } = await store.commit(partitionOf.session(session_id), {
+      writes: [
+        { kind: 'put', key: META, value: meta },
+        { kind: 'put', key: ROSTER, value: [agentId] },
+        { kind: 'put', key: keyOf.member(agentId), value: member },
+      ],
+      event: { type: 'session.created', agent_id: agentId, mode: meta.mode },
+      ifKeys: new Map([[META, 0]]),
+    });
+    if (!ok) throw await this.#exists(caller, session_id);
+    await timers.start(session_id, meta.ttl_ms);
+    await this.#catchUp(caller, member.epoch);
+    await this.#options.access.fresh(caller, session_id, { role: 'owner' });
+    return meta;
+  }
+
+  /** Joining again changes nothing, except that a returned agent acts in its new life. */
+  async join(caller: Caller, sessionId: string, wanted?: Role): Promise<Access> {
+    const { store, bindings, access } = this.#options;
+    const { agentId } = caller;
+    const partition = partitionOf.session(sessionId);
+    const key = keyOf.member(agentId);
+    for (;;) {
+      const snapshot = await store.read(partition, [...accessKeys(caller), ROSTER]);
+      const role = roleFor(snapshot, caller, sessionId, wanted);
+      await bindings.bind(agentId, caller.principalId);
+      const member = await this.#newMember(caller, role);
+      const before = snapshot.entries.get(key);
+      if (before && isSame(before, member)) {
+        return await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
+      }
+      await this.#enlist(agentId, sessionId);
+      const { ok } = await store.commit(partition, this.#joining(snapshot, member));
+      if (!ok) continue;
+      await this.#catchUp(caller, member.epoch);
+      return await access.fresh(caller, sessionId, { role: 'reader' });
+    }
+  }
+
+  /** The last one out ends the session. */
+  async leave(caller: Caller, sessionId: string): Promise<{ ended: boolean }> {
+    const { store, access } = this.#options;
+    const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
+    const { partition, member } = admitted;
+    await this.remove(admitted, member.agent_id, 'left');
+    for (;;) {
+      const { entries, version } = await store.read(partition, [ROSTER, META]);
+      const isLast = parseRoster(entries.get(ROSTER)?.value).length === 0;
+      if (!isLast || !entries.has(META)) return { ended: false };
+      if (await this.#options.ending.endEmpty(sessionId, version)) return { ended: true };
+    }
+  }
+
+  /** Takes a member out, with all that it holds. */
+  async remove(
+    { sessionId, partition }: Access,
+    agentId: string,
+    reason: string,
+  ): Promise<boolean> {
+    const { store } = this.#options;
+    const key = keyOf.member(agentId);
+    for (;;) {
+      const { entries } = await store.read(partition, [key, ROSTER]);
+      const entry = entries.get(key);
+      if (entry === undefined) return false;
+      const roster = parseRoster(entries.get(ROSTER)?.value).filter((id) => id !== agentId);
+      const { ok } = await store.commit(partition, {
+        writes: [
+          { kind: 'delete', key },
+          { kind: 'put', key: ROSTER, value: roster },
+        ],
+        event: { type: 'session.agent_left', agent_id: agentId, reason },
+        ifKeys: new Map([
+          [key, entry.version],
+          [ROSTER, entries.get(ROSTER)?.version ?? 0],
+        ]),
+      });
+      if (!ok) continue;
+      const { epoch } = memberSchema.parse(entry.value);
+      await releaseHolder(store, partition, toHolder(agentId, epoch));
+      await this.#delist(agentId, sessionId);
+      return true;
+    }
+  }
+
+  async get(caller: Caller, sessionId: string) {
+    const { store, access } = this.#options;
+    const { partition, meta, member } = await access.fresh(caller, sessionId, {
+      role: 'reader',
+      state: 'any',
+    });
+    const { entries } = await store.read(partition, [ROSTER]);
+    const roster = parseRoster(entries.get(ROSTER)?.value);
+    const snapshot = await store.read(partition, [HEAD, ...roster.map(keyOf.member)]);
+    return {
+      meta,
+      role: member.role,
+      members: membersIn(snapshot),
+      version: snapshot.entries.get(HEAD)?.version ?? 0,
+      cursor: snapshot.version,
+    };
+  }
+
+  async list(caller: Caller): Promise<readonly { meta: SessionMeta; member: Member }[]> {
+    const { store } = this.#options;
+    const sessionIds = await sessionsOf(store, caller.agentId);
+    const found = await inBatches(sessionIds, async (sessionId) => {
+      const { entries } = await store.read(partitionOf.session(sessionId), accessKeys(caller));
+      const [meta, member] = accessKeys(caller).map((key) => entries.get(key)?.value);
+      if (meta === undefined || member === undefined) return [];
+      return [{ meta: metaSchema.parse(meta), member: memberSchema.parse(member) }];
+    });
+    return found.flat().filter(({ member }) => member.principal === caller.principalId);
+  }
+
+  async #newMember(caller: Caller, role: Role): Promise<Member> {
+    const { agents, clock } = this.#options;
+    const { agentId: agent_id, principalId: principal } = caller;
+    const epoch = await agents.epochOf(caller);
+    const joined_at = clock.now();
+    return { agent_id, principal, role, epoch, connected: true, joined_at, last_seen: null };
+  }
+
+  /** The agent may have begun a new life meanwhile, which then did not know of this session. */
+  async #catchUp(caller: Caller, epoch: number): Promise<void> {
+    const { agents, presence } = this.#options;
+    const now = await agents.epochOf({ ...caller, epoch: undefined });
+    if (now > epoch) await presence.enter(caller.agentId, now);
+  }
+
+  #joining(snapshot: Snapshot, member: Member) {
+    const { limits } = this.#options;
+    const { agent_id, role, epoch } = member;
+    const key = keyOf.member(agent_id);
+    const roster = parseRoster(snapshot.entries.get(ROSTER)?.value);
+    const ids = roster.includes(agent_id) ? roster : [...roster, agent_id];
+    assertCount('members_per_session', ids.length, limits);
+    const keys = [META, ROSTER, key];
+    return {
+      writes: [
+        { kind: 'put', key, value: member },
+        { kind: 'put', key: ROSTER, value: ids },
+      ],
+      event: { type: 'session.agent_joined', agent_id, role, epoch },
+      ifKeys: new Map(keys.map((name) => [name, snapshot.entries.get(name)?.version ?? 0])),
+    } as const;
+  }
+
+  async #enlist(agentId: string, sessionId: string): Promise<void> {
+    const { store, limits } = this.#options;
+    const partition = partitionOf.agent(agentId);
+    const { entries } = await store.read(partition);
+    if (entries.has(sessionId)) return;
+    assertCount('sessions_per_agent', entries.size + 1, limits);
+    await store.commit(partition, { writes: [{ kind: 'put', key: sessionId, value: true }] });
+  }
+
+  async #delist(agentId: string, sessionId: string): Promise<void> {
+    const writes = [{ kind: 'delete', key: sessionId }] as const;
+    await this.#options.store.commit(partitionOf.agent(agentId), { writes });
+  }
+
+  async #exists(caller: Caller, sessionId: string) {
+    const { entries } = await this.#options.store.read(
+      partitionOf.session(sessionId),
+      accessKeys(caller),
+    );
+    if (!entries.has(keyOf.member(caller.agentId))) await this.#delist(caller.agentId, sessionId);
+    return refuse('session_exists', `The session id "${sessionId}" is in use`, {
+      session_id: sessionId,
+      fix: 'join it, or create one without naming it',
+    });
+  }
+}
+
+function roleFor(
+  { entries }: Snapshot,
+  caller: Caller,
+  sessionId: string,
+  wanted: Role | undefined,
+): Role {
+  const entry = entries.get(META);
+  const meta = entry && metaSchema.parse(entry.value);
+  const known = entries.get(keyOf.member(caller.agentId));
+  const member = known && memberSchema.parse(known.value);
+  if (meta === undefined || meta.state === 'ended') throw notFound('session', sessionId);
+  if (member?.principal === caller.principalId && wanted === undefined) return member.role;
+  const role = roleOnJoin(meta, caller, wanted);
+  if (role === undefined) throw notFound('session', sessionId);
+  return role;
+}
+
+function isSame({ value }: Entry, { role, epoch, principal }: Member): boolean {
+  const before = memberSchema.parse(value);
+  const isSameLife = before.epoch === epoch && before.connected;
+  return isSameLife && before.role === role && before.principal === principal;
+}
+
+function membersIn({ entries }: Snapshot): readonly Member[] {
+  return [...entries]
+    .filter(([key]) => key !== HEAD)
+    .map(([, { value }]) => memberSchema.parse(value));
+}

@@ -1,0 +1,164 @@
+// May this caller do this in this session? A session that does not exist and one that the caller
+// has no part in get the same answer. What was found is kept for writes only, and every such write
+// carries `guard`: the store refuses it when session or member have changed since.
+
+import type { CoordinationStore, Snapshot } from '@starloom/core';
+import { type Caller, toHolder } from '../agents/caller.ts';
+import { notFound, refuse } from '../errors.ts';
+import { keyOf, META, partitionOf } from '../partitions.ts';
+import { RecentMap } from '../support/recent-map.ts';
+import {
+  isRoleEnough,
+  type Member,
+  memberSchema,
+  metaSchema,
+  type Role,
+  type SessionMeta,
+} from './session-record.ts';
+import type { SessionTimers } from './session-timers.ts';
+
+export interface Access {
+  readonly sessionId: string;
+  readonly partition: string;
+  readonly caller: Caller;
+  readonly meta: SessionMeta;
+  readonly member: Member;
+  /** The name of this life of the agent in the locks of the session. */
+  readonly holder: string;
+  readonly guard: ReadonlyMap<string, number>;
+}
+
+export interface Need {
+  readonly role: Role;
+  /** By default the session must be active or suspended. */
+  readonly state?: 'active' | 'any';
+}
+
+const REMEMBERED = 10_000;
+
+export class SessionAccess {
+  readonly #store: CoordinationStore;
+  readonly #timers: SessionTimers;
+  readonly #known = new RecentMap<Access>(REMEMBERED);
+
+  constructor(store: CoordinationStore, timers: SessionTimers) {
+    this.#store = store;
+    this.#timers = timers;
+  }
+
+  /** As the store has it now. */
+  async fresh(caller: Caller, sessionId: string, need: Need): Promise<Access> {
+    const snapshot = await this.#store.read(partitionOf.session(sessionId), accessKeys(caller));
+    return await this.fromSnapshot(snapshot, caller, sessionId, need);
+  }
+
+  /** From a snapshot that holds at least `accessKeys`. */
+  async fromSnapshot(
+    snapshot: Snapshot,
+    caller: Caller,
+    sessionId: string,
+    need: Need,
+  ): Promise<Access> {
+    const access = toAccess(snapshot, caller, sessionId);
+    if (access) this.#known.set(idOf(caller, sessionId), access);
+    const admitted = admit(access, caller, sessionId, need);
+    if (admitted.meta.state === 'active') await this.#timers.touch(admitted.meta);
+    if (admitted.meta.state !== 'ended') await caller.onAdmitted?.(sessionId, admitted.holder);
+    return admitted;
+  }
+
+  /** As it was lately: for writes that carry the guard. */
+  async recent(caller: Caller, sessionId: string, need: Need): Promise<Access> {
+    const known = this.#known.get(idOf(caller, sessionId));
+    if (known && !this.#timers.isDue(known.meta)) {
+      const admitted = tryAdmit({ ...known, caller }, caller, sessionId, need);
+      await (admitted && caller.onAdmitted?.(sessionId, admitted.holder));
+      if (admitted) return admitted;
+    }
+    return await this.fresh(caller, sessionId, need);
+  }
+
+  forget(caller: Caller, sessionId: string): void {
+    this.#known.delete(idOf(caller, sessionId));
+  }
+}
+
+export function accessKeys({ agentId }: Caller): [string, string] {
+  return [META, keyOf.member(agentId)];
+}
+
+/** Did a commit fail because session or member are no longer what they were? */
+export function isOutdated({ guard }: Access, current: Snapshot): boolean {
+  return [...guard].some(([key, version]) => (current.entries.get(key)?.version ?? 0) !== version);
+}
+
+function toAccess(snapshot: Snapshot, caller: Caller, sessionId: string): Access | undefined {
+  const [metaKey, memberKey] = accessKeys(caller);
+  const meta = snapshot.entries.get(metaKey);
+  const entry = snapshot.entries.get(memberKey);
+  if (meta === undefined || entry === undefined) return undefined;
+  const member = memberSchema.parse(entry.value);
+  return {
+    sessionId,
+    partition: partitionOf.session(sessionId),
+    caller,
+    meta: metaSchema.parse(meta.value),
+    member,
+    holder: toHolder(member.agent_id, member.epoch),
+    guard: new Map([
+      [metaKey, meta.version],
+      [memberKey, entry.version],
+    ]),
+  };
+}
+
+function admit(access: Access | undefined, caller: Caller, sessionId: string, need: Need): Access {
+  if (access === undefined || access.member.principal !== caller.principalId) {
+    throw notFound('session', sessionId);
+  }
+  const { meta, member } = access;
+  if (meta.state === 'ended' && need.state !== 'any') throw notFound('session', sessionId);
+  assertEpoch(member, caller);
+  if (meta.state === 'suspended' && need.state === 'active') throw suspended(sessionId);
+  if (!isRoleEnough(member.role, need.role)) throw roleTooLow(member, need.role);
+  return access;
+}
+
+/** What is remembered may be outdated; a refusal must not be. */
+function tryAdmit(...args: Parameters<typeof admit>): Access | undefined {
+  try {
+    return admit(...args);
+  } catch {
+    return undefined;
+  }
+}
+
+function assertEpoch({ agent_id, epoch, connected }: Member, caller: Caller): void {
+  const isPresent = epoch === 0 || connected;
+  if (isPresent && (caller.epoch === undefined || caller.epoch === epoch)) return;
+  throw refuse('stale_epoch', `This life of "${agent_id}" is over`, {
+    agent_id,
+    current_epoch: epoch,
+    fix: 'register again; then act under the new epoch',
+  });
+}
+
+function suspended(sessionId: string) {
+  return refuse('session_suspended', `The session "${sessionId}" is suspended`, {
+    session_id: sessionId,
+    state: 'suspended',
+    fix: 'session_manager.resume, by its owner',
+  });
+}
+
+function roleTooLow({ agent_id, role }: Member, needed: Role) {
+  return refuse('role_too_low', `"${agent_id}" is ${role} here; this takes ${needed}`, {
+    role,
+    needed,
+    fix: 'ask an owner of the session for session_manager.grant',
+  });
+}
+
+function idOf({ agentId }: Caller, sessionId: string): string {
+  return `${sessionId}\n${agentId}`;
+}

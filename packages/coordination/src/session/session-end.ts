@@ -1,0 +1,101 @@
+// The end of a session: first it is ended, which no later write survives, then everything that
+// hangs on it is freed, and after a while it is forgotten. Each step may be repeated; the timer of
+// the session, which the store keeps, sees to it that none is left out.
+
+import type { CoordinationStore } from '@starloom/core';
+import { sessionCacheScope } from '../cache/cache-scope.ts';
+import { releaseEverybody } from '../locks/release-holder.ts';
+import { keyOf, META, partitionOf, ROSTER, SESSIONS } from '../partitions.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import { inBatches } from '../support/in-batches.ts';
+import { metaSchema, parseRoster, type SessionMeta } from './session-record.ts';
+import type { SessionTimers } from './session-timers.ts';
+
+export interface SessionEndOptions {
+  readonly store: CoordinationStore;
+  readonly timers: SessionTimers;
+  readonly limits: CoordinationLimits;
+}
+
+export type EndReason = 'ended' | 'empty' | 'expired';
+
+export class SessionEnd {
+  readonly #store: CoordinationStore;
+  readonly #timers: SessionTimers;
+  readonly #limits: CoordinationLimits;
+
+  constructor({ store, timers, limits }: SessionEndOptions) {
+    this.#store = store;
+    this.#timers = timers;
+    this.#limits = limits;
+  }
+
+  async end(sessionId: string, reason: EndReason, agentId: string | null): Promise<void> {
+    const partition = partitionOf.session(sessionId);
+    for (;;) {
+      const { entries } = await this.#store.read(partition, [META]);
+      const entry = entries.get(META);
+      if (entry === undefined) return;
+      const meta = metaSchema.parse(entry.value);
+      if (meta.state === 'ended') break;
+      const commit = ending(meta, reason, agentId);
+      const ifKeys = new Map([[META, entry.version]]);
+      const { ok } = await this.#store.commit(partition, { ...commit, ifKeys });
+      if (ok) break;
+    }
+    await this.#free(sessionId);
+    await this.#timers.start(sessionId, this.#limits.ended_session_ms);
+  }
+
+  /** Ends a session without members if it is still as it was at `version`; whether it did. */
+  async endEmpty(sessionId: string, version: number): Promise<boolean> {
+    const partition = partitionOf.session(sessionId);
+    const { entries } = await this.#store.read(partition, [META]);
+    const entry = entries.get(META);
+    if (entry === undefined) return false;
+    const commit = ending(metaSchema.parse(entry.value), 'empty', null);
+    const { ok } = await this.#store.commit(partition, { ...commit, ifVersion: version });
+    if (ok) await this.end(sessionId, 'empty', null);
+    return ok;
+  }
+
+  /** The time of a session is over: one in use ends, an ended one is forgotten. */
+  async due(sessionId: string): Promise<void> {
+    const timer = keyOf.sessionTimer(sessionId);
+    if ((await this.#store.read(SESSIONS, [timer])).entries.has(timer)) return;
+    const partition = partitionOf.session(sessionId);
+    const entry = (await this.#store.read(partition, [META])).entries.get(META);
+    const state = entry && metaSchema.parse(entry.value).state;
+    if (state === 'suspended') return;
+    if (state === 'active') return await this.end(sessionId, 'expired', null);
+    if (state === 'ended') await this.#free(sessionId);
+    await this.#store.drop(partition);
+    await this.#timers.forget(sessionId);
+  }
+
+  async #free(sessionId: string): Promise<void> {
+    const partition = partitionOf.session(sessionId);
+    await releaseEverybody(this.#store, partition);
+    const { entries } = await this.#store.read(partition, [ROSTER]);
+    const writes = [{ kind: 'delete', key: sessionId }] as const;
+    await inBatches(parseRoster(entries.get(ROSTER)?.value), (agentId) =>
+      this.#store.commit(partitionOf.agent(agentId), { writes }),
+    );
+    const scope = sessionCacheScope(sessionId);
+    await Promise.all([
+      this.#store.drop(partitionOf.history(sessionId)),
+      this.#store.drop(partitionOf.chunks(sessionId)),
+      this.#store.drop(partitionOf.chunkBodies(sessionId)),
+      this.#store.drop(partitionOf.cache(scope)),
+      this.#store.drop(partitionOf.cacheIndex(scope)),
+    ]);
+  }
+}
+
+function ending(meta: SessionMeta, reason: EndReason, agentId: string | null) {
+  const value = { ...meta, state: 'ended' } as const;
+  return {
+    writes: [{ kind: 'put', key: META, value }],
+    event: { type: 'session.ended', agent_id: agentId, reason },
+  } as const;
+}

@@ -1,0 +1,74 @@
+// What a session's partition says of the session itself and of its members.
+
+import type { Json } from '@starloom/core';
+import { z } from 'zod';
+import { jsonObjectSchema } from '../json/json.ts';
+
+export const ROLES = ['reader', 'writer', 'owner'] as const;
+export const roleSchema = z.enum(ROLES);
+export type Role = z.infer<typeof roleSchema>;
+
+export const SESSION_MODES = ['lock', 'cas'] as const;
+export const SESSION_STATES = ['active', 'suspended', 'ended'] as const;
+
+const accessSchema = z.object({
+  agents: z.record(z.string(), roleSchema),
+  principals: z.record(z.string(), roleSchema),
+});
+export type AccessList = z.infer<typeof accessSchema>;
+
+export const metaSchema = z.object({
+  session_id: z.string(),
+  mode: z.enum(SESSION_MODES),
+  state: z.enum(SESSION_STATES),
+  metadata: jsonObjectSchema,
+  ttl_ms: z.number(),
+  created_at: z.number(),
+  created_by: z.string(),
+  /** Whose agents may join without being listed. */
+  principal: z.string(),
+  /** Whether whoever knows the id may join, too. */
+  open: z.boolean(),
+  access: accessSchema,
+  parent: z.object({ session_id: z.string(), version: z.number() }).nullable(),
+});
+export type SessionMeta = z.infer<typeof metaSchema>;
+
+export const memberSchema = z.object({
+  agent_id: z.string(),
+  principal: z.string(),
+  role: roleSchema,
+  /** The life in which the agent takes part; 0 for one that never registered. */
+  epoch: z.number(),
+  connected: z.boolean(),
+  joined_at: z.number(),
+  last_seen: z.number().nullable(),
+});
+export type Member = z.infer<typeof memberSchema>;
+
+const rosterSchema = z.array(z.string());
+
+export function parseRoster(value: Json | undefined): readonly string[] {
+  return value === undefined ? [] : rosterSchema.parse(value);
+}
+
+export function isRoleEnough(role: Role, needed: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
+/** The role of an agent that asks to join; `undefined` when it may not. */
+export function roleOnJoin(
+  { access, principal, open }: SessionMeta,
+  { agentId, principalId }: { readonly agentId: string; readonly principalId: string },
+  wanted: Role | undefined,
+): Role | undefined {
+  const listed = ownRole(access.agents, agentId) ?? ownRole(access.principals, principalId);
+  if (principal === principalId) return wanted ?? listed ?? 'writer';
+  const granted = listed ?? (open ? 'writer' : undefined);
+  if (granted === undefined) return undefined;
+  return wanted && isRoleEnough(granted, wanted) ? wanted : granted;
+}
+
+function ownRole(roles: Readonly<Record<string, Role>>, id: string): Role | undefined {
+  return Object.hasOwn(roles, id) ? roles[id] : undefined;
+}

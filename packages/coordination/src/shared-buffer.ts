@@ -1,0 +1,204 @@
+// Larger things that the members of a session share. A chunk is named by the hash of its content,
+// so equal content is kept once. When room is needed, chunks that nobody holds a reference to go,
+// those not used for longest first.
+
+import type { Clock, CoordinationStore } from '@starloom/core';
+import type { Caller } from './agents/caller.ts';
+import { ChunkEviction } from './buffer/chunk-eviction.ts';
+import { ChunkIndex, type ChunkRead } from './buffer/chunk-index.ts';
+import {
+  type ChunkEncoding,
+  type ChunkInfo,
+  chunkIdOf,
+  type IndexedChunk,
+  referenceKey,
+} from './buffer/chunk-record.ts';
+import { notFound, refuse } from './errors.ts';
+import { type JsonObject, jsonBytes } from './json/json.ts';
+import { partitionOf } from './partitions.ts';
+import { assertSize } from './quota/assert-quota.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { Meter } from './quota/meter.ts';
+import type { SessionAccess } from './session/session-access.ts';
+import type { Role } from './session/session-record.ts';
+
+export interface SharedBufferOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+  readonly access: SessionAccess;
+}
+
+export interface NewChunk {
+  readonly session_id: string;
+  readonly content: string;
+  readonly encoding: ChunkEncoding;
+  readonly media_type: string;
+  readonly metadata: JsonObject;
+  /** Keep it while this agent is there, whatever else has to go. */
+  readonly retain: boolean;
+}
+
+export interface ChunkPart {
+  readonly offset: number;
+  readonly length?: number | undefined;
+}
+
+export class SharedBuffer {
+  readonly #options: SharedBufferOptions;
+  readonly #index: ChunkIndex;
+  readonly #eviction: ChunkEviction;
+  readonly #meter: Meter;
+
+  constructor(options: SharedBufferOptions) {
+    const { store, clock, limits } = options;
+    this.#options = options;
+    this.#index = new ChunkIndex(store, clock);
+    this.#eviction = new ChunkEviction(store);
+    const fix = 'evict chunks, or release references to them';
+    this.#meter = new Meter({ limits, entries: 'buffer_chunks', bytes: 'buffer_bytes', fix });
+  }
+
+  async put(caller: Caller, chunk: NewChunk) {
+    const { limits } = this.#options;
+    const { session_id: sessionId, metadata } = chunk;
+    await this.#admit(caller, sessionId, 'writer');
+    const content = toBytes(chunk);
+    const bytes = content.byteLength;
+    assertSize('chunk_bytes', bytes, limits);
+    assertSize('metadata_bytes', jsonBytes(metadata), limits);
+    const chunk_id = chunkIdOf(content);
+    const isKnown = (await this.#index.get(sessionId, chunk_id)) !== undefined;
+    if (isKnown) await this.#index.count(sessionId, 'deduplicated');
+    else await this.#add(caller, chunk, content, chunk_id);
+    if (chunk.retain) await this.retain(caller, sessionId, chunk_id);
+    return { chunk_id, bytes, deduplicated: isKnown };
+  }
+
+  /** The content as it was put; a part of it, by bytes, in base64. */
+  async get(caller: Caller, sessionId: string, chunkId: string, part: ChunkPart) {
+    const { store } = this.#options;
+    await this.#admit(caller, sessionId, 'reader');
+    const [info, bodies] = await Promise.all([
+      this.#index.get(sessionId, chunkId),
+      store.read(partitionOf.chunkBodies(sessionId), [chunkId]),
+    ]);
+    const body = bodies.entries.get(chunkId)?.value;
+    if (info === undefined || typeof body !== 'string') {
+      await this.#index.count(sessionId, 'misses');
+      throw notFound('chunk', chunkId, 'shared_buffer.list shows what is there');
+    }
+    await this.#index.noteRead(sessionId, chunkId, caller.agentId);
+    return { info, ...cut(body, info.encoding, part) };
+  }
+
+  async list(caller: Caller, sessionId: string, by?: string): Promise<readonly IndexedChunk[]> {
+    await this.#admit(caller, sessionId, 'reader');
+    const chunks = await this.#index.all(sessionId);
+    return by === undefined ? chunks : chunks.filter(({ agent_id }) => agent_id === by);
+  }
+
+  async retain(caller: Caller, sessionId: string, chunkId: string): Promise<void> {
+    await this.#admit(caller, sessionId, 'writer');
+    const key = referenceKey(chunkId, caller.agentId);
+    const write = { kind: 'put', key, value: true } as const;
+    await this.#index.change(sessionId, chunkId, { write });
+  }
+
+  async release(caller: Caller, sessionId: string, chunkId: string): Promise<void> {
+    await this.#admit(caller, sessionId, 'writer');
+    const key = referenceKey(chunkId, caller.agentId);
+    await this.#index.change(sessionId, chunkId, { write: { kind: 'delete', key } });
+  }
+
+  async annotate(
+    caller: Caller,
+    sessionId: string,
+    chunkId: string,
+    metadata: JsonObject,
+  ): Promise<ChunkInfo> {
+    assertSize('metadata_bytes', jsonBytes(metadata), this.#options.limits);
+    await this.#admit(caller, sessionId, 'writer');
+    return await this.#index.change(sessionId, chunkId, { info: { metadata } });
+  }
+
+  /** One chunk, or as many of the least used as it takes to free some bytes. */
+  async evict(
+    caller: Caller,
+    sessionId: string,
+    what: { readonly chunkId: string } | { readonly bytes: number },
+  ): Promise<readonly IndexedChunk[]> {
+    await this.#admit(caller, sessionId, 'writer');
+    if ('bytes' in what) {
+      return await this.#eviction.makeRoom(sessionId, { entries: 0, bytes: what.bytes });
+    }
+    for (;;) {
+      const chunks = await this.#index.all(sessionId);
+      const chunk = chunks.find(({ chunk_id }) => chunk_id === what.chunkId);
+      if (chunk === undefined) throw notFound('chunk', what.chunkId);
+      const present = await this.#eviction.presentAgents(sessionId);
+      const others = chunk.references.filter((id) => id !== caller.agentId && present.has(id));
+      if (others.length > 0) throw stillNeeded(chunk, others);
+      if (await this.#eviction.evict(sessionId, chunk)) return [chunk];
+    }
+  }
+
+  /** Who read what, newest first, as far as it is remembered. */
+  async reads(caller: Caller, sessionId: string): Promise<readonly ChunkRead[]> {
+    await this.#admit(caller, sessionId, 'reader');
+    return await this.#index.reads(sessionId);
+  }
+
+  async stats(caller: Caller, sessionId: string, reset: boolean) {
+    await this.#admit(caller, sessionId, reset ? 'writer' : 'reader');
+    const stats = await this.#index.stats(sessionId);
+    if (reset) await this.#index.reset(sessionId);
+    return stats;
+  }
+
+  async #admit(caller: Caller, sessionId: string, role: Role): Promise<void> {
+    const need = role === 'writer' ? ({ role, state: 'active' } as const) : { role };
+    await this.#options.access.fresh(caller, sessionId, need);
+  }
+
+  async #add(caller: Caller, chunk: NewChunk, content: Buffer, chunk_id: string): Promise<void> {
+    const { store, clock } = this.#options;
+    const { session_id: sessionId, media_type, metadata, encoding } = chunk;
+    const bytes = content.byteLength;
+    await this.#meter.reserve({
+      name: sessionId,
+      more: { entries: 1, bytes },
+      measure: async () => ({ now: await this.#index.amount(sessionId) }),
+      makeRoom: async (excess) => void (await this.#eviction.makeRoom(sessionId, excess)),
+    });
+    const body = { kind: 'put', key: chunk_id, value: content.toString(encoding) } as const;
+    await store.commit(partitionOf.chunkBodies(sessionId), { writes: [body] });
+    const { agentId: agent_id } = caller;
+    const at = clock.now();
+    const info = { chunk_id, bytes, media_type, encoding, metadata, agent_id, at };
+    await this.#index.add(sessionId, info);
+  }
+}
+
+function toBytes({ content, encoding }: NewChunk): Buffer {
+  const bytes = Buffer.from(content, encoding);
+  if (bytes.toString(encoding) === content) return bytes;
+  throw refuse('bad_params', `The content is not ${encoding}`, {
+    fix: 'send text as utf8, anything else as base64 with padding',
+  });
+}
+
+function cut(body: string, encoding: ChunkEncoding, { offset, length }: ChunkPart) {
+  if (offset === 0 && length === undefined) return { content: body, encoding };
+  const end = length === undefined ? undefined : offset + length;
+  const content = Buffer.from(body, encoding).subarray(offset, end).toString('base64');
+  return { content, encoding: 'base64' } as const;
+}
+
+function stillNeeded({ chunk_id }: IndexedChunk, references: readonly string[]) {
+  return refuse('conflict', `Others hold a reference to "${chunk_id}"`, {
+    chunk_id,
+    references,
+    fix: 'they release it with shared_buffer.release, or leave the session',
+  });
+}

@@ -1,0 +1,245 @@
+// Results of tools, shared by those who may share them. An entry is valid while nothing that it
+// depends on was invalidated since it was stored, or since its computation began when that is known;
+// so a result that was on its way while its source changed never becomes valid.
+
+import type { Clock, CoordinationStore, Json, Lease } from '@starloom/core';
+import type { Caller } from './agents/caller.ts';
+import {
+  type CacheEntry,
+  type CacheName,
+  cacheEntrySchema,
+  cacheKey,
+  dependencyLabel,
+  entryKey,
+  entryLabel,
+  invalidatedAt,
+  labelsOf,
+  markKey,
+  tagLabel,
+  toolLabel,
+} from './cache/cache-entry.ts';
+import { CacheIndex } from './cache/cache-index.ts';
+import {
+  agentCacheScope,
+  type CacheScope,
+  principalCacheScope,
+  sessionCacheScope,
+} from './cache/cache-scope.ts';
+import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single-flight.ts';
+import { refuse } from './errors.ts';
+import type { EventFeeds } from './feed/event-feed.ts';
+import { jsonBytes } from './json/json.ts';
+import { staleToken } from './locks/lock-errors.ts';
+import { partitionOf } from './partitions.ts';
+import { assertSize } from './quota/assert-quota.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { Meter } from './quota/meter.ts';
+import type { SessionAccess } from './session/session-access.ts';
+
+export interface ToolCacheOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+  readonly access: SessionAccess;
+  readonly feeds: EventFeeds;
+}
+
+export interface Shared {
+  readonly scope: CacheScope;
+  readonly session_id?: string | undefined;
+}
+
+export interface CachePut extends CacheName, Shared {
+  readonly result: Json;
+  readonly ttl_ms: number;
+  readonly tags: readonly string[];
+  readonly dependencies: readonly string[];
+  /** The version of the cache at which the computation began, as `get` gave it. */
+  readonly since?: number | undefined;
+  readonly claim?: number | undefined;
+}
+
+export interface CacheGet extends CacheName, Shared {
+  /** On a miss, be the one that computes. */
+  readonly claim: boolean;
+  readonly claim_ttl_ms: number;
+  /** How long to wait for whoever computes it now. */
+  readonly wait_ms: number;
+}
+
+export class ToolCache {
+  readonly #options: ToolCacheOptions;
+  readonly #index: CacheIndex;
+  readonly #meter: Meter;
+  readonly #flights: SingleFlight;
+
+  constructor(options: ToolCacheOptions) {
+    const { store, clock, limits, feeds } = options;
+    this.#options = options;
+    const lookUp = (target: CacheTarget) => this.#lookUp(target);
+    this.#flights = new SingleFlight({ store, feeds, lookUp });
+    this.#index = new CacheIndex(store, clock);
+    const fix = 'store smaller results, or invalidate some';
+    this.#meter = new Meter({ limits, entries: 'cache_entries', bytes: 'cache_bytes', fix });
+  }
+
+  async get(caller: Caller, request: CacheGet): Promise<CacheAnswer> {
+    const scope = await this.#scope(caller, request, 'reader');
+    const target = toTarget(scope, caller, request);
+    const found = await this.#lookUp(target);
+    const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
+    const answer = mayJoin ? await this.#flights.join(target, request, caller.signal) : found;
+    if (answer.hit) await this.#index.noteHit(scope, target.key, request.tool, TRACE_MS);
+    else await this.#index.noteMiss(scope);
+    return answer;
+  }
+
+  /** False when it was outdated before it was stored. */
+  async put(caller: Caller, request: CachePut): Promise<{ stored: boolean; key: string }> {
+    const { store, clock, limits } = this.#options;
+    const scope = await this.#scope(caller, request, 'writer');
+    const target = toTarget(scope, caller, request);
+    const { partition, key } = target;
+    const claim =
+      request.claim === undefined ? undefined : await this.#ownClaim(target, request.claim);
+    const { tool, tool_version = null, result, ttl_ms: ttlMs, since } = request;
+    const labels = [...labelsOf(request, key, request)];
+    const at = clock.now();
+    const entry: CacheEntry = { tool, tool_version, result, labels, agent_id: caller.agentId, at };
+    const bytes = jsonBytes(entry);
+    assertSize('value_bytes', bytes, limits);
+    await this.#reserve(scope, bytes);
+    for (;;) {
+      const marks = await store.read(partition, labels.map(markKey));
+      if (since !== undefined && invalidatedAt(marks, labels) > since)
+        return { stored: false, key };
+      const answer = await store.commit(partition, {
+        writes: [{ kind: 'put', key: entryKey(key), value: entry, ttlMs }],
+        event: { type: 'cache.stored', key },
+        ifKeys: new Map(
+          labels.map((label) => [markKey(label), marks.entries.get(markKey(label))?.version ?? 0]),
+        ),
+        fence: claim,
+      });
+      if (!answer.ok && answer.reason === 'fenced') throw staleToken(claim ?? UNCLAIMED, []);
+      if (!answer.ok) continue;
+      await this.#index.add(scope, key, { tool, labels, bytes, at }, ttlMs);
+      if (claim) await store.release(partition, claim);
+      return { stored: true, key };
+    }
+  }
+
+  /** Gives up a claim, so that another may compute. */
+  async abandon(caller: Caller, request: CacheName & Shared, claim: number): Promise<boolean> {
+    const scope = await this.#scope(caller, request, 'reader');
+    const target = toTarget(scope, caller, request);
+    const lease = await this.#flights.claimOf(target, claim);
+    if (lease === undefined) return false;
+    return (await this.#options.store.release(target.partition, lease)).released;
+  }
+
+  /** By tool and parameters, by tool, by tags, by dependencies: whatever has one of them. */
+  async invalidate(
+    caller: Caller,
+    request: Shared & {
+      readonly tool?: string | undefined;
+      readonly params?: Json | undefined;
+      readonly tool_version?: string | undefined;
+      readonly tags: readonly string[];
+      readonly dependencies: readonly string[];
+    },
+  ): Promise<number> {
+    const { store, clock } = this.#options;
+    const scope = await this.#scope(caller, request, 'writer');
+    const { tool, params, tool_version } = request;
+    const named = tool === undefined ? [] : [namedLabel(tool, params, tool_version)];
+    const labels = [
+      ...named,
+      ...request.tags.map(tagLabel),
+      ...request.dependencies.map(dependencyLabel),
+    ];
+    if (labels.length === 0) throw nothingNamed();
+    const writes = labels.map(
+      (label) =>
+        ({ kind: 'put', key: markKey(label), value: clock.now(), ttlMs: MARK_MS }) as const,
+    );
+    await store.commit(partitionOf.cache(scope), { writes });
+    const entries = await this.#index.entries(scope);
+    const hit = entries.filter((entry) => entry.labels.some((label) => labels.includes(label)));
+    await this.#index.remove(
+      scope,
+      hit.map(({ key }) => key),
+      'invalidated',
+    );
+    return hit.length;
+  }
+
+  async stats(caller: Caller, shared: Shared, reset: boolean) {
+    const scope = await this.#scope(caller, shared, reset ? 'writer' : 'reader');
+    const stats = await this.#index.stats(scope);
+    if (reset) await this.#index.reset(scope);
+    return stats;
+  }
+
+  async #lookUp({ partition, key }: CacheTarget): Promise<CacheAnswer> {
+    const { store } = this.#options;
+    const snapshot = await store.read(partition, [entryKey(key)]);
+    const stored = snapshot.entries.get(entryKey(key));
+    const miss = { hit: false, since: snapshot.version } as const;
+    if (stored === undefined) return miss;
+    const { labels, result, at, agent_id } = cacheEntrySchema.parse(stored.value);
+    const marks = await store.read(partition, labels.map(markKey));
+    if (invalidatedAt(marks, labels) > stored.version) return miss;
+    return { hit: true, result, at, agent_id };
+  }
+
+  async #ownClaim(target: CacheTarget, token: number): Promise<Lease> {
+    const lease = await this.#flights.claimOf(target, token);
+    if (lease === undefined) throw staleToken({ resource: target.key, token }, []);
+    return lease;
+  }
+
+  async #reserve(scope: string, bytes: number): Promise<void> {
+    await this.#meter.reserve({
+      name: scope,
+      more: { entries: 1, bytes },
+      measure: async () => ({ now: await this.#index.amount(scope) }),
+      makeRoom: (excess) => this.#index.makeRoom(scope, excess),
+    });
+  }
+
+  async #scope(caller: Caller, shared: Shared, role: 'reader' | 'writer'): Promise<string> {
+    const { session_id } = shared;
+    if (shared.scope === 'principal') return principalCacheScope(caller.principalId);
+    if (shared.scope === 'agent') return agentCacheScope(caller.agentId);
+    if (session_id === undefined) throw noSession();
+    const state = role === 'writer' ? 'active' : undefined;
+    await this.#options.access.fresh(caller, session_id, { role, ...(state && { state }) });
+    return sessionCacheScope(session_id);
+  }
+}
+
+/** Longer than any entry may live, so that no entry outlives the mark that made it invalid. */
+const MARK_MS = 48 * 3_600_000;
+const TRACE_MS = 24 * 3_600_000;
+
+const UNCLAIMED = { resource: 'the claim', token: 0 };
+
+function toTarget(scope: string, { agentId }: Caller, name: CacheName): CacheTarget {
+  return { partition: partitionOf.cache(scope), key: cacheKey(name), holder: agentId };
+}
+
+function namedLabel(tool: string, params: Json | undefined, tool_version?: string): string {
+  if (params === undefined) return toolLabel(tool);
+  return entryLabel(cacheKey({ tool, params, tool_version }));
+}
+
+function nothingNamed() {
+  return refuse('bad_params', 'Nothing is named that could be invalidated', {
+    fix: 'name a tool, a tool with its params, tags or dependencies',
+  });
+}
+
+function noSession() {
+  return refuse('bad_params', 'The scope "session" needs a session', { fix: 'send session_id' });
+}

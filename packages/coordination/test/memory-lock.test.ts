@@ -1,0 +1,338 @@
+import { describe, expect, it } from 'vitest';
+import { type Client, World } from './support/world.ts';
+
+async function open(world: World, ...agentIds: string[]) {
+  const clients: Client[] = [];
+  for (const agentId of agentIds) clients.push(await world.agent(agentId));
+  const [first, ...others] = clients as [Client, ...Client[]];
+  const { session_id } = await first.call('session_manager.create', {});
+  for (const client of others) await client.call('session_manager.join', { session_id });
+  return { session_id, clients };
+}
+
+type AcquireParams = Parameters<typeof Client.prototype.call<'memory_locker.acquire'>>[1];
+
+async function acquire(client: Client, params: AcquireParams) {
+  const granted = await client.call('memory_locker.acquire', params);
+  if (!('lock_token' in granted)) return expect.fail('not granted');
+  return granted;
+}
+
+describe('memory locker', () => {
+  it('[C7] acquires, renews, releases, shows and waits for locks', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const { lock_token, expires_at } = await acquire(a, { session_id, ttl_ms: 1_000 });
+    expect(expires_at).toBe(world.clock.now() + 1_000);
+    expect(await b.call('memory_locker.status', { session_id })).toEqual({
+      locked: true,
+      locks: [{ resource: 'context', mode: 'exclusive', holder: 'a', expires_at }],
+      waiting: [],
+    });
+    const waiting = acquire(b, { session_id, wait_ms: 60_000 });
+    await expect
+      .poll(async () => (await a.call('memory_locker.status', { session_id })).waiting)
+      .toMatchObject([{ resource: 'context', holder: 'b', position: 1 }]);
+    world.clock.advance(700);
+    const renewed = await a.call('memory_locker.renew', { session_id, lock_token, ttl_ms: 5_000 });
+    expect(renewed).toMatchObject({ lock_token, expires_at: world.clock.now() + 5_000 });
+    await world.advance(700);
+    expect((await a.call('memory_locker.status', { session_id })).locks).toMatchObject([
+      { holder: 'a', lock_token },
+    ]);
+    await a.call('memory_locker.release', { session_id, lock_token });
+    expect((await waiting).lock_token).toBeGreaterThan(lock_token);
+    const { locks } = await a.call('memory_locker.status', { session_id, holder: 'b' });
+    expect(locks).toMatchObject([{ holder: 'b' }]);
+  });
+
+  it('refuses a held lock at once when the caller does not wait', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const { expires_at } = await acquire(a, { session_id });
+    expect(await b.refused('memory_locker.acquire', { session_id })).toMatchObject({
+      code: -32014,
+      data: { reason: 'lock_held', holder: 'a', expires_at },
+    });
+    await acquire(b, { session_id, resource: 'other' });
+  });
+
+  it('stops waiting when the time is over and leaves no place in the queue', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    await acquire(a, { session_id });
+    const error = await b.refused('memory_locker.acquire', { session_id, wait_ms: 30 });
+    expect(error).toMatchObject({ code: -32014, data: { holder: 'a' } });
+    expect((await a.call('memory_locker.status', { session_id })).waiting).toEqual([]);
+  });
+
+  it('leaves no place in the queue for a client that is gone', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const { lock_token } = await acquire(a, { session_id });
+    const waiting = b.refused('memory_locker.acquire', { session_id, wait_ms: 600_000 });
+    await expect
+      .poll(async () => (await a.call('memory_locker.status', { session_id })).waiting)
+      .toHaveLength(1);
+    await b.peer.close();
+    await waiting;
+    expect((await a.call('memory_locker.status', { session_id })).waiting).toEqual([]);
+    await a.call('memory_locker.release', { session_id, lock_token });
+    expect((await a.call('memory_locker.status', { session_id })).locked).toBe(false);
+  });
+
+  it('serves waiters by priority, then as they came', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b', 'c', 'd');
+    const [a, b, c, d] = clients as [Client, Client, Client, Client];
+    const order: string[] = [];
+    let { lock_token } = await acquire(a, { session_id });
+    const queue = { session_id, wait_ms: 60_000, async: true };
+    await b.call('memory_locker.acquire', queue);
+    await c.call('memory_locker.acquire', { ...queue, priority: 5 });
+    const last = await d.call('memory_locker.acquire', queue);
+    expect(last).toMatchObject({ queued: true, position: 3 });
+    let holder = a;
+    for (let turn = 0; turn < 3; turn += 1) {
+      await holder.call('memory_locker.release', { session_id, lock_token });
+      const next = [b, c, d].find((client) => !order.includes(client.agentId));
+      if (next === undefined) return expect.fail('nobody left');
+      await expect
+        .poll(() => [b, c, d].filter((client) => client.pushed('memory_locker.granted').length > 0))
+        .toHaveLength(turn + 1);
+      const winner = [b, c, d].find(
+        (client) =>
+          client.pushed('memory_locker.granted').length > 0 && !order.includes(client.agentId),
+      );
+      if (winner === undefined) return expect.fail('nobody was granted');
+      order.push(winner.agentId);
+      lock_token = Number(winner.pushed('memory_locker.granted')[0]?.lock_token);
+      holder = winner;
+    }
+    expect(order).toEqual(['c', 'b', 'd']);
+  });
+
+  it('pushes the grant with ticket, token and time to whoever waited for it, and to nobody else', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b', 'c');
+    const [a, b, c] = clients as [Client, Client, Client];
+    const { lock_token } = await acquire(a, { session_id });
+    const params = { session_id, wait_ms: 60_000, async: true };
+    const queued = await b.call('memory_locker.acquire', params);
+    await a.call('memory_locker.release', { session_id, lock_token });
+    await expect.poll(() => b.pushed('memory_locker.granted')).toHaveLength(1);
+    expect(b.pushed('memory_locker.granted')).toMatchObject([
+      {
+        session_id,
+        agent_id: 'b',
+        resource: 'context',
+        ticket: 'ticket' in queued ? queued.ticket : '',
+        expires_at: expect.any(Number),
+      },
+    ]);
+    expect([...a.pushed('memory_locker.granted'), ...c.pushed('memory_locker.granted')]).toEqual(
+      [],
+    );
+  });
+
+  it('tells a holder that its lock is lost, and gives it to the next', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const { lock_token } = await acquire(a, { session_id, ttl_ms: 1_000 });
+    const waiting = acquire(b, { session_id, wait_ms: 60_000 });
+    await expect
+      .poll(async () => (await a.call('memory_locker.status', { session_id })).waiting)
+      .toHaveLength(1);
+    await world.advance(1_500);
+    expect((await waiting).lock_token).toBeGreaterThan(lock_token);
+    await expect
+      .poll(() => a.pushed('memory_locker.lost'))
+      .toMatchObject([{ session_id, resource: 'context', lock_token, reason: 'expired' }]);
+    for (const method of ['memory_locker.renew', 'memory_locker.release']) {
+      expect(await a.refused(method, { session_id, lock_token })).toMatchObject({
+        code: -32015,
+        data: { reason: 'stale_token', holder: 'b' },
+      });
+    }
+  });
+
+  it('shares a lock among readers', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b', 'c');
+    const [a, b, c] = clients as [Client, Client, Client];
+    await acquire(a, { session_id, mode: 'shared' });
+    await acquire(b, { session_id, mode: 'shared' });
+    expect((await c.refused('memory_locker.acquire', { session_id })).code).toBe(-32014);
+    expect(await c.call('memory_locker.stats', { session_id })).toMatchObject({
+      held: 2,
+      shared: 2,
+      exclusive: 0,
+      resources: 1,
+    });
+  });
+
+  it('refuses the request that would close a circle of waiters, and only that', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b', 'c');
+    const [a, b, c] = clients as [Client, Client, Client];
+    await acquire(a, { session_id, resource: 'x' });
+    await acquire(b, { session_id, resource: 'y' });
+    const held = await acquire(c, { session_id, resource: 'z' });
+    const wait = { session_id, wait_ms: 60_000 };
+    const first = acquire(a, { ...wait, resource: 'y' });
+    await expect
+      .poll(async () => (await a.call('memory_locker.status', { session_id })).waiting)
+      .toHaveLength(1);
+    world.clock.advance(1);
+    const second = acquire(b, { ...wait, resource: 'z' });
+    await expect
+      .poll(async () => (await a.call('memory_locker.status', { session_id })).waiting)
+      .toHaveLength(2);
+    world.clock.advance(1);
+    expect(await c.refused('memory_locker.acquire', { ...wait, resource: 'x' })).toMatchObject({
+      code: -32014,
+      data: { reason: 'deadlock', circle: ['c', 'a', 'b'] },
+    });
+    await c
+      .call('memory_locker.release', {
+        ...held,
+        session_id,
+        mode: undefined,
+        expires_at: undefined,
+      } as never)
+      .catch(() => undefined);
+    await c.call('memory_locker.release_all', { session_id });
+    await second;
+    await b.call('memory_locker.release_all', { session_id });
+    await first;
+  });
+
+  it('refuses to wait for a lock that the caller itself holds', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a');
+    const a = clients[0] as Client;
+    await acquire(a, { session_id });
+    expect(await a.refused('memory_locker.acquire', { session_id, wait_ms: 60_000 })).toMatchObject(
+      { code: -32014, data: { reason: 'deadlock', circle: ['a'] } },
+    );
+  });
+
+  it('never leaves two in a circle, however close they come', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    await acquire(a, { session_id, resource: 'x' });
+    await acquire(b, { session_id, resource: 'y' });
+    const ask = (client: Client, resource: string) =>
+      client.peer.handle({
+        jsonrpc: '2.0',
+        id: resource,
+        method: 'memory_locker.acquire',
+        params: { session_id, resource, wait_ms: 60_000, async: true },
+      });
+    const answers = await Promise.all([ask(a, 'y'), ask(b, 'x')]);
+    expect(answers.filter((answer) => answer && 'error' in answer).length).toBeGreaterThan(0);
+    const { waiting } = await a.call('memory_locker.status', { session_id });
+    expect(waiting.length).toBeLessThan(2);
+  });
+
+  it('gives up a place, or the lock that it was granted meanwhile', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b', 'c');
+    const [a, b, c] = clients as [Client, Client, Client];
+    const { lock_token } = await acquire(a, { session_id });
+    const queue = { session_id, wait_ms: 60_000, async: true };
+    const [first, second] = [
+      await b.call('memory_locker.acquire', queue),
+      await c.call('memory_locker.acquire', queue),
+    ].map((answer) => ('ticket' in answer ? answer.ticket : ''));
+    const cancel = (client: Client, ticket = '') =>
+      client.call('memory_locker.cancel', { session_id, ticket });
+    expect(await cancel(a, first)).toEqual({ cancelled: false });
+    expect(await cancel(b, first)).toEqual({ cancelled: true });
+    await a.call('memory_locker.release', { session_id, lock_token });
+    expect(await cancel(c, second)).toEqual({ cancelled: true });
+    expect(await cancel(c, second)).toEqual({ cancelled: false });
+    const { locked, waiting } = await a.call('memory_locker.status', { session_id });
+    expect({ locked, waiting }).toEqual({ locked: false, waiting: [] });
+  });
+
+  it('lets owners break locks, tells the holder, and keeps a record of it', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'owner', 'b', 'c');
+    const [owner, b, c] = clients as [Client, Client, Client];
+    const { lock_token } = await acquire(b, { session_id });
+    await acquire(b, { session_id, resource: 'other' });
+    const waiting = acquire(c, { session_id, wait_ms: 60_000 });
+    const target = { session_id, resource: 'context' };
+    expect((await c.refused('memory_locker.break', target)).code).toBe(-32001);
+    await expect
+      .poll(async () => (await owner.call('memory_locker.status', { session_id })).waiting)
+      .toHaveLength(1);
+    const { broken } = await owner.call('memory_locker.break', target);
+    expect(broken).toMatchObject([{ resource: 'context', holder: 'b' }]);
+    await waiting;
+    await expect
+      .poll(() => b.pushed('memory_locker.lost'))
+      .toMatchObject([{ lock_token, reason: 'broken' }]);
+    const write = { session_id, update: { a: 1 }, lock_token };
+    expect((await b.refused('context_coordinator.update', write)).code).toBe(-32015);
+    const rest = await owner.call('memory_locker.break', { session_id, holder: 'b' });
+    expect(rest.broken).toMatchObject([{ resource: 'other' }]);
+    const { events } = await owner.call('context_coordinator.events', {
+      session_id,
+      types: ['lock.broken'],
+    });
+    expect(events).toMatchObject([
+      { agent_id: 'owner', resource: 'context' },
+      { agent_id: 'owner', resource: 'other' },
+    ]);
+  });
+
+  it('answers a repeated request with the same lock', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const once = { session_id, idempotency_key: 'k' };
+    const first = await acquire(a, once);
+    expect(await acquire(a, once)).toEqual(first);
+    expect((await b.refused('memory_locker.acquire', once)).code).toBe(-32014);
+  });
+
+  it('keeps within the number of locks that a session may have', async () => {
+    await using world = new World({ limits: { locks_per_session: 2 } });
+    const { session_id, clients } = await open(world, 'a');
+    const a = clients[0] as Client;
+    const { lock_token } = await acquire(a, { session_id, resource: 'x' });
+    await acquire(a, { session_id, resource: 'y' });
+    expect(await a.refused('memory_locker.acquire', { session_id, resource: 'z' })).toMatchObject({
+      code: -32016,
+      data: { limit: 'locks_per_session' },
+    });
+    await a.call('memory_locker.release', { session_id, resource: 'x', lock_token });
+    await acquire(a, { session_id, resource: 'z' });
+  });
+
+  it('does not give a lock to an agent whose life ended while it was granted', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const { lock_token } = await acquire(a, { session_id });
+    const waiting = b.refused('memory_locker.acquire', { session_id, wait_ms: 600_000 });
+    await expect
+      .poll(async () => (await a.call('memory_locker.status', { session_id })).waiting)
+      .toHaveLength(1);
+    await Promise.all([
+      world.agent('b'),
+      a.call('memory_locker.release', { session_id, lock_token }),
+    ]);
+    await b.peer.close();
+    await waiting;
+    expect((await a.call('memory_locker.status', { session_id })).locked).toBe(false);
+  });
+});

@@ -1,0 +1,377 @@
+import { describe, expect, it } from 'vitest';
+import { World } from './support/world.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('sessions', () => {
+  it('[C10] are created, joined, listed, left and ended', async () => {
+    await using world = new World();
+    const [owner, helper] = [await world.agent('owner'), await world.agent('helper')];
+    const { session_id, mode } = await owner.call('session_manager.create', {
+      metadata: { title: 'report' },
+    });
+    expect(mode).toBe('lock');
+    expect(await helper.call('session_manager.join', { session_id })).toMatchObject({
+      role: 'writer',
+      state: 'active',
+      metadata: { title: 'report' },
+    });
+    for (const [client, role] of [
+      [owner, 'owner'],
+      [helper, 'writer'],
+    ] as const) {
+      const { sessions } = await client.call('session_manager.list', {});
+      expect(sessions).toEqual([expect.objectContaining({ session_id, role })]);
+    }
+    expect(await helper.call('session_manager.leave', { session_id })).toEqual({
+      left: true,
+      ended: false,
+    });
+    expect((await helper.call('session_manager.list', {})).sessions).toEqual([]);
+    await owner.call('session_manager.end', { session_id });
+    expect((await owner.call('session_manager.list', {})).sessions).toEqual([]);
+    const error = await owner.refused('context_coordinator.get', { session_id });
+    expect(error.code).toBe(-32004);
+  });
+
+  it('ends when the last one leaves', async () => {
+    await using world = new World();
+    const [owner, helper] = [await world.agent('owner'), await world.agent('helper')];
+    const { session_id } = await owner.call('session_manager.create', {});
+    await helper.call('session_manager.join', { session_id });
+    expect((await owner.call('session_manager.leave', { session_id })).ended).toBe(false);
+    expect((await helper.call('session_manager.leave', { session_id })).ended).toBe(true);
+    expect((await owner.refused('session_manager.join', { session_id })).code).toBe(-32004);
+  });
+
+  it('release everything at the end, tell the members, and are forgotten after a minute', async () => {
+    await using world = new World();
+    const [owner, helper] = [await world.agent('owner'), await world.agent('helper')];
+    const { session_id } = await owner.call('session_manager.create', { mode: 'cas' });
+    await helper.call('session_manager.join', { session_id });
+    await helper.call('context_coordinator.update', { session_id, update: { a: 1 } });
+    await helper.call('memory_locker.acquire', { session_id, ttl_ms: 3_600_000 });
+    await owner.call('memory_locker.acquire', { session_id, wait_ms: 600_000, async: true });
+    await owner.call('session_manager.checkpoint', { session_id });
+    await helper.call('shared_buffer.put', { session_id, content: 'x' });
+    await owner.call('session_manager.end', { session_id });
+    await expect
+      .poll(() => helper.pushed('session_manager.state_changed'))
+      .toEqual([expect.objectContaining({ session_id, state: 'ended', agent_id: 'owner' })]);
+    expect((await owner.call('session_manager.get', { session_id })).state).toBe('ended');
+    for (const kind of ['session', 'history', 'chunks', 'chunk-bodies']) {
+      expect(await world.store.leases(`${kind}:${session_id}`), kind).toEqual([]);
+      expect(await world.store.waiting(`${kind}:${session_id}`), kind).toEqual([]);
+    }
+    expect((await world.store.read(`history:${session_id}`)).entries.size).toBe(0);
+    expect((await world.store.read(`chunk-bodies:${session_id}`)).entries.size).toBe(0);
+    await world.advance(61_000);
+    expect((await owner.refused('session_manager.get', { session_id })).code).toBe(-32004);
+    expect(await world.store.read(`session:${session_id}`)).toEqual({
+      version: 0,
+      entries: new Map(),
+    });
+    expect((await world.store.read('sessions')).entries.size).toBe(0);
+  });
+
+  it('end by themselves when they were not used, and not while they are', async () => {
+    await using world = new World({ heartbeatIntervalMs: DAY_MS });
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', { ttl_ms: 60_000 });
+    for (let n = 0; n < 10; n += 1) {
+      await world.advance(45_000);
+      await client.call('context_coordinator.get', { session_id });
+    }
+    await world.advance(61_000);
+    expect((await client.call('session_manager.get', { session_id })).state).toBe('ended');
+    await expect
+      .poll(() => client.pushed('session_manager.state_changed'))
+      .toEqual([expect.objectContaining({ reason: 'expired' })]);
+    await world.advance(61_000);
+    expect((await client.refused('session_manager.get', { session_id })).code).toBe(-32004);
+  });
+
+  it('stay in use for one who only writes', async () => {
+    await using world = new World({ heartbeatIntervalMs: DAY_MS });
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', {
+      ttl_ms: 60_000,
+      mode: 'cas',
+    });
+    for (let n = 0; n < 5; n += 1) {
+      await world.advance(45_000);
+      await client.call('context_coordinator.update', { session_id, update: { n } });
+    }
+  });
+
+  it('are seen by their members only: an unknown and a forbidden id look the same', async () => {
+    await using world = new World();
+    const [owner, stranger] = [await world.agent('owner'), await world.agent('s', 'elsewhere')];
+    const colleague = await world.agent('colleague');
+    const { session_id } = await owner.call('session_manager.create', {});
+    const anyToken = { lock_token: 1 };
+    const chunk_id = `sha256:${'0'.repeat(64)}`;
+    for (const [method, params] of [
+      ['session_manager.get', {}],
+      ['session_manager.leave', {}],
+      ['session_manager.end', {}],
+      ['session_manager.suspend', {}],
+      ['session_manager.resume', {}],
+      ['session_manager.checkpoint', {}],
+      ['session_manager.checkpoints', {}],
+      ['session_manager.fork', {}],
+      ['session_manager.update', { metadata: {} }],
+      ['session_manager.grant', { member: 'x', role: 'owner' }],
+      ['session_manager.revoke', { member: 'x' }],
+      ['session_manager.stats', {}],
+      ['context_coordinator.get', {}],
+      ['context_coordinator.update', { update: { a: 1 }, ...anyToken }],
+      ['context_coordinator.update', { update: { a: 1 }, with_lock: true }],
+      ['context_coordinator.subscribe', {}],
+      ['context_coordinator.events', {}],
+      ['context_coordinator.history', {}],
+      ['context_coordinator.diff', { from: 0 }],
+      ['context_coordinator.stats', {}],
+      ['memory_locker.acquire', {}],
+      ['memory_locker.renew', anyToken],
+      ['memory_locker.release', anyToken],
+      ['memory_locker.release_all', {}],
+      ['memory_locker.cancel', { ticket: 'x' }],
+      ['memory_locker.status', {}],
+      ['memory_locker.break', { resource: 'context' }],
+      ['memory_locker.stats', {}],
+      ['tool_cache.get', { tool: 't', scope: 'session' }],
+      ['tool_cache.put', { tool: 't', result: 1, scope: 'session' }],
+      ['shared_buffer.put', { content: 'x' }],
+      ['shared_buffer.get', { chunk_id }],
+      ['shared_buffer.list', {}],
+      ['shared_buffer.stats', {}],
+    ] as const) {
+      const errors = [
+        await stranger.refused(method, { session_id, ...params }),
+        await colleague.refused(method, { session_id, ...params }),
+        await stranger.refused(method, { session_id: 'unknown', ...params }),
+      ].map(({ data, ...error }) => ({
+        ...error,
+        data: JSON.stringify(data).replaceAll(session_id, 'unknown'),
+      }));
+      expect(errors[0]?.code, method).toBe(-32004);
+      expect(errors[0], method).toEqual(errors[2]);
+      expect(errors[1], method).toEqual(errors[2]);
+    }
+    expect((await stranger.refused('session_manager.join', { session_id })).code).toBe(-32004);
+    expect((await stranger.call('session_manager.list', {})).sessions).toEqual([]);
+  });
+
+  it('let in whom their access list names, in that role', async () => {
+    await using world = new World();
+    const owner = await world.agent('owner');
+    const { session_id } = await owner.call('session_manager.create', {
+      mode: 'cas',
+      access: { agents: { reader: 'reader' }, principals: { partner: 'writer' } },
+    });
+    const reader = await world.agent('reader', 'elsewhere');
+    const partner = await world.agent('partner-1', 'partner');
+    const stranger = await world.agent('stranger', 'elsewhere');
+    expect((await reader.call('session_manager.join', { session_id })).role).toBe('reader');
+    expect((await partner.call('session_manager.join', { session_id })).role).toBe('writer');
+    expect((await stranger.refused('session_manager.join', { session_id })).code).toBe(-32004);
+    const update = { session_id, update: { a: 1 } };
+    await partner.call('context_coordinator.update', update);
+    await reader.call('context_coordinator.get', { session_id });
+    await reader.call('memory_locker.acquire', { session_id, mode: 'shared' });
+    for (const [method, params] of [
+      ['context_coordinator.update', update],
+      ['memory_locker.acquire', { session_id, mode: 'exclusive' }],
+      ['shared_buffer.put', { session_id, content: 'x' }],
+      ['session_manager.end', { session_id }],
+      ['session_manager.grant', { session_id, member: 'reader', role: 'owner' }],
+    ] as const) {
+      expect(await reader.refused(method, params), method).toMatchObject({
+        code: -32001,
+        data: { reason: 'role_too_low', role: 'reader' },
+      });
+    }
+    for (const method of ['session_manager.end', 'session_manager.suspend']) {
+      expect((await partner.refused(method, { session_id })).code, method).toBe(-32001);
+    }
+    await owner.call('session_manager.grant', { session_id, member: 'reader', role: 'writer' });
+    await reader.call('context_coordinator.update', update);
+    await owner.call('session_manager.revoke', { session_id, principal: 'partner' });
+    expect((await partner.refused('context_coordinator.update', update)).code).toBe(-32004);
+    expect((await partner.refused('session_manager.join', { session_id })).code).toBe(-32004);
+    await expect.poll(() => owner.pushed('session_manager.agent_left')).toHaveLength(1);
+  });
+
+  it('let in whoever knows their id when they are open', async () => {
+    await using world = new World();
+    const [owner, stranger] = [await world.agent('owner'), await world.agent('s', 'elsewhere')];
+    const { session_id } = await owner.call('session_manager.create', { open: true });
+    expect((await stranger.call('session_manager.join', { session_id })).role).toBe('writer');
+    expect((await stranger.call('session_manager.join', { session_id, role: 'owner' })).role).toBe(
+      'writer',
+    );
+  });
+
+  it('are not left without an owner: another agent of the principal may join as one', async () => {
+    await using world = new World();
+    const [owner, heir] = [await world.agent('owner'), await world.agent('heir')];
+    const { session_id } = await owner.call('session_manager.create', {});
+    await owner.call('agent_registry.unregister', {});
+    await heir.call('session_manager.join', { session_id, role: 'owner' });
+    await heir.call('session_manager.end', { session_id });
+  });
+
+  it('stand still while suspended and go on when resumed', async () => {
+    await using world = new World({ heartbeatIntervalMs: 30 * DAY_MS });
+    const [owner, helper] = [await world.agent('owner'), await world.agent('helper')];
+    const { session_id } = await owner.call('session_manager.create', { ttl_ms: 60_000 });
+    await helper.call('session_manager.join', { session_id });
+    const held = await helper.call('memory_locker.acquire', { session_id, ttl_ms: 3_600_000 });
+    const lock_token = 'lock_token' in held ? held.lock_token : 0;
+    await owner.call('session_manager.suspend', { session_id });
+    await expect.poll(() => helper.pushed('memory_locker.lost')).toHaveLength(1);
+    const update = { session_id, update: { a: 1 }, lock_token };
+    for (const [method, params] of [
+      ['context_coordinator.update', update],
+      ['context_coordinator.update', { ...update, with_lock: true }],
+      ['memory_locker.acquire', { session_id }],
+      ['shared_buffer.put', { session_id, content: 'x' }],
+    ] as const) {
+      expect(await helper.refused(method, params)).toMatchObject({
+        code: -32013,
+        data: { reason: 'session_suspended' },
+      });
+    }
+    await world.advance(10 * DAY_MS);
+    await helper.call('context_coordinator.get', { session_id });
+    await owner.call('session_manager.resume', { session_id });
+    expect((await helper.refused('context_coordinator.update', update)).code).toBe(-32015);
+    await helper.call('context_coordinator.update', { ...update, with_lock: true });
+    await expect
+      .poll(() => helper.pushed('session_manager.state_changed').map(({ state }) => state))
+      .toEqual(['suspended', 'active']);
+  });
+
+  it('keep checkpoints, and go on from one', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', { mode: 'cas' });
+    await client.call('context_coordinator.update', { session_id, update: { a: 1, b: [1] } });
+    const kept = await client.call('session_manager.checkpoint', { session_id, name: 'draft' });
+    await client.call('context_coordinator.update', {
+      session_id,
+      op: 'replace',
+      update: { a: 2, c: 3 },
+    });
+    expect((await client.call('session_manager.checkpoints', { session_id })).checkpoints).toEqual([
+      kept,
+    ]);
+    const { checkpoint_id } = kept;
+    const early = await client.refused('session_manager.resume', { session_id, checkpoint_id });
+    expect(early.code).toBe(-32013);
+    await client.call('session_manager.suspend', { session_id });
+    await client.call('session_manager.resume', { session_id, checkpoint_id });
+    const { context } = await client.call('context_coordinator.get', { session_id });
+    expect(context).toEqual({ a: 1, b: [1] });
+    const unknown = { session_id, checkpoint_id: 'none' };
+    await client.call('session_manager.suspend', { session_id });
+    expect((await client.refused('session_manager.resume', unknown)).code).toBe(-32004);
+  });
+
+  it('fork at a version, at a checkpoint, or as they are', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', { mode: 'cas' });
+    const { version } = await client.call('context_coordinator.update', {
+      session_id,
+      update: { a: 1 },
+    });
+    const { checkpoint_id } = await client.call('session_manager.checkpoint', { session_id });
+    await client.call('context_coordinator.update', { session_id, update: { a: 2 } });
+    const forks = [
+      await client.call('session_manager.fork', { session_id, at_version: version }),
+      await client.call('session_manager.fork', { session_id, checkpoint_id }),
+      await client.call('session_manager.fork', { session_id, new_session_id: 'mine' }),
+    ];
+    const contexts = await Promise.all(
+      forks.map((fork) => client.call('context_coordinator.get', { session_id: fork.session_id })),
+    );
+    expect(contexts.map(({ context }) => context)).toEqual([{ a: 1 }, { a: 1 }, { a: 2 }]);
+    expect(forks[0]).toMatchObject({ mode: 'cas', parent: { session_id, version } });
+    expect(forks[2]?.session_id).toBe('mine');
+    await client.call('context_coordinator.update', { session_id: 'mine', update: { a: 9 } });
+    const { context } = await client.call('context_coordinator.get', { session_id });
+    expect(context).toEqual({ a: 2 });
+  });
+
+  it('change their metadata by a merge patch', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', {
+      metadata: { title: 'x', old: 1 },
+    });
+    const { metadata } = await client.call('session_manager.update', {
+      session_id,
+      metadata: { title: 'y', old: null },
+    });
+    expect(metadata).toEqual({ title: 'y' });
+  });
+
+  it('keep within their quotas', async () => {
+    await using world = new World({
+      limits: { sessions_per_agent: 2, members_per_session: 2, checkpoints_per_session: 1 },
+    });
+    const [a, b, c] = [await world.agent('a'), await world.agent('b'), await world.agent('c')];
+    const { session_id } = await a.call('session_manager.create', {});
+    await a.call('session_manager.create', {});
+    const quota = (limit: string) => ({ code: -32016, data: { reason: 'quota', limit } });
+    expect(await a.refused('session_manager.create', {})).toMatchObject(
+      quota('sessions_per_agent'),
+    );
+    await b.call('session_manager.join', { session_id });
+    await b.call('session_manager.join', { session_id });
+    expect(await c.refused('session_manager.join', { session_id })).toMatchObject(
+      quota('members_per_session'),
+    );
+    await a.call('session_manager.checkpoint', { session_id });
+    expect(await a.refused('session_manager.checkpoint', { session_id })).toMatchObject(
+      quota('checkpoints_per_session'),
+    );
+    const metadata = { text: 'x'.repeat(100_000) };
+    expect(await b.refused('session_manager.create', { metadata })).toMatchObject(
+      quota('metadata_bytes'),
+    );
+  });
+
+  it('cannot be created under an id that is in use', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b', 'elsewhere')];
+    await a.call('session_manager.create', { session_id: 'mine' });
+    for (const client of [a, b]) {
+      expect(await client.refused('session_manager.create', { session_id: 'mine' })).toMatchObject({
+        code: -32013,
+        data: { reason: 'session_exists' },
+      });
+    }
+    expect((await b.call('session_manager.list', {})).sessions).toEqual([]);
+    expect((await a.call('session_manager.list', {})).sessions).toHaveLength(1);
+  });
+
+  it('give figures', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { session_id } = await a.call('session_manager.create', {});
+    await b.call('session_manager.join', { session_id });
+    await a.call('memory_locker.acquire', { session_id });
+    await b.call('memory_locker.acquire', { session_id, wait_ms: 1_000, async: true });
+    await b.call('agent_registry.unregister', {});
+    expect(await a.call('session_manager.stats', { session_id })).toMatchObject({
+      members: 2,
+      connected: 1,
+      locks: 1,
+      waiting: 0,
+      checkpoints: 0,
+    });
+  });
+});

@@ -1,0 +1,52 @@
+/** How long a request with an idempotency key is known. */
+const MEMORY_MS = 600_000;
+
+export interface Answer {
+  readonly answer: unknown;
+  readonly until: number;
+}
+
+/** The answers to requests that carried an idempotency key. */
+export class AnswerMemory {
+  /** All live equally long, so the oldest come first. */
+  readonly #answers: Map<string, Answer>;
+
+  constructor(record: Iterable<readonly [string, Answer]> = []) {
+    this.#answers = new Map(record);
+  }
+
+  toRecord(): readonly (readonly [string, Answer])[] {
+    return [...this.#answers];
+  }
+
+  get size(): number {
+    return this.#answers.size;
+  }
+
+  get nextDue(): number {
+    for (const { until } of this.#answers.values()) return until;
+    return Number.POSITIVE_INFINITY;
+  }
+
+  /** The first answer to a request of this kind and key, or `make`s it and keeps it if asked to. */
+  once<Result>(
+    { kind, key, now }: { kind: string; key: string | undefined; now: number },
+    make: () => Result,
+    isKept: (answer: Result) => boolean,
+  ): Result {
+    if (key === undefined) return make();
+    const id = `${kind}:${key}`;
+    const known = this.#answers.get(id);
+    if (known !== undefined) return known.answer as Result;
+    const answer = make();
+    if (isKept(answer)) this.#answers.set(id, { answer, until: now + MEMORY_MS });
+    return answer;
+  }
+
+  forget(now: number): void {
+    for (const [id, { until }] of this.#answers) {
+      if (until > now) return;
+      this.#answers.delete(id);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+// Grants happen here and nowhere else: at once when nothing is in the way, or from the head of the
+// queue as soon as that is so. The queue is never skipped.
+
+import type {
+  AcquireResult,
+  Lease,
+  LeaseMode,
+  LeaseRequest,
+  ReleaseResult,
+} from '../ports/store.ts';
+import type { Partition } from './partition.ts';
+
+type LeaseId = Pick<Lease, 'resource' | 'token'>;
+
+export function acquire(partition: Partition, now: number, request: LeaseRequest): AcquireResult {
+  return partition.answers.once(
+    { kind: 'acquire', key: request.idempotencyKey, now },
+    () => {
+      if (isFree(partition, request)) return { lease: grant(partition, request, now) };
+      if ((request.waitMs ?? 0) > 0) return { queued: queue(partition, request, now) };
+      return { heldBy: [...partition.locks.leases(request.resource)] };
+    },
+    (answer) => !('heldBy' in answer),
+  );
+}
+
+export function renew(
+  partition: Partition,
+  now: number,
+  id: LeaseId,
+  ttlMs: number,
+): Lease | undefined {
+  const lease = partition.locks.findLease(id);
+  if (lease === undefined) return undefined;
+  const renewed = { ...lease, expiresAt: now + ttlMs };
+  setLease(partition, renewed);
+  return renewed;
+}
+
+export function release(partition: Partition, now: number, id: LeaseId): ReleaseResult {
+  const lease = partition.locks.findLease(id);
+  if (lease === undefined) return { released: false, granted: [] };
+  partition.locks.deleteLease(lease);
+  return { released: true, granted: grantWaiting(partition, id.resource, now) };
+}
+
+export function breakLease(
+  partition: Partition,
+  now: number,
+  resource: string,
+  token?: number,
+): ReleaseResult {
+  const leases = partition.locks.leases(resource);
+  const broken = leases.filter((lease) => token === undefined || lease.token === token);
+  for (const lease of broken) loseLease(partition, lease, 'broken', now);
+  const granted = broken.length > 0 ? grantWaiting(partition, resource, now) : [];
+  return { released: broken.length > 0, granted };
+}
+
+export function cancelWait(partition: Partition, now: number, ticket: string): boolean {
+  const place = partition.locks.findPlace(ticket);
+  if (place === undefined) return false;
+  partition.locks.deletePlace(place);
+  grantWaiting(partition, place.resource, now);
+  return true;
+}
+
+/** Whether it would be granted at once: nothing in the way, and nobody to overtake. */
+export function isFree(
+  partition: Partition,
+  request: Pick<LeaseRequest, 'resource' | 'mode' | 'priority'>,
+): boolean {
+  if (isBlocked(partition, request)) return false;
+  const [head] = partition.locks.places(request.resource);
+  return head === undefined || head.priority < (request.priority ?? 0);
+}
+
+export function loseLease(
+  partition: Partition,
+  lease: Lease,
+  reason: 'expired' | 'broken',
+  now: number,
+): void {
+  partition.locks.deleteLease(lease);
+  const { resource, holder, token, mode } = lease;
+  partition.raiseVersion();
+  partition.append({ type: 'lock.lost', resource, holder, token, mode, reason }, now);
+}
+
+/** Serves the queue until its head has to wait. */
+export function grantWaiting(partition: Partition, resource: string, now: number): Lease[] {
+  const granted: Lease[] = [];
+  for (const place of partition.locks.places(resource)) {
+    if (isBlocked(partition, place)) break;
+    partition.locks.deletePlace(place);
+    const lease = grant(partition, place, now);
+    const { holder, mode, ticket } = place;
+    const { token, expiresAt: expires_at } = lease;
+    partition.raiseVersion();
+    partition.append(
+      { type: 'lock.granted', resource, holder, token, mode, expires_at, ticket },
+      now,
+    );
+    granted.push(lease);
+  }
+  return granted;
+}
+
+function grant(
+  partition: Partition,
+  request: Pick<LeaseRequest, 'resource' | 'holder' | 'mode' | 'ttlMs'> & { ticket?: string },
+  now: number,
+): Lease {
+  const { resource, holder, mode, ttlMs, ticket } = request;
+  const token = partition.nextNumber(now);
+  const lease = {
+    resource,
+    holder,
+    mode,
+    token,
+    expiresAt: now + ttlMs,
+    ...(ticket && { ticket }),
+  };
+  setLease(partition, lease);
+  return lease;
+}
+
+function queue(partition: Partition, request: LeaseRequest, now: number) {
+  const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0 } = request;
+  const ticket = `${partition.nextNumber(now)}:${resource}`;
+  const until = now + waitMs;
+  const place = { ticket, resource, holder, mode, ttlMs, priority, since: now, until };
+  const position = partition.locks.addPlace(place);
+  partition.expect({ at: until, kind: 'place', ticket });
+  return { ticket, position };
+}
+
+function setLease(partition: Partition, lease: Lease): void {
+  const { resource, token, expiresAt } = lease;
+  partition.locks.setLease(lease);
+  partition.expect({ at: expiresAt, kind: 'lease', resource, token });
+}
+
+function isBlocked(
+  { locks }: Partition,
+  { resource, mode }: { resource: string; mode: LeaseMode },
+): boolean {
+  return locks.leases(resource).some((l) => mode === 'exclusive' || l.mode === 'exclusive');
+}

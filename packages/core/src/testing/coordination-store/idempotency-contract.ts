@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest';
+import type { Commit } from '../../ports/store.ts';
+import type { StoreScenario } from './scenario.ts';
+
+export function idempotencyContract(scenario: () => StoreScenario): void {
+  const increment: Commit = {
+    writes: [{ kind: 'increment', key: 'n', by: 1 }],
+    event: 'counted',
+    idempotencyKey: 'once',
+  };
+
+  it('applies a repeated commit once and answers as the first time', async () => {
+    const { store } = scenario();
+    const first = await store.commit('p', increment);
+    await scenario().put('other', 1);
+    expect(await store.commit('p', increment)).toEqual(first);
+    expect(await store.commit('p', { ...increment, ifVersion: 99 })).toEqual(first);
+    expect(await scenario().values()).toEqual({ n: 1, other: 1 });
+    expect(await scenario().told()).toEqual(['counted']);
+  });
+
+  it('applies one of many at once', async () => {
+    const { store } = scenario();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () => store.commit('p', increment)),
+    );
+    expect(new Set(answers.map((answer) => answer.ok && answer.version))).toEqual(new Set([1]));
+    expect(await scenario().values()).toEqual({ n: 1 });
+  });
+
+  it('keeps keys apart by partition, and forgets them with it', async () => {
+    const { store } = scenario();
+    await store.commit('p', increment);
+    expect(await store.commit('q', increment)).toEqual({ ok: true, version: 1 });
+    await store.drop('p');
+    await scenario().put('n', 10);
+    await store.commit('p', increment);
+    expect(await scenario().values()).toEqual({ n: 11 });
+  });
+
+  it('judges a refused commit anew', async () => {
+    const refused = { ...increment, ifVersion: 1 };
+    expect(await scenario().store.commit('p', refused)).toMatchObject({ reason: 'conflict' });
+    await scenario().put('other', 1);
+    expect(await scenario().store.commit('p', refused)).toEqual({ ok: true, version: 2 });
+  });
+
+  it('repeats an update under a lock only in its answer', async () => {
+    const { store } = scenario();
+    const request = { resource: 'context', holder: 'alice' };
+    const first = await store.acquireAndCommit('p', request, increment);
+    await scenario().acquire('bob');
+    expect(await store.acquireAndCommit('p', request, increment)).toEqual(first);
+    expect(await scenario().values()).toEqual({ n: 1 });
+  });
+
+  it('gives a repeated request the lease or the place it got before', async () => {
+    const once = { idempotencyKey: 'once' };
+    const lease = await scenario().acquire('alice', once);
+    expect(await scenario().acquire('alice', once)).toEqual(lease);
+    const place = await scenario().queue('bob', { idempotencyKey: 'bob' });
+    expect(await scenario().queue('bob', { idempotencyKey: 'bob' })).toEqual(place);
+    expect(await scenario().waiters()).toEqual(['bob']);
+    const another = { idempotencyKey: 'another', waitMs: 0 };
+    expect(await scenario().request('carol', another)).toEqual({ heldBy: [lease] });
+    await scenario().store.cancelWait('p', place.ticket);
+    await scenario().store.release('p', lease);
+    expect(await scenario().acquire('carol', another)).toMatchObject({ holder: 'carol' });
+  });
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it, vi } from 'vitest';
+import { createTrace, fromMeta, META, type Origin, RecursionGuard, toMeta } from '../src/index.ts';
+
+const rootOf = (traceId: string): Origin => fromMeta({ [META.trace]: traceId });
+const at = (traceId: string, depth: number, chain: string[] = []): Origin => ({
+  ...rootOf(traceId),
+  hop: { depth, chain },
+});
+const refusal = (details: object) =>
+  expect.objectContaining({
+    code: 'RECURSION_LIMIT',
+    details: expect.objectContaining(details),
+  });
+
+describe('the recursion guard', () => {
+  it('serves depth 5 and refuses 6 with the chain, on a trace and without one', () => {
+    const guard = new RecursionGuard();
+    const { trace_id } = createTrace();
+    expect(guard.admit(at(trace_id, 5)).hop.depth).toBe(5);
+    const chain = ['a/x', 'b/y'];
+    expect(() => guard.admit(at(trace_id, 6, chain))).toThrow(refusal({ depth: 6, chain }));
+    const untraced = fromMeta({ [META.depth]: 6 });
+    expect(() => guard.admit(untraced)).toThrow(refusal({ depth: 6, limit: 5 }));
+  });
+
+  it('goes on refusing a trace that it refused, for ten minutes, and no other', () => {
+    let now = 0;
+    const onBlocked = vi.fn();
+    const clock = { now: () => 0, monotonic: () => now };
+    const guard = new RecursionGuard({ clock, onBlocked });
+    const { trace_id } = createTrace();
+    expect(() => guard.admit(at(trace_id, 6))).toThrow(refusal({ depth: 6 }));
+    expect(() => guard.admit(at(trace_id, 1))).toThrow(refusal({ reason: 'tripped' }));
+    expect(guard.admit(rootOf(createTrace().trace_id)).hop.depth).toBe(1);
+    expect(onBlocked.mock.calls.flat()).toEqual(['depth', 'tripped']);
+    now = 10 * 60_000;
+    expect(guard.admit(at(trace_id, 1)).hop.depth).toBe(1);
+  });
+
+  it('trips the trace of a cycle that it is told of', () => {
+    const guard = new RecursionGuard();
+    const { trace_id } = createTrace();
+    const call = guard.admit(at(trace_id, 2, ['a/x', 'b/y']));
+    const cycle = guard.findCycle(call.hop, 'a', 'x') ?? [];
+    expect(cycle).toEqual(['a/x', 'b/y', 'a/x']);
+    expect(() => guard.refuseCycle(call, cycle)).toThrow(refusal({ cycle, reason: 'cycle' }));
+    expect(() => guard.admit(rootOf(trace_id))).toThrow(refusal({ reason: 'tripped' }));
+  });
+
+  it('takes a call without depth as one deeper than the deepest in flight on its trace', () => {
+    const guard = new RecursionGuard();
+    const trace = createTrace();
+    const forget = guard.track(trace, { depth: 3, chain: [] });
+    expect(guard.admit(rootOf(trace.trace_id)).hop.depth).toBe(4);
+    forget();
+    expect(guard.admit(rootOf(trace.trace_id)).hop.depth).toBe(1);
+  });
+
+  it('takes a root that says so as a root, beside others of its trace', () => {
+    const guard = new RecursionGuard();
+    const trace = createTrace();
+    guard.track(trace, { depth: 3, chain: [] });
+    const { hop } = guard.admit(at(trace.trace_id, 1), { depthIsStated: true });
+    expect(hop.depth).toBe(1);
+  });
+
+  it('knows its own call by the parent span alone, and gives it depth and chain', () => {
+    const guard = new RecursionGuard();
+    const trace = createTrace();
+    const chain = ['a/x', 'b/y'];
+    guard.track(trace, { depth: 4, chain });
+    const { traceparent } = toMeta(trace, { depth: 1, chain: [] });
+    expect(guard.admit(fromMeta({ traceparent })).hop).toEqual({ depth: 5, chain });
+    expect(guard.inFlight(trace.trace_id)).toEqual([{ depth: 4, chain }]);
+  });
+
+  it('forgets the oldest refused traces when there are too many, not the newest', () => {
+    const guard = new RecursionGuard();
+    const first = createTrace().trace_id;
+    const refuse = (traceId: string) => {
+      expect(() => guard.admit(at(traceId, 6))).toThrow(refusal({ depth: 6 }));
+    };
+    refuse(first);
+    for (let n = 0; n < 9_999; n += 1) refuse(createTrace().trace_id);
+    const last = createTrace().trace_id;
+    refuse(last);
+    expect(() => guard.admit(at(last, 1))).toThrow(refusal({ reason: 'tripped' }));
+    expect(guard.admit(at(first, 1)).hop.depth).toBe(1);
+  });
+});

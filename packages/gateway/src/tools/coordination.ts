@@ -1,0 +1,73 @@
+// Sessions, shared context, locks and buffers as tools, from the table of coordination methods: a
+// plain MCP client takes part in a session like any other agent.
+
+import { type Coordination, describeMethods, type MethodDescription } from '@starloom/coordination';
+import { FabricError, isErrorCode } from '@starloom/core';
+import type { Caller } from '../pipeline/call-request.ts';
+import { answerTrace } from '../pipeline/origin.ts';
+import { toErrorResult, toResult } from '../pipeline/respond.ts';
+import type { Tool } from './tool.ts';
+
+/** The services that are tools, by the first part of a tool's name. */
+const PREFIXES: Readonly<Record<string, string>> = {
+  session_manager: 'session',
+  context_coordinator: 'context',
+  memory_locker: 'lock',
+  shared_buffer: 'buffer',
+};
+
+/** Only a connection on which things are pushed can use these. */
+const NEED_PUSH = new Set(['context_coordinator.subscribe', 'context_coordinator.unsubscribe']);
+
+export function coordinationTools(coordination: Coordination): Tool[] {
+  return describeMethods()
+    .filter(({ name, service }) => service in PREFIXES && !NEED_PUSH.has(name))
+    .map((method) => toTool(method, coordination));
+}
+
+function toTool(method: MethodDescription, coordination: Coordination): Tool {
+  const { name, service, summary, effect, params } = method;
+  const readOnlyHint = effect === 'read';
+  return {
+    definition: {
+      name: `${PREFIXES[service]}${name.slice(service.length)}`,
+      description: summary,
+      inputSchema: { type: 'object', ...params },
+      annotations: { readOnlyHint, openWorldHint: false, destructiveHint: !readOnlyHint },
+    },
+    async run(args, caller) {
+      const peer = coordination.connect({ principal: caller.principal });
+      try {
+        return toToolResult(await ask(peer, name, args, caller), caller);
+      } finally {
+        await peer.close();
+      }
+    },
+  };
+}
+
+type Peer = ReturnType<Coordination['connect']>;
+
+async function ask(peer: Peer, method: string, args: unknown, caller: Caller): Promise<unknown> {
+  const { trace_id } = answerTrace(caller);
+  const params = typeof args === 'object' && args !== null ? { trace_id, ...args } : args;
+  return await peer.handle({ jsonrpc: '2.0', id: 1, method, params: params ?? {} });
+}
+
+function toToolResult(answer: unknown, caller: Caller) {
+  const { result, error } = answer as RpcAnswer;
+  if (!error) return toResult({ ok: true, ...result });
+  const { details: message, code, ...details } = error.data;
+  const failure = new FabricError(isErrorCode(code) ? code : 'BAD_INPUT', message, {
+    details: { ...details, rpc_code: error.code },
+  });
+  return toErrorResult(failure.toPayload(answerTrace(caller)));
+}
+
+interface RpcAnswer {
+  readonly result?: Record<string, unknown>;
+  readonly error?: {
+    readonly code: number;
+    readonly data: { readonly details: string; readonly [field: string]: unknown };
+  };
+}

@@ -1,0 +1,16 @@
+import type { Command } from 'commander';
+import type { GlobalOptions } from '../global-options.ts';
+import { toUsageError } from '../report-error.ts';
+import type { Terminal } from '../terminal.ts';
+
+export function addRpcCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('rpc')
+    .description('serve sessions, shared context and locks as JSON-RPC, without a gateway')
+    .option('--stdio', 'over standard input and output, one message a line')
+    .action(async (options: { stdio?: true }, command: Command) => {
+      if (!options.stdio) throw toUsageError('say --stdio; over HTTP it is part of "starloom up"');
+      const { serveRpc } = await import('./rpc-run.ts');
+      await serveRpc(terminal, command.optsWithGlobals<GlobalOptions>());
+    });
+}

@@ -1,0 +1,36 @@
+import { join } from 'node:path';
+import { type Coordination, createCoordination, openStore } from '@starloom/coordination';
+import type { Log } from '@starloom/core';
+import type { GatewayConfig } from '@starloom/gateway/config';
+import { revealText } from '@starloom/wire/config';
+
+export interface OpenedPlane {
+  readonly coordination: Coordination;
+  close(): Promise<void>;
+}
+
+/**
+ * Sessions, context and locks as the configuration says: on Redis, or embedded with a log in the
+ * state folder; without a folder everything is gone with the process.
+ */
+export async function openPlane(
+  { coordination: config }: GatewayConfig,
+  stateFolder: string | undefined,
+  log: Log,
+): Promise<OpenedPlane> {
+  const path = stateFolder && join(stateFolder, 'coordination.db');
+  const store = await openStore(
+    config.kind === 'redis'
+      ? { kind: 'redis', url: revealText(config.url) }
+      : { kind: 'embedded', path },
+    { log },
+  );
+  const { heartbeat_interval_ms: heartbeatIntervalMs } = config;
+  const coordination = createCoordination({ store, log, heartbeatIntervalMs });
+  coordination.start();
+  const close = async () => {
+    await coordination.close();
+    await store.close();
+  };
+  return { coordination, close };
+}
