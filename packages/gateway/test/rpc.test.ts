@@ -167,7 +167,10 @@ describe('the coordination plane over HTTP', () => {
     const events = readSse(response.body as AsyncIterable<Uint8Array>, { maxEventBytes: 65_536 })[
       Symbol.asyncIterator
     ]();
-    const next = async () => JSON.parse((await events.next()).value.data);
+    const next = async () => {
+      const { value } = await events.next();
+      return JSON.parse(value?.data ?? 'null');
+    };
     const { result } = await next();
     await world.result('context_coordinator.update', {
       session_id: 's',
