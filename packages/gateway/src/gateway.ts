@@ -45,6 +45,8 @@ export interface GatewayOptions {
   /** The coordination plane, served at `/rpc` and at the path of each service. */
   readonly coordination?: Coordination | undefined;
   readonly clock?: Clock;
+  /** How long a reader of events may take nothing before it is cut off. */
+  readonly stallMs?: number;
   /** How long a shutdown waits for what is in flight. */
   readonly drainMs?: number;
 }
@@ -98,6 +100,7 @@ export class Gateway {
       log,
       observer,
       resultLength: config.limits.result_bytes,
+      stallMs: options.stallMs,
     };
     this.#catalog = new ToolCatalog({
       own: [

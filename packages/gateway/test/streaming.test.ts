@@ -101,7 +101,25 @@ describe('streaming', () => {
     expect(await told.promise).toMatchObject({ code: 'CANCELLED' });
   });
 
-  it('holds the agent back while the client does not read, and cuts it in the end', async () => {
+  it('cuts a reader off with OVERLOADED that takes nothing for too long, and the agent is told', async () => {
+    const told = Promise.withResolvers<unknown>();
+    const run: TestAgent['run'] = async function* (_, signal) {
+      signal.addEventListener('abort', () => told.resolve(signal.reason), { once: true });
+      while (true) {
+        yield token('x'.repeat(64 * 1024));
+        await new Promise(setImmediate);
+      }
+    };
+    await using gateway = await openTestGateway({ percy: { run } }, { stallMs: 300 });
+    const stuck = openStuckReader(gateway.url);
+    expect(await told.promise).toMatchObject({ code: 'OVERLOADED' });
+    await expect
+      .poll(async () => await (await fetch(`${gateway.url}/metrics`)).text())
+      .toContain('starloom_stream_dropped_total{reason="slow_reader"} 1');
+    stuck.destroy();
+  });
+
+  it('holds the agent back while the client does not read', async () => {
     let produced = 0;
     const ended = Promise.withResolvers<void>();
     const run: TestAgent['run'] = async function* (_, signal) {

@@ -17,6 +17,7 @@ export interface TestAgent {
 export interface TestGatewayOptions {
   readonly config?: Record<string, unknown>;
   readonly anonymous?: boolean;
+  readonly stallMs?: number;
   readonly coordination?: Coordination;
   readonly log?: (line: string) => void;
 }
@@ -24,7 +25,13 @@ export interface TestGatewayOptions {
 /** A gateway on a free port whose agents are functions of the test. */
 export async function openTestGateway(
   agents: Record<string, TestAgent>,
-  { config = {}, anonymous = false, log = () => {}, coordination }: TestGatewayOptions = {},
+  {
+    config = {},
+    anonymous = false,
+    log = () => {},
+    coordination,
+    stallMs = 30_000,
+  }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
     manifestSchema.parse({
@@ -54,6 +61,7 @@ export async function openTestGateway(
     observer,
     version: '0.0.0',
     coordination,
+    stallMs,
     drainMs: 2_000,
   });
   const url = await gateway.listen();

@@ -31,6 +31,8 @@ export interface LeanCall {
 
 const REVISION = '2026-07-28';
 const KEEP_ALIVE_MS = 15_000;
+/** Slow readers are cut off by the call itself, sooner than this. */
+const PATIENCE_MS = 600_000;
 const MISSING_CAPABILITY = -32_021;
 const PARAMS = new Set(['name', 'arguments', '_meta']);
 
@@ -116,7 +118,7 @@ class LeanAnswer {
 
   #open(): SseWriter {
     this.#response.writeHead(200, SSE_HEADERS);
-    return createSseWriter(this.#response, { keepAliveMs: KEEP_ALIVE_MS });
+    return createSseWriter(this.#response, { keepAliveMs: KEEP_ALIVE_MS, stallMs: PATIENCE_MS });
   }
 }
 

@@ -11,7 +11,8 @@ export interface EventChannelOptions {
   readonly onCut: (error: FabricError) => void;
   readonly maxEvents?: number;
   readonly maxTextLength?: number;
-  readonly stallMs?: number;
+  /** How long the reader may take nothing. */
+  readonly stallMs: number;
 }
 
 interface Waiting {
@@ -28,7 +29,7 @@ export class EventChannel {
   #cut: FabricError | undefined;
 
   constructor(options: EventChannelOptions) {
-    this.#options = { maxEvents: 256, maxTextLength: 1 << 20, stallMs: 30_000, ...options };
+    this.#options = { maxEvents: 256, maxTextLength: 1 << 20, ...options };
   }
 
   /** Takes an event; resolves when there is room for the next. */

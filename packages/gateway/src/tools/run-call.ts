@@ -12,9 +12,13 @@ import type { GuardedCall } from '../pipeline/guard.ts';
 import { answerTrace, readOrigin } from '../pipeline/origin.ts';
 import { route } from '../pipeline/route.ts';
 
+const STALL_MS = 30_000;
+
 export interface CallDeps extends DispatchDeps {
   readonly observer: Observer;
   readonly clock: Clock;
+  /** How long a reader may take nothing before it is cut off. */
+  readonly stallMs?: number | undefined;
 }
 
 export type CallOutcome =
@@ -102,12 +106,13 @@ function openChannel(
   { send, cut }: Caller,
   { trace }: GuardedCall,
   stop: CallStop,
-  { clock, observer }: CallDeps,
+  { clock, observer, stallMs = STALL_MS }: CallDeps,
 ): EventChannel | undefined {
   if (!send) return undefined;
   return new EventChannel({
     stamper: new EventStamper(trace, clock.now),
     send,
+    stallMs,
     onCut: (error) => {
       stop.abort(error);
       if (error.code !== 'OVERLOADED') return;

@@ -19,6 +19,7 @@ function open(options: Partial<ConstructorParameters<typeof EventChannel>[0]> = 
     stamper: new EventStamper(createTrace(), () => 0),
     send: async (event) => void sent.push(event),
     onCut: (error) => cuts.push(error),
+    stallMs: 10_000,
     ...options,
   });
   return { channel, sent, cuts };
