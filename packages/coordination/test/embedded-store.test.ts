@@ -5,6 +5,7 @@ import { coordinationStoreContract, ManualClock } from '@starloom/core/testing';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
+import { openStore } from '../src/store.ts';
 import { count, openWorld, rows } from './fixtures/embedded-world.ts';
 
 const keepsEvents = 100;
@@ -144,6 +145,16 @@ describe('an embedded store in a file', () => {
     const second = await world.open();
     expect((await second.read('p')).version).toBe(1);
     await second.close();
+  });
+
+  it('is opened by its configuration, as is one that keeps nothing', async () => {
+    await using world = await openWorld();
+    for (const config of [{ path: world.path }, {}]) {
+      const store = await openStore({ kind: 'embedded', ...config }, { log: silentLog });
+      expect(await count(store)).toEqual({ ok: true, version: 1 });
+      await store.close();
+    }
+    expect(rows(world.path, 'log')).toBe(1);
   });
 
   it('answers nothing after it was closed', async () => {

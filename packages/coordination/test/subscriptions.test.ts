@@ -130,13 +130,17 @@ describe('subscriptions', () => {
     const { reader, session_id, write } = await open(world);
     const { cursor } = await reader.call('context_coordinator.get', { session_id });
     for (let n = 0; n < 50; n += 1) await write({ n });
-    await reader.call('context_coordinator.subscribe', { session_id, after: cursor });
-    await expect.poll(() => reader.pushed('context_coordinator.snapshot_required')).toHaveLength(1);
-    const snapshot = await reader.call('context_coordinator.get', { session_id });
-    const [gap] = reader.pushed('context_coordinator.snapshot_required');
+    const elsewhere = world.another();
+    const late = world.connect('ci', { coordination: elsewhere });
+    const params = { agent_id: 'reader', session_id };
+    await late.call('context_coordinator.subscribe', { ...params, after: cursor });
+    await expect.poll(() => late.pushed('context_coordinator.snapshot_required')).toHaveLength(1);
+    const snapshot = await late.call('context_coordinator.get', params);
+    const [gap] = late.pushed('context_coordinator.snapshot_required');
     expect(gap).toMatchObject({ session_id, version: snapshot.version, cursor: snapshot.cursor });
     await write({ n: 50 });
-    await expect.poll(() => updates(reader)).toEqual([{ n: 50 }]);
+    await expect.poll(() => updates(late)).toEqual([{ n: 50 }]);
+    await elsewhere.close();
   });
 
   it('keep no queue for a slow reader: it is told to take a snapshot, and nothing else waits', async () => {

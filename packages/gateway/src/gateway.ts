@@ -6,6 +6,7 @@ import {
   type Adapter,
   type Clock,
   type Manifest,
+  RecursionGuard,
   type Registry,
   systemClock,
 } from '@starloom/core';
@@ -21,7 +22,6 @@ import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
-import { CallGuard } from './pipeline/guard.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
@@ -71,7 +71,7 @@ export class Gateway {
     const { log } = observer;
     this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
     const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
-    const guard = new CallGuard({
+    const guard = new RecursionGuard({
       limit: config.limits.depth,
       clock,
       onBlocked: observer.recursionBlocked.bind(observer),

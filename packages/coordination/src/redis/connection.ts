@@ -64,7 +64,7 @@ export class RedisConnection {
           timer.unlink();
           resolve(reply);
         },
-        (error) => {
+        (error: Error) => {
           timer.unlink();
           reject(toFabricError(error));
         },
@@ -93,12 +93,14 @@ export class RedisConnection {
     });
     client.on('ready', () => {
       if (client !== this.#client) return;
+      const away_ms = Math.round(performance.now() - (this.#lostAt ?? performance.now()));
+      log.info({ away_ms }, 'connected to Redis');
       this.#lostAt = undefined;
       this.#ready.resolve();
       for (const listener of this.#readyListeners) listener();
     });
     client.on('error', (error) => {
-      if (client !== this.#client) return;
+      if (client !== this.#client || this.#isClosed) return;
       this.#problem = error.message;
       if (this.#lostAt !== undefined) return;
       log.warn({ problem: error.message }, 'lost the connection to Redis');
@@ -148,9 +150,10 @@ function unavailable(problem: string, cause?: unknown): FabricError {
 const UNABLE =
   /^(LOADING|READONLY|OOM|MISCONF|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|NOAUTH|WRONGPASS)\b/;
 
-function toFabricError(error: unknown): unknown {
-  if (FabricError.is(error) || !(error instanceof Error)) return error;
+/** An unknown script is for the caller to send again; any other refusal is a mistake of ours. */
+function toFabricError(error: Error): Error {
+  if (UNABLE.test(error.message)) return unavailable(error.message, error);
+  if (error.message.startsWith('NOSCRIPT')) return error;
   const isReply = /^[A-Z]+ /.test(error.message);
-  if (isReply && !UNABLE.test(error.message)) return error;
-  return unavailable(error.message, error);
+  return isReply ? FabricError.from(error) : unavailable(error.message, error);
 }

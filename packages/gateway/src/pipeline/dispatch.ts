@@ -15,6 +15,7 @@ import {
   FabricError,
   type Log,
   protocolOf,
+  type RecursionGuard,
   type Registry,
   ResultFold,
 } from '@starloom/core';
@@ -26,14 +27,13 @@ import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
-import type { CallGuard } from './guard.ts';
 import type { Candidate, Route } from './route.ts';
 
 export interface DispatchDeps {
   readonly registry: Registry;
   readonly adapters: AdapterPool;
   readonly breakers: Breakers;
-  readonly guard: CallGuard;
+  readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
   readonly descriptions: AgentDescriptions;
   readonly clock: Clock;

@@ -1,8 +1,13 @@
 // Builds the canonical envelope of a call from who calls, its place in the trace and what it asks.
 
-import { type Auth, DEFAULT_TIMEOUT_MS, defaultDeadlineMs, type Envelope } from '@starloom/core';
+import {
+  type Auth,
+  DEFAULT_TIMEOUT_MS,
+  defaultDeadlineMs,
+  type Envelope,
+  type GuardedCall,
+} from '@starloom/core';
 import type { CallRequest } from './call-request.ts';
-import type { GuardedCall } from './guard.ts';
 import type { Candidate } from './route.ts';
 
 export function buildEnvelope(

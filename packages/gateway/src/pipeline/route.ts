@@ -6,10 +6,11 @@ import {
   type Capability,
   FabricError,
   findCapability,
+  type GuardedCall,
+  type RecursionGuard,
   type Registry,
 } from '@starloom/core';
 import type { Breakers } from './breaker.ts';
-import type { CallGuard, GuardedCall } from './guard.ts';
 
 export interface RouteRequest {
   readonly agentId?: string | undefined;
@@ -35,7 +36,7 @@ export interface Route {
 export interface RouteDeps {
   readonly registry: Registry;
   readonly breakers: Breakers;
-  readonly guard: CallGuard;
+  readonly guard: RecursionGuard;
 }
 
 export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps): Route {

@@ -1,14 +1,20 @@
 // A call, from admitted request to result, as the steps in their order. Every face that calls an
 // agent comes through here: there is no second pipeline.
 
-import { type Clock, type EventBody, EventStamper, FabricError, type Trace } from '@starloom/core';
+import {
+  type Clock,
+  type EventBody,
+  EventStamper,
+  FabricError,
+  type GuardedCall,
+  type Trace,
+} from '@starloom/core';
 import { toAuth } from '@starloom/identity';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { type DispatchDeps, type Dispatched, dispatch } from '../pipeline/dispatch.ts';
 import { buildEnvelope } from '../pipeline/envelope.ts';
 import { EventChannel } from '../pipeline/event-channel.ts';
-import type { GuardedCall } from '../pipeline/guard.ts';
 import { answerTrace, readOrigin } from '../pipeline/origin.ts';
 import { route } from '../pipeline/route.ts';
 

@@ -1,0 +1,163 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { type Client, World, type WorldOptions } from './support/world.ts';
+
+async function open(options: WorldOptions = {}) {
+  const world = new World(options);
+  const [a, b] = [await world.agent('a'), await world.agent('b')];
+  const { session_id } = await a.call('session_manager.create', {});
+  await b.call('session_manager.join', { session_id });
+  const put = (client: Client, content: string, more = {}) =>
+    client.call('shared_buffer.put', { session_id, content, ...more });
+  return { world, a, b, session_id, put };
+}
+
+describe('shared buffer', () => {
+  it('[C9] puts, gets, lists and evicts chunks, and counts', async () => {
+    const { world, a, b, session_id, put } = await open();
+    await using _ = world;
+    const { chunk_id, bytes } = await put(a, 'grüße', { metadata: { topic: 'x' } });
+    expect(chunk_id).toBe(`sha256:${createHash('sha256').update('grüße').digest('hex')}`);
+    expect(bytes).toBe(7);
+    expect(await b.call('shared_buffer.get', { session_id, chunk_id })).toEqual({
+      content: 'grüße',
+      encoding: 'utf8',
+      media_type: 'text/plain',
+      bytes: 7,
+      metadata: { topic: 'x' },
+    });
+    const { chunks } = await b.call('shared_buffer.list', { session_id });
+    expect(chunks).toMatchObject([{ chunk_id, agent_id: 'a', reads: 1, references: [] }]);
+    const evicted = await a.call('shared_buffer.evict', { session_id, chunk_id });
+    expect(evicted).toEqual({ evicted: [chunk_id], bytes: 7 });
+    const gone = await b.refused('shared_buffer.get', { session_id, chunk_id });
+    expect(gone.code).toBe(-32004);
+    expect(await a.call('shared_buffer.stats', { session_id })).toMatchObject({
+      chunks: 0,
+      bytes: 0,
+      hits: 1,
+      misses: 1,
+      hit_rate: 0.5,
+      evicted: 1,
+    });
+    await a.call('shared_buffer.stats', { session_id, reset: true });
+    expect(await a.call('shared_buffer.stats', { session_id })).toMatchObject({ hits: 0 });
+  });
+
+  it('keeps equal content once', async () => {
+    const { world, a, b, session_id, put } = await open();
+    await using _ = world;
+    const first = await put(a, 'same');
+    const base64 = Buffer.from('same').toString('base64');
+    const second = await put(b, base64, { encoding: 'base64' });
+    expect(second).toEqual({ ...first, deduplicated: true });
+    expect((await a.call('shared_buffer.list', { session_id })).total).toBe(1);
+    expect((await a.call('shared_buffer.stats', { session_id })).deduplicated).toBe(1);
+  });
+
+  it('gives parts by bytes', async () => {
+    const { world, a, session_id, put } = await open();
+    await using _ = world;
+    const { chunk_id } = await put(a, 'grüße');
+    const part = { session_id, chunk_id, offset: 2, length: 2 };
+    const { content, encoding } = await a.call('shared_buffer.get', part);
+    expect(encoding).toBe('base64');
+    expect(Buffer.from(content, 'base64').toString()).toBe('ü');
+    const rest = await a.call('shared_buffer.get', { session_id, chunk_id, offset: 4 });
+    expect(Buffer.from(rest.content, 'base64').toString()).toBe('ße');
+  });
+
+  it('refuses content that is not what it says', async () => {
+    const { world, a, session_id } = await open();
+    await using _ = world;
+    const bad = { session_id, content: 'not base64!', encoding: 'base64' };
+    expect((await a.refused('shared_buffer.put', bad)).code).toBe(-32602);
+    const unknown = { session_id, chunk_id: 'sha256:xyz' };
+    expect((await a.refused('shared_buffer.get', unknown)).code).toBe(-32602);
+  });
+
+  it('evicts what was not used for longest, but nothing that a present agent needs', async () => {
+    const { world, a, b, session_id, put } = await open({ limits: { buffer_bytes: 40 } });
+    await using _ = world;
+    const ids: string[] = [];
+    for (const [n, retain] of [true, false, false, false].entries()) {
+      ids.push((await put(b, `chunk ${n}   `, { retain })).chunk_id);
+      world.clock.advance(10);
+    }
+    await a.call('shared_buffer.get', { session_id, chunk_id: ids[1] ?? '' });
+    world.clock.advance(10);
+    await put(a, 'chunk 4   ');
+    const left = async () => {
+      const { chunks } = await a.call('shared_buffer.list', { session_id });
+      return ids.map((id) => chunks.some(({ chunk_id }) => chunk_id === id));
+    };
+    expect(await left()).toEqual([true, true, false, true]);
+    const pinned = { session_id, chunk_id: ids[0] ?? '' };
+    expect(await a.refused('shared_buffer.evict', pinned)).toMatchObject({
+      code: -32013,
+      data: { references: ['b'] },
+    });
+    await b.call('agent_registry.unregister', {});
+    const freed = await a.call('shared_buffer.evict', { session_id, bytes: 1 });
+    expect(freed.evicted).toEqual([ids[0]]);
+    expect((await a.refused('shared_buffer.evict', { session_id })).code).toBe(-32602);
+  });
+
+  it('refuses more than there is room for when everything is needed', async () => {
+    const { world, a, session_id, put } = await open({ limits: { buffer_chunks: 1 } });
+    await using _ = world;
+    const { chunk_id } = await put(a, 'one', { retain: true });
+    const two = { session_id, content: 'two' };
+    expect(await a.refused('shared_buffer.put', two)).toMatchObject({
+      code: -32016,
+      data: { limit: 'buffer_chunks' },
+    });
+    await a.call('shared_buffer.release', { session_id, chunk_id });
+    await put(a, 'two');
+    await a.call('shared_buffer.retain', {
+      session_id,
+      chunk_id: (await put(a, 'two')).chunk_id,
+    });
+    const { chunks } = await a.call('shared_buffer.list', { session_id });
+    expect(chunks).toMatchObject([{ references: ['a'] }]);
+  });
+
+  it('refuses a chunk that is too large', async () => {
+    const { world, a, session_id } = await open({ limits: { chunk_bytes: 10 } });
+    await using _ = world;
+    const large = { session_id, content: 'x'.repeat(11) };
+    expect(await a.refused('shared_buffer.put', large)).toMatchObject({ code: -32016 });
+  });
+
+  it('says who read what, and what is read most', async () => {
+    const { world, a, b, session_id, put } = await open();
+    await using _ = world;
+    const [one, two] = [(await put(a, 'one')).chunk_id, (await put(b, 'two')).chunk_id];
+    await a.call('shared_buffer.get', { session_id, chunk_id: one });
+    world.clock.advance(10_000);
+    await a.call('shared_buffer.get', { session_id, chunk_id: two });
+    await b.call('shared_buffer.get', { session_id, chunk_id: two });
+    const { chunks } = await a.call('shared_buffer.popular', { session_id });
+    expect(chunks).toEqual([
+      { chunk_id: two, reads: 2 },
+      { chunk_id: one, reads: 1 },
+    ]);
+    const lately = await a.call('shared_buffer.popular', { session_id, window_ms: 5_000 });
+    expect(lately.chunks).toEqual([{ chunk_id: two, reads: 2 }]);
+    const { reads } = await a.call('shared_buffer.history', { session_id, by: 'a' });
+    expect(reads.map(({ chunk_id }) => chunk_id)).toEqual([two, one]);
+    const ofOne = await a.call('shared_buffer.history', { session_id, chunk_id: one });
+    expect(ofOne.reads).toMatchObject([{ agent_id: 'a' }]);
+    const byB = await a.call('shared_buffer.list', { session_id, by: 'b' });
+    expect(byB.chunks.map(({ chunk_id }) => chunk_id)).toEqual([two]);
+  });
+
+  it('changes what is said about a chunk', async () => {
+    const { world, a, session_id, put } = await open();
+    await using _ = world;
+    const { chunk_id } = await put(a, 'one');
+    const metadata = { topic: 'leases' };
+    await a.call('shared_buffer.annotate', { session_id, chunk_id, metadata });
+    expect(await a.call('shared_buffer.get', { session_id, chunk_id })).toMatchObject({ metadata });
+  });
+});

@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { type Client, World } from './support/world.ts';
+
+const tool = 'search';
+const params = { q: 'leases', limit: 3 };
+
+const get = (client: Client, more = {}) => client.call('tool_cache.get', { tool, params, ...more });
+const put = (client: Client, result: string, more = {}) =>
+  client.call('tool_cache.put', { tool, params, result, ...more });
+
+describe('tool cache', () => {
+  it('[C8] puts, gets and invalidates results, and counts', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    expect(await get(client)).toMatchObject({ hit: false });
+    expect(await put(client, 'found')).toMatchObject({ stored: true });
+    expect(await get(client)).toMatchObject({ hit: true, result: 'found', agent_id: 'a' });
+    expect(await client.call('tool_cache.invalidate', { tool })).toEqual({ invalidated: 1 });
+    expect(await get(client)).toMatchObject({ hit: false });
+    expect(await client.call('tool_cache.stats', {})).toMatchObject({
+      entries: 0,
+      hits: 1,
+      misses: 2,
+      hit_rate: 1 / 3,
+      puts: 1,
+      invalidated: 1,
+      hits_by_tool: { search: 1 },
+    });
+    await client.call('tool_cache.stats', { reset: true });
+    expect(await client.call('tool_cache.stats', {})).toMatchObject({ hits: 0, misses: 0 });
+  });
+
+  it('finds a result whatever the order of its parameters, and only for equal ones', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    await put(client, 'found');
+    const reordered = { limit: 3, q: 'leases' };
+    expect((await get(client, { params: reordered })).hit).toBe(true);
+    for (const more of [
+      { params: { ...params, limit: 4 } },
+      { params: { ...params, limit: '3' } },
+      { params: { ...params, extra: null } },
+      { tool: 'other' },
+      { tool_version: '2' },
+      { scope: 'agent' },
+    ]) {
+      expect((await get(client, more)).hit, JSON.stringify(more)).toBe(false);
+    }
+  });
+
+  it('shares results within their scope only', async () => {
+    await using world = new World();
+    const [a, b, c] = [
+      await world.agent('a'),
+      await world.agent('b'),
+      await world.agent('c', 'elsewhere'),
+    ];
+    const { session_id } = await a.call('session_manager.create', { open: true });
+    await c.call('session_manager.join', { session_id });
+    await put(a, 'of the principal');
+    await put(a, 'of the agent', { scope: 'agent' });
+    const session = { scope: 'session', session_id };
+    await put(a, 'of the session', session);
+    expect(await get(b)).toMatchObject({ result: 'of the principal' });
+    expect((await get(b, { scope: 'agent' })).hit).toBe(false);
+    expect((await get(c)).hit).toBe(false);
+    expect(await get(c, session)).toMatchObject({ result: 'of the session' });
+    expect((await b.refused('tool_cache.get', { tool, params, ...session })).code).toBe(-32004);
+    expect((await a.refused('tool_cache.get', { tool, scope: 'session' })).code).toBe(-32602);
+  });
+
+  it('forgets a result when its time is over', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    await put(client, 'found', { ttl_ms: 1_000 });
+    world.clock.advance(999);
+    expect((await get(client)).hit).toBe(true);
+    world.clock.advance(1);
+    expect((await get(client)).hit).toBe(false);
+    expect((await client.call('tool_cache.stats', {})).entries).toBe(0);
+  });
+
+  it('invalidates by parameters, tool, tag and dependency, and nothing else', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const fill = async () => {
+      await client.call('tool_cache.warm', {
+        entries: [
+          { tool: 'read', params: { file: 'a' }, result: 1, dependencies: ['file:a'] },
+          { tool: 'read', params: { file: 'b' }, result: 2, dependencies: ['file:b'] },
+          { tool: 'sum', params: {}, result: 3, dependencies: ['file:a', 'file:b'], tags: ['x'] },
+        ],
+      });
+    };
+    const left = async () => {
+      const hits = await Promise.all([
+        client.call('tool_cache.get', { tool: 'read', params: { file: 'a' } }),
+        client.call('tool_cache.get', { tool: 'read', params: { file: 'b' } }),
+        client.call('tool_cache.get', { tool: 'sum' }),
+      ]);
+      return hits.map(({ hit }) => hit);
+    };
+    for (const [what, count, expected] of [
+      [{ dependencies: ['file:a'] }, 2, [false, true, false]],
+      [{ tool: 'read' }, 2, [false, false, true]],
+      [{ tool: 'read', params: { file: 'b' } }, 1, [true, false, true]],
+      [{ tags: ['x', 'unknown'] }, 1, [true, true, false]],
+    ] as const) {
+      await fill();
+      const { invalidated } = await client.call('tool_cache.invalidate', {
+        ...what,
+        tags: [...('tags' in what ? what.tags : [])],
+        dependencies: [...('dependencies' in what ? what.dependencies : [])],
+      });
+      expect([invalidated, await left()]).toEqual([count, expected]);
+    }
+    expect((await client.refused('tool_cache.invalidate', {})).code).toBe(-32602);
+  });
+
+  it('does not keep a result that was invalidated while it was computed', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const miss = await get(client);
+    await client.call('tool_cache.invalidate', { dependencies: ['file:a'] });
+    const late = { dependencies: ['file:a'], since: miss.since };
+    expect(await put(client, 'outdated', late)).toMatchObject({ stored: false });
+    expect((await get(client)).hit).toBe(false);
+    const again = await get(client);
+    expect(await put(client, 'fresh', { ...late, since: again.since })).toMatchObject({
+      stored: true,
+    });
+  });
+
+  it('lets one compute while the others wait for its result', async () => {
+    await using world = new World();
+    const clients: Client[] = [];
+    for (const id of ['a', 'b', 'c', 'd']) clients.push(await world.agent(id));
+    let computed = 0;
+    const results = await Promise.all(
+      clients.map(async (client) => {
+        const answer = await get(client, { claim: true, wait_ms: 60_000 });
+        if (answer.hit) return answer.result;
+        computed += 1;
+        await put(client, 'computed once', { claim: answer.claim, since: answer.since });
+        return 'computed once';
+      }),
+    );
+    expect(results).toEqual(Array(4).fill('computed once'));
+    expect(computed).toBe(1);
+    expect((await get(clients[0] as Client, { claim: true })).hit).toBe(true);
+  });
+
+  it('passes the claim on when whoever computes gives up', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { claim = 0 } = await get(a, { claim: true });
+    expect(await get(b, { claim: true })).toMatchObject({ hit: false, computing: true });
+    const waiting = get(b, { wait_ms: 60_000 });
+    await a.call('tool_cache.abandon', { tool, params, claim });
+    expect((await waiting).claim).toBeGreaterThan(claim);
+  });
+
+  it('passes the claim on when whoever computes dies', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { claim = 0 } = await get(a, { claim: true, claim_ttl_ms: 1_000 });
+    let next: number | undefined;
+    const waiting = get(b, { wait_ms: 3_600_000 / 6 }).then((answer) => {
+      next = answer.claim;
+    });
+    await expect
+      .poll(async () => {
+        await world.advance(1_100);
+        return next;
+      })
+      .toBeGreaterThan(claim);
+    await waiting;
+  });
+
+  it('refuses a result under a claim that is over or not the caller’s', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { claim } = await get(a, { claim: true, claim_ttl_ms: 1_000 });
+    const stolen = { tool, params, result: 1, claim };
+    expect((await b.refused('tool_cache.put', stolen)).code).toBe(-32015);
+    world.clock.advance(2_000);
+    expect((await a.refused('tool_cache.put', stolen)).code).toBe(-32015);
+    expect((await get(a)).hit).toBe(false);
+  });
+
+  it('stops waiting when the time is over', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    await get(a, { claim: true });
+    expect(await get(b, { wait_ms: 30 })).toMatchObject({ hit: false, computing: true });
+  });
+
+  it('forgets what was not used for longest when there is too much', async () => {
+    await using world = new World({ limits: { cache_entries: 3 } });
+    const client = await world.agent('a');
+    const name = (n: number) => ({ tool, params: { n } });
+    for (const n of [1, 2, 3]) {
+      await client.call('tool_cache.put', { ...name(n), result: n });
+      world.clock.advance(10);
+    }
+    await client.call('tool_cache.get', name(1));
+    world.clock.advance(10);
+    await client.call('tool_cache.put', { ...name(4), result: 4 });
+    const hits = await Promise.all([1, 2, 3, 4].map((n) => client.call('tool_cache.get', name(n))));
+    expect(hits.map(({ hit }) => hit)).toEqual([true, false, true, true]);
+    expect(await client.call('tool_cache.stats', {})).toMatchObject({ entries: 3, evicted: 1 });
+  });
+
+  it('refuses a result that is too large', async () => {
+    await using world = new World({ limits: { value_bytes: 1_000 } });
+    const client = await world.agent('a');
+    const large = { tool, params, result: 'x'.repeat(2_000) };
+    expect((await client.refused('tool_cache.put', large)).code).toBe(-32016);
+  });
+});
