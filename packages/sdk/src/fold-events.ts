@@ -5,7 +5,7 @@ export function foldEvents(events: Iterable<ProviderEvent>): ProviderResponse {
   const segments: ContentSegment[] = [];
   let metadata: ProviderResponse['metadata'];
   for (const event of events) {
-    if (event.type === 'segment') segments.push(event.segment);
+    if (event.type === 'segment') segments.push({ ...event.segment });
     else if (event.type === 'finish') metadata = { ...metadata, ...event.metadata };
     else append(segments, event);
   }

@@ -75,7 +75,7 @@ export interface ProviderResponse {
 
 /** One step of a response as it comes. Folding them all gives the response. */
 export type ProviderEvent =
-  | { type: 'text'; text: string }
+  | { type: 'text'; text: string; providerMetadata?: Readonly<Record<string, unknown>> }
   | { type: 'reasoning'; text: string; providerMetadata?: Readonly<Record<string, unknown>> }
   | { type: 'segment'; segment: ContentSegment }
   | { type: 'finish'; metadata: ResponseMetadata };
@@ -120,6 +120,8 @@ export interface ITool {
   timeoutMs?: number;
   /** The result is somebody else's words: files, pages, other agents. True unless it says false. */
   untrusted?: boolean;
+  /** Whose words the result is, when not its own: `mcp:<server>`, `agent:<id>`. */
+  source?: string;
 }
 
 export type Trust = 'trusted' | 'vetted' | 'untrusted';
@@ -161,6 +163,8 @@ export interface PluginParts {
 export interface PluginHost {
   /** The folder of `agent.json`: relative paths begin here. */
   readonly folder: string;
+  /** Where what should outlive the agent is kept; not there when nothing is. */
+  readonly stateFolder?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   warn(message: string): void;
 }
