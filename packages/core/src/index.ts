@@ -140,6 +140,7 @@ export {
 } from './propagation.ts';
 export {
   type AdmitOptions,
+  type BlockReason,
   type GuardedCall,
   RecursionGuard,
   type RecursionGuardOptions,

@@ -16,9 +16,13 @@ export interface GuardedCall {
 export interface RecursionGuardOptions {
   /** The deepest call that is served; `MAX_DEPTH` by default. */
   readonly limit?: number;
+  /** How many calls of one trace may be in flight when nobody counts their depth; no limit by default. */
+  readonly uncounted?: number;
   readonly clock?: Clock;
-  readonly onBlocked?: (reason: 'depth' | 'cycle' | 'tripped') => void;
+  readonly onBlocked?: (reason: BlockReason) => void;
 }
+
+export type BlockReason = 'depth' | 'cycle' | 'tripped' | 'uncounted';
 
 export interface AdmitOptions {
   /**
@@ -33,6 +37,7 @@ const TRIPPED_MAX = 10_000;
 
 export class RecursionGuard {
   readonly #limit: number;
+  readonly #uncounted: number;
   readonly #clock: Clock;
   readonly #onBlocked: RecursionGuardOptions['onBlocked'];
   /** Calls in flight: trace id → W3C span id → the hop that calls below are one deeper than. */
@@ -42,6 +47,7 @@ export class RecursionGuard {
 
   constructor(options: RecursionGuardOptions = {}) {
     this.#limit = options.limit ?? MAX_DEPTH;
+    this.#uncounted = options.uncounted ?? Number.POSITIVE_INFINITY;
     this.#clock = options.clock ?? systemClock;
     this.#onBlocked = options.onBlocked;
   }
@@ -110,9 +116,27 @@ export class RecursionGuard {
       const chain = hop.chain.length >= parent.chain.length ? hop.chain : parent.chain;
       return { depth: Math.max(hop.depth, parent.depth + 1), chain };
     }
-    if (!named || hop.depth > 1 || options.depthIsStated) return hop;
+    if (hop.depth > 1 || options.depthIsStated) return hop;
+    if (!named) {
+      this.#assertFew(calls.size, traceId);
+      return hop;
+    }
     const deepest = Math.max(...Array.from(calls.values(), ({ depth }) => depth));
     return { depth: Math.max(hop.depth, deepest + 1), chain: hop.chain };
+  }
+
+  /** Siblings or a loop: who keeps only a `traceparent` does not tell. The trace is not tripped. */
+  #assertFew(count: number, traceId: string): void {
+    if (count < this.#uncounted) return;
+    this.#onBlocked?.('uncounted');
+    throw new FabricError('RECURSION_LIMIT', `${count} calls of this trace are in flight here`, {
+      details: {
+        reason: 'uncounted',
+        trace_id: traceId,
+        limit: this.#uncounted,
+        fix: 'pass X-OpenStarry-Trace-ID and X-OpenStarry-Depth on with every call',
+      },
+    });
   }
 
   #refuseAs<T>(reason: 'depth' | 'cycle', traceId: string, check: () => T): T {

@@ -74,6 +74,23 @@ describe('the recursion guard', () => {
     expect(guard.inFlight(trace.trace_id)).toEqual([{ depth: 4, chain }]);
   });
 
+  it('bounds what is in flight on a trace whose depth nobody counts, where it is told to', () => {
+    const careful = new RecursionGuard({ uncounted: 2 });
+    const guard = new RecursionGuard();
+    const trace = createTrace();
+    const { traceparent } = toMeta(createTrace(trace.trace_id), { depth: 1, chain: [] });
+    const uncounted = fromMeta({ traceparent });
+    const admit = (by: RecursionGuard) => {
+      const call = by.admit(uncounted);
+      by.track(call.trace, call.hop);
+    };
+    admit(careful);
+    admit(careful);
+    expect(() => admit(careful)).toThrow(refusal({ reason: 'uncounted', limit: 2 }));
+    expect(careful.admit(at(trace.trace_id, 2)).hop.depth).toBe(2);
+    for (let n = 0; n < 100; n += 1) admit(guard);
+  });
+
   it('forgets the oldest refused traces when there are too many, not the newest', () => {
     const guard = new RecursionGuard();
     const first = createTrace().trace_id;

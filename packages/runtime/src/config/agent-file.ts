@@ -1,0 +1,65 @@
+// The schema of `agent.json`. Unknown keys are errors; secrets are references.
+
+import { z } from 'zod';
+import { providerSchema } from './provider.ts';
+
+const price = z.number().nonnegative();
+
+const moneySchema = z
+  .strictObject({
+    limit: z.number().positive().describe('The most that one turn may cost, in any currency'),
+    input: price.describe('Price of a million tokens read, in the same currency'),
+    output: price.describe('Price of a million tokens written'),
+    cache_read: price.optional().describe('Price of a million tokens read from a cache'),
+    cache_write: price.optional().describe('Price of a million tokens written to a cache'),
+  })
+  .describe('Stops a turn that has become too expensive');
+
+export const limitsSchema = z.strictObject({
+  steps: z.int().min(1).default(50).describe('How often the model may be asked in one turn'),
+  tokens: z.int().min(1).default(100_000).describe('Tokens read and written in one turn'),
+  seconds: z.number().positive().max(86_400).default(600).describe('How long one turn may take'),
+  money: moneySchema.optional(),
+  context_tokens: z
+    .int()
+    .min(1_000)
+    .default(32_000)
+    .describe('Beyond this, older parts of a conversation are summed up'),
+});
+
+const toolNames = z.array(z.string().min(1)).default([]);
+
+const exposureSchema = z.strictObject({
+  expose_tools: toolNames.describe('Tools that other agents may call, such as fs:read_file'),
+  private_tools: toolNames.describe('Tools that are never exposed, whatever expose_tools says'),
+  resources: z.array(z.string().min(1)).default([]).describe('Files that other agents may read'),
+});
+
+const pluginSchema = z.strictObject({
+  name: z
+    .string()
+    .min(1)
+    .describe('Of a built-in plugin (fs, git, …), an npm package, or a file such as ./my-tools.ts'),
+  config: z.record(z.string(), z.unknown()).default({}).describe('Given to the plugin as it is'),
+});
+
+export const agentFileSchema = z.strictObject({
+  name: z.string().min(1).max(100).describe('What the agent is called'),
+  version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
+  description: z.string().optional().describe('What the agent is for'),
+  provider: providerSchema.describe('The model'),
+  system_prompt: z.string().optional().describe('What the model is told first'),
+  plugins: z
+    .array(pluginSchema)
+    .default([])
+    .refine((plugins) => new Set(plugins.map(({ name }) => name)).size === plugins.length, {
+      error: 'a plugin is listed twice',
+    })
+    .describe('What the agent can do'),
+  mcp: exposureSchema.prefault({}).describe('What other agents may use of it'),
+  limits: limitsSchema.prefault({}).describe('What one turn may use'),
+});
+
+export type AgentFile = z.output<typeof agentFileSchema>;
+export type AgentFileInput = z.input<typeof agentFileSchema>;
+export type PluginEntry = AgentFile['plugins'][number];

@@ -1,0 +1,95 @@
+// The schema of `agent.toml`: the MCP servers an agent uses, how it shows itself to editors, and what
+// it trusts. Whether `allowed_tools` is not set, empty or a list makes a difference all the way down.
+
+import { revealText, secretOrText } from '@starloom/wire/config';
+import { z } from 'zod';
+import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
+
+const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
+
+const mcpServerSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/, 'expected 1 to 31 letters, digits, "_" and "-"')
+      .describe('Its tools are named <name>:<tool>'),
+    command: z.array(z.string()).min(1).optional().describe('Program and arguments to start it'),
+    env: settings.describe('Environment variables for it; values may be env:NAME or file:PATH'),
+    url: z
+      .url({ protocol: /^https?$/ })
+      .optional()
+      .describe('Address of a server over HTTP'),
+    headers: settings.describe('Headers of every request; values may be env:NAME or file:PATH'),
+    allowed_tools: z
+      .array(z.string())
+      .optional()
+      .describe('Not set: all of its tools, with a warning; []: none; a list: those'),
+  })
+  .check((context) => {
+    const { command, url, env, headers } = context.value;
+    const complain = (key: string, message: string, fix: string) =>
+      context.issues.push({
+        code: 'custom',
+        message,
+        path: [key],
+        input: context.value,
+        params: { fix },
+      });
+    if (command && url) complain('url', 'a server has "command" or "url"', 'remove one of them');
+    if (!command && !url) complain('command', 'missing', 'add "command", or "url" over HTTP');
+    if (url && env) complain('env', '"env" is for a server with "command"', 'remove it');
+    if (command && headers) complain('headers', '"headers" are for a "url"', 'remove them');
+  });
+
+export const agentTomlSchema = z.strictObject({
+  mcp: z
+    .strictObject({
+      servers: z
+        .array(mcpServerSchema)
+        .default([])
+        .refine((servers) => new Set(servers.map(({ name }) => name)).size === servers.length, {
+          error: 'two servers have the same name',
+        })
+        .describe('MCP servers whose tools the agent uses'),
+    })
+    .prefault({}),
+  acp: z
+    .strictObject({
+      name: z.string().min(1).optional().describe('As editors show the agent; its name by default'),
+      version: z.string().min(1).optional(),
+    })
+    .prefault({})
+    .describe('The agent as an Agent Client Protocol server'),
+  security: z
+    .strictObject({
+      user_trust: z
+        .enum(TRUST_LEVELS)
+        .default('vetted')
+        .describe('How far what the user says is trusted'),
+      ...trustPolicySchema.shape,
+    })
+    .prefault({}),
+});
+
+export type AgentToml = z.output<typeof agentTomlSchema>;
+export type AgentTomlInput = z.input<typeof agentTomlSchema>;
+
+/** A server with the values of its secrets. */
+export type McpServer = Omit<AgentToml['mcp']['servers'][number], 'env' | 'headers'> & {
+  readonly env?: Record<string, string>;
+  readonly headers?: Record<string, string>;
+};
+
+export function mcpServersOf({ mcp }: AgentToml): McpServer[] {
+  return mcp.servers.map(({ env, headers, ...server }) => ({
+    ...server,
+    ...(env && { env: reveal(env) }),
+    ...(headers && { headers: reveal(headers) }),
+  }));
+}
+
+function reveal(values: Readonly<Record<string, Parameters<typeof revealText>[0]>>) {
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, revealText(value)]),
+  );
+}

@@ -1,0 +1,27 @@
+export {
+  type AgentFile,
+  type AgentFileInput,
+  agentFileSchema,
+  limitsSchema,
+  type PluginEntry,
+} from './agent-file.ts';
+export {
+  type AgentToml,
+  type AgentTomlInput,
+  agentTomlSchema,
+  type McpServer,
+  mcpServersOf,
+} from './agent-toml.ts';
+export {
+  type AgentConfig,
+  type GivenConfig,
+  loadAgentConfig,
+  parseAgentConfig,
+} from './load-agent-config.ts';
+export {
+  type BuiltInPlugins,
+  type LoadedPlugins,
+  type LoadPluginsOptions,
+  loadPlugins,
+} from './load-plugins.ts';
+export { type ProviderConfig, providerSchema } from './provider.ts';

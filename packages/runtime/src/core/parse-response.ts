@@ -1,0 +1,132 @@
+// What a provider said, made safe to act on: every segment is of a kind we know, every call has an id
+// of its own. What cannot be understood stays visible as text; an answer that is no answer at all is
+// an error.
+
+import { FabricError } from '@starloom/core';
+import {
+  AgentPainException,
+  type ContentSegment,
+  type ContentType,
+  type ProviderResponse,
+  type ToolCall,
+} from '@starloom/sdk';
+
+const MAX_SHOWN_CHARACTERS = 500;
+
+export function parseResponse(given: unknown): ProviderResponse {
+  if (!isRecord(given) || !Array.isArray(given.segments)) throw unreadable('has no segments');
+  const ids = new Set<string>();
+  const segments = given.segments.map((segment) => parseSegment(segment, ids));
+  return { segments, ...(isRecord(given.metadata) && { metadata: given.metadata }) };
+}
+
+/** The calls of a parsed response, in order. */
+export function callsOf({ segments }: ProviderResponse): Required<ToolCall>[] {
+  return segments.flatMap(({ toolCall }) =>
+    toolCall?.id === undefined ? [] : { ...toolCall, id: toolCall.id },
+  );
+}
+
+/** Whatever a provider threw, as the one error. Transient where it looks like a broken network. */
+export function toProviderError(thrown: unknown): FabricError {
+  if (FabricError.is(thrown)) return thrown;
+  if (isPain(thrown)) {
+    return new FabricError('UPSTREAM_ERROR', thrown.message, {
+      details: { ...thrown.details, reason: 'pain' },
+      cause: thrown,
+    });
+  }
+  const network = networkCodeOf(thrown);
+  if (network !== undefined) {
+    return new FabricError('AGENT_OFFLINE', `The model's provider cannot be reached (${network})`, {
+      details: { reason: 'network', network, fix: 'check the address and that it is running' },
+      cause: thrown,
+    });
+  }
+  const error = FabricError.from(thrown);
+  if (error.code !== 'INTERNAL') return error;
+  return new FabricError('UPSTREAM_ERROR', "The model's provider failed", {
+    details: { reason: 'provider_failed', ...statusOf(thrown), fix: 'see the log for the cause' },
+    cause: thrown,
+  });
+}
+
+/** By its fields: a plugin may bring its own copy of the sdk. */
+function isPain(thrown: unknown): thrown is AgentPainException {
+  return thrown instanceof AgentPainException || nameOf(thrown) === 'AgentPainException';
+}
+
+function parseSegment(given: unknown, ids: Set<string>): ContentSegment {
+  if (!isRecord(given) || !isReadable(given)) return unreadableSegment(given);
+  if (given.type !== 'tool_call' || !given.toolCall) return given;
+  return { ...given, toolCall: withOwnId(given.toolCall, ids) };
+}
+
+function withOwnId(call: ToolCall, ids: Set<string>): Required<ToolCall> {
+  const { id: given, name, args } = call;
+  const isUsable = typeof given === 'string' && given !== '' && !ids.has(given);
+  const id = isUsable ? given : crypto.randomUUID();
+  ids.add(id);
+  return { id, name, args: args ?? {} };
+}
+
+type Check = (segment: Record<string, unknown>) => boolean;
+
+const hasText: Check = ({ text }) => typeof text === 'string';
+const hasData: Check = ({ data }) => typeof data === 'string';
+
+/** What a segment must have to be one of its kind. A model cannot answer its own calls. */
+const CHECKS = {
+  text: hasText,
+  reasoning: ({ text, providerMetadata }) => typeof text === 'string' || isRecord(providerMetadata),
+  image: hasData,
+  audio: hasData,
+  video: hasData,
+  ui: ({ ui }) => ui !== undefined,
+  tool_call: ({ toolCall }) => isRecord(toolCall) && typeof toolCall.name === 'string',
+  tool_result: () => false,
+} as const satisfies Record<ContentType, Check>;
+
+function isReadable(segment: Record<string, unknown>): segment is ContentSegment & typeof segment {
+  const { type } = segment;
+  return (
+    typeof type === 'string' && Object.hasOwn(CHECKS, type) && CHECKS[type as ContentType](segment)
+  );
+}
+
+function unreadableSegment(given: unknown): ContentSegment {
+  const shown = (JSON.stringify(given) ?? String(given)).slice(0, MAX_SHOWN_CHARACTERS);
+  return { type: 'text', text: `[The model sent something that could not be read: ${shown}]` };
+}
+
+function unreadable(what: string): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The provider's answer ${what}`, {
+    details: {
+      reason: 'unreadable_answer',
+      fix: 'correct the provider: it returns {segments: []}',
+    },
+  });
+}
+
+const NETWORK_CODE = /^(E(CONN|HOST|NET|PIPE|AI_|NOTFOUND|TIMEDOUT)|UND_ERR_)/;
+
+function networkCodeOf(thrown: unknown, depth = 0): string | undefined {
+  if (!isRecord(thrown) || depth > 3) return undefined;
+  const { code, cause } = thrown;
+  if (typeof code === 'string' && NETWORK_CODE.test(code)) return code;
+  return networkCodeOf(cause, depth + 1);
+}
+
+function statusOf(thrown: unknown): { status?: number } {
+  if (!isRecord(thrown)) return {};
+  const status = thrown.status ?? thrown.statusCode;
+  return typeof status === 'number' ? { status } : {};
+}
+
+function nameOf(thrown: unknown): unknown {
+  return isRecord(thrown) ? thrown.name : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,40 @@
+// What an origin may call at all, before anybody looks at the call itself. Another agent may call
+// what is exposed and not private; a tool that wants approval gets it unless a person typed the call.
+
+import type { ITool } from '@starloom/sdk';
+import type { ToolRequest, Verdict } from './seams.ts';
+
+export interface Exposure {
+  readonly expose_tools: readonly string[];
+  readonly private_tools: readonly string[];
+}
+
+/** `undefined` when nothing speaks against it. */
+export type Permission = (request: ToolRequest, tool: ITool) => Verdict | undefined;
+
+/** A private name counts in every spelling: `admin.reset` hides `admin:reset`. */
+export function isExposed({ expose_tools, private_tools }: Exposure, name: string): boolean {
+  const isPrivate = private_tools.some((hidden) => dotted(hidden) === dotted(name));
+  return expose_tools.includes(name) && !isPrivate;
+}
+
+export function createPermission(exposure: Exposure): Permission {
+  return ({ origin }, tool) => {
+    if (origin === 'remote' && !isExposed(exposure, tool.name)) {
+      const reasons = [`${tool.name} is not exposed to other agents`];
+      return { decision: 'deny', rule: 'not_exposed', reasons };
+    }
+    if (tool.approval && origin !== 'user') {
+      return {
+        decision: 'ask',
+        rule: 'tool_approval',
+        reasons: [`${tool.name} asks for approval`],
+      };
+    }
+    return undefined;
+  };
+}
+
+function dotted(name: string): string {
+  return name.replaceAll(':', '.');
+}

@@ -1,0 +1,69 @@
+import type { Block } from '@starloom/sdk';
+import { closeOpenCalls } from './close-open-calls.ts';
+import type { Labeller } from './seams.ts';
+import type { SessionFile, SessionLine } from './session-file.ts';
+
+/** A conversation. What is added is on its way to disk at once, where it has a file. */
+export class Session {
+  readonly id: string;
+  readonly #file: SessionFile | undefined;
+  #blocks: readonly Block[] = [];
+
+  constructor(id: string, file?: SessionFile) {
+    this.id = id;
+    this.#file = file;
+  }
+
+  /** Oldest first; never changed in place. */
+  get blocks(): readonly Block[] {
+    return this.#blocks;
+  }
+
+  add(...blocks: readonly Block[]): void {
+    this.#blocks = [...this.#blocks, ...blocks];
+    this.#file?.append(blocks.map((block) => ({ kind: 'block', block })));
+  }
+
+  /** Puts `summary` where the first of `folded` stood, and takes all of those out. */
+  fold(summary: Block, folded: readonly Block[]): void {
+    const ids = folded.map(({ id }) => id);
+    this.#blocks = withoutFolded(this.#blocks, summary, ids);
+    this.#file?.append([{ kind: 'folded', summary, ids }]);
+  }
+
+  /** From what was read of its file. A call that was never answered is answered now. */
+  restore(lines: readonly SessionLine[], labeller: Labeller): void {
+    let blocks: readonly Block[] = [];
+    const known = new Set<string>();
+    for (const line of lines) {
+      if (line.kind === 'folded') blocks = withoutFolded(blocks, line.summary, line.ids);
+      if (line.kind !== 'block' || known.has(line.block.id)) continue;
+      known.add(line.block.id);
+      blocks = [...blocks, line.block];
+    }
+    this.#blocks = closeOpenCalls(blocks, labeller);
+  }
+
+  /** Resolves when everything is on disk; rejects when it cannot be. */
+  async saved(): Promise<void> {
+    await this.#file?.saved();
+  }
+
+  /** The same, for who goes on either way: the turn's end reports what could not be saved. */
+  async settled(): Promise<void> {
+    await this.#file?.saved().catch(() => {});
+  }
+}
+
+function withoutFolded(
+  blocks: readonly Block[],
+  summary: Block,
+  ids: readonly string[],
+): readonly Block[] {
+  const folded = new Set(ids);
+  const at = Math.max(
+    0,
+    blocks.findIndex(({ id }) => folded.has(id)),
+  );
+  return blocks.toSpliced(at, 0, summary).filter(({ id }) => !folded.has(id));
+}

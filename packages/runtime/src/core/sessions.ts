@@ -1,0 +1,128 @@
+// Sessions by id: each used by one turn at a time, whatever arrives at once, and kept on disk where
+// there is a folder. A few idle ones stay in memory; without a folder the others are forgotten.
+
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Clock, FabricError, type Log, orAborted } from '@starloom/core';
+import type { Labeller } from './seams.ts';
+import { Session } from './session.ts';
+import { SessionFile } from './session-file.ts';
+
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
+const ENDING = '.jsonl';
+const MAX_IDLE = { onDisk: 256, inMemory: 10_000 };
+
+export interface SessionsOptions {
+  /** Absent: kept in memory only. */
+  readonly folder?: string | undefined;
+  readonly labeller: Labeller;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export interface SessionSummary {
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly updatedAt: number;
+}
+
+interface Entry {
+  session: Promise<Session>;
+  /** Ends when the last turn that waits or runs has ended. */
+  tail: Promise<unknown>;
+  users: number;
+}
+
+export class Sessions {
+  readonly #options: SessionsOptions;
+  /** Least recently used first. */
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: SessionsOptions) {
+    this.#options = options;
+  }
+
+  /** Runs `work` alone on the session, after those that came before. */
+  async use<T>(
+    id: string,
+    signal: AbortSignal,
+    work: (session: Session) => Promise<T>,
+  ): Promise<T> {
+    assertSessionId(id);
+    const entry = this.#enter(id);
+    const before = entry.tail;
+    const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+    entry.tail = before.then(() => left);
+    try {
+      await orAborted(before, signal);
+      return await work(await entry.session);
+    } finally {
+      leave();
+      entry.users -= 1;
+      this.#forgetIdle();
+    }
+  }
+
+  /** The newest first; empty without a folder. */
+  async list(): Promise<SessionSummary[]> {
+    const { folder } = this.#options;
+    if (folder === undefined) return [];
+    const names = await readdir(folder).catch(() => []);
+    const found = names
+      .filter((name) => name.endsWith(ENDING))
+      .map(async (name) => {
+        const { mtimeMs: updatedAt } = await stat(join(folder, name));
+        return { id: name.slice(0, -ENDING.length), updatedAt };
+      });
+    return (await Promise.all(found)).toSorted((a, b) => b.updatedAt - a.updatedAt);
+  }
+
+  #enter(id: string): Entry {
+    const known = this.#entries.get(id);
+    const entry = known ?? { session: this.#open(id), tail: Promise.resolve(), users: 0 };
+    if (!known) entry.session.catch(() => this.#entries.delete(id));
+    entry.users += 1;
+    this.#entries.delete(id);
+    this.#entries.set(id, entry);
+    return entry;
+  }
+
+  async #open(id: string): Promise<Session> {
+    const { folder, labeller, clock, log } = this.#options;
+    if (folder === undefined) return new Session(id);
+    const file = new SessionFile(join(folder, `${id}${ENDING}`));
+    const session = new Session(id, file);
+    const found = await file.read().catch((cause) => {
+      throw new FabricError('BAD_INPUT', `The session ${id} cannot be read`, {
+        details: { reason: 'session_unreadable', session_id: id, fix: 'check the state folder' },
+        cause,
+      });
+    });
+    if (found === undefined) {
+      file.append([{ kind: 'session', version: 1, id, at: clock.now() }]);
+      return session;
+    }
+    if (found.broken > 0) log.warn({ session_id: id, lines: found.broken }, 'lines left out');
+    session.restore(found.lines, labeller);
+    return session;
+  }
+
+  #forgetIdle(): void {
+    const limit = this.#options.folder === undefined ? MAX_IDLE.inMemory : MAX_IDLE.onDisk;
+    if (this.#entries.size <= limit) return;
+    for (const [id, { users }] of this.#entries) {
+      if (users === 0) this.#entries.delete(id);
+      if (this.#entries.size <= limit) return;
+    }
+  }
+}
+
+function assertSessionId(id: string): void {
+  if (SESSION_ID.test(id)) return;
+  throw new FabricError('BAD_INPUT', 'That is no session id', {
+    details: {
+      reason: 'session_id',
+      fix: 'use 1 to 128 letters, digits, "_", "." and "-", beginning with a letter or digit',
+    },
+  });
+}

@@ -1,0 +1,93 @@
+// `/read notes.txt` runs the same tool, on the same path, as a call of the model's: only who wants it
+// differs. A line that begins with a slash and a name is a command, and never reaches the model.
+
+import type { ITool, ToolCall } from '@starloom/sdk';
+import { closestWord } from '@starloom/wire';
+import { toArguments } from './command-arguments.ts';
+import { helpForAll, helpForOne, usageOf } from './command-help.ts';
+import { quoteWord, splitWords } from './command-line.ts';
+import { shortName } from './tool-registry.ts';
+
+type Tools = ReadonlyMap<string, ITool>;
+
+export type SlashCommand =
+  | { readonly kind: 'call'; readonly call: ToolCall }
+  | { readonly kind: 'help'; readonly text: string }
+  | { readonly kind: 'problem'; readonly text: string };
+
+const COMMAND = /^\/([A-Za-z0-9][^\s/]*)(?=\s|$)/;
+const HELP = 'help';
+
+/** `undefined` when the text is no command. */
+export function parseSlashCommand(text: string, tools: Tools): SlashCommand | undefined {
+  const [start, name] = COMMAND.exec(text.trimStart()) ?? [];
+  if (start === undefined || name === undefined) return undefined;
+  const words = splitWords(text.trimStart().slice(start.length));
+  if (words === undefined) return problem('a quote is not closed');
+  const found = findTool(name, tools);
+  if (name === HELP && !('tool' in found)) return help(words[0]?.text, tools);
+  if (!('tool' in found)) return problem(found.problem);
+  const parsed = toArguments(found.tool, words);
+  if ('problem' in parsed) {
+    return problem(`${parsed.problem}\nUsage: ${usageOf(name, found.tool)}`);
+  }
+  return { kind: 'call', call: { name: found.tool.name, args: parsed.args } };
+}
+
+/** The line that asks for exactly this call. */
+export function formatSlashCommand({ name, args }: ToolCall): string {
+  const words = Object.entries(args ?? {}).map(([key, value]) => {
+    return `${key}=${quoteWord(typeof value === 'string' ? value : JSON.stringify(value))}`;
+  });
+  return [`/${name}`, ...words].join(' ');
+}
+
+/** What can be typed, for completion: the shortest name of each tool that means it alone. */
+export function listSlashCommands(tools: Tools): (readonly [name: string, tool: ITool])[] {
+  const named = [...tools.values()].map((tool) => [commandName(tool, tools), tool] as const);
+  return named.toSorted(([a], [b]) => a.localeCompare(b));
+}
+
+function help(topic: string | undefined, tools: Tools): SlashCommand {
+  if (topic === undefined) return { kind: 'help', text: helpForAll(listSlashCommands(tools)) };
+  const name = topic.replace(/^\//, '');
+  const found = findTool(name, tools);
+  if (!('tool' in found)) return problem(found.problem);
+  return { kind: 'help', text: helpForOne(commandName(found.tool, tools), found.tool) };
+}
+
+function commandName(tool: ITool, tools: Tools): string {
+  const names = [tool.command, shortName(tool.name)].filter((name) => name !== undefined);
+  return names.find((name) => isToolFound(findTool(name, tools), tool)) ?? tool.name;
+}
+
+function isToolFound(found: Found, tool: ITool): boolean {
+  return 'tool' in found && found.tool === tool;
+}
+
+type Found = { readonly tool: ITool } | { readonly problem: string };
+
+/** A full name wins over a command, a command over the last part of a name. */
+function findTool(name: string, tools: Tools): Found {
+  const all = [...tools.values()];
+  const ways: ((tool: ITool) => boolean)[] = [
+    (tool) => tool.name === name || tool.name.replaceAll(':', '.') === name,
+    (tool) => tool.command === name,
+    (tool) => shortName(tool.name) === name,
+  ];
+  for (const isMeant of ways) {
+    const [tool, ...others] = all.filter(isMeant);
+    if (tool === undefined) continue;
+    if (others.length === 0) return { tool };
+    const names = [tool, ...others].map((one) => `/${one.name}`).join(', ');
+    return { problem: `/${name} could be ${names}: say which` };
+  }
+  const known = all.flatMap((tool) => [tool.command ?? shortName(tool.name), tool.name]);
+  const near = closestWord(name, [...known, HELP]);
+  const hint = near === undefined ? '/help lists what there is' : `did you mean /${near}?`;
+  return { problem: `there is no command /${name}; ${hint}` };
+}
+
+function problem(text: string): SlashCommand {
+  return { kind: 'problem', text };
+}

@@ -1,0 +1,223 @@
+// The one path of every tool call, whoever makes it:
+// resolve → validate → permission → trust check → execute with timeout → label → record.
+// It never throws: what goes wrong is an outcome the caller can show to a model.
+
+import { type Clock, FabricError, type Log, orAborted } from '@starloom/core';
+import type { Block, ITool, ToolResult } from '@starloom/sdk';
+import { deadlineSignal } from '@starloom/wire';
+import type { Emit } from './event-bus.ts';
+import type { Permission } from './permission.ts';
+import type { Approve, Labeller, ToolOutcome, ToolRequest, Verdict, Verifier } from './seams.ts';
+import { type Arguments, parseArguments } from './tool-arguments.ts';
+import { forContext, toFailure, toSegments } from './tool-output.ts';
+import type { ToolRegistry } from './tool-registry.ts';
+
+const DEFAULT_TIMEOUT_MS = 60_000;
+/** A name the model made up is not a way to put text into the core's mouth. */
+const MAX_SHOWN_NAME = 100;
+
+export interface ToolPathParts {
+  readonly registry: ToolRegistry;
+  readonly permission: Permission;
+  readonly verifier: Verifier;
+  readonly labeller: Labeller;
+  /** Absent: nobody can be asked, and what needs a yes is denied. */
+  readonly approve?: Approve | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export class ToolPath {
+  readonly #parts: ToolPathParts;
+
+  constructor(parts: ToolPathParts) {
+    this.#parts = parts;
+  }
+
+  async call(request: ToolRequest, emit: Emit): Promise<ToolOutcome> {
+    const { clock } = this.#parts;
+    const { call, origin, hop } = request;
+    const started = clock.monotonic();
+    emit('EXEC:TOOL_CALL', { call, origin, hop });
+    const outcome = await this.#run(request, emit);
+    const ms = clock.monotonic() - started;
+    const code = outcome.error && { code: outcome.error.code };
+    emit('EXEC:TOOL_RESULT', { call, origin, result: outcome.result, ms, ...code });
+    return outcome;
+  }
+
+  async #run(given: ToolRequest, emit: Emit): Promise<ToolOutcome> {
+    const { registry, verifier } = this.#parts;
+    const tool = await resolve(registry, given);
+    if (!tool) return this.#observe(given, missingTool(given.call.name, registry));
+
+    const args = attempt(() => parseArguments(tool, given.call));
+    if (FabricError.is(args)) return this.#observe(given, args);
+
+    const request = { ...given, call: { ...given.call, args } };
+    const verdict = await this.#judge(request, tool, emit);
+    if (verdict.decision !== 'allow') {
+      verifier.record(request, tool, verdict, 'denied');
+      return this.#observe(request, denied(tool, verdict));
+    }
+    const outcome = await this.#execute(request, tool, args, emit);
+    verifier.record(request, tool, verdict, outcome.error ? 'failed' : 'executed');
+    return outcome;
+  }
+
+  /** Allow or deny: what had to be asked has been asked. */
+  async #judge(request: ToolRequest, tool: ITool, emit: Emit): Promise<Verdict> {
+    const { call, origin } = request;
+    const permitted = this.#parts.permission(request, tool);
+    const verified = permitted?.decision === 'deny' ? permitted : await this.#verify(request, tool);
+    const verdict = permitted && verified.decision === 'allow' ? permitted : verified;
+    emit('SAFETY:VERDICT', { call, origin, verdict });
+    const final =
+      verdict.decision === 'ask' ? await this.#ask(request, tool, verdict, emit) : verdict;
+    const { decision, rule, reasons } = final;
+    if (decision !== 'allow') emit('SAFETY:DENIED', { call, rule, reasons });
+    return final;
+  }
+
+  /** A check that fails is a no. */
+  async #verify(request: ToolRequest, tool: ITool): Promise<Verdict> {
+    try {
+      return await orAborted(
+        Promise.resolve(this.#parts.verifier.verify(request, tool)),
+        request.signal,
+      );
+    } catch (error) {
+      const { trace, signal } = request;
+      if (signal.aborted)
+        return { decision: 'deny', rule: 'cancelled', reasons: ['it was cancelled'] };
+      this.#parts.log.error({ ...trace, tool: tool.name, error: String(error) }, 'a check failed');
+      return {
+        decision: 'deny',
+        rule: 'check_failed',
+        reasons: ['the safety check itself failed'],
+      };
+    }
+  }
+
+  async #ask(request: ToolRequest, tool: ITool, verdict: Verdict, emit: Emit): Promise<Verdict> {
+    const { approve, log } = this.#parts;
+    const { call, signal } = request;
+    const no = (reason: string): Verdict => {
+      return { decision: 'deny', rule: verdict.rule, reasons: [...verdict.reasons, reason] };
+    };
+    if (!approve) return no('it needs approval, and nobody can be asked here');
+    emit('SAFETY:APPROVAL', { call, verdict });
+    try {
+      if (!(await orAborted(approve(request, tool, verdict), signal)))
+        return no('it was not approved');
+    } catch (error) {
+      log.warn({ ...request.trace, tool: tool.name, error: String(error) }, 'no approval came');
+      return no('no approval came');
+    }
+    emit('SAFETY:APPROVED', { call });
+    return { ...verdict, decision: 'allow', reasons: [...verdict.reasons, 'a person approved it'] };
+  }
+
+  async #execute(
+    request: ToolRequest,
+    tool: ITool,
+    args: Arguments,
+    emit: Emit,
+  ): Promise<ToolOutcome> {
+    const { call, sessionId, trace, hop } = request;
+    using deadline = deadlineSignal({
+      ms: tool.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      parent: request.signal,
+      reason: () => tooSlow(tool),
+    });
+    const { signal } = deadline;
+    const progress = (message: string, percent?: number) => {
+      if (signal.aborted) return;
+      emit('STREAM:PROGRESS', {
+        call: call.id,
+        message,
+        ...(percent !== undefined && { percent }),
+      });
+    };
+    try {
+      signal.throwIfAborted();
+      const context = { signal, sessionId, trace, hop, progress };
+      const running = (async () => tool.execute(structuredClone(args) as never, context))();
+      const output = toSegments(await orAborted(running, signal));
+      return this.#label(request, tool, { id: call.id, name: tool.name, output });
+    } catch (thrown) {
+      const error = signal.aborted ? FabricError.from(signal.reason) : toFailure(tool.name, thrown);
+      const output = toSegments(wordsFor(error));
+      const result = { id: call.id, name: tool.name, output, isError: true };
+      return { ...this.#label(request, tool, result), error };
+    }
+  }
+
+  #label({ blocks }: ToolRequest, tool: ITool, result: ToolResult): ToolOutcome {
+    return { result, block: this.#parts.labeller.ofTool(tool, forContext(result), blocks) };
+  }
+
+  /** No tool ran: the words are the core's own, and they answer the call. */
+  #observe({ call }: ToolRequest, error: FabricError): ToolOutcome {
+    const text = wordsFor(error);
+    const output = toSegments(text);
+    const result: ToolResult = { id: call.id, name: call.name, output, isError: true };
+    const block: Block = {
+      ...this.#parts.labeller.ofObservation(text),
+      role: 'tool',
+      segments: [{ type: 'tool_result', toolResult: result }],
+    };
+    return { result, block, error };
+  }
+}
+
+/** A server that is still starting may bring it. */
+async function resolve(registry: ToolRegistry, request: ToolRequest): Promise<ITool | undefined> {
+  const tool = registry.get(request.call.name);
+  if (tool) return tool;
+  await registry.ready(request.signal);
+  return registry.get(request.call.name);
+}
+
+function attempt<T>(step: () => T): T | FabricError {
+  try {
+    return step();
+  } catch (error) {
+    return FabricError.from(error);
+  }
+}
+
+function wordsFor({ message, details }: FabricError): string {
+  const { problems, near, fix } = details;
+  const lines = [
+    message,
+    ...(Array.isArray(problems) ? problems.slice(1).map((problem) => `Also: ${problem}`) : []),
+    ...(Array.isArray(near) && near.length > 0 ? [`Did you mean: ${near.join(', ')}?`] : []),
+    ...(typeof fix === 'string' ? [`Fix: ${fix}`] : []),
+  ];
+  return lines.join('\n');
+}
+
+function missingTool(name: string, registry: ToolRegistry): FabricError {
+  const shown = name.slice(0, MAX_SHOWN_NAME);
+  return new FabricError('CAPABILITY_NOT_FOUND', `There is no tool ${JSON.stringify(shown)}`, {
+    details: {
+      reason: 'no_such_tool',
+      tool: shown,
+      near: registry.near(name),
+      fix: 'call one of the tools you were given, by its exact name',
+    },
+  });
+}
+
+function denied(tool: ITool, { rule, reasons }: Verdict): FabricError {
+  return new FabricError('POLICY_DENIED', `${tool.name} was denied: ${reasons.join('; ')}`, {
+    details: { reason: rule, tool: tool.name, reasons },
+  });
+}
+
+function tooSlow({ name, timeoutMs = DEFAULT_TIMEOUT_MS }: ITool): FabricError {
+  return new FabricError('TIMEOUT', `${name} did not finish within ${timeoutMs} ms`, {
+    details: { reason: 'tool_timeout', tool: name, timeout_ms: timeoutMs, fix: 'ask it for less' },
+  });
+}

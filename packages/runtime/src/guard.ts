@@ -1,0 +1,112 @@
+// The recursion guard of an agent: every incoming call of every protocol passes `admit` before
+// anything of it runs, every outgoing one carries `outgoingCall`. Depth, cycles and refused traces are
+// those of core's guard; here is what an agent adds: its own link on the chain, and one hop more.
+
+import {
+  type BlockReason,
+  type Clock,
+  extendChain,
+  findCycle,
+  fromHeaders,
+  fromMeta,
+  type GuardedCall,
+  HEADER,
+  type Hop,
+  META,
+  mergeOrigins,
+  nextHop,
+  RecursionGuard,
+  toLink,
+} from '@starloom/core';
+import type { ToolContext } from '@starloom/sdk';
+
+export interface AgentGuardOptions {
+  /** Of `agent.json`. */
+  readonly name: string;
+  /** Tools that may stand twice on one chain. */
+  readonly reentrant?: ReadonlySet<string>;
+  /** The deepest call that is served; 5 by default. */
+  readonly limit?: number;
+  readonly clock?: Clock;
+  readonly onBlocked?: (reason: BlockReason) => void;
+}
+
+/** Calls at once of one trace that carry neither our trace id nor a depth. */
+const UNCOUNTED = 32;
+
+type Carrier = Readonly<Record<string, unknown>>;
+
+/** Where a call may carry its trace, depth and chain. Header names are lower-case. */
+export interface Carriers {
+  readonly meta?: Carrier | undefined;
+  readonly headers?: Carrier | undefined;
+}
+
+/** A call that may run. Its chain ends with this agent; dispose of it when it is answered. */
+export interface AdmittedCall extends GuardedCall, Disposable {}
+
+export class AgentGuard {
+  readonly agentId: string;
+  readonly #reentrant: ReadonlySet<string>;
+  readonly #guard: RecursionGuard;
+
+  constructor({ name, reentrant = new Set(), ...options }: AgentGuardOptions) {
+    this.agentId = toAgentId(name);
+    this.#reentrant = reentrant;
+    this.#guard = new RecursionGuard({ uncounted: UNCOUNTED, ...options });
+  }
+
+  /**
+   * Gives an incoming call its place, or refuses it: RECURSION_LIMIT with the chain when it is too
+   * deep, closes a cycle or belongs to a refused trace; BAD_INPUT when depth or chain are garbled.
+   */
+  admit({ meta = {}, headers = {} }: Carriers, tool: string): AdmittedCall {
+    const origin = mergeOrigins(fromMeta(meta), fromHeaders(headers));
+    const depthIsStated = Object.hasOwn(meta, META.depth) || Object.hasOwn(headers, HEADER.depth);
+    const call = this.#guard.admit(origin, { depthIsStated });
+    const capability = toCapability(tool);
+    const above = this.#chainAbove(call, toLink(this.agentId, capability));
+    const cycle = findCycle(above, toLink(this.agentId, capability));
+    if (cycle && !this.#reentrant.has(tool)) this.#guard.refuseCycle(call, cycle);
+    const hop = extendChain({ ...call.hop, chain: above }, this.agentId, capability);
+    return { ...this.enter({ trace: call.trace, hop }), trace: call.trace, hop };
+  }
+
+  /** For calls that nobody sent: a turn of the user's. What comes back of it is then recognised. */
+  enter({ trace, hop }: GuardedCall): Disposable {
+    const leave = this.#guard.track(trace, hop);
+    return { [Symbol.dispose]: leave };
+  }
+
+  /**
+   * A gateway announces the call itself as the last link, an agent sends only those above it. A last
+   * link of our own is a cycle after all when it is on a chain that we sent out.
+   */
+  #chainAbove({ trace, hop }: GuardedCall, link: string): string[] {
+    if (hop.chain.at(-1) !== link) return hop.chain;
+    const sent = this.#guard.inFlight(trace.trace_id).map(nextHop);
+    return sent.some((known) => isSame(known, hop)) ? hop.chain : hop.chain.slice(0, -1);
+  }
+}
+
+/** Trace and hop of a call that a tool makes to somebody else. */
+export function outgoingCall({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>): GuardedCall {
+  return {
+    trace: { ...trace, parent_span_id: null },
+    hop: nextHop({ depth: hop.depth, chain: [...hop.chain] }),
+  };
+}
+
+/** The name as an id that fits on a chain. */
+export function toAgentId(name: string): string {
+  const id = name.toLowerCase().replace(/[^a-z0-9_-]+/g, '-');
+  return id.replace(/^[_-]+|[_-]+$/g, '').slice(0, 31) || 'agent';
+}
+
+function toCapability(tool: string): string {
+  return tool.replace(/[^A-Za-z0-9_.:-]/g, '_').slice(0, 64) || '_';
+}
+
+function isSame(first: Hop, second: Hop): boolean {
+  return first.depth === second.depth && first.chain.join() === second.chain.join();
+}

@@ -1,0 +1,40 @@
+export { Agent, type AgentParts } from './agent.ts';
+export {
+  type AgentConfig,
+  type AgentFile,
+  type AgentFileInput,
+  type AgentToml,
+  type AgentTomlInput,
+  agentFileSchema,
+  agentTomlSchema,
+  type GivenConfig,
+  loadAgentConfig,
+  parseAgentConfig,
+} from './config/index.ts';
+export { EventBus, type EventMatching, type EventPattern } from './core/event-bus.ts';
+export type { AgentEvent, AgentEventName, AgentEventOf, AgentEvents } from './core/events.ts';
+export { isExposed } from './core/permission.ts';
+export { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
+export type {
+  AgentFace,
+  Approve,
+  InboundCall,
+  Labeller,
+  Origin,
+  ToolFate,
+  ToolOutcome,
+  ToolRequest,
+  ToolSource,
+  TurnOptions,
+  TurnResult,
+  Verdict,
+  Verifier,
+} from './core/seams.ts';
+export type { SessionSummary } from './core/sessions.ts';
+export {
+  formatSlashCommand,
+  listSlashCommands,
+  parseSlashCommand,
+  type SlashCommand,
+} from './core/slash-commands.ts';
+export { type AgentOptions, openAgent } from './open-agent.ts';

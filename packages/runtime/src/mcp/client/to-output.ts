@@ -1,0 +1,50 @@
+// The result of an MCP tool as what the core understands. It is somebody else's words throughout.
+
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
+import { FabricError } from '@starloom/core';
+import type { ContentSegment } from '@starloom/sdk';
+import { ERROR_KEY, fromErrorPayload, fromErrorText } from '../error-payload.ts';
+
+const MAX_FAILURE = 8_192;
+
+/** Throws when the tool says that it failed. */
+export function toOutput(server: string, result: CallToolResult): ContentSegment[] {
+  const segments = (result.content ?? []).map(toSegment);
+  if (result.isError) throw toolFailure(server, result, segments);
+  if (segments.length > 0 || result.structuredContent === undefined) return segments;
+  return [{ type: 'text', text: JSON.stringify(result.structuredContent, null, 2) }];
+}
+
+function toSegment(block: ContentBlock): ContentSegment {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text };
+    case 'image':
+    case 'audio':
+      return { type: block.type, data: block.data, mimeType: block.mimeType };
+    case 'resource': {
+      const { resource } = block;
+      if ('text' in resource) return { type: 'text', text: `${resource.uri}\n\n${resource.text}` };
+      return { type: 'text', text: `(${resource.mimeType ?? 'binary'} resource ${resource.uri})` };
+    }
+    case 'resource_link':
+      return { type: 'text', text: `(resource ${block.name}: ${block.uri})` };
+    default:
+      return { type: 'text', text: JSON.stringify(block) };
+  }
+}
+
+/** A failure of another Starloom keeps its code; of anything else its words are what there is. */
+function toolFailure(
+  server: string,
+  { _meta }: CallToolResult,
+  segments: readonly ContentSegment[],
+): FabricError {
+  const words = segments.flatMap(({ text }) => text ?? []);
+  const ours = fromErrorPayload(_meta?.[ERROR_KEY]) ?? fromErrorText(words[0] ?? '');
+  if (ours) return ours.with({ server });
+  const text = words.join('\n').slice(0, MAX_FAILURE);
+  return new FabricError('UPSTREAM_ERROR', text || 'The tool failed and did not say why', {
+    details: { reason: 'tool_error', server },
+  });
+}

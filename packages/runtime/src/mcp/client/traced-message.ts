@@ -1,0 +1,18 @@
+import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { createTrace, META, ROOT_HOP, toMeta } from '@starloom/core';
+import { isObject } from '../json.ts';
+
+/**
+ * Every request says which trace it belongs to. One that serves no call of anybody, such as asking for
+ * the list of tools, begins a trace of its own.
+ */
+export function traced(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('method' in message) || !('id' in message)) return message;
+  const { params = {} } = message;
+  const meta = isObject(params._meta) ? params._meta : {};
+  if (META.trace in meta) return message;
+  return {
+    ...message,
+    params: { ...params, _meta: { ...toMeta(createTrace(), ROOT_HOP), ...meta } },
+  };
+}

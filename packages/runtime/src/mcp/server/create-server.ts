@@ -1,0 +1,63 @@
+// The agent through the official SDK's low-level Server: one instance per HTTP request or per
+// connection, both protocol eras. Handlers only translate.
+
+import {
+  type CallToolResult,
+  ProtocolError,
+  ResourceNotFoundError,
+  Server,
+} from '@modelcontextprotocol/server';
+import { createTrace, FabricError } from '@starloom/core';
+import type { ExposedTool } from './exposed-tools.ts';
+import type { McpFace } from './mcp-face.ts';
+
+export interface ServerSetting {
+  /** Can a client be told that a list has changed? Not an older one over HTTP. */
+  readonly hasPush: boolean;
+  /** Lower-case names; empty where there are no headers. */
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+export function createServer(face: McpFace, { hasPush, headers }: ServerSetting): Server {
+  const { name, version } = face.agent;
+  const capabilities = {
+    tools: { listChanged: hasPush },
+    resources: { listChanged: hasPush },
+  };
+  const server = new Server({ name, version }, { capabilities });
+  server.setRequestHandler('tools/list', () => ({ tools: face.tools.list().map(toDefinition) }));
+  server.setRequestHandler('tools/call', (request, context): Promise<CallToolResult> => {
+    const { name: asked, arguments: args } = request.params;
+    const tool = face.tools.find(asked);
+    if (!tool) throw toProtocolError(unknownTool(asked));
+    return face.callTool(tool, args, { context, headers });
+  });
+  server.setRequestHandler('resources/list', async () => ({
+    resources: await face.resources.list(),
+  }));
+  server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
+  server.setRequestHandler('resources/read', async ({ params }) => {
+    const content = await face.resources.read(params.uri).catch((error: unknown) => {
+      throw toProtocolError(FabricError.from(error));
+    });
+    if (!content) throw new ResourceNotFoundError(params.uri);
+    return { contents: [content] };
+  });
+  return server;
+}
+
+function toDefinition({ listedName: name, description, parameters }: ExposedTool) {
+  return { name, description, inputSchema: { ...parameters, type: 'object' as const } };
+}
+
+/** A refusal as a JSON-RPC error whose data is the canonical payload. */
+function toProtocolError(error: FabricError): ProtocolError {
+  return new ProtocolError(error.row.rpc, error.message, error.toPayload(createTrace()));
+}
+
+function unknownTool(asked: string): FabricError {
+  const tool = asked.slice(0, 200);
+  return new FabricError('BAD_INPUT', `There is no tool ${JSON.stringify(tool)}`, {
+    details: { reason: 'unknown_tool', tool, fix: 'tools/list shows them' },
+  });
+}

@@ -1,0 +1,70 @@
+// What of an agent others may call over MCP: the tools that `expose_tools` names, less those that
+// `private_tools` names in any spelling. Nothing else is listed, found or said to exist.
+
+import type { Log } from '@starloom/core';
+import type { ITool } from '@starloom/sdk';
+import type { Exposure } from '../../core/permission.ts';
+import type { AgentFace } from '../../core/seams.ts';
+import { toListedName } from './listed-name.ts';
+
+export interface ExposedTool {
+  /** As the agent calls it. */
+  readonly name: string;
+  /** As clients see it. */
+  readonly listedName: string;
+  readonly description: string;
+  readonly parameters: ITool['parameters'];
+}
+
+/** The agent itself as one tool; exposed like any other, by its name. */
+export const ASK: ExposedTool = {
+  name: 'ask',
+  listedName: 'ask',
+  description: 'Asks the agent itself: it thinks, uses its tools, and answers.',
+  parameters: {
+    type: 'object',
+    properties: {
+      prompt: { type: 'string', minLength: 1, description: 'What it shall do or answer' },
+      session_id: { type: 'string', description: 'Of an earlier answer, to go on from there' },
+    },
+    required: ['prompt'],
+    additionalProperties: false,
+  },
+};
+
+export class ExposedTools {
+  readonly #agent: AgentFace;
+  readonly #names: readonly string[];
+
+  constructor(agent: AgentFace, { expose_tools, private_tools }: Exposure, log: Log) {
+    this.#agent = agent;
+    const hidden = new Set(private_tools.map(toListedName));
+    const names = [...new Set(expose_tools)].filter((name) => !hidden.has(toListedName(name)));
+    const listed = new Set<string>();
+    this.#names = names.filter((name) => {
+      const isNew = !listed.has(toListedName(name));
+      if (!isNew) log.warn({ tool: name }, 'another exposed tool is listed under the same name');
+      listed.add(toListedName(name));
+      return isNew;
+    });
+  }
+
+  /** In the order of `expose_tools`; those the agent does not have now are left out. */
+  list(): ExposedTool[] {
+    const tools = this.#agent.tools();
+    return this.#names.flatMap((name) => {
+      const tool = tools.get(name);
+      if (tool) return [toExposed(tool)];
+      return name === ASK.name ? [ASK] : [];
+    });
+  }
+
+  /** By either spelling. */
+  find(name: string): ExposedTool | undefined {
+    return this.list().find((tool) => tool.name === name || tool.listedName === name);
+  }
+}
+
+function toExposed({ name, description, parameters }: ITool): ExposedTool {
+  return { name, listedName: toListedName(name), description, parameters };
+}

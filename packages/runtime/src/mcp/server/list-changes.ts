@@ -1,0 +1,14 @@
+import type { Server, ServerNotifier } from '@modelcontextprotocol/server';
+import type { ListKind } from './mcp-face.ts';
+
+/** To a client with a connection of its own; one that is gone need not know. */
+export function tellList(server: Server, kind: ListKind): void {
+  const told = kind === 'tools' ? server.sendToolListChanged() : server.sendResourceListChanged();
+  told.catch(() => {});
+}
+
+/** To those who subscribed over HTTP. */
+export function tellSubscribers(notifier: ServerNotifier, kind: ListKind): void {
+  if (kind === 'tools') notifier.toolsChanged();
+  else notifier.resourcesChanged();
+}

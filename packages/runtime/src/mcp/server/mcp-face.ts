@@ -1,0 +1,172 @@
+// An agent as other MCP clients see it. Everything that comes in passes the recursion guard and then
+// goes the one path of every tool call, with origin `remote`.
+
+import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
+import { createTrace, FabricError, type Hop, type Log } from '@starloom/core';
+import { z } from 'zod';
+import type { Exposure } from '../../core/permission.ts';
+import type { AgentFace } from '../../core/seams.ts';
+import type { AdmittedCall, AgentGuard } from '../../guard.ts';
+import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
+import { progressOf } from './progress.ts';
+import { Resources } from './resources.ts';
+import { toErrorResult, toResult } from './to-result.ts';
+
+export interface McpFaceOptions {
+  readonly agent: AgentFace;
+  readonly guard: AgentGuard;
+  /** Of `agent.json`. */
+  readonly mcp: Exposure & { readonly resources: readonly string[] };
+  readonly folder: string;
+  readonly log: Log;
+}
+
+export type ListKind = 'tools' | 'resources';
+
+/** What a transport knows of a request. */
+export interface Inbound {
+  readonly context: ServerContext;
+  /** Lower-case names; empty where there are no headers. */
+  readonly headers: Readonly<Record<string, unknown>>;
+}
+
+const askSchema = z.strictObject({
+  prompt: z.string().min(1),
+  session_id: z.string().optional(),
+});
+
+export class McpFace {
+  readonly agent: AgentFace;
+  readonly tools: ExposedTools;
+  readonly resources: Resources;
+  readonly log: Log;
+  readonly #guard: AgentGuard;
+  /** Sessions that began here: others are not theirs to go on with. */
+  readonly #sessions = new Set<string>();
+  readonly #listeners = new Set<(kind: ListKind) => void>();
+  readonly #unwatch: (() => void)[];
+  #listed: string;
+
+  private constructor({ agent, guard, mcp, log }: McpFaceOptions, resources: Resources) {
+    this.agent = agent;
+    this.log = log;
+    this.resources = resources;
+    this.tools = new ExposedTools(agent, mcp, log);
+    this.#guard = guard;
+    this.#listed = JSON.stringify(this.tools.list());
+    this.#unwatch = [
+      agent.onToolsChanged(() => this.#compare()),
+      resources.onChange(() => this.#tell('resources')),
+    ];
+  }
+
+  static async open(options: McpFaceOptions): Promise<McpFace> {
+    const { guard, mcp, folder, log } = options;
+    const paths = mcp.resources;
+    const resources = await Resources.open({ paths, folder, agentId: guard.agentId, log });
+    return new McpFace(options, resources);
+  }
+
+  onListChanged(listener: (kind: ListKind) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** A call that went wrong is a result that says so. */
+  async callTool(tool: ExposedTool, args: unknown, inbound: Inbound): Promise<CallToolResult> {
+    const { context, headers } = inbound;
+    const meta = context.mcpReq._meta;
+    let trace = createTrace();
+    try {
+      using call = this.#guard.admit({ meta, headers }, tool.name);
+      trace = call.trace;
+      return await (tool === ASK
+        ? this.#ask(args, call, context)
+        : this.#call(tool, args, call, context));
+    } catch (error) {
+      const failure = FabricError.from(error);
+      const { code, details } = failure;
+      this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
+      return toErrorResult(failure, trace);
+    }
+  }
+
+  close(): void {
+    for (const stop of this.#unwatch) stop();
+    this.#listeners.clear();
+    this.resources.close();
+  }
+
+  async #call(
+    { name }: ExposedTool,
+    args: unknown,
+    { trace, hop }: AdmittedCall,
+    context: ServerContext,
+  ): Promise<CallToolResult> {
+    const { result, error } = await this.agent.callTool({
+      call: { name, args: args ?? {} },
+      origin: 'remote',
+      trace,
+      hop,
+      signal: context.mcpReq.signal,
+      onEvent: progressOf(context, this.#guard.agentId, trace),
+    });
+    if (error) throw error;
+    return toResult(result.output, { agent_id: this.#guard.agentId, trace });
+  }
+
+  async #ask(
+    args: unknown,
+    { trace, hop }: AdmittedCall,
+    context: ServerContext,
+  ): Promise<CallToolResult> {
+    const { prompt, session_id } = parseAsk(args);
+    if (session_id !== undefined && !this.#sessions.has(session_id)) throw unknownSession();
+    const { segments, sessionId, steps, usage } = await this.agent.turn(
+      [{ type: 'text', text: prompt }],
+      {
+        origin: 'remote',
+        source: callerOf(hop),
+        trace,
+        hop,
+        signal: context.mcpReq.signal,
+        onEvent: progressOf(context, this.#guard.agentId, trace),
+        ...(session_id !== undefined && { sessionId: session_id }),
+      },
+    );
+    this.#sessions.add(sessionId);
+    const call = { agent_id: this.#guard.agentId, trace, session_id: sessionId, steps, usage };
+    return toResult(segments, call);
+  }
+
+  #compare(): void {
+    const listed = JSON.stringify(this.tools.list());
+    if (listed === this.#listed) return;
+    this.#listed = listed;
+    this.#tell('tools');
+  }
+
+  #tell(kind: ListKind): void {
+    for (const listener of [...this.#listeners]) listener(kind);
+  }
+}
+
+/** The link before our own, if the caller said who it is. */
+function callerOf({ chain }: Hop): string {
+  const [caller] = chain.at(-2)?.split('/') ?? [];
+  return caller ? `agent:${caller}` : 'mcp:client';
+}
+
+function parseAsk(args: unknown): z.output<typeof askSchema> {
+  const parsed = askSchema.safeParse(args);
+  if (parsed.success) return parsed.data;
+  throw new FabricError('BAD_INPUT', z.prettifyError(parsed.error), {
+    details: { reason: 'arguments', tool: ASK.name, fix: 'give a prompt' },
+  });
+}
+
+function unknownSession(): FabricError {
+  return new FabricError('BAD_INPUT', 'There is no such session', {
+    details: { reason: 'unknown_session', fix: 'leave session_id out to begin a new one' },
+  });
+}

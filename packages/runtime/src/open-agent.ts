@@ -1,0 +1,194 @@
+// Puts an agent together from its configuration. The one file of the runtime that knows every part;
+// what was opened before something failed is closed again.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Clock, FabricError, type Log, silentLog, systemClock } from '@starloom/core';
+import type { IProvider, ITool } from '@starloom/sdk';
+import { closestWord } from '@starloom/wire';
+import { Agent } from './agent.ts';
+import {
+  type AgentConfig,
+  type GivenConfig,
+  loadAgentConfig,
+  loadPlugins,
+  mcpServersOf,
+  parseAgentConfig,
+} from './config/index.ts';
+import { EventBus } from './core/event-bus.ts';
+import { createPermission } from './core/permission.ts';
+import { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
+import type { Approve, ToolSource } from './core/seams.ts';
+import { Sessions } from './core/sessions.ts';
+import { ToolPath } from './core/tool-path.ts';
+import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
+import { AgentGuard } from './guard.ts';
+import { BUILT_IN_PLUGINS } from './plugins/index.ts';
+import { openProvider } from './providers/index.ts';
+import { createTrust, pinTools } from './trust/index.ts';
+
+export interface AgentOptions {
+  /** An `agent.json`, or the folder of one. */
+  readonly path?: string;
+  /** Instead of `path`: what would stand in the files. */
+  readonly config?: GivenConfig;
+  /** Instead of the one that is configured. */
+  readonly provider?: IProvider;
+  /** Besides those of the plugins. */
+  readonly tools?: readonly ITool[];
+  /** Absent: nobody can be asked, and what needs approval is denied. */
+  readonly approve?: Approve;
+  /** Sessions, decisions and notes are kept below it; absent: only as long as the agent lives. */
+  readonly stateFolder?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly log?: Log;
+  readonly clock?: Clock;
+  readonly retry?: RetryRules;
+}
+
+type Closer = () => Promise<unknown>;
+
+export async function openAgent(options: AgentOptions): Promise<Agent> {
+  const closers: Closer[] = [];
+  try {
+    return await assemble(options, closers);
+  } catch (error) {
+    for (const close of closers) await close().catch(() => {});
+    throw FabricError.from(error);
+  }
+}
+
+/** `closers` grows as parts are opened: the last one opened is the first one closed. */
+async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent> {
+  const { approve, env = {}, log = silentLog, clock = systemClock } = options;
+  const config = await loadConfigOf(options, env, log);
+  const { agent, toml, folder } = config;
+  const guard = new AgentGuard({ name: agent.name, clock });
+  const state = await openState(options.stateFolder, guard.agentId, closers);
+
+  const { user_trust: userTrust, ...policy } = toml.security;
+  const trust = createTrust({ policy, userTrust, clock, folder: state, log });
+  closers.unshift(() => trust.close());
+  const { verifier, labeller } = trust;
+
+  const host = { folder, env, log };
+  const plugins = await loadPlugins(agent.plugins, {
+    ...host,
+    stateFolder: options.stateFolder && state,
+    builtIn: BUILT_IN_PLUGINS,
+  });
+  const registry = new ToolRegistry([], log);
+  closers.unshift(() => registry.close());
+  const servers = await openServers(config, log, clock);
+  for (const source of [fixedSource(options.tools ?? []), ...plugins.sources, ...servers]) {
+    registry.add(pinTools(source, trust.pins, log));
+  }
+
+  const provider =
+    options.provider ?? (await openConfigured(agent, plugins.providers, host, closers));
+  const { money, ...limits } = agent.limits;
+  return new Agent({
+    config,
+    guard,
+    provider,
+    registry,
+    labeller,
+    bus: new EventBus(log),
+    sessions: new Sessions({ folder: sessionFolder(options, state), labeller, clock, log }),
+    toolPath: new ToolPath({
+      registry,
+      permission: createPermission(agent.mcp),
+      verifier,
+      labeller,
+      approve,
+      clock,
+      log,
+    }),
+    system: agent.system_prompt === undefined ? undefined : labeller.ofSystem(agent.system_prompt),
+    limits: { ...limits, money: money?.limit },
+    prices: money,
+    retry: options.retry ?? DEFAULT_RETRY,
+    wait: (ms, signal) => delay(ms, undefined, { signal }),
+    clock,
+    log,
+    closers,
+  });
+}
+
+async function loadConfigOf(
+  { path, config, provider }: AgentOptions,
+  env: NonNullable<AgentOptions['env']>,
+  log: Log,
+): Promise<AgentConfig> {
+  if (path === undefined && config === undefined) {
+    throw new FabricError('BAD_INPUT', 'There is no agent to open', {
+      details: { reason: 'config', fix: 'pass the path of an agent.json, or its config' },
+    });
+  }
+  const loaded =
+    config === undefined
+      ? await loadAgentConfig(path ?? '.', env)
+      : await parseAgentConfig(withProvider(config, provider), env);
+  for (const { file, key, message, fix } of loaded.warnings) log.warn({ file, key, fix }, message);
+  return loaded;
+}
+
+function withProvider(config: GivenConfig, provider: IProvider | undefined): GivenConfig {
+  if (provider === undefined || config.agent.provider !== undefined) return config;
+  const named = { kind: 'plugin', name: provider.name } as const;
+  return { ...config, agent: { ...config.agent, provider: named } };
+}
+
+/** Trust needs a place to write down what it decides, even where nothing is to be kept. */
+async function openState(
+  stateFolder: string | undefined,
+  agentId: string,
+  closers: Closer[],
+): Promise<string> {
+  if (stateFolder !== undefined) return join(stateFolder, 'agents', agentId);
+  const folder = await mkdtemp(join(tmpdir(), 'starloom-agent-'));
+  closers.unshift(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function sessionFolder({ stateFolder }: AgentOptions, state: string): string | undefined {
+  return stateFolder === undefined ? undefined : join(state, 'sessions');
+}
+
+/** Loaded only where they are used. */
+async function openServers(
+  { agent: { name, version }, toml, folder }: AgentConfig,
+  log: Log,
+  clock: Clock,
+): Promise<ToolSource[]> {
+  const servers = mcpServersOf(toml);
+  if (servers.length === 0) return [];
+  const { McpServers } = await import('./mcp/client/mcp-servers.ts');
+  return [new McpServers(servers, { folder, client: { name, version }, log, clock })];
+}
+
+async function openConfigured(
+  { provider: config }: AgentConfig['agent'],
+  brought: readonly IProvider[],
+  host: Parameters<typeof openProvider>[1],
+  closers: Closer[],
+): Promise<IProvider> {
+  if (config.kind !== 'plugin') {
+    const provider = await openProvider(config, host);
+    closers.unshift(() => provider.close());
+    return provider;
+  }
+  const found = brought.find(({ name }) => name === config.name);
+  if (found) return found;
+  const names = brought.map(({ name }) => name);
+  const near = closestWord(config.name, names);
+  throw new FabricError('BAD_INPUT', `No plugin brings a provider "${config.name}"`, {
+    details: {
+      reason: 'no_such_provider',
+      providers: names,
+      fix: near ? `write "${near}"` : 'add the plugin that brings it to plugins in agent.json',
+    },
+  });
+}

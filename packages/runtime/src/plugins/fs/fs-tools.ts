@@ -1,0 +1,11 @@
+import type { Turns } from '../turns.ts';
+import type { Roots } from './roots.ts';
+
+/** What the tools of the plugin share. */
+export interface FsTools {
+  readonly roots: Roots;
+  /** Of a file that is read or written. */
+  readonly maxBytes: number;
+  /** Changes to one file wait for each other. */
+  readonly turns: Turns;
+}

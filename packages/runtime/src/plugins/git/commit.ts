@@ -1,0 +1,64 @@
+import { FabricError } from '@starloom/core';
+import { defineTool, type ITool } from '@starloom/sdk';
+import type { Environment } from '@starloom/wire';
+import { z } from 'zod';
+import { operands, pathsSchema } from './arguments.ts';
+import type { Git, GitRun } from './git.ts';
+import { cleaningFilters } from './settings.ts';
+
+export const authorSchema = z.strictObject({ name: z.string().min(1), email: z.string().min(1) });
+type Author = z.infer<typeof authorSchema>;
+
+/** Hooks do not run, and the commit is not signed. */
+export function commitTool(git: Git, author: Author | undefined): ITool {
+  return defineTool({
+    name: 'git:commit',
+    description: 'Commits changes, all of them or those of some files.',
+    command: 'commit',
+    risk: 'medium',
+    untrusted: false,
+    parameters: z.strictObject({
+      message: z.string().min(1).max(20_000),
+      paths: pathsSchema.min(1).optional().describe('Only these files or folders'),
+    }),
+    async execute({ message, paths }, { signal }) {
+      assertNoFilters(await git.settingNames({ signal }));
+      const env = identity(author ?? (await configuredAuthor(git, { signal })));
+      await git.run(['add', '--all', ...operands(undefined, paths ?? ['.'])], { signal });
+      const only = paths ? ['--only', ...operands(undefined, paths)] : [];
+      const options = ['--quiet', '--no-verify', '--no-gpg-sign', `--message=${message}`];
+      await git.run(['commit', ...options, ...only], { signal, env });
+      const said = ['--no-patch', '--no-show-signature', '--format=%h %s', 'HEAD', '--'];
+      return (await git.run(['show', ...said], { signal })).trim();
+    },
+  });
+}
+
+async function configuredAuthor(git: Git, run: GitRun): Promise<Author> {
+  const [name, email] = await Promise.all([
+    git.setting('user.name', run),
+    git.setting('user.email', run),
+  ]);
+  if (name && email) return { name, email };
+  throw new FabricError('BAD_INPUT', 'Git does not know whose commit this is', {
+    details: { reason: 'no_author', fix: 'set "author" of the git plugin to {name, email}' },
+  });
+}
+
+function identity({ name, email }: Author): Environment {
+  return {
+    GIT_AUTHOR_NAME: name,
+    GIT_AUTHOR_EMAIL: email,
+    GIT_COMMITTER_NAME: name,
+    GIT_COMMITTER_EMAIL: email,
+  };
+}
+
+/** They would have to be run, and nothing of the repository's is. */
+function assertNoFilters(names: readonly string[]): void {
+  const filters = cleaningFilters(names);
+  if (filters.length === 0) return;
+  throw new FabricError('POLICY_DENIED', 'The repository runs programs on what is committed', {
+    details: { reason: 'filters', filters, fix: 'commit in this repository by hand' },
+  });
+}

@@ -1,0 +1,128 @@
+// HTTP requests that a model may choose: only to public addresses, judged when they are dialled and
+// again for every redirect, within a time and a size. Answers are text or they are refused.
+
+import { FabricError, orAborted } from '@starloom/core';
+import { type AddressGuard, deadlineSignal } from '@starloom/wire';
+import { type Agent, fetch, type Response } from 'undici';
+import { readText } from './read-text.ts';
+import { nextRequest } from './redirect.ts';
+
+export interface HttpRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+}
+
+export interface HttpCallerOptions {
+  readonly guard: AddressGuard;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+  readonly maxRedirects: number;
+}
+
+/** Ours to set: they say where a message ends and for whom it is. */
+const REFUSED_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+export class HttpCaller {
+  readonly #options: HttpCallerOptions;
+  readonly #dispatcher: Agent;
+
+  constructor(options: HttpCallerOptions) {
+    this.#options = options;
+    this.#dispatcher = options.guard.dispatcher({ maxHeaderSize: 65_536, connections: 16 });
+  }
+
+  /** Status, headers and body as one text. */
+  async call(request: HttpRequest, parent: AbortSignal): Promise<string> {
+    assertHeaders(request.headers);
+    using deadline = deadlineSignal({ ms: this.#options.timeoutMs, parent });
+    const { signal } = deadline;
+    try {
+      const { response, url } = await this.#follow(request, signal);
+      const body = await orAborted(readText(response, this.#options.maxBytes), signal);
+      return `${head(response, url)}\n\n${body}`;
+    } catch (error) {
+      throw callFailure(signal.aborted ? signal.reason : error);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#dispatcher.destroy();
+  }
+
+  async #follow(first: HttpRequest, signal: AbortSignal) {
+    let request = first;
+    for (let redirects = 0; ; redirects += 1) {
+      const response = await this.#send(request, signal);
+      const next = nextRequest(request, response);
+      if (!next) return { response, url: request.url };
+      await response.body?.cancel();
+      if (redirects >= this.#options.maxRedirects) throw tooManyRedirects(redirects);
+      request = next;
+    }
+  }
+
+  #send({ method, url, headers, body }: HttpRequest, signal: AbortSignal): Promise<Response> {
+    this.#options.guard.check(url);
+    return fetch(url, {
+      method,
+      headers: { 'user-agent': 'starloom', accept: '*/*', ...headers },
+      redirect: 'manual',
+      dispatcher: this.#dispatcher,
+      signal,
+      ...(body === undefined ? {} : { body }),
+    });
+  }
+}
+
+const SHOWN_HEADERS = ['content-type', 'last-modified', 'location', 'retry-after'];
+
+function head({ status, statusText, headers }: Response, url: string): string {
+  const shown = SHOWN_HEADERS.flatMap((name) => {
+    const value = headers.get(name);
+    return value === null ? [] : [`${name}: ${value}`];
+  });
+  return [`${url}`, `HTTP ${status} ${statusText}`.trim(), ...shown].join('\n');
+}
+
+function assertHeaders(headers: HttpRequest['headers']): void {
+  for (const [name, value] of Object.entries(headers)) {
+    const isRefused = REFUSED_HEADERS.has(name.toLowerCase());
+    if (!isRefused && !/[\r\n\0]/.test(value)) continue;
+    throw new FabricError('BAD_INPUT', 'This header may not be set', {
+      details: { reason: 'bad_header', header: name, fix: 'leave the header out' },
+    });
+  }
+}
+
+/** What `fetch` throws hides the reason in its cause. */
+function callFailure(error: unknown): FabricError {
+  for (let link = error; link instanceof Error; link = link.cause) {
+    if (FabricError.is(link)) return link;
+  }
+  if (!(error instanceof TypeError)) return FabricError.from(error);
+  const { cause } = error;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  return new FabricError('UPSTREAM_ERROR', 'The server could not be reached', {
+    details: { reason: 'unreachable', code, fix: 'check the address, or try again later' },
+    cause: error,
+  });
+}
+
+function tooManyRedirects(count: number): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The server redirects more than ${count} times`, {
+    details: { reason: 'too_many_redirects', fix: 'call the address it leads to' },
+  });
+}

@@ -1,0 +1,39 @@
+import { FabricError } from '@starloom/core';
+import type { Response } from 'undici';
+import type { HttpRequest } from './http-caller.ts';
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const FOR_ONE_ORIGIN: ReadonlySet<string> = new Set(['authorization', 'cookie']);
+
+/**
+ * What a redirect asks for, or `undefined` when the response is none. Credentials stay with the origin
+ * they were meant for, and a body is sent to nobody the caller did not name.
+ */
+export function nextRequest(request: HttpRequest, response: Response): HttpRequest | undefined {
+  const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+  if (location === null) return undefined;
+  const from = new URL(request.url);
+  const to = URL.parse(location, request.url);
+  if (to === null) throw refused('bad_redirect', 'the server sent an address that is none');
+  if (from.protocol === 'https:' && to.protocol === 'http:') {
+    throw refused('insecure_redirect', 'call the address with https, if there is one');
+  }
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead && response.status !== 303) {
+    throw refused('redirected_body', 'send the request to the address it leads to');
+  }
+  const headers = from.origin === to.origin ? request.headers : withoutCredentials(request.headers);
+  return { method: isRead ? request.method : 'GET', url: to.href, headers };
+}
+
+function withoutCredentials(headers: HttpRequest['headers']): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !FOR_ONE_ORIGIN.has(name.toLowerCase())),
+  );
+}
+
+function refused(reason: string, fix: string): FabricError {
+  return new FabricError('POLICY_DENIED', 'The redirect was not followed', {
+    details: { reason, fix },
+  });
+}

@@ -1,0 +1,96 @@
+import { join, resolve } from 'node:path';
+import { FabricError, systemClock } from '@starloom/core';
+import { definePlugin, defineTool, type ITool } from '@starloom/sdk';
+import { z } from 'zod';
+import { type Note, Notes } from './notes.ts';
+import { rankNotes } from './rank-notes.ts';
+
+export const memoryConfigSchema = z.strictObject({
+  path: z.string().min(1).optional().describe("The file; in the agent's state folder by default"),
+  max_notes: z.int().positive().default(10_000),
+});
+
+/** Notes that outlive a session. What is read from them is as untrusted as what they were made of. */
+export default definePlugin({
+  name: 'memory',
+  config: memoryConfigSchema,
+  setup({ path, max_notes }, host) {
+    const usual = join(host.stateFolder ?? join(host.folder, '.starloom'), 'memory.jsonl');
+    const notes = new Notes({
+      path: path === undefined ? usual : resolve(host.folder, path),
+      maxNotes: max_notes,
+      now: systemClock.now,
+      warn: host.warn,
+    });
+    return { tools: [putTool(notes), searchTool(notes), listTool(notes), forgetTool(notes)] };
+  },
+});
+
+const limit = z.int().min(1).max(100).default(10);
+
+function putTool(notes: Notes): ITool {
+  return defineTool({
+    name: 'memory:put',
+    description: 'Keeps a note beyond this session.',
+    command: 'remember',
+    risk: 'low',
+    untrusted: false,
+    parameters: z.strictObject({
+      text: z.string().min(1).max(16_384),
+      tags: z.array(z.string().min(1).max(64)).max(20).default([]),
+    }),
+    execute: async ({ text, tags }) => ({ id: (await notes.put(text, tags)).id }),
+  });
+}
+
+function searchTool(notes: Notes): ITool {
+  return defineTool({
+    name: 'memory:search',
+    description: 'Finds notes by their words, the best match first.',
+    command: 'recall',
+    risk: 'low',
+    parameters: z.strictObject({ query: z.string().min(1).max(1_000), limit }),
+    async execute(args) {
+      return show(rankNotes(await notes.all(), args.query).slice(0, args.limit));
+    },
+  });
+}
+
+function listTool(notes: Notes): ITool {
+  return defineTool({
+    name: 'memory:list',
+    description: 'Lists notes, the newest first; only those with a tag, if one is given.',
+    command: 'notes',
+    risk: 'low',
+    parameters: z.strictObject({ tag: z.string().min(1).optional(), limit }),
+    async execute({ tag, limit: most }) {
+      const kept = (await notes.all()).filter(({ tags }) => !tag || tags.includes(tag));
+      return show(kept.reverse().slice(0, most));
+    },
+  });
+}
+
+function forgetTool(notes: Notes): ITool {
+  return defineTool({
+    name: 'memory:forget',
+    description: 'Forgets a note for good.',
+    command: 'forget',
+    risk: 'medium',
+    untrusted: false,
+    parameters: z.strictObject({ id: z.string().min(1).max(64) }),
+    async execute({ id }) {
+      if (await notes.forget(id)) return { forgotten: id };
+      throw new FabricError('BAD_INPUT', 'There is no such note', {
+        details: { reason: 'unknown_note', id, fix: 'memory:list shows the ids' },
+      });
+    },
+  });
+}
+
+function show(notes: readonly Note[]): string {
+  const lines = notes.map(({ id, at, text, tags }) => {
+    const marks = tags.map((tag) => ` #${tag}`).join('');
+    return `[${id}] ${at.slice(0, 10)}${marks}: ${text}`;
+  });
+  return lines.length === 0 ? '(no notes)' : lines.join('\n');
+}

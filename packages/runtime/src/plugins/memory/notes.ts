@@ -1,0 +1,138 @@
+// Notes in a file of lines that is only added to: a note, or that one is forgotten. The last line may
+// be torn by a crash, and another process may add to the file: every change is read from there. When
+// most of the file is about forgotten notes it is written anew.
+
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { FabricError } from '@starloom/core';
+import { z } from 'zod';
+import { Turns } from '../turns.ts';
+
+const noteSchema = z.object({
+  id: z.string(),
+  at: z.string(),
+  text: z.string(),
+  tags: z.array(z.string()),
+});
+const forgottenSchema = z.object({ forgotten: z.string() });
+
+export type Note = z.infer<typeof noteSchema>;
+
+export interface NotesOptions {
+  readonly path: string;
+  readonly maxNotes: number;
+  readonly now: () => number;
+  readonly warn: (message: string) => void;
+}
+
+const REWRITE_FROM_LINES = 1_000;
+
+export class Notes {
+  readonly #options: NotesOptions;
+  readonly #turns = new Turns();
+  #notes = new Map<string, Note>();
+  #lines = 0;
+  /** Of the file as it was last read. */
+  #seen = '';
+
+  constructor(options: NotesOptions) {
+    this.#options = options;
+  }
+
+  put(text: string, tags: readonly string[]): Promise<Note> {
+    return this.#inTurn(async () => {
+      const { maxNotes, now } = this.#options;
+      if (this.#notes.size >= maxNotes) throw full(maxNotes);
+      const at = new Date(now()).toISOString();
+      const note = { id: randomUUID().slice(0, 8), at, text, tags: [...tags] };
+      await this.#append(note);
+      return note;
+    });
+  }
+
+  /** The oldest first. */
+  all(): Promise<Note[]> {
+    return this.#inTurn(async () => [...this.#notes.values()]);
+  }
+
+  /** False when there is no such note. */
+  forget(id: string): Promise<boolean> {
+    return this.#inTurn(async () => {
+      if (!this.#notes.has(id)) return false;
+      await this.#append({ forgotten: id });
+      this.#notes.delete(id);
+      if (this.#lines > REWRITE_FROM_LINES && this.#lines > 4 * this.#notes.size) {
+        await this.#rewrite();
+      }
+      return true;
+    });
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take('notes', async () => {
+      await this.#refresh();
+      return work();
+    });
+  }
+
+  async #refresh(): Promise<void> {
+    const { path } = this.#options;
+    const found = await stat(path).catch(() => undefined);
+    const state = found ? `${found.ino}:${found.size}:${found.mtimeMs}` : '';
+    if (state === this.#seen) return;
+    this.#seen = state;
+    this.#notes = new Map();
+    this.#lines = 0;
+    if (found) for (const line of (await readFile(path, 'utf8')).split('\n')) this.#read(line);
+  }
+
+  #read(line: string): void {
+    if (line === '') return;
+    this.#lines += 1;
+    const value = parseLine(line);
+    const note = noteSchema.safeParse(value);
+    const gone = forgottenSchema.safeParse(value);
+    if (note.success) this.#notes.set(note.data.id, note.data);
+    else if (gone.success) this.#notes.delete(gone.data.forgotten);
+    else this.#options.warn(`${this.#options.path}: a line that is no note was passed over`);
+  }
+
+  async #append(entry: Note | { forgotten: string }): Promise<void> {
+    const { path } = this.#options;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await using handle = await open(path, 'a+', 0o600);
+    await handle.appendFile(`${(await endsTorn(handle)) ? '\n' : ''}${JSON.stringify(entry)}\n`);
+    await handle.sync();
+  }
+
+  async #rewrite(): Promise<void> {
+    const { path } = this.#options;
+    const temporary = `${path}.${randomUUID()}.tmp`;
+    await using handle = await open(temporary, 'wx', 0o600);
+    for (const note of this.#notes.values()) await handle.appendFile(`${JSON.stringify(note)}\n`);
+    await handle.sync();
+    await rename(temporary, path);
+  }
+}
+
+async function endsTorn(handle: FileHandle): Promise<boolean> {
+  const { size } = await handle.stat();
+  if (size === 0) return false;
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return buffer.toString() !== '\n';
+}
+
+function parseLine(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function full(limit: number): FabricError {
+  return new FabricError('BAD_INPUT', `There are ${limit} notes, and no room for more`, {
+    details: { reason: 'memory_full', limit, fix: 'forget some notes, or raise max_notes' },
+  });
+}

@@ -1,0 +1,64 @@
+import { resolve } from 'node:path';
+import { definePlugin, defineTool, type ITool } from '@starloom/sdk';
+import { childEnvironment, type Environment } from '@starloom/wire';
+import { z } from 'zod';
+import { type ProgramOutput, runProgram } from '../run-program.ts';
+
+export const shellConfigSchema = z.strictObject({
+  folder: z.string().min(1).default('.').describe('Where commands run'),
+  approval: z.boolean().default(true).describe('Ask a person before every command'),
+  timeout_ms: z.int().positive().max(3_600_000).default(60_000),
+  max_bytes: z.int().positive().default(65_536).describe('Of output; a command is ended there'),
+  env: z.array(z.string().min(1)).default([]).describe('Variables it may see beside the usual'),
+});
+
+type ShellConfig = z.infer<typeof shellConfigSchema>;
+
+/** Any command, with the rights of the agent's own user. Only there where `agent.json` names it. */
+export default definePlugin({
+  name: 'shell',
+  config: shellConfigSchema,
+  setup(config, host) {
+    const env = childEnvironment({ allow: config.env, from: host.env });
+    return { tools: [runTool(config, resolve(host.folder, config.folder), env)] };
+  },
+});
+
+function runTool(config: ShellConfig, cwd: string, env: Environment): ITool {
+  const { timeout_ms, max_bytes, approval } = config;
+  return defineTool({
+    name: 'shell:run',
+    description: 'Runs a command with /bin/sh and shows what it printed.',
+    command: 'run',
+    risk: 'high',
+    approval,
+    timeoutMs: timeout_ms + 10_000,
+    parameters: z.strictObject({
+      command: z.string().min(1).max(65_536),
+      timeout_ms: z.int().positive().max(timeout_ms).optional().describe('Ended after this time'),
+    }),
+    async execute(args, { signal }) {
+      const timeoutMs = args.timeout_ms ?? timeout_ms;
+      const output = await runProgram({
+        command: '/bin/sh',
+        args: ['-c', 'eval "$1" 2>&1', 'sh', args.command],
+        cwd,
+        env,
+        timeoutMs,
+        maxBytes: max_bytes,
+        signal,
+      });
+      return `${withLineEnd(output.stdout)}[${endOf(output, timeoutMs, max_bytes)}]`;
+    },
+  });
+}
+
+function endOf({ exit, stopped }: ProgramOutput, timeoutMs: number, maxBytes: number): string {
+  if (stopped === 'timeout') return `ended after ${timeoutMs} ms`;
+  if (stopped === 'output') return `ended after ${maxBytes} bytes of output`;
+  return exit.code === null ? `ended by ${exit.signal}` : `exit code ${exit.code}`;
+}
+
+function withLineEnd(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
+}

@@ -1,0 +1,115 @@
+// Any model of the AI SDK as a provider. The SDK's own loop is not used: who calls tools, and when,
+// is the core's to decide.
+
+import { FabricError, type Log, orAborted, silentLog } from '@starloom/core';
+import { foldEvents, type IAgentContext, type ProviderEvent } from '@starloom/sdk';
+import type { AiSdkConfig } from './ai-sdk/config.ts';
+import type { LanguageModel, ModelCall } from './ai-sdk/language-model.ts';
+import { findKey, loadModel } from './ai-sdk/load-model.ts';
+import { mergeMetadata } from './ai-sdk/metadata.ts';
+import { ModelAnswer } from './ai-sdk/model-answer.ts';
+import { toModelCall } from './ai-sdk/model-call.ts';
+import { toFailure } from './ai-sdk/model-failure.ts';
+import { readStream } from './ai-sdk/read-stream.ts';
+import { VENDORS } from './ai-sdk/vendors.ts';
+import { isRecord } from './json.ts';
+import { ModelErrors } from './model-error.ts';
+import { namesOf } from './names-of.ts';
+import type { OpenedProvider, ProviderHost } from './provider-host.ts';
+import { timed } from './timed.ts';
+import { toPrompt } from './to-prompt.ts';
+
+export async function openAiSdk(config: AiSdkConfig, host: ProviderHost): Promise<OpenedProvider> {
+  const key = findKey(config, host.env);
+  const errors = new ModelErrors(config.model, [key]);
+  const model = await loadModel(config, key, host, errors);
+  const { temperature, max_tokens, options } = config;
+  const providerOptions = mergeMetadata(VENDORS[config.package]?.options, options);
+  return createAiSdkProvider(model, {
+    errors,
+    log: host.log,
+    settings: {
+      ...(temperature !== undefined && { temperature }),
+      ...(max_tokens !== undefined && { maxOutputTokens: max_tokens }),
+      ...(providerOptions && { providerOptions: providerOptions as never }),
+    },
+  });
+}
+
+export interface AiSdkProviderOptions {
+  readonly errors?: ModelErrors;
+  readonly log?: Log;
+  /** Goes with every call. */
+  readonly settings?: Omit<ModelCall, 'prompt' | 'tools' | 'toolChoice' | 'abortSignal'>;
+}
+
+/** `model` has the interface version 3 or 4; nothing else is asked of it. */
+export function createAiSdkProvider(
+  model: LanguageModel,
+  options: AiSdkProviderOptions = {},
+): OpenedProvider {
+  const { errors = new ModelErrors(model.modelId), log = silentLog, settings = {} } = options;
+
+  async function* ask(
+    prompt: string,
+    context: IAgentContext,
+    send: (call: ModelCall, answer: ModelAnswer) => AsyncGenerator<ProviderEvent>,
+  ): AsyncGenerator<ProviderEvent> {
+    const { signal, tools } = context;
+    if (signal?.aborted) throw FabricError.from(signal.reason);
+    const started = performance.now();
+    const names = namesOf(context);
+    const shown = toPrompt(prompt, context);
+    const answer = new ModelAnswer(names, model.modelId);
+    try {
+      const asked = await toModelCall(model, shown, tools.values(), names);
+      yield* send({ ...settings, ...asked, ...(signal && { abortSignal: signal }) }, answer);
+      if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.cutOff();
+      for (const event of answer.end()) yield timed(event, started);
+    } catch (error) {
+      throw signal?.aborted ? FabricError.from(signal.reason) : toFailure(error, errors);
+    }
+  }
+
+  async function* generate(call: ModelCall, answer: ModelAnswer): AsyncGenerator<ProviderEvent> {
+    const { abortSignal: signal } = call;
+    const result = await unlessAborted(Promise.resolve(model.doGenerate(call)), signal);
+    const { content, response, ...finish } = result as Readonly<Record<string, unknown>>;
+    tellWarnings(finish.warnings);
+    for (const part of Array.isArray(content) ? content : []) yield* answer.push(part);
+    if (isRecord(response)) yield* answer.push({ ...response, type: 'response-metadata' });
+    yield* answer.push({ ...finish, type: 'finish' });
+  }
+
+  async function* stream(call: ModelCall, answer: ModelAnswer): AsyncGenerator<ProviderEvent> {
+    const { abortSignal: signal } = call;
+    const { stream: parts } = await unlessAborted(Promise.resolve(model.doStream(call)), signal);
+    for await (const part of readStream(parts, signal)) {
+      if (isRecord(part) && part.type === 'error') throw toFailure(part.error, errors);
+      if (isRecord(part) && part.type === 'stream-start') tellWarnings(part.warnings);
+      yield* answer.push(part);
+    }
+  }
+
+  /** What a model leaves out of a request, it says here and nowhere else. */
+  function tellWarnings(warnings: unknown): void {
+    for (const warning of Array.isArray(warnings) ? warnings : []) {
+      const { type, feature, setting, message, details } = isRecord(warning) ? warning : {};
+      const about = errors.excerpt(String(feature ?? setting ?? message ?? details ?? ''));
+      log.debug({ model: model.modelId, type, about }, 'the model leaves something out');
+    }
+  }
+
+  return {
+    name: `${model.provider}/${model.modelId}`,
+    stream: (prompt, context) => ask(prompt, context, stream),
+    generate: async (prompt, context) =>
+      foldEvents(await Array.fromAsync(ask(prompt, context, generate))),
+    close: async () => {},
+  };
+}
+
+/** A model may not care for its signal. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return signal === undefined ? promise : orAborted(promise, signal);
+}

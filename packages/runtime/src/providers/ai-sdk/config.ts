@@ -1,0 +1,21 @@
+import { secret } from '@starloom/wire';
+import { z } from 'zod';
+import { generationShape } from '../generation.ts';
+
+export const aiSdkSchema = z.strictObject({
+  kind: z.literal('ai-sdk'),
+  package: z.string().min(1).describe('Such as @ai-sdk/openai, or a file that exports a model'),
+  model: z.string().min(1),
+  api_key: secret().exactOptional().describe('env:NAME or file:PATH'),
+  base_url: z.url({ protocol: /^https?$/ }).exactOptional(),
+  api: z.enum(['chat', 'responses']).exactOptional().describe('Where a vendor has several'),
+  factory: z.string().exactOptional().describe('The export to call, where there are several'),
+  settings: z.record(z.string(), z.unknown()).exactOptional().describe('More for the factory'),
+  options: z
+    .record(z.string(), z.record(z.string(), z.unknown()))
+    .exactOptional()
+    .describe('By vendor, with every call: its providerOptions'),
+  ...generationShape,
+});
+
+export type AiSdkConfig = z.output<typeof aiSdkSchema>;

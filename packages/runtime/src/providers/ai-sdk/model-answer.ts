@@ -1,0 +1,138 @@
+// The parts of an answer, from a stream or from a list, as our events. Kinds that we do not know are
+// passed over: every release of the SDK brings some.
+
+import type { FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
+import { isRecord, type Json, numberOf, textOf } from '../json.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { mergeMetadata, metadataOf } from './metadata.ts';
+import { type OpenPart, PartQueue } from './part-queue.ts';
+import { toSegment } from './to-segment.ts';
+
+type Kind = 'text' | 'reasoning';
+
+interface OpenText {
+  readonly kind: Kind;
+  readonly part: OpenPart;
+  metadata: Json | undefined;
+}
+
+export class ModelAnswer {
+  readonly #names: ToolNames;
+  readonly #queue = new PartQueue();
+  readonly #texts = new Map<string, OpenText>();
+  #metadata: ResponseMetadata;
+  #finish: Json | undefined;
+  #hasParts = false;
+
+  constructor(names: ToolNames, model: string) {
+    this.#names = names;
+    this.#metadata = { model };
+  }
+
+  /** Whether the service said that, and why, the answer is over. */
+  get isFinished(): boolean {
+    if (this.#finish === undefined) return false;
+    const { finishReason: reason } = this.#finish;
+    if (!isRecord(reason)) return true;
+    // `interrupted` is how version 4 says it; version 3 says `other` and knows of nothing else.
+    const isVague = reason.unified === 'other' && reason.raw === undefined;
+    return reason.unified !== 'interrupted' && !isVague;
+  }
+
+  get isEmpty(): boolean {
+    return !this.#hasParts;
+  }
+
+  *push(part: unknown): Generator<ProviderEvent> {
+    if (!isRecord(part)) return;
+    this.#read(part);
+    yield* this.#queue.take();
+  }
+
+  *end(): Generator<ProviderEvent> {
+    this.#queue.closeAll();
+    yield* this.#queue.take();
+    yield { type: 'finish', metadata: { ...this.#metadata, ...readFinish(this.#finish ?? {}) } };
+  }
+
+  #read(part: Json): void {
+    const [, kind, step] = TEXT_PART.exec(textOf(part.type) ?? '') ?? [];
+    if (kind !== undefined && step !== undefined) this.#readText(kind as Kind, step, part);
+    else if (part.type === 'text' || part.type === 'reasoning') this.#addText(part.type, part);
+    else if (part.type === 'response-metadata') this.#readResponse(part);
+    else if (part.type === 'finish') this.#finish = part;
+    else {
+      const segment = toSegment(part, this.#names);
+      if (segment === undefined) return;
+      this.#hasParts = true;
+      this.#queue.add({ type: 'segment', segment });
+    }
+  }
+
+  #readText(kind: Kind, step: string, part: Json): void {
+    const key = `${kind}:${part.id}`;
+    const open = (step === 'start' ? undefined : this.#texts.get(key)) ?? this.#begin(kind, key);
+    open.metadata = mergeMetadata(open.metadata, metadataOf(part));
+    const text = textOf(part.delta) ?? '';
+    if (text !== '') {
+      this.#hasParts = true;
+      open.part.waiting.push({ type: kind, text });
+    }
+    if (step === 'end') this.#end(key, open);
+  }
+
+  #begin(kind: Kind, key: string): OpenText {
+    const open: OpenText = { kind, part: this.#queue.begin(), metadata: undefined };
+    this.#texts.set(key, open);
+    return open;
+  }
+
+  #end(key: string, { kind, part, metadata }: OpenText): void {
+    if (metadata) part.waiting.push({ type: kind, text: '', providerMetadata: metadata });
+    part.isOpen = false;
+    this.#texts.delete(key);
+  }
+
+  #addText(kind: Kind, part: Json): void {
+    const text = textOf(part.text) ?? '';
+    const providerMetadata = metadataOf(part);
+    if (text === '' && providerMetadata === undefined) return;
+    this.#hasParts = true;
+    this.#queue.add({ type: kind, text, ...(providerMetadata && { providerMetadata }) });
+  }
+
+  #readResponse({ modelId }: Json): void {
+    if (typeof modelId === 'string') this.#metadata = { ...this.#metadata, model: modelId };
+  }
+}
+
+const TEXT_PART = /^(text|reasoning)-(start|delta|end)$/;
+
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  'content-filter': 'content_filter',
+  'tool-calls': 'tool_calls',
+  error: 'error',
+};
+
+function readFinish({ finishReason, usage }: Json): ResponseMetadata {
+  const unified = isRecord(finishReason) ? textOf(finishReason.unified) : textOf(finishReason);
+  return {
+    finishReason: FINISH_REASONS[unified ?? ''] ?? 'other',
+    ...(isRecord(usage) && { usage: readUsage(usage) }),
+  };
+}
+
+function readUsage({ inputTokens, outputTokens }: Json): NonNullable<ResponseMetadata['usage']> {
+  const input = isRecord(inputTokens) ? inputTokens : {};
+  const output = isRecord(outputTokens) ? outputTokens : {};
+  const counts = {
+    inputTokens: numberOf(input.total),
+    outputTokens: numberOf(output.total),
+    cacheReadTokens: numberOf(input.cacheRead),
+    cacheWriteTokens: numberOf(input.cacheWrite),
+    reasoningTokens: numberOf(output.reasoning),
+  };
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined));
+}

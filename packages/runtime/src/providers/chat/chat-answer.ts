@@ -1,0 +1,122 @@
+// The answer of a chat service, whole or in chunks, read leniently: servers differ in what they
+// leave out, repeat or misplace. What is missing is made up or left away; only what cannot be meant
+// as an answer is an error.
+
+import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
+import { isRecord, type Json, numberOf, textOf } from '../json.ts';
+import type { ModelErrors } from '../model-error.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { ChatCalls } from './chat-calls.ts';
+import { readContent } from './chat-content.ts';
+import { METADATA_KEY } from './chat-metadata.ts';
+
+export class ChatAnswer {
+  readonly #errors: ModelErrors;
+  readonly #calls: ChatCalls;
+  #metadata: ResponseMetadata = {};
+  #reasoningField: string | undefined;
+  #reason: string | undefined;
+  #hasChoice = false;
+  #isOver = false;
+
+  constructor(names: ToolNames, errors: ModelErrors) {
+    this.#calls = new ChatCalls(names);
+    this.#errors = errors;
+  }
+
+  /** The service says that nothing follows. */
+  finish(): void {
+    this.#isOver = true;
+  }
+
+  /** `chunk` is a whole completion or a part of one. */
+  *push(chunk: unknown): Generator<ProviderEvent> {
+    if (!isRecord(chunk)) throw this.#errors.unreadable(JSON.stringify(chunk));
+    if (chunk.error !== undefined && chunk.error !== null) throw this.#reported(chunk.error);
+    this.#metadata = { ...this.#metadata, ...readUsage(chunk.usage), ...readModel(chunk.model) };
+    const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
+    if (!isRecord(choice)) return;
+    this.#hasChoice = true;
+    const said = choice.delta ?? choice.message;
+    if (isRecord(said)) yield* this.#read(said);
+    this.#reason = textOf(choice.finish_reason) ?? this.#reason;
+  }
+
+  /** What is left when nothing more comes. `isWhole`: the answer was not a stream. */
+  *end({ isWhole }: { readonly isWhole: boolean }): Generator<ProviderEvent> {
+    if (!this.#hasChoice) throw this.#errors.unreadable('');
+    if (!isWhole && !this.#isOver && this.#reason === undefined) throw this.#errors.cutOff();
+    yield* this.#endReasoning();
+    const calls = this.#calls.segments();
+    for (const segment of calls) yield { type: 'segment', segment };
+    const finishReason = toFinishReason(this.#reason, calls);
+    yield { type: 'finish', metadata: { ...this.#metadata, finishReason } };
+  }
+
+  *#read(said: Json): Generator<ProviderEvent> {
+    yield* this.#readReasoning(said);
+    const events = readContent(said);
+    if (events.length > 0) yield* this.#endReasoning();
+    yield* events;
+    this.#calls.push(said.tool_calls);
+  }
+
+  *#readReasoning(said: Json): Generator<ProviderEvent> {
+    const field = REASONING_FIELDS.find((name) => (textOf(said[name]) ?? '') !== '');
+    if (field === undefined) return;
+    this.#reasoningField = field;
+    yield { type: 'reasoning', text: textOf(said[field]) ?? '' };
+  }
+
+  /** Says by which name the reasoning came: by that name it goes back. */
+  *#endReasoning(): Generator<ProviderEvent> {
+    if (this.#reasoningField === undefined) return;
+    const providerMetadata = { [METADATA_KEY]: { field: this.#reasoningField } };
+    this.#reasoningField = undefined;
+    yield { type: 'reasoning', text: '', providerMetadata };
+  }
+
+  /** Some services answer 200, and tell of the failure in the body or in the stream. */
+  #reported(error: unknown) {
+    const code = isRecord(error) ? (numberOf(error.code) ?? numberOf(error.status)) : undefined;
+    const body = JSON.stringify(error);
+    return this.#errors.ofStatus({ status: code !== undefined && code >= 400 ? code : 500, body });
+  }
+}
+
+const REASONING_FIELDS = ['reasoning_content', 'reasoning'] as const;
+
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool_calls',
+  function_call: 'tool_calls',
+  content_filter: 'content_filter',
+};
+
+/** Some services say `stop` after calls. */
+function toFinishReason(
+  reason: string | undefined,
+  calls: readonly ContentSegment[],
+): FinishReason {
+  if (calls.length > 0 && (reason === undefined || reason === 'stop')) return 'tool_calls';
+  return reason === undefined ? 'stop' : (FINISH_REASONS[reason] ?? 'other');
+}
+
+function readModel(model: unknown): ResponseMetadata {
+  return typeof model === 'string' && model !== '' ? { model } : {};
+}
+
+function readUsage(usage: unknown): ResponseMetadata {
+  if (!isRecord(usage)) return {};
+  const input = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  const output = isRecord(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
+  const counts = {
+    inputTokens: numberOf(usage.prompt_tokens),
+    outputTokens: numberOf(usage.completion_tokens),
+    cacheReadTokens: numberOf(input.cached_tokens),
+    reasoningTokens: numberOf(output.reasoning_tokens),
+  };
+  const known = Object.entries(counts).filter(([, count]) => count !== undefined);
+  return { usage: Object.fromEntries(known) };
+}

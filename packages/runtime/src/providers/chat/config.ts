@@ -1,0 +1,13 @@
+import { secret } from '@starloom/wire';
+import { z } from 'zod';
+import { generationShape } from '../generation.ts';
+
+export const openaiCompatibleSchema = z.strictObject({
+  kind: z.literal('openai-compatible'),
+  base_url: z.url({ protocol: /^https?$/ }).describe('Up to /v1: http://127.0.0.1:11434/v1'),
+  model: z.string().min(1),
+  api_key: secret().exactOptional().describe('env:NAME or file:PATH; local servers need none'),
+  ...generationShape,
+});
+
+export type OpenaiCompatibleConfig = z.output<typeof openaiCompatibleSchema>;

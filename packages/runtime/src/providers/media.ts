@@ -1,0 +1,38 @@
+import type { ContentSegment } from '@starloom/sdk';
+
+export type Media =
+  | { readonly kind: 'data'; readonly base64: string; readonly mimeType: string }
+  | { readonly kind: 'url'; readonly url: string; readonly mimeType: string };
+
+const DEFAULT_TYPES: Readonly<Record<string, string>> = {
+  image: 'image/png',
+  audio: 'audio/wav',
+  video: 'video/mp4',
+};
+
+/** The `data` of a segment is base64, a data URL, or the address of the thing. */
+export function parseMedia({ type, data = '', mimeType }: ContentSegment): Media {
+  const assumed = mimeType ?? DEFAULT_TYPES[type] ?? 'application/octet-stream';
+  const [, declared, base64] = DATA_URL.exec(data) ?? [];
+  if (base64 !== undefined)
+    return { kind: 'data', base64, mimeType: mimeType ?? declared ?? assumed };
+  if (/^[a-z][a-z0-9+.-]*:/i.test(data)) return { kind: 'url', url: data, mimeType: assumed };
+  return { kind: 'data', base64: data, mimeType: assumed };
+}
+
+/** The segment for a file that a model made; `undefined` for kinds that have none. */
+export function toMediaSegment(mimeType: string, data: string): ContentSegment | undefined {
+  const [type] = mimeType.split('/');
+  if (type !== 'image' && type !== 'audio' && type !== 'video') return undefined;
+  return { type, data, mimeType };
+}
+
+/** The media of a data URL, or the URL as it is. */
+export function fromUrl(type: 'image' | 'audio' | 'video', url: string): ContentSegment {
+  const [, mimeType, data] = DATA_URL.exec(url) ?? [];
+  return mimeType === undefined || data === undefined
+    ? { type, data: url }
+    : { type, data, mimeType };
+}
+
+const DATA_URL = /^data:([^;,]+)(?:;[^,]*)?;base64,(.*)$/s;

@@ -1,0 +1,111 @@
+// A model that says what its script says: for tests, and for an agent without a key. Every session
+// begins at the first answer, and a session that asks the same gets the same, call ids included.
+
+import { FabricError, orAborted, sha256Hex } from '@starloom/core';
+import { type ContentSegment, defineProvider, type ProviderEvent } from '@starloom/sdk';
+import { z } from 'zod';
+import type { OpenedProvider } from './provider-host.ts';
+import { type ScriptedResponse, scriptSchema, toResponse } from './script.ts';
+
+export const scriptedSchema = z.strictObject({
+  kind: z.literal('scripted'),
+  script: scriptSchema.describe('One answer after the other'),
+  cycle: z.boolean().default(false).describe('Begin again after the last answer'),
+});
+
+export type ScriptedConfig = z.output<typeof scriptedSchema>;
+
+/** Sessions whose place in the script is remembered; the one asked longest ago is forgotten. */
+const MAX_SESSIONS = 10_000;
+
+export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvider {
+  const responses = script.map(toResponse);
+  const places = new Map<string, number>();
+  const provider = defineProvider({
+    name: 'scripted',
+    async *stream(_prompt, { sessionId = '', signal }) {
+      const place = places.get(sessionId) ?? 0;
+      remember(places, sessionId, place + 1);
+      const response = responses[cycle ? place % responses.length : place];
+      if (response === undefined) throw ended(responses.length);
+      for (const event of toEvents(response, `${sessionId}/${place}`)) {
+        if (signal?.aborted) throw FabricError.from(signal.reason);
+        yield event;
+      }
+      if (response.hang) await silence(signal);
+      if (response.error) throw scripted(response.error);
+      yield { type: 'finish', metadata: toMetadata(response) };
+    },
+  });
+  return { ...provider, close: async () => {} };
+}
+
+function remember(places: Map<string, number>, sessionId: string, place: number): void {
+  places.delete(sessionId);
+  places.set(sessionId, place);
+  const [oldest] = places.keys();
+  if (places.size > MAX_SESSIONS && oldest !== undefined) places.delete(oldest);
+}
+
+function* toEvents({ segments }: ScriptedResponse, place: string): Generator<ProviderEvent> {
+  for (const [index, segment] of segments.entries()) {
+    if (segment.type === 'text' || segment.type === 'reasoning') yield* words(segment);
+    else yield { type: 'segment', segment: withId(segment, `${place}/${index}`) };
+  }
+}
+
+/** Word by word, as a model would; metadata of a segment comes with its last word. */
+function* words({ type, text = '', providerMetadata }: ContentSegment): Generator<ProviderEvent> {
+  const kind = type === 'reasoning' ? 'reasoning' : 'text';
+  const pieces = text.match(/\S*\s+|\S+$/g) ?? [];
+  for (const piece of pieces) yield { type: kind, text: piece };
+  if (providerMetadata) yield { type: kind, text: '', providerMetadata };
+}
+
+function withId(segment: ContentSegment, place: string): ContentSegment {
+  if (segment.toolCall === undefined) return { ...segment };
+  return { ...segment, toolCall: { id: toUuid(place), ...segment.toolCall } };
+}
+
+/** Version 8 of RFC 9562: digits of our own making. */
+function toUuid(place: string): string {
+  const hex = sha256Hex(place);
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    `8${hex.slice(13, 16)}`,
+    `${variant}${hex.slice(17, 20)}`,
+    hex.slice(20, 32),
+  ].join('-');
+}
+
+function toMetadata({
+  segments,
+  metadata,
+}: ScriptedResponse): NonNullable<ScriptedResponse['metadata']> {
+  const hasCalls = segments.some(({ type }) => type === 'tool_call');
+  return { finishReason: hasCalls ? 'tool_calls' : 'stop', model: 'scripted', ...metadata };
+}
+
+async function silence(signal: AbortSignal | undefined): Promise<never> {
+  const forever = new Promise<never>(() => {});
+  if (signal === undefined) return forever;
+  return orAborted(forever, signal).catch((reason: unknown) => {
+    throw FabricError.from(reason);
+  });
+}
+
+function scripted({ code, message, details }: NonNullable<ScriptedResponse['error']>): FabricError {
+  return new FabricError(code, message, { details });
+}
+
+function ended(length: number): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The script of the model has ended', {
+    details: {
+      reason: 'script_ended',
+      responses: length,
+      fix: 'add responses to provider.script in agent.json, or set provider.cycle to true',
+    },
+  });
+}

@@ -1,0 +1,48 @@
+import { join } from 'node:path';
+import { type Clock, type Log, silentLog } from '@starloom/core';
+import type { Trust } from '@starloom/sdk';
+import type { Verifier } from '../core/seams.ts';
+import { Decisions } from './decisions.ts';
+import { createLabeller, type TrustLabeller } from './labeller.ts';
+import { type TrustPolicyInput, trustPolicySchema } from './policy.ts';
+import type { SecondOpinion } from './second-opinion.ts';
+import { ToolPins } from './tool-pins.ts';
+import { createVerifier } from './verifier.ts';
+
+export interface TrustOptions {
+  readonly policy?: TrustPolicyInput | undefined;
+  /** Of what the user says, unless a turn says otherwise. Default `vetted`. */
+  readonly userTrust?: Trust | undefined;
+  readonly clock: Clock;
+  /** State of this agent: decisions and pins are kept below it. */
+  readonly folder: string;
+  readonly secondOpinion?: SecondOpinion | undefined;
+  readonly log?: Log | undefined;
+}
+
+export interface TrustParts {
+  readonly verifier: Verifier;
+  readonly labeller: TrustLabeller;
+  /** For whoever brings tools of others into the agent. */
+  readonly pins: ToolPins;
+  readonly decisions: Pick<Decisions, 'fileOf' | 'publicKeyOf'>;
+  close(): Promise<void>;
+}
+
+/** Labels, verification and the record of decisions of one agent. */
+export function createTrust(options: TrustOptions): TrustParts {
+  const { userTrust = 'vetted', clock, folder, secondOpinion, log = silentLog } = options;
+  const policy = trustPolicySchema.parse(options.policy ?? {});
+  const decisions = new Decisions({ folder, clock, log });
+  const pins = new ToolPins({
+    file: join(folder, 'tool-pins.json'),
+    vetted: policy.vetted_descriptions,
+  });
+  return {
+    verifier: createVerifier({ policy, userTrust, descriptions: pins, decisions, secondOpinion }),
+    labeller: createLabeller({ userTrust }),
+    pins,
+    decisions,
+    close: async () => decisions.close(),
+  };
+}

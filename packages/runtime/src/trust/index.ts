@@ -1,0 +1,41 @@
+export { canonicalJson } from './canonical-json.ts';
+export { createTrust, type TrustOptions, type TrustParts } from './create-trust.ts';
+export type { DecisionRecord } from './decision-chain.ts';
+export {
+  fingerprintOf,
+  sanitiseDescription,
+  sanitiseParameters,
+  type ToolDefinition,
+} from './descriptions.ts';
+export { createLabeller, type TrustLabeller } from './labeller.ts';
+export {
+  brokenLabel,
+  combineLabels,
+  createBlock,
+  LINEAGE_BOUND,
+  lowestTrust,
+  type NewBlock,
+  TRUST_LEVELS,
+} from './labels.ts';
+export { pinTools } from './pin-tools.ts';
+export {
+  TRUST_MODES,
+  type TrustMode,
+  type TrustPolicy,
+  type TrustPolicyInput,
+  trustPolicySchema,
+} from './policy.ts';
+export {
+  createSecondOpinion,
+  type Opinion,
+  type SecondOpinion,
+  type SecondOpinionOptions,
+} from './second-opinion.ts';
+export { type SeenTool, ToolPins, type ToolPinsOptions } from './tool-pins.ts';
+export {
+  type DecisionFlaw,
+  type DecisionProblem,
+  type DecisionReport,
+  type VerifyDecisionsOptions,
+  verifyDecisions,
+} from './verify-decisions.ts';

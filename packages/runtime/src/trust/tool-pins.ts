@@ -1,0 +1,174 @@
+// Which descriptions of foreign tools have been seen, by fingerprint, kept from run to run. The first
+// sight of a tool pins it; a later one that differs is a change until a person accepts it. A damaged
+// file stops the start: guessing would make every change look like a first sight.
+
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { FabricError } from '@starloom/core';
+import type { ITool } from '@starloom/sdk';
+import { z } from 'zod';
+import {
+  fingerprintOf,
+  sanitiseDescription,
+  sanitiseParameters,
+  type ToolDefinition,
+} from './descriptions.ts';
+import { ScannedText } from './scanned-block.ts';
+import { isForeign, sourceOf } from './tool-source.ts';
+
+/** A definition that is safe to show to a model and to a person, and what was noticed about it. */
+export interface SeenTool extends ToolDefinition {
+  readonly fingerprint: string;
+  /** It is not what was first seen under this name. */
+  readonly changed: boolean;
+  /** Kinds of phrases and hiding found in it. */
+  readonly signs: readonly string[];
+}
+
+export interface ToolPinsOptions {
+  readonly file: string;
+  /** Sources whose descriptions a person has read. */
+  readonly vetted: readonly string[];
+}
+
+interface Sight {
+  readonly fingerprint: string;
+  readonly changed: boolean;
+  readonly scan: ScannedText;
+}
+
+const fileSchema = z.strictObject({
+  version: z.literal(1),
+  pins: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
+});
+
+const scans = new WeakMap<ToolDefinition, ScannedText>();
+
+export class ToolPins {
+  readonly #options: ToolPinsOptions;
+  readonly #pins: Map<string, string>;
+  readonly #sights = new Map<string, ReadonlyMap<string, Sight>>();
+  #unvetted: readonly ScannedText[] | undefined;
+
+  constructor(options: ToolPinsOptions) {
+    this.#options = options;
+    this.#pins = readPins(options.file);
+  }
+
+  /** Takes in all that `source` offers now, by the names under which its tools are registered. */
+  see(source: string, definitions: readonly ToolDefinition[]): SeenTool[] {
+    const before = this.#pins.size;
+    const sights = new Map<string, Sight>();
+    const seen = definitions.map((definition) => {
+      const sight = this.#sight(source, definition);
+      sights.set(definition.name, sight);
+      return toSeen(definition, sight);
+    });
+    this.#sights.set(source, sights);
+    this.#unvetted = undefined;
+    if (this.#pins.size > before) this.#write();
+    return seen;
+  }
+
+  /** A person has looked at the change: what is offered now is the pin from here on. */
+  accept(source: string, name: string): void {
+    const sights = this.#sights.get(source);
+    const sight = sights?.get(name);
+    if (!sights || !sight) return;
+    this.#pins.set(keyOf(source, name), sight.fingerprint);
+    this.#sights.set(source, new Map(sights).set(name, { ...sight, changed: false }));
+    this.#unvetted = undefined;
+    this.#write();
+  }
+
+  hasChanged(tool: ITool): boolean {
+    return isForeign(tool) && (this.#sights.get(sourceOf(tool))?.get(tool.name)?.changed ?? false);
+  }
+
+  /** Descriptions that taint a call of `tool`: the model has seen them, no person has. */
+  unvetted(tool: ITool): readonly ScannedText[] {
+    const all = this.#allUnvetted();
+    return isForeign(tool) && !this.#isKnown(tool) ? [...all, scanOf(tool)] : all;
+  }
+
+  #isKnown(tool: ITool): boolean {
+    const source = sourceOf(tool);
+    return this.#options.vetted.includes(source) || !!this.#sights.get(source)?.has(tool.name);
+  }
+
+  #allUnvetted(): readonly ScannedText[] {
+    this.#unvetted ??= [...this.#sights].flatMap(([source, sights]) =>
+      [...sights.values()].flatMap(({ scan, changed }) =>
+        changed || !this.#options.vetted.includes(source) ? scan : [],
+      ),
+    );
+    return this.#unvetted;
+  }
+
+  #sight(source: string, definition: ToolDefinition): Sight {
+    const fingerprint = fingerprintOf(source, definition);
+    const key = keyOf(source, definition.name);
+    const pinned = this.#pins.get(key);
+    if (pinned === undefined) this.#pins.set(key, fingerprint);
+    const changed = pinned !== undefined && pinned !== fingerprint;
+    return { fingerprint, changed, scan: scanOf(definition) };
+  }
+
+  #write(): void {
+    const { file } = this.#options;
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    const text = JSON.stringify({ version: 1, pins: Object.fromEntries(this.#pins) }, null, 2);
+    writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+}
+
+function scanOf(definition: ToolDefinition): ScannedText {
+  const known = scans.get(definition);
+  if (known) return known;
+  const words = `${definition.description}\n${JSON.stringify(definition.parameters)}`;
+  const scan = new ScannedText(`description:${definition.name}`, words);
+  scans.set(definition, scan);
+  return scan;
+}
+
+function toSeen(definition: ToolDefinition, { fingerprint, changed, scan }: Sight): SeenTool {
+  return {
+    name: definition.name,
+    description: sanitiseDescription(definition.description),
+    parameters: sanitiseParameters(definition.parameters),
+    fingerprint,
+    changed,
+    signs: [...scan.signs.phrases, ...scan.signs.hidden],
+  };
+}
+
+function readPins(file: string): Map<string, string> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map();
+    throw damaged(file, error);
+  }
+  try {
+    return new Map(Object.entries(fileSchema.parse(JSON.parse(text)).pins));
+  } catch (error) {
+    throw damaged(file, error);
+  }
+}
+
+function damaged(file: string, cause: unknown): FabricError {
+  return new FabricError('BAD_INPUT', 'The pins of tool descriptions cannot be read', {
+    cause,
+    details: {
+      reason: 'tool_pins_damaged',
+      file,
+      fix: 'restore the file, or remove it to look at every tool as new',
+    },
+  });
+}
+
+function keyOf(source: string, name: string): string {
+  return `${source} ${name}`.toWellFormed();
+}
