@@ -20,6 +20,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          isolate: false,
           include: names('.test'),
           exclude: ['**/*.{system,engine}.test.ts', '**/node_modules/**'],
           testTimeout: 30_000,

@@ -2,7 +2,7 @@
 // the calls of late. It costs a call a few microseconds, never throws, and never waits.
 
 import { hash } from 'node:crypto';
-import { type Clock, type Log, systemClock } from '@starloom/core';
+import { type BlockReason, type Clock, type Log, systemClock } from '@starloom/core';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
 import { type BreakerState, Metrics } from './metrics.ts';
@@ -21,7 +21,7 @@ export interface Observer {
   callStarted(call: CallStart): ActiveCall;
   /** Also a line in the log: such a request has no call that could tell. */
   authFailed(mode: string, reason: string): void;
-  recursionBlocked(reason: 'depth' | 'cycle' | 'tripped'): void;
+  recursionBlocked(reason: BlockReason): void;
   /** Also a line in the log. */
   breakerChanged(agentId: string, state: BreakerState): void;
   /** Also a line in the log when it changed. */
