@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { addAgentCommands } from './commands/agent.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addRpcCommand } from './commands/rpc.ts';
@@ -22,6 +23,7 @@ export function createProgram(terminal: Terminal): Command {
     .exitOverride();
   addUpCommand(program, terminal);
   addFabricCommands(program, terminal);
+  addAgentCommands(program, terminal);
   addRpcCommand(program, terminal);
   addConfigCommands(program, terminal);
   return program;

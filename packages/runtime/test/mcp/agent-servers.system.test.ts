@@ -5,9 +5,9 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openAgent } from '../../src/index.ts';
-import { McpFace } from '../../src/mcp/server/mcp-face.ts';
 import { openMcpHttp } from '../../src/mcp/server/serve-http.ts';
 import { callTools, scripted } from '../core/world.ts';
+import { openMcpFace } from './fixtures/face-world.ts';
 import { recordingLog } from './fixtures/servers-world.ts';
 
 const COMMAND = [
@@ -44,7 +44,6 @@ async function openFrom(
   });
   return {
     agent,
-    folder: folder.path,
     warnings,
     async [Symbol.asyncDispose]() {
       await agent.close();
@@ -89,14 +88,7 @@ describe('an agent with MCP servers in its agent.toml', () => {
   it('[A1] is server and client at once: a call to it is a call of its own server', async () => {
     const mcp = { expose_tools: ['one:echo'], private_tools: [], resources: [] };
     await using world = await openFrom([server('one', 'allowed_tools = ["echo"]')], { mcp });
-    const { agent, folder } = world;
-    const face = await McpFace.open({
-      agent,
-      guard: agent.guard,
-      mcp,
-      folder,
-      log: recordingLog([]),
-    });
+    const face = await openMcpFace(world.agent);
     const http = await openMcpHttp(face, { port: 0 });
     const client = new Client(
       { name: 'test', version: '0' },
@@ -104,7 +96,9 @@ describe('an agent with MCP servers in its agent.toml', () => {
     );
     await client.connect(new StreamableHTTPClientTransport(new URL(http.url)));
     await expect
-      .poll(async () => (await client.listTools()).tools.map(({ name }) => name))
+      .poll(async () => (await client.listTools()).tools.map(({ name }) => name), {
+        timeout: 20_000,
+      })
       .toEqual(['one.echo']);
     const { content } = await client.callTool({ name: 'one:echo', arguments: { a: 1 } });
     const [said] = content;

@@ -18,6 +18,8 @@ interface HttpWorld extends AsyncDisposable {
   readonly url: string;
   readonly requests: { readonly headers: IncomingMessage['headers']; readonly body: unknown }[];
   readonly tools: string[];
+  /** What `tools/list` waits for. */
+  listing: Promise<void>;
   /** Tells clients of a changed list. */
   changed(): void;
   /** Forgets every session. */
@@ -37,9 +39,10 @@ async function openHttpServer(
       { name: 'http-server', version: '1.0.0' },
       { capabilities: { tools: { listChanged: true } } },
     );
-    server.setRequestHandler('tools/list', () => ({
-      tools: tools.map((name) => ({ name, inputSchema: { type: 'object' as const } })),
-    }));
+    server.setRequestHandler('tools/list', async () => {
+      await world.listing;
+      return { tools: tools.map((name) => ({ name, inputSchema: { type: 'object' as const } })) };
+    });
     server.setRequestHandler('tools/call', (_, { mcpReq }) => ({
       content: [
         {
@@ -87,15 +90,17 @@ async function openHttpServer(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  return {
+  const world: HttpWorld = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     requests,
     tools,
     changed: () => handler.notify.toolsChanged(),
     forget: () => sessions.clear(),
+    listing: Promise.resolve(),
     stop,
     [Symbol.asyncDispose]: stop,
   };
+  return world;
 }
 
 describe('MCP servers over HTTP', () => {
@@ -120,6 +125,20 @@ describe('MCP servers over HTTP', () => {
       }
     },
   );
+
+  it('are ready when their tools are known, not before, whoever waits', async () => {
+    await using http = await openHttpServer('modern');
+    const listing = Promise.withResolvers<void>();
+    http.listing = listing.promise;
+    await using world = await openServers(() => [{ name: 'web', url: http.url }]);
+    world.servers.list();
+    await expect
+      .poll(() => http.requests.map(({ body }) => (body as { method?: string })?.method))
+      .toContain('tools/list');
+    const seen = world.servers.ready().then(() => world.names());
+    listing.resolve();
+    expect(await seen).toEqual(['web:echo']);
+  });
 
   it('say why they let nobody in', async () => {
     await using http = await openHttpServer('modern', { key: 'secret' });

@@ -1,9 +1,12 @@
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAuthenticator, createPskVerifier, generateKey, hashKey } from '@starloom/identity';
+import { defineTool } from '@starloom/sdk';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { openMcpHttp } from '../../src/mcp/server/serve-http.ts';
-import { openFace } from './fixtures/face-world.ts';
+import { AUTO, openFace } from './fixtures/face-world.ts';
 
 const LIST = {
   jsonrpc: '2.0',
@@ -77,7 +80,7 @@ describe('the HTTP face of an agent', () => {
   it('lets in who shows a key, where keys are asked for', async () => {
     const key = generateKey();
     const psk = createPskVerifier([
-      { key_id: 'ci', hash: hashKey(key), principal: 'ci', tier: 'org', scopes: ['*'] },
+      { key_id: 'ci', key_hash: hashKey(key), principal: 'ci', tier: 'org', scopes: ['*'] },
     ]);
     const authenticator = createAuthenticator({ psk, anonymous: false });
     await using world = await openFace({ authenticator });
@@ -100,6 +103,37 @@ describe('the HTTP face of an agent', () => {
         details: expect.objectContaining({ reason: 'no_keys' }),
       }),
     );
+  });
+
+  it('ends with the answer to what it was asked, and takes nothing new', async () => {
+    const begun = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const slow = defineTool({
+      name: 'test:slow',
+      description: 'Answers when it may',
+      parameters: z.strictObject({}),
+      risk: 'low',
+      async execute() {
+        begun.resolve();
+        await release.promise;
+        return 'at last';
+      },
+    });
+    await using world = await openFace({
+      agent: { mcp: { expose_tools: ['test:slow'] } },
+      tools: [slow],
+    });
+    const http = await openMcpHttp(world.face, { port: 0 });
+    const client = new Client({ name: 'test', version: '0' }, AUTO);
+    await client.connect(new StreamableHTTPClientTransport(new URL(http.url)));
+    const call = client.callTool({ name: 'test:slow', arguments: {} });
+    await begun.promise;
+    const closed = http.close();
+    await expect(post(http.url)).rejects.toThrow();
+    release.resolve();
+    expect((await call).content).toEqual([{ type: 'text', text: 'at last' }]);
+    await closed;
+    await client.close();
   });
 
   it('says that a port is taken', async () => {

@@ -92,9 +92,8 @@ function statusFailure(error: SdkHttpError): FabricError {
 /** `fetch` hides in the cause why it did not get through. */
 function networkCode(error: unknown): string | undefined {
   for (let link = error; link instanceof Error; link = link.cause) {
-    if ('code' in link && typeof link.code === 'string' && /^(?:E|UND_)/.test(link.code)) {
-      return link.code;
-    }
+    const code = 'code' in link ? String(link.code) : '';
+    if (/^(?:E[A-Z0-9]+|EAI_[A-Z]+|UND_ERR_[A-Z_]+)$/.test(code)) return code;
   }
   return undefined;
 }

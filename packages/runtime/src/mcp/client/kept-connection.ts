@@ -68,7 +68,7 @@ export class KeptConnection {
   }
 
   async get(): Promise<ServerConnection> {
-    if (this.current) return this.current;
+    if (!this.#opening && this.current) return this.current;
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });

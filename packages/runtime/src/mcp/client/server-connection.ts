@@ -101,12 +101,6 @@ export class ServerConnection {
     );
   }
 
-  /** Does it still answer? */
-  async ping(signal: AbortSignal): Promise<void> {
-    if (this.isLegacy) await this.#client.ping({ signal });
-    else await this.#client.discover({ signal });
-  }
-
   async close(): Promise<void> {
     this.#watch?.close();
     await this.#client.close();

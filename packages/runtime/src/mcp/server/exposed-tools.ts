@@ -59,12 +59,22 @@ export class ExposedTools {
     });
   }
 
-  /** By either spelling. */
-  find(name: string): ExposedTool | undefined {
-    return this.list().find((tool) => tool.name === name || tool.listedName === name);
+  /** The exposed tool that a caller means, by either spelling. The agent may not have it yet. */
+  find(spelling: string): ExposedTool | undefined {
+    const name = this.#names.find(
+      (known) => known === spelling || toListedName(known) === spelling,
+    );
+    if (name === undefined) return undefined;
+    const tool = this.#agent.tools().get(name);
+    if (tool) return toExposed(tool);
+    return name === ASK.name ? ASK : toExposed({ name, description: '', parameters: {} });
   }
 }
 
-function toExposed({ name, description, parameters }: ITool): ExposedTool {
+function toExposed({
+  name,
+  description,
+  parameters,
+}: Pick<ITool, 'name' | 'description' | 'parameters'>): ExposedTool {
   return { name, listedName: toListedName(name), description, parameters };
 }

@@ -14,6 +14,7 @@ import { toErrorResult, toResult } from './to-result.ts';
 
 export interface McpFaceOptions {
   readonly agent: AgentFace;
+  /** The agent's own: the calls that it makes and those that come in must meet in one. */
   readonly guard: AgentGuard;
   /** Of `agent.json`. */
   readonly mcp: Exposure & { readonly resources: readonly string[] };
@@ -30,6 +31,8 @@ export interface Inbound {
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
+const MAX_SESSIONS = 10_000;
+
 const askSchema = z.strictObject({
   prompt: z.string().min(1),
   session_id: z.string().optional(),
@@ -41,8 +44,9 @@ export class McpFace {
   readonly resources: Resources;
   readonly log: Log;
   readonly #guard: AgentGuard;
-  /** Sessions that began here: others are not theirs to go on with. */
+  /** Sessions that began here, the latest last: others are not theirs to go on with. */
   readonly #sessions = new Set<string>();
+  readonly #calls = new Set<Promise<unknown>>();
   readonly #listeners = new Set<(kind: ListKind) => void>();
   readonly #unwatch: (() => void)[];
   #listed: string;
@@ -60,6 +64,7 @@ export class McpFace {
     ];
   }
 
+  /** POLICY_DENIED when `mcp.resources` names something outside the agent's folder. */
   static async open(options: McpFaceOptions): Promise<McpFace> {
     const { guard, mcp, folder, log } = options;
     const paths = mcp.resources;
@@ -74,7 +79,27 @@ export class McpFace {
 
   /** A call that went wrong is a result that says so. */
   async callTool(tool: ExposedTool, args: unknown, inbound: Inbound): Promise<CallToolResult> {
-    const { context, headers } = inbound;
+    const call = this.#serve(tool, args, inbound);
+    this.#calls.add(call);
+    return await call.finally(() => this.#calls.delete(call));
+  }
+
+  /** Resolves when no call is being served. */
+  async idle(): Promise<void> {
+    while (this.#calls.size > 0) await Promise.all(this.#calls);
+  }
+
+  close(): void {
+    for (const stop of this.#unwatch) stop();
+    this.#listeners.clear();
+    this.resources.close();
+  }
+
+  async #serve(
+    tool: ExposedTool,
+    args: unknown,
+    { context, headers }: Inbound,
+  ): Promise<CallToolResult> {
     const meta = context.mcpReq._meta;
     let trace = createTrace();
     try {
@@ -89,12 +114,6 @@ export class McpFace {
       this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
       return toErrorResult(failure, trace);
     }
-  }
-
-  close(): void {
-    for (const stop of this.#unwatch) stop();
-    this.#listeners.clear();
-    this.resources.close();
   }
 
   async #call(
@@ -134,9 +153,16 @@ export class McpFace {
         ...(session_id !== undefined && { sessionId: session_id }),
       },
     );
-    this.#sessions.add(sessionId);
+    this.#remember(sessionId);
     const call = { agent_id: this.#guard.agentId, trace, session_id: sessionId, steps, usage };
     return toResult(segments, call);
+  }
+
+  #remember(sessionId: string): void {
+    this.#sessions.delete(sessionId);
+    this.#sessions.add(sessionId);
+    const [oldest] = this.#sessions;
+    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
   }
 
   #compare(): void {

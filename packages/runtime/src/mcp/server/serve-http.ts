@@ -7,6 +7,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { hostHeaderValidation, originValidation, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 import { createTrace, FabricError } from '@starloom/core';
@@ -31,7 +32,8 @@ export interface HttpFace {
 
 const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
 const MAX_BODY_BYTES = 4_194_304;
-const DRAIN_MS = 2_000;
+const DRAIN_MS = 5_000;
+const CUT_MS = 500;
 
 /** BAD_INPUT when the port is taken, or when others could call without a key. */
 export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promise<HttpFace> {
@@ -56,13 +58,22 @@ export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promi
     async close() {
       stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      const cut = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-      await handler.close();
       server.closeIdleConnections();
+      await within(face.idle(), DRAIN_MS);
+      await nextTurn();
+      await handler.close();
+      await within(closed, CUT_MS);
+      server.closeAllConnections();
       await closed;
-      clearTimeout(cut);
     },
   };
+}
+
+async function within(promise: Promise<void>, ms: number): Promise<void> {
+  const timer = new AbortController();
+  const passed = delay(ms, undefined, { signal: timer.signal }).catch(() => {});
+  await Promise.race([promise, passed]);
+  timer.abort();
 }
 
 function listener(handler: McpHttpHandler, host: string, authenticator?: Authenticator) {

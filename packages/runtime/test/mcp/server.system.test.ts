@@ -6,10 +6,8 @@ import { createTrace, META, toMeta } from '@starloom/core';
 import { defineTool } from '@starloom/sdk';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { McpFace } from '../../src/mcp/server/mcp-face.ts';
 import { callTools, say, scripted } from '../core/world.ts';
-import { AUTO, OLDEST, openFace } from './fixtures/face-world.ts';
-import { recordingLog } from './fixtures/servers-world.ts';
+import { AUTO, OLDEST, openFace, openMcpFace } from './fixtures/face-world.ts';
 
 const EXPOSED = {
   plugins: [{ name: 'fs', config: { roots: ['.'] } }],
@@ -248,23 +246,18 @@ describe('an agent as MCP server', () => {
     const tool = (name: string) =>
       defineTool({ name, description: '', parameters: z.strictObject({}), execute: () => '' });
     await using world = await openFace({ agent: { mcp: { expose_tools: ['x:one'] } } });
-    const face = await McpFace.open({
-      agent: {
-        name: 'changing',
-        version: '1',
-        turn: world.agent.turn.bind(world.agent),
-        callTool: world.agent.callTool.bind(world.agent),
-        tools: () => tools,
-        onToolsChanged: (listener) => {
-          events.on('change', listener);
-          return () => events.off('change', listener);
-        },
+    const changing = {
+      name: 'changing',
+      version: '1',
+      turn: world.agent.turn.bind(world.agent),
+      callTool: world.agent.callTool.bind(world.agent),
+      tools: () => tools,
+      onToolsChanged: (listener: () => void) => {
+        events.on('change', listener);
+        return () => events.off('change', listener);
       },
-      guard: world.agent.guard,
-      mcp: { expose_tools: ['x:one'], private_tools: [], resources: [] },
-      folder: world.folder.path,
-      log: recordingLog([]),
-    });
+    };
+    const face = await openMcpFace(world.agent, changing);
     const told: string[] = [];
     face.onListChanged((kind) => told.push(kind));
     const change = (name: string) => {

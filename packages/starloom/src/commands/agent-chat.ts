@@ -1,0 +1,122 @@
+import { createTrace, FabricError } from '@starloom/core';
+import { type Agent, type Approve, listSlashCommands } from '@starloom/runtime';
+import { reportError } from '../report-error.ts';
+import type { Terminal } from '../terminal.ts';
+import type { TurnCommandOptions } from './agent.ts';
+import { approvalQuestion, isYes } from './agent-approve.ts';
+import { ChatInput } from './agent-chat-input.ts';
+import { openCommandAgent } from './agent-open.ts';
+import { holdProcess } from './agent-signals.ts';
+import { toPlainText } from './agent-text.ts';
+import { TurnView } from './agent-turn-view.ts';
+
+interface Chat {
+  readonly agent: Agent;
+  readonly terminal: Terminal;
+  readonly view: TurnView;
+  readonly sessionId: string;
+}
+
+/** Line by line until the input ends; a turn that fails or is cancelled is not the end. */
+export async function chat(
+  terminal: Terminal,
+  path: string | undefined,
+  { session, yes, json = false }: TurnCommandOptions,
+): Promise<void> {
+  const isLive = process.stdin.isTTY === true && process.stdout.isTTY === true;
+  const view = new TurnView(terminal, isLive);
+  const turns = new RunningTurn();
+  let input: ChatInput | undefined;
+  const approve = approveWith(yes, isLive ? view : undefined, () => input);
+  await using agent = await openCommandAgent(terminal, { path, json, approve });
+  const commands = () => ['help', ...listSlashCommands(agent.tools()).map(([name]) => name)];
+  using lines = new ChatInput({
+    isLive,
+    prompt: `${toPlainText(agent.name)} › `,
+    commands,
+    onInterrupt: () => turns.cancel() || lines.clear('(Ctrl-D ends the chat)\n'),
+  });
+  input = lines;
+  process.on('SIGINT', () => turns.cancel() || lines[Symbol.dispose]());
+  process.on('SIGTERM', () => {
+    turns.cancel();
+    lines[Symbol.dispose]();
+  });
+  if (isLive)
+    terminal.tell('/help lists commands, Tab completes them; Ctrl-C cancels, Ctrl-D ends');
+  const sessionId = session ?? crypto.randomUUID();
+  for (let line = await lines.next(); line !== undefined; line = await lines.next()) {
+    if (line.trim() === '') continue;
+    const code = await turns.run((signal) =>
+      takeTurn({ agent, terminal, view, sessionId }, line, signal, json),
+    );
+    if (code !== 0 && !isLive) terminal.exitCode = code;
+  }
+  const again = ['starloom agent chat', ...(path === undefined ? [] : [path])].join(' ');
+  if (isLive) terminal.tell(`\ngo on with: ${again} --session ${sessionId}`);
+}
+
+/** The exit code that a command of this one turn would have. */
+async function takeTurn(
+  { agent, terminal, view, sessionId }: Chat,
+  line: string,
+  signal: AbortSignal,
+  json: boolean,
+): Promise<number> {
+  using _ = holdProcess();
+  const trace = createTrace();
+  const onEvent = json ? {} : { onEvent: view.show.bind(view) };
+  try {
+    const result = await agent.turn(line, { sessionId, trace, signal, ...onEvent });
+    const { segments, steps, usage } = result;
+    if (json) terminal.print(JSON.stringify({ segments, steps, usage, trace }));
+    else if (steps === 0) view.output(segments);
+    return 0;
+  } catch (error) {
+    view.settle();
+    return reportError(error, { json, tell: terminal.tell, trace });
+  } finally {
+    view.settle();
+  }
+}
+
+/** One question at a time, however many calls ask at once. */
+function approveWith(
+  yes: true | undefined,
+  view: TurnView | undefined,
+  input: () => ChatInput | undefined,
+): Approve | undefined {
+  if (yes) return async () => true;
+  if (view === undefined) return undefined;
+  let before: Promise<unknown> = Promise.resolve();
+  return (request, _tool, verdict) => {
+    const answer = before.then(async () => {
+      view.settle();
+      const line = await input()?.ask(approvalQuestion(request, verdict), request.signal);
+      return line !== undefined && isYes(line);
+    });
+    before = answer.catch(() => {});
+    return answer;
+  };
+}
+
+/** The turn that Ctrl-C is about. */
+class RunningTurn {
+  #controller: AbortController | undefined;
+
+  async run<T>(turn: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    this.#controller = new AbortController();
+    try {
+      return await turn(this.#controller.signal);
+    } finally {
+      this.#controller = undefined;
+    }
+  }
+
+  /** False when none runs. */
+  cancel(): boolean {
+    if (this.#controller === undefined) return false;
+    this.#controller.abort(new FabricError('CANCELLED', 'The turn was cancelled'));
+    return true;
+  }
+}

@@ -1,0 +1,91 @@
+// The commands of one agent of one's own; they need no gateway.
+
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { GlobalOptions } from '../global-options.ts';
+import { toUsageError } from '../report-error.ts';
+import type { Terminal } from '../terminal.ts';
+
+export interface TurnCommandOptions extends GlobalOptions {
+  readonly session?: string;
+  readonly yes?: true;
+}
+
+export interface ExecOptions extends TurnCommandOptions {
+  readonly agent?: string;
+}
+
+export interface RunOptions extends GlobalOptions {
+  readonly mcp?: 'stdio' | 'http';
+  readonly port?: number;
+}
+
+export interface InitOptions extends GlobalOptions {
+  readonly name?: string;
+  readonly yes?: true;
+  readonly force?: true;
+}
+
+const FILE = 'an agent.json, or its folder (else the one here)';
+const SESSION = 'go on with this session, or begin it';
+const YES = 'approve every tool call that asks for it';
+
+export function addAgentCommands(program: Command, terminal: Terminal): void {
+  const agent = program.command('agent').description('make, talk to and serve an agent');
+
+  agent
+    .command('init')
+    .description('write agent.json and agent.toml; the agent runs at once')
+    .argument('[folder]', 'where; made if it is not there')
+    .option('--name <name>', 'what the agent is called')
+    .option('-y, --yes', 'ask nothing, take the defaults')
+    .option('--force', 'overwrite what is there')
+    .action(async (folder: string | undefined, _, command: Command) => {
+      const { initAgent } = await import('./agent-init.ts');
+      await initAgent(terminal, folder ?? '.', command.optsWithGlobals<InitOptions>());
+    });
+
+  agent
+    .command('chat')
+    .description('talk to an agent; with piped input each line is a turn')
+    .argument('[agent]', FILE)
+    .option('--session <id>', SESSION)
+    .option('-y, --yes', YES)
+    .action(async (path: string | undefined, _, command: Command) => {
+      const { chat } = await import('./agent-chat.ts');
+      await chat(terminal, path, command.optsWithGlobals<TurnCommandOptions>());
+    });
+
+  agent
+    .command('exec')
+    .description('run one turn: a prompt, or a /command')
+    .argument('<prompt...>', 'what to say; "/help" lists commands')
+    .option('--agent <file>', FILE)
+    .option('--session <id>', SESSION)
+    .option('-y, --yes', YES)
+    .action(async (words: string[], _, command: Command) => {
+      const { execTurn } = await import('./agent-exec.ts');
+      await execTurn(terminal, words.join(' '), command.optsWithGlobals<ExecOptions>());
+    });
+
+  agent
+    .command('run')
+    .description('serve an agent to others')
+    .argument('[agent]', FILE)
+    .addOption(new Option('--mcp <transport>', 'as an MCP server').choices(['stdio', 'http']))
+    .option('-p, --port <port>', 'port of HTTP; 0 picks a free one', toPort)
+    .action(async (path: string | undefined, _, command: Command) => {
+      const options = command.optsWithGlobals<RunOptions>();
+      if (options.mcp === undefined) throw toUsageError('say --mcp stdio or --mcp http');
+      if (options.mcp === 'stdio' && options.port !== undefined) {
+        throw toUsageError('--port goes with --mcp http');
+      }
+      const { runAgent } = await import('./agent-run.ts');
+      await runAgent(terminal, path, { ...options, mcp: options.mcp });
+    });
+}
+
+function toPort(text: string): number {
+  const port = Number(text);
+  if (text !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError('expected a number from 0 to 65535.');
+}
