@@ -123,7 +123,7 @@ export class KeptConnection {
   }
 
   async #attempt(isKnownLegacy: boolean): Promise<ServerConnection> {
-    const { client, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
+    const { client, log, connectTimeoutMs: timeoutMs = CONNECT_TIMEOUT_MS } = this.#options;
     const transport = createTransport(this.#config, this.#options);
     this.#transport = transport;
     this.starts += 1;
@@ -134,6 +134,7 @@ export class KeptConnection {
         client,
         timeoutMs,
         isKnownLegacy,
+        log,
         onToolsChanged: () => this.#listener.onToolsChanged(),
         onClose: () => this.#onClose(transport, openedAt),
       });

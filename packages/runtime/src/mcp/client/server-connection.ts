@@ -9,6 +9,7 @@ import {
   type Progress,
   type Tool,
 } from '@modelcontextprotocol/client';
+import type { Log } from '@starloom/core';
 import type { JsonObject } from '../json.ts';
 import type { ServerTransport } from './server-transport.ts';
 import { ToolWatch } from './tool-watch.ts';
@@ -20,6 +21,7 @@ export interface ConnectionOptions {
   readonly timeoutMs: number;
   /** Skip the question which revision the server speaks. */
   readonly isKnownLegacy: boolean;
+  readonly log: Log;
   readonly onToolsChanged: () => void;
   readonly onClose: () => void;
 }
@@ -48,7 +50,7 @@ export class ServerConnection {
       inputRequired: { autoFulfill: false },
       jsonSchemaValidator: AS_IT_COMES,
     });
-    client.onerror = () => {};
+    client.onerror = ({ message }) => options.log.debug({ error: message }, 'MCP client');
     client.setNotificationHandler('notifications/tools/list_changed', options.onToolsChanged);
     try {
       const prior = isKnownLegacy ? { prior: { kind: 'legacy' as const } } : {};

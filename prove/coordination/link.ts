@@ -1,0 +1,65 @@
+// A connection to the plane as a client sees it: it answers, refuses, or nothing is known.
+
+import type { Coordination } from '@starloom/coordination';
+import { REASONS } from '@starloom/coordination';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export type Answer =
+  | { readonly kind: 'ok'; readonly result: Fields }
+  | { readonly kind: 'refused'; readonly reason: string; readonly details: string }
+  | { readonly kind: 'unknown'; readonly why: string };
+
+export interface Link {
+  readonly isOpen: boolean;
+  request(method: string, params: Fields): Promise<Answer>;
+  close(): void;
+}
+
+export type OnPush = (method: string, params: Fields) => void;
+export type OpenLink = (onPush: OnPush) => Promise<Link>;
+
+/** What is not known to have been refused before it took effect may have taken effect. */
+export function toAnswer(message: Fields): Answer {
+  if (isFields(message.result)) return { kind: 'ok', result: message.result };
+  const error = isFields(message.error) ? message.error : {};
+  const data = isFields(error.data) ? error.data : {};
+  const reason = String(data.reason ?? data.code ?? error.code);
+  const details = String(data.details ?? error.message);
+  const isRefusal = Object.hasOwn(REASONS, reason) && reason !== 'in_progress';
+  return isRefusal ? { kind: 'refused', reason, details } : { kind: 'unknown', why: reason };
+}
+
+/** A client in the process of the plane. */
+export function openLocalLink(coordination: Coordination): OpenLink {
+  return async (onPush) => {
+    let isOpen = true;
+    let id = 0;
+    const push = (method: string, params: Fields) => {
+      if (isOpen) onPush(method, params);
+    };
+    const peer = coordination.connect({
+      principal: { id: 'prover' },
+      push: async (...it) => push(...it),
+    });
+    return {
+      get isOpen() {
+        return isOpen;
+      },
+      async request(method, params) {
+        id += 1;
+        const answer = await peer.handle({ jsonrpc: '2.0', id, method, params });
+        if (!isOpen) return { kind: 'unknown', why: 'closed' };
+        return toAnswer(isFields(answer) ? answer : {});
+      },
+      close() {
+        isOpen = false;
+        void peer.close();
+      },
+    };
+  };
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

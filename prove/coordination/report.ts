@@ -1,0 +1,79 @@
+// What a campaign says, in the shape that every proving command of ours prints.
+
+import { type CampaignResult, countFaults } from './campaign.ts';
+import { INVARIANTS, type Violation } from './violation.ts';
+
+export interface Origin {
+  readonly versions: Readonly<Record<string, string>>;
+  readonly commit: string;
+}
+
+export interface Report extends Origin {
+  readonly name: 'prove:coordination';
+  /** Invariants per store: those that held, those that did not. */
+  readonly passed: number;
+  readonly failed: number;
+  /** Keys whose search for a linear order was given up. */
+  readonly skipped: number;
+  readonly figures: Readonly<Record<string, Omit<CampaignResult, 'violations' | 'versions'>>>;
+  readonly ratios: Readonly<Record<string, number>>;
+  readonly seed: number;
+  readonly operations: number;
+  readonly faults: number;
+  readonly violations: number;
+  readonly found: readonly Violation[];
+}
+
+/** So many violations are shown; the rest is counted. */
+const SHOWN = 10;
+
+export function toReport(
+  results: readonly CampaignResult[],
+  seed: number,
+  { versions, commit }: Origin,
+): Report {
+  const found = results.flatMap(({ violations }) => violations);
+  const failed = sum(results, ({ violations }) => {
+    return new Set(violations.map(({ invariant }) => invariant)).size;
+  });
+  const engines = Object.assign({}, ...results.map((result) => result.versions));
+  const figures = results.map(({ violations: _, versions: __, ...figure }) => {
+    return [figure.store, figure] as const;
+  });
+  return {
+    name: 'prove:coordination',
+    passed: results.length * INVARIANTS.length - failed,
+    failed,
+    skipped: sum(results, ({ undecided }) => undecided),
+    figures: Object.fromEntries(figures),
+    ratios: {},
+    seed,
+    versions: { ...versions, ...engines },
+    commit,
+    operations: sum(results, ({ operations }) => operations),
+    faults: sum(results, ({ faults }) => countFaults(faults)),
+    violations: found.length,
+    found: found.slice(0, SHOWN),
+  };
+}
+
+export function toText({ figures, found, violations, seed }: Report): string {
+  const lines = Object.values(figures).map((each) => {
+    const { store, operations, outcomes, deliveries, gaps, faults, keys } = each;
+    const { ok = 0, refused = 0, unknown = 0 } = outcomes;
+    const kinds = Object.entries(faults).map(([name, count]) => `${name} ${count}`);
+    return [
+      `${store}: ${operations} operations (${ok} ok, ${refused} refused, ${unknown} unknown)`,
+      `  ${deliveries} deliveries with ${gaps} gaps said aloud, ${keys} keys searched`,
+      `  ${countFaults(faults)} faults: ${kinds.join(', ')}`,
+    ].join('\n');
+  });
+  const excerpts = found.map(({ invariant, message, excerpt }) => {
+    return [`${invariant}: ${message}`, ...excerpt.map((line) => `  ${line}`)].join('\n');
+  });
+  return [...lines, ...excerpts, `${violations} violations (seed ${seed})`].join('\n');
+}
+
+function sum(results: readonly CampaignResult[], of: (result: CampaignResult) => number): number {
+  return results.reduce((total, result) => total + of(result), 0);
+}

@@ -1,0 +1,77 @@
+// Follows sessions and resumes from its cursor on every new connection.
+
+import { Client } from './client.ts';
+import type { Delivery, History } from './history.ts';
+import type { Fields, Link, OpenLink } from './link.ts';
+
+export interface SubscriberOptions {
+  readonly agent: string;
+  readonly sessions: readonly string[];
+  readonly open: OpenLink;
+  readonly history: History;
+  readonly signal: AbortSignal;
+}
+
+interface Follow {
+  readonly record: (delivery: Delivery) => void;
+  cursor: number;
+}
+
+export class Subscriber {
+  readonly client: Client;
+  readonly #follows: ReadonlyMap<string, Follow>;
+  readonly #agent: string;
+
+  constructor({ agent, sessions, open, history, signal }: SubscriberOptions) {
+    this.#agent = agent;
+    this.#follows = new Map(
+      sessions.map((session) => {
+        return [session, { record: history.subscribe(agent, session, 0), cursor: 0 }] as const;
+      }),
+    );
+    this.client = new Client({
+      agent,
+      open,
+      history,
+      signal,
+      onConnect: (link) => this.#subscribe(link),
+      onPush: (method, params) => this.#take(method, params),
+    });
+  }
+
+  /** True when it came to this version of the session. */
+  hasSeen(session: string, version: number): boolean {
+    return (this.#follows.get(session)?.cursor ?? 0) >= version;
+  }
+
+  async #subscribe(link: Link): Promise<void> {
+    for (const [session_id, follow] of this.#follows) {
+      const who = { agent_id: this.#agent, session_id };
+      await link.request('session_manager.join', who);
+      const after = follow.cursor;
+      const answer = await link.request('context_coordinator.subscribe', { ...who, after });
+      if (answer.kind === 'refused' && answer.reason === 'cursor_from_the_future') {
+        follow.record({ kind: 'forgotten', version: after });
+        follow.cursor = 0;
+      } else if (answer.kind === 'refused') {
+        follow.record({ kind: 'refused', version: after, reason: answer.reason });
+      }
+      if (answer.kind !== 'ok') {
+        link.close();
+        throw new Error('not subscribed');
+      }
+    }
+  }
+
+  #take(method: string, { session_id, cursor, cause }: Fields): void {
+    const follow = this.#follows.get(String(session_id));
+    if (follow === undefined) return;
+    const version = Number(cursor);
+    if (method === 'context_coordinator.update') {
+      follow.record({ kind: 'update', version, cause: String(cause) });
+    } else if (method === 'context_coordinator.snapshot_required') {
+      follow.record({ kind: 'gap', version });
+    } else return;
+    follow.cursor = version;
+  }
+}
