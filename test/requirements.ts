@@ -12,7 +12,8 @@ export interface Requirement {
 const CLAIMED = new Set(
   (
     'G1 G2 G3 G5 G6 G8 G9 G10 G11 G15 G16 G17 G20 G21 G22 G25 G26 G27 G28 G29 G30 G32 G34 G36 G37 ' +
-    'A5 A6 A7'
+    'A1 A2 A3 A5 A6 A7 C2 C3 C4 C6 C7 C8 C9 C10 C11 C13 C14 S1 S2 S3 S8 ' +
+    'P1 P2 P3 P4 P5 P6 P7 P10 P11'
   ).split(' '),
 );
 

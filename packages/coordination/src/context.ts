@@ -138,12 +138,11 @@ export class Context {
     const keys = keysToRead(op, update);
     const view = keys === 'none' ? NOTHING : await this.#view(access, keys);
     const plan = planUpdate(op, update, view);
-    for (const value of Object.values(plan.update)) {
-      assertSize('value_bytes', jsonBytes(value), limits);
-    }
+    const sizes = sizesOf(plan.update);
+    assertSize('value_bytes', Math.max(0, ...sizes), limits);
     await this.#meter.reserve({
       name: access.sessionId,
-      more: amountOfUpdate(plan.update),
+      more: { entries: sizes.length, bytes: sum(sizes) },
       measure: async () => growth(await this.#view(access, 'all'), plan),
     });
     return plan;
@@ -226,20 +225,21 @@ function growth(view: ContextView, { update, removed }: Plan): Measured {
     const entry = view.entries.get(key);
     return entry ? [[key, entry] as const] : [];
   });
-  const [after, before] = [
-    amountOfUpdate(update),
-    amountOf({ ...view, entries: new Map(replaced) }),
-  ];
-  const more = { entries: after.entries - before.entries, bytes: after.bytes - before.bytes };
+  const before = amountOf({ ...view, entries: new Map(replaced) });
+  const sizes = sizesOf(update);
+  const more = { entries: sizes.length - before.entries, bytes: sum(sizes) - before.bytes };
   return { now: amountOf(view), more };
 }
 
 function amountOf({ entries }: ContextView): Amount {
-  return amountOfUpdate(Object.fromEntries([...entries].map(([key, { value }]) => [key, value])));
+  const sizes = [...entries].map(([key, { value }]) => key.length + jsonBytes(value));
+  return { entries: sizes.length, bytes: sum(sizes) };
 }
 
-function amountOfUpdate(update: JsonObject): Amount {
-  const entries = Object.entries(update);
-  const sizes = entries.map(([key, value]) => key.length + jsonBytes(value));
-  return { entries: entries.length, bytes: sizes.reduce((sum, size) => sum + size, 0) };
+function sizesOf(update: JsonObject): number[] {
+  return Object.entries(update).map(([key, value]) => key.length + jsonBytes(value));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

@@ -12,9 +12,9 @@ export interface PushDescription {
 
 const subscription_id = '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a';
 const inSession = { session_id: exampleSession, cursor: 15 };
-const toSubscribers = 'Connections that subscribed';
-const toMembers = 'Every connected member but the agent it is about';
-const toHolder = 'The agent that holds or waits for the lock';
+const toSubscribers = 'connections that subscribed';
+const toMembers = 'every connected member but the agent it is about';
+const toHolder = 'the agent that held or waited for the lock';
 
 const PUSHES: readonly PushDescription[] = [
   {

@@ -14,9 +14,9 @@ import { refuse } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { isTurnOf } from './feed/log-event.ts';
 import { LogWatch } from './feed/log-watch.ts';
+import { freeHolder } from './locks/free-locks.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
-import { releaseHolder } from './locks/release-holder.ts';
-import { findDeadlock, isYoungest } from './locks/wait-for-graph.ts';
+import { findDeadlock, isLast } from './locks/wait-for-graph.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Access, SessionAccess } from './session/session-access.ts';
@@ -111,7 +111,7 @@ export class MemoryLock {
   async releaseAll(caller: Caller, sessionId: string): Promise<readonly string[]> {
     const { store, access } = this.#options;
     const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
-    return await releaseHolder(store, partition, holder);
+    return await freeHolder(store, partition, holder, 'released');
   }
 
   /** Gives up a place in the queue; a lock that was granted meanwhile is released. */
@@ -214,7 +214,7 @@ export class MemoryLock {
       store.waiting(partition),
     ]);
     const circle = findDeadlock(ticket, leases, waiting);
-    if (circle === undefined || !isYoungest(ticket, circle, waiting)) return;
+    if (circle === undefined || !isLast(ticket, circle, waiting)) return;
     if (!(await store.cancelWait(partition, ticket))) return;
     const agents = circle.map((holder) => fromHolder(holder).agentId);
     throw refuse('deadlock', `Waiting would never end: ${[...agents, agents[0]].join(' → ')}`, {

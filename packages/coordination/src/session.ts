@@ -11,7 +11,7 @@ import { type Caller, toHolder } from './agents/caller.ts';
 import type { Presence } from './agents/presence.ts';
 import { notFound, refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
-import { releaseHolder } from './locks/release-holder.ts';
+import { freeHolder } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
 import { assertCount, assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
@@ -159,7 +159,8 @@ export class Sessions {
       });
       if (!ok) continue;
       const { epoch } = memberSchema.parse(entry.value);
-      await releaseHolder(store, partition, toHolder(agentId, epoch));
+      const how = reason === 'left' ? 'released' : 'lost';
+      await freeHolder(store, partition, toHolder(agentId, epoch), how);
       await this.#delist(agentId, sessionId);
       return true;
     }

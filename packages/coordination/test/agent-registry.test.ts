@@ -92,6 +92,7 @@ describe('agent registry', () => {
     expect([await find('old'), await find('kept'), await find('new')]).toEqual([[], ['a'], ['a']]);
     await world.advance(10 * BEAT_MS);
     expect(await find('kept')).toEqual([]);
+    expect((await world.store.read('capability:kept')).entries.size).toBe(0);
     await client.call('agent_registry.register', { agent_id: 'a', capabilities: ['kept'] });
     expect(await find('kept')).toEqual(['a']);
     await client.call('agent_registry.unregister', { agent_id: 'a' });
@@ -123,6 +124,25 @@ describe('agent registry', () => {
     }
     const { status } = await thief.call('agent_registry.get', { agent_id: 'planner' });
     expect(status).toBe('active');
+    const elsewhere = world.another();
+    const again = world.connect('second', { coordination: elsewhere });
+    const params = { agent_id: 'planner' };
+    expect((await again.refused('session_manager.list', params)).code).toBe(-32001);
+    await elsewhere.close();
+  });
+
+  it('frees an id that was not used for long, but not what its agent was part of', async () => {
+    await using world = new World({
+      limits: { forget_agent_ms: 60_000 },
+      heartbeatIntervalMs: 86_400_000,
+    });
+    const first = world.connect('first');
+    const params = { agent_id: 'planner', session_id: 's' };
+    await first.call('session_manager.create', params);
+    await world.advance(61_000);
+    const second = await world.agent('planner', 'second');
+    expect((await second.refused('context_coordinator.get', params)).code).toBe(-32004);
+    expect((await second.call('session_manager.list', {})).sessions).toEqual([]);
   });
 
   it('gives each life a larger epoch, also after the agent was unregistered', async () => {

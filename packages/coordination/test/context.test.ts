@@ -282,6 +282,17 @@ describe('context', () => {
     });
   });
 
+  it('does not read the whole context for each update', async () => {
+    const read = world.store.read.bind(world.store);
+    let whole = 0;
+    world.store.read = (partition, keys) => {
+      if (keys === undefined) whole += 1;
+      return read(partition, keys);
+    };
+    for (let n = 0; n < 50; n += 1) await update({ update: { [`key-${n}`]: n } });
+    expect(whole).toBeLessThan(3);
+  });
+
   it('acts on what the session is now, not on what it was', async () => {
     const other = await world.agent('b');
     await other.call('session_manager.join', { session_id });

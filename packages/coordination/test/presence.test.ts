@@ -111,6 +111,54 @@ it('tells the others once, however many processes see the loss', async () => {
   expect(events.events).toHaveLength(1);
 });
 
+it('does not take a new life for the old one, however late somebody sees to the loss', async () => {
+  await using world = new World();
+  const { session_id, clients } = await inSession(world, 'a', 'b');
+  const b = clients[1] as Client;
+  const late = world.another();
+  await late.sweep();
+  await world.advance(BEAT_MS);
+  await beat(b);
+  await world.advance(BEAT_MS);
+  const again = await world.agent('a');
+  await late.sweep();
+  await again.call('context_coordinator.update', { session_id, update: {}, with_lock: true });
+  const { members } = await b.call('session_manager.get', { session_id });
+  expect(members.find(({ agent_id }) => agent_id === 'a')?.connected).toBe(true);
+  expect(b.pushed('session_manager.agent_disconnected')).toHaveLength(1);
+  await late.close();
+});
+
+it('tells the others of a loss also when the agent is back before anybody saw to it', async () => {
+  await using world = new World();
+  const { clients } = await inSession(world, 'a', 'b');
+  const b = clients[1] as Client;
+  world.clock.advance(BEAT_MS);
+  await beat(b);
+  world.clock.advance(BEAT_MS);
+  await world.agent('a');
+  await expect
+    .poll(() => b.pushes.map(({ method }) => method).slice(-2))
+    .toEqual(['session_manager.agent_disconnected', 'session_manager.agent_joined']);
+});
+
+it('sees to more losses than the log can tell of', async () => {
+  await using world = new World({ keepEvents: 5 });
+  const ids = Array.from({ length: 20 }, (_, n) => `agent-${n}`);
+  const { session_id } = await inSession(world, 'owner', ...ids);
+  await world.coordination.close();
+  world.clock.advance(10 * BEAT_MS);
+  const later = world.another();
+  await later.sweep();
+  const owner = world.connect('ci', { coordination: later });
+  await owner.call('agent_registry.register', { agent_id: 'owner', capabilities: [] });
+  const { members } = await owner.call('session_manager.get', { session_id });
+  expect(members.filter(({ connected }) => connected).map(({ agent_id }) => agent_id)).toEqual([
+    'owner',
+  ]);
+  await later.close();
+});
+
 it('sees to losses that happened while no process was there', async () => {
   await using world = new World();
   const { session_id } = await inSession(world, 'a', 'b');
@@ -186,6 +234,24 @@ it('lets an agent go on in its life on another connection when it beats there wi
   await again.call('context_coordinator.update', { session_id, update: { x: 1 }, lock_token });
   await b.call('agent_registry.unregister', {});
   await expect.poll(() => again.pushed('session_manager.agent_disconnected')).toHaveLength(1);
+});
+
+it('does not leave a lock to a life that ended while it was granted', async () => {
+  await using world = new World();
+  const { session_id } = await inSession(world, 'a', 'b');
+  const acquire = world.store.acquire.bind(world.store);
+  world.store.acquire = async (partition, request) => {
+    const answer = await acquire(partition, request);
+    if (partition.startsWith('session:')) {
+      world.store.acquire = acquire;
+      await world.agent('a');
+    }
+    return answer;
+  };
+  const unnamed = world.connect();
+  const params = { agent_id: 'a', session_id };
+  expect((await unnamed.refused('memory_locker.acquire', params)).code).toBe(-32015);
+  expect((await unnamed.call('memory_locker.status', params)).locked).toBe(false);
 });
 
 it('says that an agent went when it unregisters', async () => {

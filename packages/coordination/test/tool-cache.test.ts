@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { principalCacheScope } from '../src/cache/cache-scope.ts';
+import { partitionOf } from '../src/partitions.ts';
 import { type Client, World } from './support/world.ts';
 
 const tool = 'search';
@@ -117,6 +119,15 @@ describe('tool cache', () => {
     expect((await client.refused('tool_cache.invalidate', {})).code).toBe(-32602);
   });
 
+  it('invalidates also what the index does not know of', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    await put(client, 'found', { tags: ['x'] });
+    await world.store.drop(partitionOf.cacheIndex(principalCacheScope('ci')));
+    await client.call('tool_cache.invalidate', { tags: ['x'] });
+    expect((await get(client)).hit).toBe(false);
+  });
+
   it('does not keep a result that was invalidated while it was computed', async () => {
     await using world = new World();
     const client = await world.agent('a');
@@ -147,7 +158,24 @@ describe('tool cache', () => {
     );
     expect(results).toEqual(Array(4).fill('computed once'));
     expect(computed).toBe(1);
+    const partition = partitionOf.cache(principalCacheScope('ci'));
+    expect(await world.store.leases(partition)).toEqual([]);
+    expect(await world.store.waiting(partition)).toEqual([]);
     expect((await get(clients[0] as Client, { claim: true })).hit).toBe(true);
+  });
+
+  it('uses a result that came while the claim was taken, and gives the claim back', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const acquire = world.store.acquire.bind(world.store);
+    world.store.acquire = async (...args) => {
+      world.store.acquire = acquire;
+      await put(b, 'just now');
+      return await acquire(...args);
+    };
+    expect(await get(a, { claim: true })).toMatchObject({ hit: true, result: 'just now' });
+    const partition = partitionOf.cache(principalCacheScope('ci'));
+    expect(await world.store.leases(partition)).toEqual([]);
   });
 
   it('passes the claim on when whoever computes gives up', async () => {

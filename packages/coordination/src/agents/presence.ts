@@ -4,7 +4,7 @@
 // others of a session are told once all the same, since the notice and the member change together.
 
 import type { Clock, CoordinationStore, Json } from '@starloom/core';
-import { releaseHolder } from '../locks/release-holder.ts';
+import { freeHolder } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import { type Member, memberSchema } from '../session/session-record.ts';
@@ -70,7 +70,7 @@ export class Presence {
   }
 
   async #release(sessionId: string, agentId: string, epoch: number): Promise<void> {
-    await releaseHolder(this.#store, partitionOf.session(sessionId), toHolder(agentId, epoch));
+    await freeHolder(this.#store, partitionOf.session(sessionId), toHolder(agentId, epoch), 'lost');
   }
 
   /** Changes a member unless `decide` finds nothing to do; the member as it was before. */

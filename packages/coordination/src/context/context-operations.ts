@@ -12,6 +12,8 @@ import { HEAD, keyOf } from '../partitions.ts';
 export const UPDATE_OPERATIONS = ['merge', 'replace', 'append', 'patch', 'increment'] as const;
 export type UpdateOperation = (typeof UPDATE_OPERATIONS)[number];
 
+export const MAX_KEY_LENGTH = 512;
+
 export interface Plan {
   readonly writes: readonly Write[];
   /** New values by key; for `increment` the amounts. */
@@ -39,6 +41,26 @@ export function keysToRead(op: UpdateOperation, update: Json): 'none' | 'all' | 
 }
 
 export function planUpdate(op: UpdateOperation, update: Json, view: ContextView): Plan {
+  const plan = toPlan(op, update, view);
+  for (const key of Object.keys(plan.update)) assertKey(key);
+  return plan;
+}
+
+/** The context after an update as it stands in the log. */
+export function replayUpdate(
+  context: Map<string, Entry>,
+  version: number,
+  { op, update, removed }: { op: string; update: JsonObject; removed: readonly string[] },
+): void {
+  for (const [key, value] of Object.entries(update)) {
+    const before = op === 'increment' ? Number(context.get(key)?.value ?? 0) : 0;
+    const after = op === 'increment' ? before + Number(value) : value;
+    context.set(key, { value: after, version });
+  }
+  for (const key of removed) context.delete(key);
+}
+
+function toPlan(op: UpdateOperation, update: Json, view: ContextView): Plan {
   switch (op) {
     case 'merge':
       return setting(toObject(update), [], new Map());
@@ -54,20 +76,6 @@ export function planUpdate(op: UpdateOperation, update: Json, view: ContextView)
     case 'patch':
       return patched(update, view);
   }
-}
-
-/** The context after an update as it stands in the log. */
-export function replayUpdate(
-  context: Map<string, Entry>,
-  version: number,
-  { op, update, removed }: { op: string; update: JsonObject; removed: readonly string[] },
-): void {
-  for (const [key, value] of Object.entries(update)) {
-    const before = op === 'increment' ? Number(context.get(key)?.value ?? 0) : 0;
-    const after = op === 'increment' ? before + Number(value) : value;
-    context.set(key, { value: after, version });
-  }
-  for (const key of removed) context.delete(key);
 }
 
 function setting(
@@ -130,6 +138,14 @@ function patched(update: Json, view: ContextView): Plan {
 function versionsOf({ entries }: ContextView, keys: readonly string[] | JsonObject) {
   const named = isJsonObject(keys) ? Object.keys(keys) : keys;
   return new Map(named.map((key) => [keyOf.context(key), entries.get(key)?.version ?? 0]));
+}
+
+function assertKey(key: string): void {
+  if (key.length > 0 && key.length <= MAX_KEY_LENGTH) return;
+  throw refuse('bad_params', `A key has 1 to ${MAX_KEY_LENGTH} characters`, {
+    key: key.slice(0, 32),
+    fix: 'use a shorter key, and not an empty one',
+  });
 }
 
 function toObject(update: Json): JsonObject {

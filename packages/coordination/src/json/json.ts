@@ -6,7 +6,9 @@ export type JsonObject = { readonly [key: string]: Json };
 /** Any JSON value; what comes from the wire was parsed as JSON already. */
 export const jsonSchema = z.custom<Json>((value) => value !== undefined, 'expected a JSON value');
 
-export const jsonObjectSchema = z.custom<JsonObject>(isJsonObject, 'expected a JSON object');
+export const jsonObjectSchema = z
+  .custom<JsonObject>(isJsonObject, 'expected a JSON object')
+  .meta({ type: 'object' });
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -31,17 +31,23 @@ export function findDeadlock(
 }
 
 /**
- * The place that has to go so that the circle opens: the one that closed it, which is the youngest.
- * Of several equally young each is, since none can know that it was not the last.
+ * Did the place with this ticket close the circle, being the last that came? When two came at the
+ * same time and their tickets do not tell, both did: better one too many is refused than none.
  */
-export function isYoungest(
+export function isLast(
   ticket: string,
   circle: readonly string[],
   places: readonly Waiting[],
 ): boolean {
   const inCircle = places.filter(({ holder }) => circle.includes(holder));
   const own = inCircle.find((place) => place.ticket === ticket);
-  return own !== undefined && inCircle.every(({ since }) => since <= own.since);
+  return own !== undefined && !inCircle.some((place) => isLater(place, own));
+}
+
+/** Engines number their tickets as they give them out. */
+function isLater(a: Waiting, b: Waiting): boolean {
+  if (a.since !== b.since) return a.since > b.since;
+  return Number.parseInt(a.ticket, 10) > Number.parseInt(b.ticket, 10);
 }
 
 function blockersOf(

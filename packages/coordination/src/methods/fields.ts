@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { sessionIdSchema } from '../agents/caller.ts';
+import { MAX_KEY_LENGTH } from '../context/context-operations.ts';
 import { jsonObjectSchema } from '../json/json.ts';
 
 const HOUR_MS = 3_600_000;
@@ -10,7 +11,7 @@ export const sessionId = sessionIdSchema.describe('The session');
 export const version = z.int().min(0);
 export const cursor = z.int().min(0).describe('Read on, or subscribe, from here');
 export const time = z.number().describe('Milliseconds since 1970');
-export const contextKey = z.string().min(1).max(512);
+export const contextKey = z.string().min(1).max(MAX_KEY_LENGTH);
 export const resource = z
   .string()
   .min(1)

@@ -67,17 +67,23 @@ export class PeerFeeds {
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
     const session = { session_id: sessionId, subscription_id };
-    const started = Promise.withResolvers<void>();
+    const deliver = (event: StoredEvent) => {
+      const pushed = this.#push(toSubscriptionPush(session, event, filter));
+      if (!isOver(event, caller.agentId)) return pushed;
+      return Promise.resolve(pushed).then(() => void this.unsubscribe(subscription_id));
+    };
+    // The answer with the id goes out before the first notification under it.
+    let gate: Promise<void> | undefined = new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    }).then(() => {
+      gate = undefined;
+    });
     const following = await feeds.follow(partition, {
       after,
       backlog: limits.backlog_events,
-      deliver: async (event) => {
-        await started.promise;
-        await this.#push(toSubscriptionPush(session, event, filter));
-        if (isOver(event, caller.agentId)) this.unsubscribe(subscription_id);
-      },
+      deliver: (event) => gate?.then(() => deliver(event)) ?? deliver(event),
       gap: async (cursor) => {
-        await started.promise;
+        await gate;
         const { entries } = await this.#options.store.read(partition, [HEAD]);
         const version = entries.get(HEAD)?.version ?? 0;
         const params = { ...session, version, cursor };
@@ -86,8 +92,6 @@ export class PeerFeeds {
     });
     this.#subscriptions.set(subscription_id, following);
     if (this.#closed) this.unsubscribe(subscription_id);
-    // So that the answer with the id goes out before the first notification under it.
-    setImmediate(() => started.resolve());
     return { subscription_id, cursor: after };
   }
 
@@ -106,10 +110,12 @@ export class PeerFeeds {
     const { feeds, limits } = this.#options;
     return feeds.follow(partitionOf.session(sessionId), {
       backlog: limits.backlog_events,
-      deliver: async (event) => {
+      deliver: (event) => {
         const holder = this.#notices.get(id)?.holder;
-        if (holder !== undefined) await this.#push(toNotice(sessionId, event, holder));
-        if (isOver(event, agentId)) await this.#detach(id);
+        const notice = holder === undefined ? undefined : toNotice(sessionId, event, holder);
+        const pushed = this.#push(notice);
+        if (!isOver(event, agentId)) return pushed;
+        return Promise.resolve(pushed).then(() => this.#detach(id));
       },
       gap: () => undefined,
     });
@@ -121,8 +127,8 @@ export class PeerFeeds {
     (await notices?.following.catch(() => undefined))?.stop();
   }
 
-  async #push(message: PushMessage | undefined): Promise<void> {
-    if (message && !this.#closed) await this.#options.push?.(message.method, message.params);
+  #push(message: PushMessage | undefined): Promise<void> | void {
+    if (message && !this.#closed) return this.#options.push?.(message.method, message.params);
   }
 }
 

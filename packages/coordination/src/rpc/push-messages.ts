@@ -35,14 +35,14 @@ export function toNotice(
   { event, version }: StoredEvent,
   holder: string,
 ): PushMessage | undefined {
-  const { type: _, ...fields } = fieldsOf(event);
   const type = typeOf(event);
-  const base = { session_id: sessionId, cursor: version };
-  const { agentId } = fromHolder(holder);
-  if (type.startsWith('lock.'))
-    return fields.holder === holder ? toLockNotice(event, base) : undefined;
   const method = NOTICES[type];
-  if (method === undefined || fields.agent_id === agentId) return undefined;
+  const isLock = type.startsWith('lock.');
+  if (method === undefined && !isLock) return undefined;
+  const base = { session_id: sessionId, cursor: version };
+  const { type: _, ...fields } = fieldsOf(event);
+  if (isLock) return fields.holder === holder ? toLockNotice(event, base) : undefined;
+  if (method === undefined || fields.agent_id === fromHolder(holder).agentId) return undefined;
   const state = STATES[type];
   const returned = type === 'session.agent_returned' && { returned: true };
   return { method, params: { ...base, ...fields, ...(state && { state }), ...returned } };

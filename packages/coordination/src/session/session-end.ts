@@ -4,7 +4,7 @@
 
 import type { CoordinationStore } from '@starloom/core';
 import { sessionCacheScope } from '../cache/cache-scope.ts';
-import { releaseEverybody } from '../locks/release-holder.ts';
+import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, ROSTER, SESSIONS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import { inBatches } from '../support/in-batches.ts';
@@ -75,7 +75,7 @@ export class SessionEnd {
 
   async #free(sessionId: string): Promise<void> {
     const partition = partitionOf.session(sessionId);
-    await releaseEverybody(this.#store, partition);
+    await freeEverybody(this.#store, partition);
     const { entries } = await this.#store.read(partition, [ROSTER]);
     const writes = [{ kind: 'delete', key: sessionId }] as const;
     await inBatches(parseRoster(entries.get(ROSTER)?.value), (agentId) =>

@@ -4,7 +4,7 @@ import type { CoordinationStore, Json } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
 import { isJsonObject, type JsonObject, jsonBytes } from '../json/json.ts';
 import { mergePatch } from '../json/merge-patch.ts';
-import { releaseEverybody } from '../locks/release-holder.ts';
+import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';
 import { assertCount, assertSize } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
@@ -50,7 +50,7 @@ export class SessionRights {
       state: 'suspended',
     }));
     const { partition } = await this.#owner(caller, sessionId);
-    await releaseEverybody(store, partition);
+    await freeEverybody(store, partition);
     await timers.stop(sessionId);
     return meta;
   }

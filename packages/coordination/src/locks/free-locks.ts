@@ -1,21 +1,29 @@
 import type { CoordinationStore } from '@starloom/core';
 import { inBatches } from '../support/in-batches.ts';
 
-/** Frees all that one holder has or waits for in a partition; the resources it held. */
-export async function releaseHolder(
+/**
+ * Frees all that one holder has or waits for in a partition; the resources it held. What it did not
+ * give up itself is `lost`, and the log says so.
+ */
+export async function freeHolder(
   store: CoordinationStore,
   partition: string,
   holder: string,
+  how: 'released' | 'lost',
 ): Promise<readonly string[]> {
   const waiting = (await store.waiting(partition)).filter((place) => place.holder === holder);
   await inBatches(waiting, ({ ticket }) => store.cancelWait(partition, ticket));
   const leases = (await store.leases(partition)).filter((lease) => lease.holder === holder);
-  await inBatches(leases, (lease) => store.release(partition, lease));
+  await inBatches(leases, (lease) =>
+    how === 'released'
+      ? store.release(partition, lease)
+      : store.breakLease(partition, lease.resource, lease.token),
+  );
   return leases.map(({ resource }) => resource);
 }
 
-/** Frees everything that anybody has or waits for in a partition, and tells the holders. */
-export async function releaseEverybody(store: CoordinationStore, partition: string): Promise<void> {
+/** Frees everything that anybody has or waits for in a partition; the log tells the holders. */
+export async function freeEverybody(store: CoordinationStore, partition: string): Promise<void> {
   const waiting = await store.waiting(partition);
   await inBatches(waiting, ({ ticket }) => store.cancelWait(partition, ticket));
   const leases = await store.leases(partition);

@@ -1,0 +1,255 @@
+// An agent's side of coordination. It stays connected, keeps beating, goes on with its subscriptions
+// where they were, and says what it lost when that cannot be helped.
+
+import { EventEmitter } from 'node:events';
+import { FabricError, type Log, silentLog } from '@starloom/core';
+import { type CachedCall, cached } from './cached.ts';
+import { HeldLocks } from './held-locks.ts';
+import { Link, type Send } from './link.ts';
+import { type ClientEvents, toClientEvent } from './push-events.ts';
+import { rpcCodeOf } from './rpc-error.ts';
+import { type Call, createService, type MethodParams } from './services.ts';
+import { type SubscribeParams, Subscription, type SubscriptionHandlers } from './subscription.ts';
+import type { Connect } from './transport.ts';
+import { type LockedWork, type LockParams, withLock } from './with-lock.ts';
+
+type Register = MethodParams<'agent_registry.register'>;
+
+export interface CoordinationClientOptions {
+  readonly connect: Connect;
+  readonly agentId: string;
+  readonly capabilities?: Register['capabilities'] | undefined;
+  readonly name?: string | undefined;
+  readonly metadata?: Register['metadata'];
+  readonly log?: Log | undefined;
+  /** How long a request may take, besides what it waits on purpose. */
+  readonly requestMs?: number | undefined;
+  readonly backoffMs?: { readonly least: number; readonly most: number } | undefined;
+}
+
+const REQUEST_MS = 30_000;
+const BACKOFF_MS = { least: 100, most: 10_000 };
+/** Beats come earlier than asked for, so that a slow one is not too late. */
+const BEAT_SHARE = 0.7;
+/** The life is over, or the server has forgotten it. */
+const LIFE_IS_OVER = [-32015, -32004];
+const EARLY_PUSHES = 1_000;
+
+/** Connects and registers; rejects when that fails. What is lost later is regained by itself. */
+export async function openCoordinationClient(
+  options: CoordinationClientOptions,
+): Promise<CoordinationClient> {
+  const client = new CoordinationClient(options);
+  try {
+    await client.start();
+    return client;
+  } catch (error) {
+    await client.close();
+    throw error;
+  }
+}
+
+export class CoordinationClient extends EventEmitter<ClientEvents> {
+  readonly call: Call;
+  readonly agents;
+  readonly sessions;
+  readonly context;
+  readonly locks;
+  readonly cache;
+  readonly buffer;
+  readonly #options: CoordinationClientOptions;
+  readonly #log: Log;
+  readonly #link: Link;
+  readonly #held = new HeldLocks();
+  readonly #subscriptions = new Set<Subscription>();
+  readonly #turns = new Map<string, Promise<void>>();
+  /** Pushes that came before the answer which tells whose they are. */
+  #early: { method: string; params: Readonly<Record<string, unknown>> }[] = [];
+  #epoch: number | undefined;
+  #beatTimer: NodeJS.Timeout | undefined;
+  #isBeating = false;
+  #wasReady = false;
+
+  constructor(options: CoordinationClientOptions) {
+    super();
+    const { connect, requestMs = REQUEST_MS, backoffMs = BACKOFF_MS } = options;
+    this.#options = options;
+    this.#log = options.log ?? silentLog;
+    this.#link = new Link({
+      connect,
+      requestMs,
+      backoffMs,
+      log: this.#log,
+      onOpen: (direct) => this.#onOpen(direct),
+      onPush: (method, params) => this.#onPush(method, params),
+      onLost: () => this.emit('disconnected'),
+    });
+    this.call = (async (method, params) => {
+      const result = await this.#link.request(method, params);
+      this.#noteLocks(method, params, result);
+      return result;
+    }) as Call;
+    this.agents = createService('agent_registry', this.call);
+    this.sessions = createService('session_manager', this.call);
+    this.context = createService('context_coordinator', this.call);
+    this.locks = createService('memory_locker', this.call);
+    this.cache = createService('tool_cache', this.call);
+    this.buffer = createService('shared_buffer', this.call);
+  }
+
+  get agentId(): string {
+    return this.#options.agentId;
+  }
+
+  /** The life that the agent is in. */
+  get epoch(): number {
+    return this.#epoch ?? 0;
+  }
+
+  async start(): Promise<void> {
+    await this.#link.open();
+  }
+
+  /** Updates of a session from now on, or from `after`, whatever happens to the connection. */
+  async subscribe(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<Subscription> {
+    const subscription = new Subscription(params, handlers, {
+      send: this.#link.request,
+      log: this.#log,
+      onClose: () => this.#subscriptions.delete(subscription),
+    });
+    await subscription.start(this.#link.request);
+    this.#subscriptions.add(subscription);
+    this.#takeEarly();
+    return subscription;
+  }
+
+  /**
+   * Does the work under a lock, which is renewed meanwhile and released afterwards. To the others an
+   * agent is one: its own works take turns here, since the server would refuse them as a deadlock.
+   */
+  withLock<Result>(params: LockParams, work: LockedWork<Result>): Promise<Result> {
+    const id = `${params.session_id}\n${params.resource ?? 'context'}`;
+    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(() =>
+      withLock(this, params, work),
+    );
+    const done = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(id, done);
+    void done.then(() => this.#turns.get(id) === done && this.#turns.delete(id));
+    return turn;
+  }
+
+  /** A cached result, or the computed one, which then is cached; of many at once one computes. */
+  async cached(call: CachedCall): Promise<unknown> {
+    return await cached(this.cache, call);
+  }
+
+  /** Ends the life of the agent, then the connection. */
+  async unregister(): Promise<void> {
+    clearInterval(this.#beatTimer);
+    await this.agents.unregister({ agent_id: this.agentId });
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#beatTimer);
+    this.#link.close();
+  }
+
+  async #onOpen(direct: Send): Promise<void> {
+    if (this.#epoch === undefined || !(await this.#goOn(direct))) await this.#register(direct);
+    for (const subscription of this.#subscriptions) await subscription.start(direct);
+    this.#takeEarly();
+    if (this.#wasReady) this.emit('reconnected');
+    this.#wasReady = true;
+  }
+
+  /** Goes on in the same life; false when it is over. */
+  async #goOn(send: Send): Promise<boolean> {
+    try {
+      const { agentId: agent_id } = this;
+      await send('agent_registry.heartbeat', { agent_id, epoch: this.#epoch });
+      return true;
+    } catch (error) {
+      if (LIFE_IS_OVER.includes(rpcCodeOf(error) ?? 0)) return false;
+      throw error;
+    }
+  }
+
+  async #register(send: Send): Promise<void> {
+    const { capabilities = [], name, metadata } = this.#options;
+    const { agentId: agent_id } = this;
+    const isFirst = this.#epoch === undefined;
+    const registered = (await send('agent_registry.register', {
+      agent_id,
+      capabilities,
+      ...(name !== undefined && { name }),
+      ...(metadata !== undefined && { metadata }),
+    })) as { epoch: number; heartbeat_interval_ms: number };
+    this.#epoch = registered.epoch;
+    this.#beatEvery(registered.heartbeat_interval_ms * BEAT_SHARE);
+    if (isFirst) return;
+    this.emit('new_life', { epoch: registered.epoch });
+    for (const lock of this.#held.removeAll()) {
+      this.emit('lease_lost', { ...lock, reason: 'new_life' });
+    }
+  }
+
+  #beatEvery(ms: number): void {
+    clearInterval(this.#beatTimer);
+    this.#beatTimer = setInterval(() => void this.#beat(), ms).unref();
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#isBeating || !this.#link.isReady) return;
+    this.#isBeating = true;
+    try {
+      if (!(await this.#goOn(this.#link.request))) await this.#register(this.#link.request);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      this.#log.info({ error }, 'coordination: a beat failed');
+      if (error.code === 'TIMEOUT') this.#link.reconnect();
+    } finally {
+      this.#isBeating = false;
+    }
+  }
+
+  #onPush(method: string, params: Readonly<Record<string, unknown>>): void {
+    if (params.subscription_id !== undefined) {
+      this.#early = [...this.#early, { method, params }].slice(-EARLY_PUSHES);
+      this.#takeEarly();
+      return;
+    }
+    const event = toClientEvent(method, params);
+    if (event?.name === 'lease_lost') this.#held.remove(event.data);
+    if (event?.name === 'lease_granted') this.#held.add(event.data);
+    if (event) this.emit(event.name, event.data as never);
+  }
+
+  #takeEarly(): void {
+    const known = new Map([...this.#subscriptions].map((each) => [each.id, each]));
+    this.#early = this.#early.filter(({ method, params }) => {
+      const subscription = known.get(String(params.subscription_id));
+      subscription?.take(method, params);
+      return subscription === undefined;
+    });
+  }
+
+  #noteLocks(method: string, params: Readonly<Record<string, unknown>>, result: unknown): void {
+    const {
+      session_id,
+      resource = 'context',
+      lock_token,
+    } = { ...params, ...(result as object) } as {
+      session_id: string;
+      resource?: string;
+      lock_token?: number;
+    };
+    if (lock_token === undefined) return;
+    const lock = { session_id, resource, lock_token };
+    if (method === 'memory_locker.acquire') this.#held.add(lock);
+    if (method === 'memory_locker.release') this.#held.remove(lock);
+  }
+}

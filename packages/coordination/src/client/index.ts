@@ -1,0 +1,20 @@
+export { applyUpdate, type ContextChange } from './apply-update.ts';
+export type { CachedCall } from './cached.ts';
+export {
+  CoordinationClient,
+  type CoordinationClientOptions,
+  openCoordinationClient,
+} from './client.ts';
+export type { HeldLock } from './held-locks.ts';
+export type { ClientEvents } from './push-events.ts';
+export { rpcCodeOf } from './rpc-error.ts';
+export type { MethodName, MethodParams, MethodResult, Service } from './services.ts';
+export type {
+  ContextSnapshot,
+  SubscribeParams,
+  Subscription,
+  SubscriptionHandlers,
+} from './subscription.ts';
+export type { Connect, Transport } from './transport.ts';
+export { type WebSocketOptions, webSocketConnect } from './web-socket.ts';
+export type { Lock, LockedWork, LockParams } from './with-lock.ts';

@@ -1,0 +1,46 @@
+import type { HeldLock } from './held-locks.ts';
+
+interface Notice {
+  readonly session_id: string;
+  readonly agent_id: string;
+  readonly cursor: number;
+}
+
+/** What a client tells its agent, beyond the answers to what it asked. */
+export interface ClientEvents {
+  disconnected: [];
+  reconnected: [];
+  /** The agent was lost and began a new life: all that it held is gone. */
+  new_life: [{ readonly epoch: number }];
+  lease_lost: [HeldLock & { readonly reason: string }];
+  lease_granted: [HeldLock & { readonly ticket: string; readonly expires_at: number }];
+  agent_disconnected: [Notice & { readonly reason: string; readonly last_seen: number }];
+  agent_joined: [Notice & { readonly role?: string; readonly returned?: true }];
+  agent_left: [Notice & { readonly reason: string }];
+  session_changed: [Notice & { readonly state: string }];
+}
+
+const NAMES = {
+  'memory_locker.lost': 'lease_lost',
+  'memory_locker.granted': 'lease_granted',
+  'session_manager.agent_disconnected': 'agent_disconnected',
+  'session_manager.agent_joined': 'agent_joined',
+  'session_manager.agent_left': 'agent_left',
+  'session_manager.state_changed': 'session_changed',
+} as const satisfies Record<string, keyof ClientEvents>;
+
+export type PushEvent = {
+  [Name in (typeof NAMES)[keyof typeof NAMES]]: {
+    readonly name: Name;
+    readonly data: ClientEvents[Name][0];
+  };
+}[(typeof NAMES)[keyof typeof NAMES]];
+
+/** The event that a push is for the agent; `undefined` for one that this client does not know. */
+export function toClientEvent(
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+): PushEvent | undefined {
+  if (!Object.hasOwn(NAMES, method)) return undefined;
+  return { name: NAMES[method as keyof typeof NAMES], data: params } as unknown as PushEvent;
+}

@@ -1,0 +1,31 @@
+// The methods of the server as functions. Their types are those of the server's own table; nothing
+// of the server is loaded for it.
+
+import type { z } from 'zod';
+import type { METHODS, MethodName } from '../methods.ts';
+
+export type { MethodName } from '../methods.ts';
+export type MethodParams<Name extends MethodName> = z.input<(typeof METHODS)[Name]['params']>;
+export type MethodResult<Name extends MethodName> = z.output<(typeof METHODS)[Name]['result']>;
+
+export type Call = <Name extends MethodName>(
+  method: Name,
+  params: MethodParams<Name>,
+) => Promise<MethodResult<Name>>;
+
+/** `Service<'memory_locker'>` has `acquire`, `release` and so on. */
+export type Service<Name extends string> = {
+  readonly [Method in MethodName as Method extends `${Name}.${infer Operation}`
+    ? Operation
+    : never]: (params: MethodParams<Method>) => Promise<MethodResult<Method>>;
+};
+
+export function createService<Name extends string>(name: Name, call: Call): Service<Name> {
+  const service = new Proxy(Object.freeze({}), {
+    get: (_, operation) =>
+      typeof operation === 'string' && operation !== 'then'
+        ? (params: MethodParams<MethodName>) => call(`${name}.${operation}` as MethodName, params)
+        : undefined,
+  });
+  return service as Service<Name>;
+}

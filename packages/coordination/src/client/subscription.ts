@@ -1,0 +1,102 @@
+// A subscription that outlives connections: it goes on after the last change it has delivered, and
+// delivers each once and in order.
+
+import type { Json, Log } from '@starloom/core';
+import { FabricError } from '@starloom/core';
+import type { ContextChange } from './apply-update.ts';
+import type { Send } from './link.ts';
+import type { MethodParams } from './services.ts';
+
+export interface ContextSnapshot {
+  readonly context: Readonly<Record<string, Json>>;
+  readonly version: number;
+  readonly cursor: number;
+}
+
+export interface SubscriptionHandlers {
+  update(change: ContextChange): void;
+  /** Changes were missed for good: this is the context as it is, and what follows comes as updates. */
+  snapshot?(snapshot: ContextSnapshot): void;
+  /** Something that was asked for by `types`. */
+  event?(event: Readonly<Record<string, unknown>>): void;
+}
+
+export type SubscribeParams = MethodParams<'context_coordinator.subscribe'>;
+type Push = Readonly<Record<string, unknown>>;
+
+export class Subscription {
+  readonly #params: SubscribeParams;
+  readonly #handlers: SubscriptionHandlers;
+  readonly #send: Send;
+  readonly #log: Log;
+  #id: string | undefined;
+  #cursor: number | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #onClose: () => void;
+
+  constructor(
+    params: SubscribeParams,
+    handlers: SubscriptionHandlers,
+    deps: { readonly send: Send; readonly log: Log; readonly onClose: () => void },
+  ) {
+    this.#params = params;
+    this.#handlers = handlers;
+    this.#cursor = params.after;
+    this.#send = deps.send;
+    this.#log = deps.log;
+    this.#onClose = deps.onClose;
+  }
+
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** Where another subscription could go on. */
+  get cursor(): number {
+    return this.#cursor ?? 0;
+  }
+
+  /** Begins on a connection, after all that was delivered before. */
+  async start(send: Send): Promise<void> {
+    const after = this.#cursor;
+    const result = (await send('context_coordinator.subscribe', {
+      ...this.#params,
+      ...(after !== undefined && { after }),
+    })) as { subscription_id: string; cursor: number };
+    this.#id = result.subscription_id;
+    this.#cursor ??= result.cursor;
+  }
+
+  /** What the server pushed for this subscription. */
+  take(method: string, params: Push): void {
+    this.#turn = this.#turn
+      .then(() => this.#deliver(method, params))
+      .catch((error: unknown) => {
+        this.#log.error({ error: FabricError.from(error) }, 'coordination: a subscriber failed');
+      });
+  }
+
+  async close(): Promise<void> {
+    this.#onClose();
+    const { session_id } = this.#params;
+    if (this.#id === undefined) return;
+    await this.#send('context_coordinator.unsubscribe', { session_id, subscription_id: this.#id });
+  }
+
+  async #deliver(method: string, params: Push): Promise<void> {
+    const cursor = Number(params.cursor);
+    if (cursor <= this.cursor && method !== 'context_coordinator.snapshot_required') return;
+    if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
+    this.#cursor = cursor;
+    if (method === 'context_coordinator.update') this.#handlers.update(params as never);
+    else this.#handlers.event?.(params);
+  }
+
+  async #snapshot(): Promise<void> {
+    const { session_id } = this.#params;
+    const answer = await this.#send('context_coordinator.get', { session_id });
+    const snapshot = answer as ContextSnapshot;
+    this.#cursor = Math.max(this.cursor, snapshot.cursor);
+    this.#handlers.snapshot?.(snapshot);
+  }
+}

@@ -1,0 +1,120 @@
+import { FabricError, type Log, type StoredEvent } from '@starloom/core';
+
+export interface Follower {
+  /** Follow from here; by default from now on. */
+  readonly after?: number | undefined;
+  /** How many versions it may lag once it has caught up. */
+  readonly backlog: number;
+  /** The next event waits until this settles. A rejection ends the following. */
+  readonly deliver: (event: StoredEvent) => Promise<void> | void;
+  /** Events up to `cursor` cannot be delivered (any more): take a snapshot. */
+  readonly gap: (cursor: number) => Promise<void> | void;
+}
+
+/** What a reader reads from. */
+export interface EventSource {
+  /** How far the events are known. */
+  readonly head: number;
+  /** The events after a cursor: none when there are none yet, `undefined` on a gap. */
+  next(cursor: number): Promise<{ events: readonly StoredEvent[]; cursor: number } | undefined>;
+}
+
+export interface FeedReaderDeps {
+  readonly source: EventSource;
+  readonly log: Log;
+  readonly onEnd: () => void;
+}
+
+/**
+ * Takes one follower through the events, at its own pace. One that is idle, because it has caught
+ * up, is offered new events as they come; one that is busy finds them when it is ready for them.
+ */
+export class FeedReader {
+  readonly start: number;
+  readonly #follower: Follower;
+  readonly #deps: FeedReaderDeps;
+  #cursor: number;
+  #isIdle = false;
+  #isStopped = false;
+  #hasCaughtUp = false;
+
+  constructor(follower: Follower, deps: FeedReaderDeps) {
+    this.#follower = follower;
+    this.#deps = deps;
+    this.start = follower.after ?? deps.source.head;
+    this.#cursor = this.start;
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    this.#deps.onEnd();
+  }
+
+  /** Delivers what there is, until it has caught up. */
+  async run(): Promise<void> {
+    this.#isIdle = false;
+    try {
+      while (!(this.#isStopped || this.#isIdle)) await this.#step();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** To be called with every new event; those of an idle follower are delivered in this turn. */
+  offer(events: readonly StoredEvent[], head: number): void {
+    if (!this.#isIdle) return;
+    try {
+      for (const event of events) {
+        if (this.#isStopped) return;
+        if (event.version <= this.#cursor) continue;
+        const delivery = this.#follower.deliver(event);
+        this.#cursor = event.version;
+        if (delivery) {
+          this.#goOnAfter(delivery);
+          return;
+        }
+      }
+      this.#cursor = Math.max(this.#cursor, head);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Looks for itself, for instance because there was a gap. */
+  wake(): void {
+    if (this.#isIdle) void this.run();
+  }
+
+  #goOnAfter(delivery: Promise<void>): void {
+    this.#isIdle = false;
+    delivery.then(
+      () => this.run(),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  async #step(): Promise<void> {
+    const { source } = this.#deps;
+    const isTooFar = this.#hasCaughtUp && source.head - this.#cursor > this.#follower.backlog;
+    const page = isTooFar ? undefined : await source.next(this.#cursor);
+    if (page === undefined) {
+      this.#cursor = source.head;
+      await this.#follower.gap(this.#cursor);
+      return;
+    }
+    for (const event of page.events) {
+      if (this.#isStopped) return;
+      await this.#follower.deliver(event);
+      this.#cursor = event.version;
+    }
+    if (page.cursor > this.#cursor) this.#cursor = page.cursor;
+    this.#isIdle = source.head <= this.#cursor;
+    this.#hasCaughtUp ||= this.#isIdle;
+  }
+
+  #fail(error: unknown): void {
+    this.#deps.log.debug({ error: FabricError.from(error) }, 'feed: a follower is gone');
+    this.stop();
+  }
+}

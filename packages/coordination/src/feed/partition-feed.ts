@@ -1,0 +1,170 @@
+import { setTimeout } from 'node:timers/promises';
+import { type CoordinationStore, FabricError, type Log, type StoredEvent } from '@starloom/core';
+import { type EventSource, FeedReader, type Follower } from './feed-reader.ts';
+
+export interface Following {
+  /** Where it began. */
+  readonly cursor: number;
+  /** Nothing is delivered after this. */
+  stop(): void;
+}
+
+export interface FeedDeps {
+  readonly store: CoordinationStore;
+  readonly log: Log;
+}
+
+const PAGE = 500;
+const RECENT_EVENTS = 1_024;
+const RETRY_MS = 250;
+
+/** The events of one partition, read once for all who follow it. */
+export class PartitionFeed implements EventSource {
+  readonly #partition: string;
+  readonly #deps: FeedDeps;
+  readonly #onClose: () => void;
+  readonly #readers = new Set<FeedReader>();
+  readonly #opened: Promise<() => Promise<void>>;
+  /** All events after `#recentFrom` up to `#head`, both versions. */
+  #recent: StoredEvent[] = [];
+  #recentFrom = 0;
+  #head = 0;
+  #reading: Promise<void> | undefined;
+  #hinted = false;
+  #closed = false;
+  #joining = 0;
+
+  constructor(partition: string, deps: FeedDeps, onClose: () => void) {
+    this.#partition = partition;
+    this.#deps = deps;
+    this.#onClose = onClose;
+    this.#opened = this.#open();
+  }
+
+  get head(): number {
+    return this.#head;
+  }
+
+  async add(follower: Follower): Promise<Following> {
+    this.#joining += 1;
+    try {
+      await this.#opened;
+      if ((follower.after ?? 0) > this.#head) await this.#read();
+      const { log } = this.#deps;
+      const reader = new FeedReader(follower, {
+        source: this,
+        log,
+        onEnd: () => this.#end(reader),
+      });
+      this.#readers.add(reader);
+      void reader.run();
+      return { cursor: reader.start, stop: () => reader.stop() };
+    } finally {
+      this.#joining -= 1;
+      this.#closeIfIdle();
+    }
+  }
+
+  async next(cursor: number) {
+    if (cursor >= this.#recentFrom && cursor <= this.#head) {
+      return { events: after(this.#recent, cursor), cursor: this.#head };
+    }
+    try {
+      const page = await this.#deps.store.events(this.#partition, cursor, PAGE);
+      return page.gap ? undefined : page;
+    } catch (error) {
+      this.#warn(error);
+      await setTimeout(RETRY_MS, undefined, { ref: false });
+      return { events: [], cursor };
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#onClose();
+    for (const reader of this.#readers) reader.stop();
+    const unwatch = await this.#opened.catch(() => undefined);
+    await unwatch?.();
+  }
+
+  async #open(): Promise<() => Promise<void>> {
+    const { store } = this.#deps;
+    const unwatch = await store.watch(this.#partition, () => void this.#read());
+    try {
+      const { version } = await store.read(this.#partition, []);
+      this.#head = version;
+      this.#recentFrom = version;
+    } catch (error) {
+      await unwatch();
+      throw error;
+    }
+    return unwatch;
+  }
+
+  /** Settles when all is read that there was when it was called. */
+  #read(): Promise<void> {
+    this.#hinted = true;
+    this.#reading ??= this.#readPages();
+    return this.#reading;
+  }
+
+  async #readPages(): Promise<void> {
+    try {
+      await this.#opened.catch(() => undefined);
+      while (this.#hinted && !this.#closed) {
+        this.#hinted = false;
+        await this.#readPage().catch((error: unknown) => this.#retry(error));
+      }
+    } finally {
+      // At once, not in a later turn: a hint must find either a reader that sees it or none.
+      this.#reading = undefined;
+    }
+  }
+
+  async #retry(error: unknown): Promise<void> {
+    this.#warn(error);
+    this.#hinted = true;
+    await setTimeout(RETRY_MS, undefined, { ref: false });
+  }
+
+  #warn(thrown: unknown): void {
+    const error = FabricError.from(thrown);
+    this.#deps.log.warn({ partition: this.#partition, error }, 'feed: could not read; tries again');
+  }
+
+  async #readPage(): Promise<void> {
+    const page = await this.#deps.store.events(this.#partition, this.#head, PAGE);
+    if (page.gap) {
+      this.#recent = [];
+      this.#recentFrom = page.cursor;
+    } else {
+      this.#recent.push(...page.events);
+      const surplus = this.#recent.length - RECENT_EVENTS;
+      if (surplus > 0) this.#recentFrom = this.#recent.splice(0, surplus).at(-1)?.version ?? 0;
+    }
+    this.#head = page.cursor;
+    if (page.events.length === PAGE) this.#hinted = true;
+    for (const reader of this.#readers) {
+      if (page.gap) reader.wake();
+      else reader.offer(page.events, page.cursor);
+    }
+  }
+
+  #end(reader: FeedReader): void {
+    this.#readers.delete(reader);
+    this.#closeIfIdle();
+  }
+
+  #closeIfIdle(): void {
+    if (this.#joining > 0 || this.#readers.size > 0) return;
+    this.close().catch((error: unknown) => {
+      this.#deps.log.warn({ error: FabricError.from(error) }, 'feed: could not stop watching');
+    });
+  }
+}
+
+function after(events: readonly StoredEvent[], cursor: number): readonly StoredEvent[] {
+  if ((events.at(-1)?.version ?? 0) <= cursor) return [];
+  return events.slice(events.findIndex(({ version }) => version > cursor));
+}

@@ -1,0 +1,145 @@
+import { describe, expect, it } from 'vitest';
+import { canonicalJson } from '../src/json/json.ts';
+import { applyJsonPatch, jsonPatchSchema } from '../src/json/json-patch.ts';
+import { mergePatch } from '../src/json/merge-patch.ts';
+
+const patch = (document: unknown, operations: unknown) =>
+  applyJsonPatch(document as never, jsonPatchSchema.parse(operations));
+
+describe('JSON Patch', () => {
+  it.each([
+    [
+      'A.1',
+      { foo: 'bar' },
+      [{ op: 'add', path: '/baz', value: 'qux' }],
+      { baz: 'qux', foo: 'bar' },
+    ],
+    [
+      'A.2',
+      { foo: ['bar', 'baz'] },
+      [{ op: 'add', path: '/foo/1', value: 'qux' }],
+      { foo: ['bar', 'qux', 'baz'] },
+    ],
+    ['A.3', { baz: 'qux', foo: 'bar' }, [{ op: 'remove', path: '/baz' }], { foo: 'bar' }],
+    [
+      'A.4',
+      { foo: ['bar', 'qux', 'baz'] },
+      [{ op: 'remove', path: '/foo/1' }],
+      { foo: ['bar', 'baz'] },
+    ],
+    [
+      'A.5',
+      { baz: 'qux', foo: 'bar' },
+      [{ op: 'replace', path: '/baz', value: 'boo' }],
+      { baz: 'boo', foo: 'bar' },
+    ],
+    [
+      'A.6',
+      { foo: { bar: 'baz', waldo: 'fred' }, qux: { corge: 'grault' } },
+      [{ op: 'move', from: '/foo/waldo', path: '/qux/thud' }],
+      { foo: { bar: 'baz' }, qux: { corge: 'grault', thud: 'fred' } },
+    ],
+    [
+      'A.7',
+      { foo: ['all', 'grass', 'cows', 'eat'] },
+      [{ op: 'move', from: '/foo/1', path: '/foo/3' }],
+      { foo: ['all', 'cows', 'eat', 'grass'] },
+    ],
+    [
+      'A.8',
+      { baz: 'qux', foo: ['a', 2, 'c'] },
+      [
+        { op: 'test', path: '/baz', value: 'qux' },
+        { op: 'test', path: '/foo/1', value: 2 },
+      ],
+      { baz: 'qux', foo: ['a', 2, 'c'] },
+    ],
+    [
+      'A.10',
+      { foo: 'bar' },
+      [{ op: 'add', path: '/child', value: { grandchild: {} } }],
+      { foo: 'bar', child: { grandchild: {} } },
+    ],
+    ['A.14', { '/': 9, '~1': 10 }, [{ op: 'test', path: '/~01', value: 10 }], { '/': 9, '~1': 10 }],
+    [
+      'A.16',
+      { foo: ['bar'] },
+      [{ op: 'add', path: '/foo/-', value: ['abc', 'def'] }],
+      { foo: ['bar', ['abc', 'def']] },
+    ],
+    ['root', { foo: 1 }, [{ op: 'replace', path: '', value: { bar: 2 } }], { bar: 2 }],
+    [
+      'copy',
+      { a: { b: [1] } },
+      [
+        { op: 'copy', from: '/a', path: '/c' },
+        { op: 'add', path: '/c/b/-', value: 2 },
+      ],
+      { a: { b: [1] }, c: { b: [1, 2] } },
+    ],
+    ['null', { a: null }, [{ op: 'test', path: '/a', value: null }], { a: null }],
+  ])('does what RFC 6902 says (%s)', (_, document, operations, expected) => {
+    const before = structuredClone(document);
+    expect(patch(document, operations)).toEqual(expected);
+    expect(document).toEqual(before);
+  });
+
+  it.each([
+    ['A.9, a test that fails', { baz: 'qux' }, [{ op: 'test', path: '/baz', value: 'bar' }]],
+    [
+      'A.12, a target that is not there',
+      { foo: 'bar' },
+      [{ op: 'add', path: '/baz/bat', value: 'qux' }],
+    ],
+    ['A.15, a number is not a string', { '/': 9 }, [{ op: 'test', path: '/~1', value: '9' }]],
+    ['an index beyond the end', { a: [1] }, [{ op: 'add', path: '/a/2', value: 1 }]],
+    ['an index with a leading zero', { a: [1, 2] }, [{ op: 'remove', path: '/a/01' }]],
+    ['the end of a list is nothing to remove', { a: [1] }, [{ op: 'remove', path: '/a/-' }]],
+    ['a value moved into itself', { a: { b: 1 } }, [{ op: 'move', from: '/a', path: '/a/b' }]],
+    ['something inherited', {}, [{ op: 'test', path: '/toString', value: 1 }]],
+  ])('refuses %s', (_, document, operations) => {
+    expect(() => patch(document, operations)).toThrow();
+  });
+
+  it('does not reach prototypes', () => {
+    const after = patch({}, [{ op: 'add', path: '/__proto__', value: { polluted: 1 } }]);
+    expect(Object.keys(after as object)).toEqual(['__proto__']);
+    expect(({} as Record<string, unknown>).polluted).toBe(undefined);
+  });
+});
+
+it.each([
+  [{ a: 'b' }, { a: 'c' }, { a: 'c' }],
+  [{ a: 'b' }, { b: 'c' }, { a: 'b', b: 'c' }],
+  [{ a: 'b' }, { a: null }, {}],
+  [{ a: ['b'] }, { a: 'c' }, { a: 'c' }],
+  [{ a: 'c' }, { a: ['b'] }, { a: ['b'] }],
+  [{ a: { b: 'c' } }, { a: { b: 'd', c: null } }, { a: { b: 'd' } }],
+  [
+    ['a', 'b'],
+    ['c', 'd'],
+    ['c', 'd'],
+  ],
+  [{ a: 'foo' }, null, null],
+  [{ e: null }, { a: 1 }, { e: null, a: 1 }],
+  [[1, 2], { a: 'b', c: null }, { a: 'b' }],
+  [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+])('merges %j with %j as RFC 7386 says', (target, change, expected) => {
+  expect(mergePatch(target, change)).toEqual(expected);
+});
+
+it('writes equal values as the same text (RFC 8785)', () => {
+  const value = {
+    numbers: [333333333.3333333, 1e30, 4.5, 2e-3, 1e-27, -0],
+    string: '€$\u000f\nA\'B"\\\\"/',
+    literals: [null, true, false],
+  };
+  expect(canonicalJson(value)).toBe(
+    '{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27,0],' +
+      '"string":"€$\\u000f\\nA\'B\\"\\\\\\\\\\"/"}',
+  );
+  expect(canonicalJson({ '\u20ac': 1, '\r': 2, '1': 3, '\ud83d\ude00': 4, '\ufb33': 5 })).toBe(
+    '{"\\r":2,"1":3,"€":1,"😀":4,"\ufb33":5}',
+  );
+  expect(canonicalJson({ b: { y: 1, x: 2 }, a: [] })).toBe('{"a":[],"b":{"x":2,"y":1}}');
+});

@@ -1,0 +1,80 @@
+import type { Lease, LeaseMode, Waiting } from '@starloom/core';
+import { expect, it } from 'vitest';
+import { findDeadlock, isLast } from '../src/locks/wait-for-graph.ts';
+
+let count = 0;
+const held = (resource: string, holder: string, mode: LeaseMode = 'exclusive'): Lease => {
+  count += 1;
+  return { resource, holder, mode, token: count, expiresAt: 0 };
+};
+const place = (resource: string, holder: string, more: Partial<Waiting> = {}): Waiting => {
+  count += 1;
+  return {
+    ticket: `${count}:${resource}`,
+    resource,
+    holder,
+    mode: 'exclusive',
+    priority: 0,
+    position: 1,
+    since: 0,
+    until: 0,
+    ...more,
+  };
+};
+
+it('finds the circle through a place, and none where there is none', () => {
+  const leases = [held('x', 'a'), held('y', 'b'), held('z', 'c')];
+  const places = [place('y', 'a'), place('z', 'b')];
+  const closing = place('x', 'c');
+  const [first] = places as [Waiting];
+  expect(findDeadlock(first.ticket, leases, places)).toBe(undefined);
+  const all = [...places, closing];
+  expect(findDeadlock(closing.ticket, leases, all)).toEqual(['c', 'a', 'b']);
+  expect(findDeadlock(first.ticket, leases, all)).toEqual(['a', 'b', 'c']);
+  expect(findDeadlock('unknown', leases, all)).toBe(undefined);
+});
+
+it('sees that readers do not wait for each other', () => {
+  const leases = [held('x', 'a', 'shared'), held('y', 'b', 'shared')];
+  const places = [place('y', 'a', { mode: 'shared' }), place('x', 'b', { mode: 'shared' })];
+  expect(findDeadlock(places[1]?.ticket ?? '', leases, places)).toBe(undefined);
+  const writer = place('x', 'b');
+  const upgrade = [place('y', 'a'), writer];
+  expect(findDeadlock(writer.ticket, leases, upgrade)).toEqual(['b', 'a']);
+});
+
+it('counts those before one in the queue, not those behind', () => {
+  const leases = [held('x', 'a'), held('y', 'c')];
+  const before = place('x', 'b', { position: 1 });
+  const last = place('x', 'c', { position: 2 });
+  const waitsForC = place('y', 'b');
+  expect(findDeadlock(last.ticket, leases, [before, last, waitsForC])).toEqual(['c', 'b']);
+  const jumped = [
+    { ...last, position: 1 },
+    { ...before, position: 2 },
+  ];
+  expect(findDeadlock(last.ticket, leases, jumped)).toBe(undefined);
+});
+
+it('sees one that waits for itself', () => {
+  const own = place('x', 'a');
+  expect(findDeadlock(own.ticket, [held('x', 'a')], [own])).toEqual(['a']);
+});
+
+it('ends in circles that the place is not part of', () => {
+  const leases = [held('x', 'a'), held('y', 'b')];
+  const places = [place('y', 'a'), place('x', 'b'), place('x', 'c', { position: 2 })];
+  expect(findDeadlock(places[2]?.ticket ?? '', leases, places)).toBe(undefined);
+});
+
+it('knows which place closed a circle: the last that came', () => {
+  const [older, younger] = [place('x', 'a', { since: 1 }), place('y', 'b', { since: 2 })];
+  const isLastOf = (own: Waiting, places: Waiting[]) => isLast(own.ticket, ['a', 'b'], places);
+  expect([older, younger].map((own) => isLastOf(own, [older, younger]))).toEqual([false, true]);
+  const [first, second] = [place('x', 'a'), place('y', 'b')];
+  expect([first, second].map((own) => isLastOf(own, [first, second]))).toEqual([false, true]);
+  const unnumbered = [place('x', 'a', { ticket: 'p' }), place('y', 'b', { ticket: 'q' })];
+  expect(unnumbered.map((own) => isLastOf(own, unnumbered))).toEqual([true, true]);
+  const outside = place('z', 'c', { since: 9 });
+  expect(isLastOf(second, [first, second, outside])).toBe(true);
+});

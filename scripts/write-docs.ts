@@ -1,0 +1,23 @@
+// Writes the documentation that is generated from tables in the code. It is checked in, so that it
+// can be read on a web page; packages/coordination/test/docs.test.ts fails when it is out of date.
+
+import { writeFileSync } from 'node:fs';
+import { coordinationDocs } from './coordination-docs.ts';
+
+/** By path, as the text of the file. */
+export const DOCS: Readonly<Record<string, () => string>> = {
+  'docs/coordination.md': coordinationDocs,
+};
+
+const root = new URL('../', import.meta.url);
+
+export function docUrl(path: string): URL {
+  return new URL(path, root);
+}
+
+if (process.argv[1] === import.meta.filename) {
+  for (const [path, text] of Object.entries(DOCS)) {
+    writeFileSync(docUrl(path), text());
+    console.log(`wrote ${path}`);
+  }
+}
