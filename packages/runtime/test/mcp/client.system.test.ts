@@ -148,7 +148,7 @@ describe('an MCP server that misbehaves', () => {
     );
     expect(health).toEqual({
       missing: ['offline', 'AGENT_OFFLINE', 'not_found'],
-      dead: ['offline', 'AGENT_OFFLINE', 'process_ended'],
+      dead: ['offline', 'AGENT_OFFLINE', expect.stringMatching(/^(process_ended|stdin_closed)$/)],
       silent: ['offline', 'AGENT_OFFLINE', 'connect_timeout'],
       loud: ['offline', 'UPSTREAM_ERROR', 'not_json_rpc'],
       nobody: ['offline', 'AGENT_OFFLINE', 'ECONNREFUSED'],
