@@ -139,7 +139,7 @@ export class Context {
     const view = keys === 'none' ? NOTHING : await this.#view(access, keys);
     const plan = planUpdate(op, update, view);
     const sizes = sizesOf(plan.update);
-    assertSize('value_bytes', Math.max(0, ...sizes), limits);
+    for (const size of sizes) assertSize('value_bytes', size, limits);
     await this.#meter.reserve({
       name: access.sessionId,
       more: { entries: sizes.length, bytes: sum(sizes) },

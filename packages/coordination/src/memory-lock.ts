@@ -1,22 +1,15 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
-import {
-  type CoordinationStore,
-  type Json,
-  type Lease,
-  type LeaseMode,
-  orAborted,
-} from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import type { CoordinationStore, Json, Lease, LeaseMode } from '@starloom/core';
 import { type Caller, fromHolder, storeKey } from './agents/caller.ts';
-import { refuse } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { isTurnOf } from './feed/log-event.ts';
 import { LogWatch } from './feed/log-watch.ts';
-import { freeHolder } from './locks/free-locks.ts';
+import { freeHolders } from './locks/free-locks.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
-import { findDeadlock, isLast } from './locks/wait-for-graph.ts';
+import { awaitTurn, refuseDeadlock } from './locks/lock-queue.ts';
+
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Access, SessionAccess } from './session/session-access.ts';
@@ -84,9 +77,11 @@ export class MemoryLock {
     if ('heldBy' in answer) throw lockHeld(request.resource, answer.heldBy);
     if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, caller) };
     ticket = answer.queued.ticket;
-    await this.#refuseDeadlock(admitted, ticket);
+    const place = { partition: admitted.partition, resource: request.resource, ticket };
+    await refuseDeadlock(store, place);
     if (watch === undefined) return answer;
-    const lease = await this.#awaitTurn(admitted, ticket, request, watch);
+    const turn = { watch, waitMs: request.wait_ms, signal: caller.signal };
+    const lease = await awaitTurn(store, place, turn);
     return { lease: await this.#keep(admitted, lease, caller) };
   }
 
@@ -111,7 +106,7 @@ export class MemoryLock {
   async releaseAll(caller: Caller, sessionId: string): Promise<readonly string[]> {
     const { store, access } = this.#options;
     const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
-    return await freeHolder(store, partition, holder, 'released');
+    return await freeHolders(store, partition, (each) => each === holder, 'released');
   }
 
   /** Gives up a place in the queue; a lock that was granted meanwhile is released. */
@@ -205,46 +200,6 @@ export class MemoryLock {
     }
     this.#remember(admitted.partition, lease);
     return lease;
-  }
-
-  async #refuseDeadlock({ partition }: Access, ticket: string): Promise<void> {
-    const { store } = this.#options;
-    const [leases, waiting] = await Promise.all([
-      store.leases(partition),
-      store.waiting(partition),
-    ]);
-    const circle = findDeadlock(ticket, leases, waiting);
-    if (circle === undefined || !isLast(ticket, circle, waiting)) return;
-    if (!(await store.cancelWait(partition, ticket))) return;
-    const agents = circle.map((holder) => fromHolder(holder).agentId);
-    throw refuse('deadlock', `Waiting would never end: ${[...agents, agents[0]].join(' → ')}`, {
-      circle: agents,
-      fix: 'release what you hold and ask again, always in the same order',
-    });
-  }
-
-  async #awaitTurn(
-    { partition, caller }: Access,
-    ticket: string,
-    { resource, wait_ms }: AcquireRequest,
-    watch: LogWatch,
-  ): Promise<Lease> {
-    const { store } = this.#options;
-    const find = async () => {
-      const leases = await store.leases(partition, resource);
-      return leases.find((lease) => lease.ticket === ticket);
-    };
-    using deadline = deadlineSignal({ ms: wait_ms, parent: caller.signal });
-    const { signal } = deadline;
-    while (!signal.aborted) {
-      const lease = await find();
-      if (lease) return lease;
-      await orAborted(watch.news(), signal).catch(() => undefined);
-    }
-    const isCancelled = await store.cancelWait(partition, ticket);
-    const lease = isCancelled ? undefined : await find();
-    if (lease) return lease;
-    throw lockHeld(resource, await store.leases(partition, resource));
   }
 
   async #leases({ partition }: Access, resource: string): Promise<readonly Lease[]> {

@@ -4,8 +4,7 @@
 import { ERRORS, FabricError, type Json } from '@starloom/core';
 import { z } from 'zod';
 import { protocolError, refuse, toRpcError } from './errors.ts';
-import { isJsonObject } from './json/json.ts';
-import { commonParams, type Method } from './methods/define-method.ts';
+import { type Call, commonParams, type Method } from './methods/define-method.ts';
 import { findMethod } from './methods.ts';
 import type { Connection } from './rpc/connection.ts';
 import { Idempotency } from './rpc/idempotency.ts';
@@ -28,14 +27,13 @@ export class RpcPeer {
   readonly #services: Services;
   readonly #peer: Peer;
   readonly #idempotency: Idempotency;
-
   readonly #onClose: () => void;
 
   constructor(services: Services, connection: Connection, onClose: () => void = () => {}) {
-    this.#onClose = onClose;
     this.#services = services;
     this.#peer = new Peer(services, connection);
     this.#idempotency = new Idempotency(services.store);
+    this.#onClose = onClose;
   }
 
   /** Takes a parsed message; never throws. Nothing is answered to notifications. */
@@ -73,7 +71,7 @@ export class RpcPeer {
 
   async #handleOne(message: unknown): Promise<RpcResponse | undefined> {
     const request = parseRequest(message);
-    if (isResponse(request)) return isNotification(message) ? undefined : request;
+    if (request === undefined || isResponse(request)) return request;
     const { id } = request;
     try {
       const result = await this.#run(request);
@@ -90,10 +88,22 @@ export class RpcPeer {
     const parsed = method.parse(params);
     const named = namedIn(parsed, method);
     const caller = await this.#peer.callerOf(named);
-    const run = () => method.run({ services: this.#services, peer: this.#peer, caller }, parsed);
-    const { idempotency_key: key } = named;
-    if (method.effect !== 'write' || key === undefined) return await run();
-    const { agentId, principalId } = caller;
+    const call = { services: this.#services, peer: this.#peer, caller };
+    const result = await this.#once({ method: name, params }, method, call, () =>
+      method.run(call, parsed),
+    );
+    await method.onAnswer?.(call, result);
+    return result;
+  }
+
+  async #once(
+    { method: name, params }: RpcRequest,
+    { effect }: Method,
+    { caller }: Call,
+    run: () => Promise<unknown>,
+  ): Promise<unknown> {
+    const { idempotencyKey: key, agentId, principalId } = caller;
+    if (effect !== 'write' || key === undefined) return await run();
     const keyed = { principalId, agentId, method: name, key, params };
     return await this.#idempotency.once(keyed, async () => (await run()) as Json);
   }
@@ -112,10 +122,6 @@ function namedIn(params: unknown, { aboutAgent }: Method): Named {
 }
 
 const namedSchema = z.object(commonParams);
-
-function isNotification(message: unknown): boolean {
-  return isJsonObject(message) && message.jsonrpc === '2.0' && !('id' in message);
-}
 
 function unknownMethod(method: string): FabricError {
   return refuse('unknown_method', `There is no method "${method}"`, {

@@ -3,20 +3,21 @@
 // never lacks one.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock, CoordinationStore, Entry, Snapshot } from '@starloom/core';
+import type { Clock, CoordinationStore, Snapshot } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
-import { sessionsOf } from './agents/agent-record.ts';
 import type { Bindings } from './agents/bindings.ts';
-import { type Caller, toHolder } from './agents/caller.ts';
+import { type Caller, fromHolder } from './agents/caller.ts';
 import type { Presence } from './agents/presence.ts';
-import { notFound, refuse } from './errors.ts';
+import { refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
-import { freeHolder } from './locks/free-locks.ts';
+import { freeHolders } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
-import { assertCount, assertSize } from './quota/assert-quota.ts';
+import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
+import { isSameMember, roleFor, toJoining } from './session/joining.ts';
 import { type Access, accessKeys, type SessionAccess } from './session/session-access.ts';
 import type { SessionEnd } from './session/session-end.ts';
+import { SessionIndex } from './session/session-index.ts';
 import {
   type AccessList,
   type Member,
@@ -24,7 +25,6 @@ import {
   metaSchema,
   parseRoster,
   type Role,
-  roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
 import type { SessionTimers } from './session/session-timers.ts';
@@ -54,9 +54,11 @@ export interface NewSession {
 
 export class Sessions {
   readonly #options: SessionsOptions;
+  readonly #index: SessionIndex;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
+    this.#index = new SessionIndex(options.store, options.limits);
   }
 
   async create(caller: Caller, wanted: NewSession): Promise<SessionMeta> {
@@ -79,7 +81,7 @@ export class Sessions {
       parent: wanted.parent ?? null,
     };
     const member = await this.#newMember(caller, 'owner');
-    await this.#enlist(agentId, session_id);
+    await this.#index.add(agentId, session_id);
     const { ok } = await store.commit(partitionOf.session(session_id), {
       writes: [
         { kind: 'put', key: META, value: meta },
@@ -98,7 +100,7 @@ export class Sessions {
 
   /** Joining again changes nothing, except that a returned agent acts in its new life. */
   async join(caller: Caller, sessionId: string, wanted?: Role): Promise<Access> {
-    const { store, bindings, access } = this.#options;
+    const { store, bindings, access, limits } = this.#options;
     const { agentId } = caller;
     const partition = partitionOf.session(sessionId);
     const key = keyOf.member(agentId);
@@ -108,11 +110,11 @@ export class Sessions {
       await bindings.bind(agentId, caller.principalId);
       const member = await this.#newMember(caller, role);
       const before = snapshot.entries.get(key);
-      if (before && isSame(before, member)) {
+      if (before && isSameMember(before, member)) {
         return await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
       }
-      await this.#enlist(agentId, sessionId);
-      const { ok } = await store.commit(partition, this.#joining(snapshot, member));
+      await this.#index.add(agentId, sessionId);
+      const { ok } = await store.commit(partition, toJoining(snapshot, member, limits));
       if (!ok) continue;
       await this.#catchUp(caller, member.epoch);
       return await access.fresh(caller, sessionId, { role: 'reader' });
@@ -158,10 +160,9 @@ export class Sessions {
         ]),
       });
       if (!ok) continue;
-      const { epoch } = memberSchema.parse(entry.value);
-      const how = reason === 'left' ? 'released' : 'lost';
-      await freeHolder(store, partition, toHolder(agentId, epoch), how);
-      await this.#delist(agentId, sessionId);
+      const isMeant = (holder: string) => fromHolder(holder).agentId === agentId;
+      await freeHolders(store, partition, isMeant, reason === 'left' ? 'released' : 'lost');
+      await this.#index.remove(agentId, sessionId);
       return true;
     }
   }
@@ -184,9 +185,14 @@ export class Sessions {
     };
   }
 
+  /** The ids of the sessions of an agent; it may be a member of them no longer. */
+  async of(agentId: string): Promise<readonly string[]> {
+    return await this.#index.of(agentId);
+  }
+
   async list(caller: Caller): Promise<readonly { meta: SessionMeta; member: Member }[]> {
     const { store } = this.#options;
-    const sessionIds = await sessionsOf(store, caller.agentId);
+    const sessionIds = await this.#index.of(caller.agentId);
     const found = await inBatches(sessionIds, async (sessionId) => {
       const { entries } = await store.read(partitionOf.session(sessionId), accessKeys(caller));
       const [meta, member] = accessKeys(caller).map((key) => entries.get(key)?.value);
@@ -211,72 +217,18 @@ export class Sessions {
     if (now > epoch) await presence.enter(caller.agentId, now);
   }
 
-  #joining(snapshot: Snapshot, member: Member) {
-    const { limits } = this.#options;
-    const { agent_id, role, epoch } = member;
-    const key = keyOf.member(agent_id);
-    const roster = parseRoster(snapshot.entries.get(ROSTER)?.value);
-    const ids = roster.includes(agent_id) ? roster : [...roster, agent_id];
-    assertCount('members_per_session', ids.length, limits);
-    const keys = [META, ROSTER, key];
-    return {
-      writes: [
-        { kind: 'put', key, value: member },
-        { kind: 'put', key: ROSTER, value: ids },
-      ],
-      event: { type: 'session.agent_joined', agent_id, role, epoch },
-      ifKeys: new Map(keys.map((name) => [name, snapshot.entries.get(name)?.version ?? 0])),
-    } as const;
-  }
-
-  async #enlist(agentId: string, sessionId: string): Promise<void> {
-    const { store, limits } = this.#options;
-    const partition = partitionOf.agent(agentId);
-    const { entries } = await store.read(partition);
-    if (entries.has(sessionId)) return;
-    assertCount('sessions_per_agent', entries.size + 1, limits);
-    await store.commit(partition, { writes: [{ kind: 'put', key: sessionId, value: true }] });
-  }
-
-  async #delist(agentId: string, sessionId: string): Promise<void> {
-    const writes = [{ kind: 'delete', key: sessionId }] as const;
-    await this.#options.store.commit(partitionOf.agent(agentId), { writes });
-  }
-
   async #exists(caller: Caller, sessionId: string) {
     const { entries } = await this.#options.store.read(
       partitionOf.session(sessionId),
       accessKeys(caller),
     );
-    if (!entries.has(keyOf.member(caller.agentId))) await this.#delist(caller.agentId, sessionId);
+    if (!entries.has(keyOf.member(caller.agentId)))
+      await this.#index.remove(caller.agentId, sessionId);
     return refuse('session_exists', `The session id "${sessionId}" is in use`, {
       session_id: sessionId,
       fix: 'join it, or create one without naming it',
     });
   }
-}
-
-function roleFor(
-  { entries }: Snapshot,
-  caller: Caller,
-  sessionId: string,
-  wanted: Role | undefined,
-): Role {
-  const entry = entries.get(META);
-  const meta = entry && metaSchema.parse(entry.value);
-  const known = entries.get(keyOf.member(caller.agentId));
-  const member = known && memberSchema.parse(known.value);
-  if (meta === undefined || meta.state === 'ended') throw notFound('session', sessionId);
-  if (member?.principal === caller.principalId && wanted === undefined) return member.role;
-  const role = roleOnJoin(meta, caller, wanted);
-  if (role === undefined) throw notFound('session', sessionId);
-  return role;
-}
-
-function isSame({ value }: Entry, { role, epoch, principal }: Member): boolean {
-  const before = memberSchema.parse(value);
-  const isSameLife = before.epoch === epoch && before.connected;
-  return isSameLife && before.role === role && before.principal === principal;
 }
 
 function membersIn({ entries }: Snapshot): readonly Member[] {

@@ -3,7 +3,7 @@
 // so a result that was on its way while its source changed never becomes valid.
 
 import type { Clock, CoordinationStore, Json, Lease } from '@starloom/core';
-import type { Caller } from './agents/caller.ts';
+import { type Caller, storeKey } from './agents/caller.ts';
 import {
   type CacheEntry,
   type CacheName,
@@ -88,7 +88,8 @@ export class ToolCache {
     const target = toTarget(scope, caller, request);
     const found = await this.#lookUp(target);
     const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
-    const answer = mayJoin ? await this.#flights.join(target, request, caller.signal) : found;
+    const flight = { ...request, idempotencyKey: storeKey(caller, 'tool_cache.get') };
+    const answer = mayJoin ? await this.#flights.join(target, flight, caller.signal) : found;
     if (answer.hit) await this.#index.noteHit(scope, target.key, request.tool, TRACE_MS);
     else await this.#index.noteMiss(scope);
     return answer;
@@ -211,7 +212,7 @@ export class ToolCache {
   async #scope(caller: Caller, shared: Shared, role: 'reader' | 'writer'): Promise<string> {
     const { session_id } = shared;
     if (shared.scope === 'principal') return principalCacheScope(caller.principalId);
-    if (shared.scope === 'agent') return agentCacheScope(caller.agentId);
+    if (shared.scope === 'agent') return agentCacheScope(caller);
     if (session_id === undefined) throw noSession();
     const state = role === 'writer' ? 'active' : undefined;
     await this.#options.access.fresh(caller, session_id, { role, ...(state && { state }) });

@@ -105,7 +105,6 @@ describe('bad input', () => {
       ['memory_locker.acquire', { session_id, wait_ms: -1 }],
       ['memory_locker.acquire', { session_id, wait_ms: 1e12 }],
       ['memory_locker.release', { session_id }],
-      ['memory_locker.break', { session_id }],
       ['tool_cache.get', { tool: '' }],
       ['tool_cache.put', { tool: 't' }],
       ['shared_buffer.put', { session_id, content: 7 }],

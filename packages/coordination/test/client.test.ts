@@ -1,3 +1,4 @@
+import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import {
   applyUpdate,
@@ -216,6 +217,25 @@ describe('client', () => {
     await expect.poll(() => copy).toEqual({ n: 50 });
   });
 
+  it('says that a subscription cannot go on, and stays connected', async () => {
+    await using at = new ClientWorld();
+    const [owner, client] = [
+      await at.open('owner', new MemoryLink(at.world.coordination)),
+      await at.open('a'),
+    ];
+    const { session_id } = await owner.sessions.create({});
+    await client.sessions.join({ session_id });
+    const { promise: ended, resolve } = Promise.withResolvers<FabricError>();
+    await client.subscribe({ session_id }, { update: () => {}, ended: resolve });
+    at.link.isDown = true;
+    at.link.cut();
+    await owner.sessions.end({ session_id });
+    at.link.isDown = false;
+    expect(await ended).toMatchObject({ details: { rpc: -32004 } });
+    await client.agents.list({});
+    expect(at.link.connections).toBe(2);
+  });
+
   it('beats by itself', async () => {
     await using at = new ClientWorld({ heartbeatIntervalMs: 40 });
     const client = await at.open('a');
@@ -339,6 +359,19 @@ describe('client', () => {
     await client.close();
     await expect(waiting).rejects.toMatchObject({ code: 'CANCELLED' });
     await expect(client.agents.list({})).rejects.toMatchObject({ code: 'CANCELLED' });
+  });
+
+  it('stops for good when the gateway does not accept it any more', async () => {
+    await using at = new ClientWorld();
+    let isWelcome = true;
+    const denied = new FabricError('AUTH_DENIED', 'The key was withdrawn');
+    const connect = () => (isWelcome ? at.link.connect() : Promise.reject(denied));
+    const client = await openCoordinationClient({ connect, agentId: 'a', ...FAST });
+    const closed = new Promise((resolve) => client.once('closed', resolve));
+    isWelcome = false;
+    at.link.cut();
+    await expect(client.agents.list({})).rejects.toBe(denied);
+    expect(await closed).toBe(denied);
   });
 
   it('gives up a request that gets no answer', async () => {

@@ -274,6 +274,9 @@ describe('memory locker', () => {
       .toMatchObject([{ lock_token, reason: 'broken' }]);
     const write = { session_id, update: { a: 1 }, lock_token };
     expect((await b.refused('context_coordinator.update', write)).code).toBe(-32015);
+    const own = { session_id, lock_token: (await waiting).lock_token };
+    expect((await c.call('memory_locker.status', own)).locks).toHaveLength(1);
+    expect((await c.call('memory_locker.status', { ...own, lock_token })).locks).toEqual([]);
     const rest = await owner.call('memory_locker.break', { session_id, holder: 'b' });
     expect(rest.broken).toMatchObject([{ resource: 'other' }]);
     const { events } = await owner.call('context_coordinator.events', {

@@ -68,6 +68,7 @@ describe('JSON-RPC', () => {
       { jsonrpc: '1.0', id: 1, method: 'mcp.discover' },
       { jsonrpc: '2.0', id: 1 },
       { jsonrpc: '2.0', id: 1, method: 17 },
+      { jsonrpc: '2.0', method: 1, params: 'bar' },
       { jsonrpc: '2.0', id: {}, method: 'mcp.discover' },
     ]) {
       expect(await peer.handle(message), JSON.stringify(message)).toMatchObject({
@@ -204,6 +205,26 @@ describe('JSON-RPC', () => {
     await client.refused('session_manager.join', failing);
     await client.call('session_manager.create', { session_id: 'later' });
     await client.call('session_manager.join', failing);
+  });
+
+  it('knows the agent on a connection also from an answer that is given again', async () => {
+    await using world = new World();
+    const params = { agent_id: 'a', capabilities: [], idempotency_key: 'k' };
+    const [first, second] = [world.connect(), world.connect()];
+    const registered = await first.call('agent_registry.register', params);
+    expect(await second.call('agent_registry.register', params)).toEqual(registered);
+    const { session_id } = await second.call('session_manager.create', {});
+    const { created_by } = await second.call('session_manager.get', { session_id });
+    expect(created_by).toBe('a');
+  });
+
+  it('does not take principals for one another whose names look alike', async () => {
+    await using world = new World();
+    for (const principal of ['a b', 'a-b', 'a/b', 'ünï']) {
+      await world.connect(principal).call('session_manager.create', {});
+      const { sessions } = await world.connect(principal).call('session_manager.list', {});
+      expect(sessions).toHaveLength(1);
+    }
   });
 
   it('tells a repeated request that the first is still under way', async () => {

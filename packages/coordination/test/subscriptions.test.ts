@@ -188,6 +188,12 @@ describe('subscriptions', () => {
       unsubscribed: false,
     });
     await reader.call('context_coordinator.subscribe', { session_id });
+    await reader.call('context_coordinator.subscribe', { session_id });
+    const all = { session_id };
+    expect((await reader.call('context_coordinator.unsubscribe', all)).unsubscribed).toBe(true);
+    expect((await reader.call('context_coordinator.unsubscribe', all)).unsubscribed).toBe(false);
+    await write({ n: 1.5 });
+    await reader.call('context_coordinator.subscribe', { session_id });
     await reader.call('session_manager.leave', { session_id });
     await write({ n: 2 });
     await writer.call('context_coordinator.subscribe', { session_id });

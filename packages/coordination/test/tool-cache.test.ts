@@ -216,6 +216,23 @@ describe('tool cache', () => {
     expect((await get(a)).hit).toBe(false);
   });
 
+  it('answers a repeated claim with the same claim', async () => {
+    await using world = new World();
+    const a = await world.agent('a');
+    const once = { claim: true, idempotency_key: 'k' };
+    const { claim } = await get(a, once);
+    expect((await get(a, once)).claim).toBe(claim);
+  });
+
+  it('keeps the results of an agent from an agent of the same name elsewhere', async () => {
+    await using world = new World();
+    const [here, there] = [world.connect('here'), world.connect('there')];
+    const name = { agent_id: 'same', tool, params, scope: 'agent' as const };
+    await here.call('tool_cache.put', { ...name, result: 'secret' });
+    expect((await there.call('tool_cache.get', name)).hit).toBe(false);
+    expect((await here.call('tool_cache.get', name)).hit).toBe(true);
+  });
+
   it('stops waiting when the time is over', async () => {
     await using world = new World();
     const [a, b] = [await world.agent('a'), await world.agent('b')];

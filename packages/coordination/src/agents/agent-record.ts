@@ -1,7 +1,7 @@
 import type { CoordinationStore, Json, Snapshot } from '@starloom/core';
 import { z } from 'zod';
 import { jsonObjectSchema } from '../json/json.ts';
-import { AGENTS, keyOf, partitionOf } from '../partitions.ts';
+import { AGENTS, keyOf } from '../partitions.ts';
 
 /** What an agent may say of itself; `inactive` is said by the registry alone. */
 export const LIVE_STATES = ['active', 'idle', 'busy', 'draining'] as const;
@@ -52,13 +52,4 @@ export function toJson(record: AgentRecord): Json {
 
 export function namesOf({ capabilities }: AgentRecord): readonly string[] {
   return capabilities.map(({ name }) => name);
-}
-
-/** The ids of the sessions that an agent is a member of. */
-export async function sessionsOf(
-  store: CoordinationStore,
-  agentId: string,
-): Promise<readonly string[]> {
-  const { entries } = await store.read(partitionOf.agent(agentId));
-  return [...entries.keys()];
 }

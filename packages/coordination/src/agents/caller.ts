@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { digest } from '../partitions.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
 
@@ -25,7 +26,7 @@ export interface Caller {
  * The agent of a caller that names none. No agent can name itself so, hence it needs no binding.
  */
 export function implicitAgentId(principalId: string): string {
-  return `~${principalId.replaceAll(/[^A-Za-z0-9_.:-]/g, '-')}`;
+  return `~${ID.test(principalId) ? principalId : digest(principalId)}`;
 }
 
 /** How an agent is called in the locks of a session: one life of it, so a later one is another. */

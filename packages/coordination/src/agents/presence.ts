@@ -4,13 +4,14 @@
 // others of a session are told once all the same, since the notice and the member change together.
 
 import type { Clock, CoordinationStore, Json } from '@starloom/core';
-import { freeHolder } from '../locks/free-locks.ts';
+import { freeHolders } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
+import { SessionIndex } from '../session/session-index.ts';
 import { type Member, memberSchema } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { type AgentRecord, namesOf, readAgent, sessionsOf, toJson } from './agent-record.ts';
-import { toHolder } from './caller.ts';
+import { type AgentRecord, namesOf, readAgent, toJson } from './agent-record.ts';
+import { fromHolder } from './caller.ts';
 import { CapabilityIndex } from './capability-index.ts';
 
 export type LossReason = 'heartbeat_missed' | 'unregistered';
@@ -26,9 +27,11 @@ export class Presence {
   readonly #clock: Clock;
   readonly #limits: CoordinationLimits;
   readonly #index: CapabilityIndex;
+  readonly #sessions: SessionIndex;
 
   constructor({ store, clock, limits }: PresenceOptions) {
     this.#index = new CapabilityIndex(store);
+    this.#sessions = new SessionIndex(store, limits);
     this.#store = store;
     this.#clock = clock;
     this.#limits = limits;
@@ -46,7 +49,7 @@ export class Presence {
         const event = { type: 'session.agent_disconnected', agent_id: agentId, reason, last_seen };
         return { member: { ...member, connected: false, last_seen }, event };
       });
-      await this.#release(sessionId, agentId, epoch);
+      await this.#free(sessionId, agentId, epoch);
     });
     if (record === undefined) return;
     await this.#index.remove(agentId, epoch, namesOf(record));
@@ -56,29 +59,34 @@ export class Presence {
   /** A new life takes the place of the old one in all sessions of the agent. */
   async enter(agentId: string, epoch: number): Promise<void> {
     await this.#inSessions(agentId, async (sessionId) => {
-      const before = await this.#change(sessionId, agentId, (member) => {
+      await this.#change(sessionId, agentId, (member) => {
         if (member.epoch >= epoch) return undefined;
         const event = { type: 'session.agent_returned', agent_id: agentId, epoch };
         return { member: { ...member, epoch, connected: true }, event };
       });
-      if (before) await this.#release(sessionId, agentId, before.epoch);
+      await this.#free(sessionId, agentId, epoch - 1);
     });
   }
 
   async #inSessions(agentId: string, work: (sessionId: string) => Promise<void>): Promise<void> {
-    await inBatches(await sessionsOf(this.#store, agentId), work);
+    await inBatches(await this.#sessions.of(agentId), work);
   }
 
-  async #release(sessionId: string, agentId: string, epoch: number): Promise<void> {
-    await freeHolder(this.#store, partitionOf.session(sessionId), toHolder(agentId, epoch), 'lost');
+  /** What the agent held in this life and in those before it. */
+  async #free(sessionId: string, agentId: string, epoch: number): Promise<void> {
+    const isOver = (holder: string) => {
+      const life = fromHolder(holder);
+      return life.agentId === agentId && life.epoch <= epoch;
+    };
+    await freeHolders(this.#store, partitionOf.session(sessionId), isOver, 'lost');
   }
 
-  /** Changes a member unless `decide` finds nothing to do; the member as it was before. */
+  /** Changes a member unless `decide` finds nothing to do. */
   async #change(
     sessionId: string,
     agentId: string,
     decide: (member: Member) => { member: Member; event: Json } | undefined,
-  ): Promise<Member | undefined> {
+  ): Promise<void> {
     const partition = partitionOf.session(sessionId);
     const key = keyOf.member(agentId);
     for (;;) {
@@ -86,11 +94,11 @@ export class Presence {
       const entry = entries.get(key);
       const before = entry && memberSchema.parse(entry.value);
       const change = before && decide(before);
-      if (!change) return undefined;
+      if (!change) return;
       const writes = [{ kind: 'put', key, value: change.member }] as const;
       const ifKeys = new Map([[key, entry.version]]);
       const { ok } = await this.#store.commit(partition, { writes, ifKeys, event: change.event });
-      if (ok) return before;
+      if (ok) return;
     }
   }
 

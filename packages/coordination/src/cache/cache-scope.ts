@@ -1,3 +1,4 @@
+import type { Caller } from '../agents/caller.ts';
 import { digest } from '../partitions.ts';
 
 /** Who shares results: all agents of a principal, one agent, or the members of a session. */
@@ -8,8 +9,9 @@ export function principalCacheScope(principalId: string): string {
   return `principal-${digest(principalId)}`;
 }
 
-export function agentCacheScope(agentId: string): string {
-  return `agent-${agentId}`;
+/** Of the principal's own agent: an id that is not bound yet may be another's elsewhere. */
+export function agentCacheScope({ principalId, agentId }: Caller): string {
+  return `agent-${digest(`${principalId}\n${agentId}`)}`;
 }
 
 export function sessionCacheScope(sessionId: string): string {

@@ -30,6 +30,7 @@ export interface CacheTarget {
 export interface Flight {
   readonly claim_ttl_ms: number;
   readonly wait_ms: number;
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface SingleFlightOptions {
@@ -59,6 +60,7 @@ export class SingleFlight {
       mode: 'exclusive',
       ttlMs: flight.claim_ttl_ms,
       waitMs: flight.wait_ms,
+      idempotencyKey: flight.idempotencyKey,
     });
     if ('lease' in answer) return await this.#computeOrUse(target, answer.lease);
     if ('heldBy' in answer) return othersCompute(await lookUp(target));

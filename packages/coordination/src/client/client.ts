@@ -9,7 +9,8 @@ import { Link, type Send } from './link.ts';
 import { type ClientEvents, toClientEvent } from './push-events.ts';
 import { rpcCodeOf } from './rpc-error.ts';
 import { type Call, createService, type MethodParams } from './services.ts';
-import { type SubscribeParams, Subscription, type SubscriptionHandlers } from './subscription.ts';
+import type { SubscribeParams, Subscription, SubscriptionHandlers } from './subscription.ts';
+import { Subscriptions } from './subscriptions.ts';
 import type { Connect } from './transport.ts';
 import { type LockedWork, type LockParams, withLock } from './with-lock.ts';
 
@@ -33,7 +34,6 @@ const BACKOFF_MS = { least: 100, most: 10_000 };
 const BEAT_SHARE = 0.7;
 /** The life is over, or the server has forgotten it. */
 const LIFE_IS_OVER = [-32015, -32004];
-const EARLY_PUSHES = 1_000;
 
 /** Connects and registers; rejects when that fails. What is lost later is regained by itself. */
 export async function openCoordinationClient(
@@ -61,10 +61,8 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   readonly #log: Log;
   readonly #link: Link;
   readonly #held = new HeldLocks();
-  readonly #subscriptions = new Set<Subscription>();
+  readonly #subscriptions: Subscriptions;
   readonly #turns = new Map<string, Promise<void>>();
-  /** Pushes that came before the answer which tells whose they are. */
-  #early: { method: string; params: Readonly<Record<string, unknown>> }[] = [];
   #epoch: number | undefined;
   #beatTimer: NodeJS.Timeout | undefined;
   #isBeating = false;
@@ -83,7 +81,12 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       onOpen: (direct) => this.#onOpen(direct),
       onPush: (method, params) => this.#onPush(method, params),
       onLost: () => this.emit('disconnected'),
+      onClosed: (reason) => {
+        clearInterval(this.#beatTimer);
+        this.emit('closed', reason);
+      },
     });
+    this.#subscriptions = new Subscriptions(this.#link.request, this.#log);
     this.call = (async (method, params) => {
       const result = await this.#link.request(method, params);
       this.#noteLocks(method, params, result);
@@ -112,15 +115,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
 
   /** Updates of a session from now on, or from `after`, whatever happens to the connection. */
   async subscribe(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<Subscription> {
-    const subscription = new Subscription(params, handlers, {
-      send: this.#link.request,
-      log: this.#log,
-      onClose: () => this.#subscriptions.delete(subscription),
-    });
-    await subscription.start(this.#link.request);
-    this.#subscriptions.add(subscription);
-    this.#takeEarly();
-    return subscription;
+    return await this.#subscriptions.add(params, handlers);
   }
 
   /**
@@ -154,14 +149,12 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.#beatTimer);
     this.#link.close();
   }
 
   async #onOpen(direct: Send): Promise<void> {
     if (this.#epoch === undefined || !(await this.#goOn(direct))) await this.#register(direct);
-    for (const subscription of this.#subscriptions) await subscription.start(direct);
-    this.#takeEarly();
+    await this.#subscriptions.restart(direct);
     if (this.#wasReady) this.emit('reconnected');
     this.#wasReady = true;
   }
@@ -218,23 +211,13 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
 
   #onPush(method: string, params: Readonly<Record<string, unknown>>): void {
     if (params.subscription_id !== undefined) {
-      this.#early = [...this.#early, { method, params }].slice(-EARLY_PUSHES);
-      this.#takeEarly();
+      this.#subscriptions.take(method, params);
       return;
     }
     const event = toClientEvent(method, params);
     if (event?.name === 'lease_lost') this.#held.remove(event.data);
     if (event?.name === 'lease_granted') this.#held.add(event.data);
     if (event) this.emit(event.name, event.data as never);
-  }
-
-  #takeEarly(): void {
-    const known = new Map([...this.#subscriptions].map((each) => [each.id, each]));
-    this.#early = this.#early.filter(({ method, params }) => {
-      const subscription = known.get(String(params.subscription_id));
-      subscription?.take(method, params);
-      return subscription === undefined;
-    });
   }
 
   #noteLocks(method: string, params: Readonly<Record<string, unknown>>, result: unknown): void {

@@ -13,6 +13,8 @@ export interface LinkOptions {
   readonly onOpen: (direct: Send) => Promise<void>;
   readonly onPush: (method: string, params: Readonly<Record<string, unknown>>) => void;
   readonly onLost: () => void;
+  /** There will be no other connection. */
+  readonly onClosed: (reason: FabricError) => void;
   readonly requestMs: number;
   readonly backoffMs: { readonly least: number; readonly most: number };
 }
@@ -58,11 +60,13 @@ export class Link {
   }
 
   close(reason = new FabricError('CANCELLED', 'The client is closed')): void {
+    if (this.#isClosed) return;
     this.#isClosed = true;
     this.#isReady = false;
     clearTimeout(this.#retry);
     this.#transport?.close();
     for (const id of this.#pending.keys()) this.#settle(id)?.reject(reason);
+    this.#options.onClosed(reason);
   }
 
   #send(method: string, params: Readonly<Record<string, unknown>>, isDirect: boolean) {

@@ -1,3 +1,4 @@
+import type { FabricError } from '@starloom/core';
 import type { HeldLock } from './held-locks.ts';
 
 interface Notice {
@@ -10,6 +11,8 @@ interface Notice {
 export interface ClientEvents {
   disconnected: [];
   reconnected: [];
+  /** By `close`, or because the gateway does not accept the client any more. */
+  closed: [FabricError];
   /** The agent was lost and began a new life: all that it held is gone. */
   new_life: [{ readonly epoch: number }];
   lease_lost: [HeldLock & { readonly reason: string }];

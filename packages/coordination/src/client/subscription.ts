@@ -19,6 +19,8 @@ export interface SubscriptionHandlers {
   snapshot?(snapshot: ContextSnapshot): void;
   /** Something that was asked for by `types`. */
   event?(event: Readonly<Record<string, unknown>>): void;
+  /** It cannot go on after the connection was lost: the session is over, or not the agent's. */
+  ended?(reason: FabricError): void;
 }
 
 export type SubscribeParams = MethodParams<'context_coordinator.subscribe'>;
@@ -76,6 +78,12 @@ export class Subscription {
       });
   }
 
+  /** The server does not let it go on. */
+  end(reason: FabricError): void {
+    this.#onClose();
+    this.#handlers.ended?.(reason);
+  }
+
   async close(): Promise<void> {
     this.#onClose();
     const { session_id } = this.#params;
@@ -88,7 +96,7 @@ export class Subscription {
     if (cursor <= this.cursor && method !== 'context_coordinator.snapshot_required') return;
     if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
     this.#cursor = cursor;
-    if (method === 'context_coordinator.update') this.#handlers.update(params as never);
+    if (method === 'context_coordinator.update') this.#handlers.update(toChange(params));
     else this.#handlers.event?.(params);
   }
 
@@ -99,4 +107,8 @@ export class Subscription {
     this.#cursor = Math.max(this.cursor, snapshot.cursor);
     this.#handlers.snapshot?.(snapshot);
   }
+}
+
+function toChange(params: Push): ContextChange {
+  return params as unknown as ContextChange;
 }

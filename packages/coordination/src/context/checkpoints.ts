@@ -88,7 +88,10 @@ export class Checkpoints {
     for (;;) {
       const admitted = await access.fresh(caller, sessionId, { role: 'owner' });
       const { partition, meta, guard } = admitted;
-      if (meta.state !== 'suspended' && checkpointId !== undefined) throw notSuspended(sessionId);
+      if (meta.state !== 'suspended') {
+        if (checkpointId !== undefined) throw notSuspended(sessionId);
+        return meta;
+      }
       if (checkpointId !== undefined) {
         const view = await this.#load(sessionId, checkpointId);
         await this.#replace(admitted, view, `restored checkpoint ${checkpointId}`);

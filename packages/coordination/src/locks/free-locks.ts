@@ -2,18 +2,18 @@ import type { CoordinationStore } from '@starloom/core';
 import { inBatches } from '../support/in-batches.ts';
 
 /**
- * Frees all that one holder has or waits for in a partition; the resources it held. What it did not
- * give up itself is `lost`, and the log says so.
+ * Frees all that some holders have or wait for in a partition; the resources they held. What they
+ * did not give up themselves is `lost`, and the log says so.
  */
-export async function freeHolder(
+export async function freeHolders(
   store: CoordinationStore,
   partition: string,
-  holder: string,
+  isMeant: (holder: string) => boolean,
   how: 'released' | 'lost',
 ): Promise<readonly string[]> {
-  const waiting = (await store.waiting(partition)).filter((place) => place.holder === holder);
+  const waiting = (await store.waiting(partition)).filter(({ holder }) => isMeant(holder));
   await inBatches(waiting, ({ ticket }) => store.cancelWait(partition, ticket));
-  const leases = (await store.leases(partition)).filter((lease) => lease.holder === holder);
+  const leases = (await store.leases(partition)).filter(({ holder }) => isMeant(holder));
   await inBatches(leases, (lease) =>
     how === 'released'
       ? store.release(partition, lease)

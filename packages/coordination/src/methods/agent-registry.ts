@@ -49,11 +49,8 @@ export const agentRegistryMethods = {
       params: { agent_id: 'planner', capabilities: ['plan'] },
       result: { agent_id: 'planner', epoch: exampleTime, heartbeat_interval_ms: 30_000 },
     },
-    run: async ({ services, peer, caller }, params) => {
-      const registered = await services.agents.register(caller, params);
-      await peer.bind(registered.agent_id, registered.epoch);
-      return registered;
-    },
+    run: async ({ services, caller }, params) => await services.agents.register(caller, params),
+    onAnswer: async ({ peer }, { agent_id, epoch }) => await peer.bind(agent_id, epoch),
   }),
 
   'agent_registry.heartbeat': defineMethod({
@@ -90,16 +87,15 @@ export const agentRegistryMethods = {
     errors: ['agent_id_taken', 'not_found', 'stale_epoch'],
     effect: 'write',
     example: { params: { agent_id: 'planner' }, result: { unregistered: true } },
-    run: async ({ services, peer, caller }, { leave }) => {
+    run: async ({ services, caller }, { leave }) => {
       if (leave) {
         for (const { meta } of await services.sessions.list(caller)) {
           await services.sessions.leave(caller, meta.session_id);
         }
       }
-      const done = await services.agents.unregister(caller);
-      peer.unbind(caller.agentId);
-      return done;
+      return await services.agents.unregister(caller);
     },
+    onAnswer: async ({ peer, caller }) => peer.unbind(caller.agentId),
   }),
 
   'agent_registry.get': defineMethod({

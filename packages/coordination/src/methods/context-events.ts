@@ -75,8 +75,11 @@ export const contextEventMethods = {
   }),
 
   'context_coordinator.unsubscribe': defineMethod({
-    summary: 'Ends a subscription of this connection',
-    params: request({ subscription_id: z.string().max(64), session_id: sessionId.optional() }),
+    summary: 'Ends a subscription of this connection, or all it has to a session',
+    params: request({
+      subscription_id: z.string().max(64).optional(),
+      session_id: sessionId.optional(),
+    }),
     result: z.object({ unsubscribed: z.boolean().describe('False when there was none') }),
     errors: [],
     effect: 'connection',
@@ -84,8 +87,8 @@ export const contextEventMethods = {
       params: { subscription_id: '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a' },
       result: { unsubscribed: true },
     },
-    run: async ({ peer }, { subscription_id }) => ({
-      unsubscribed: peer.feeds.unsubscribe(subscription_id),
+    run: async ({ peer }, { subscription_id, session_id }) => ({
+      unsubscribed: peer.feeds.unsubscribe({ subscription_id, session_id }),
     }),
   }),
 

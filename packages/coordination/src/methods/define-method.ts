@@ -28,6 +28,8 @@ export interface MethodSpec<Params extends z.ZodType, Result extends z.ZodType> 
   /** `agent_id` says whom it is about, not who asks. */
   readonly aboutAgent?: true;
   run(call: Call, params: z.output<Params>): Promise<z.output<Result>>;
+  /** What the connection learns from an answer, also from one that is given again. */
+  onAnswer?(call: Call, result: z.output<Result>): Promise<void>;
 }
 
 export interface Method<Params extends z.ZodType = z.ZodType, Result extends z.ZodType = z.ZodType>

@@ -1,7 +1,7 @@
 import type { Lease, Waiting } from '@starloom/core';
 import { z } from 'zod';
 import { agentIdSchema, fromHolder } from '../agents/caller.ts';
-import { refuse } from '../errors.ts';
+import { CONTEXT_RESOURCE } from '../memory-lock.ts';
 import { defineMethod, request } from './define-method.ts';
 import {
   exampleSession,
@@ -162,6 +162,7 @@ export const memoryLockerMethods = {
       session_id: sessionId,
       resource: z.string().min(1).max(256).optional().describe('By default all'),
       holder: agentIdSchema.optional().describe('Only of this agent'),
+      lock_token: lockToken.optional().describe('Only this lock'),
     }),
     result: z.object({
       locked: z.boolean(),
@@ -174,11 +175,14 @@ export const memoryLockerMethods = {
       params: { session_id: exampleSession, resource: 'context' },
       result: { locked: true, locks: [exampleLock], waiting: [] },
     },
-    run: async ({ services, caller }, { session_id, resource: what, holder }) => {
+    run: async ({ services, caller }, { session_id, resource: what, holder, lock_token }) => {
       const status = await services.locks.status(caller, session_id, what);
+      const isLock = ({ token }: Lease) => lock_token === undefined || token === lock_token;
       const isMeant = (entry: { holder: string }) =>
         holder === undefined || fromHolder(entry.holder).agentId === holder;
-      const locks = status.leases.filter(isMeant).map((lease) => toLock(lease, status.holder));
+      const locks = status.leases
+        .filter((lease) => isMeant(lease) && isLock(lease))
+        .map((lease) => toLock(lease, status.holder));
       const waiting = status.waiting.filter(isMeant).map((place) => toPlace(place, status.holder));
       return { locked: locks.length > 0, locks, waiting };
     },
@@ -188,9 +192,14 @@ export const memoryLockerMethods = {
     summary: 'Ends locks over the heads of their holders, who are told. For owners',
     params: request({
       session_id: sessionId,
-      resource: z.string().min(1).max(256).optional(),
+      resource: z
+        .string()
+        .min(1)
+        .max(256)
+        .optional()
+        .describe('By default the context, or with holder anything'),
       lock_token: lockToken.optional(),
-      holder: agentIdSchema.optional().describe('All locks of this agent'),
+      holder: agentIdSchema.optional().describe('Only locks of this agent'),
     }),
     result: z.object({ broken: z.array(lockSchema) }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
@@ -199,10 +208,10 @@ export const memoryLockerMethods = {
       params: { session_id: exampleSession, resource: 'context' },
       result: { broken: [exampleLock] },
     },
-    run: async ({ services, caller }, { session_id, ...target }) => {
-      const { resource: what, holder } = target;
-      if (what === undefined && holder === undefined) throw nothingNamed();
-      const broken = await services.locks.break(caller, session_id, target);
+    run: async ({ services, caller }, { session_id, resource: what, holder, lock_token }) => {
+      const target = what ?? (holder === undefined ? CONTEXT_RESOURCE : undefined);
+      const named = { resource: target, lock_token, holder };
+      const broken = await services.locks.break(caller, session_id, named);
       return { broken: broken.map((lease) => toLock(lease, '')) };
     },
   }),
@@ -254,8 +263,4 @@ function toPlace(place: Waiting, own: string) {
   const { ticket, until: _, holder, ...rest } = place;
   const shown = { ...rest, holder: fromHolder(holder).agentId };
   return holder === own ? { ...shown, ticket } : shown;
-}
-
-function nothingNamed() {
-  return refuse('bad_params', 'No lock is named', { fix: 'send resource, or holder' });
 }

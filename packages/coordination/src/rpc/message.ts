@@ -24,8 +24,8 @@ export function failure(id: RpcId, error: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error };
 }
 
-/** The request, or the answer to something that is none. */
-export function parseRequest(message: unknown): RpcRequest | RpcResponse {
+/** The request, or the answer to something that is none; no answer to a notification. */
+export function parseRequest(message: unknown): RpcRequest | RpcResponse | undefined {
   if (!isJsonObject(message)) return invalid(null, 'A request is a JSON object');
   const { id } = message;
   if (!isId(id)) return invalid(null, 'An id is a string, a number or null');
@@ -33,8 +33,9 @@ export function parseRequest(message: unknown): RpcRequest | RpcResponse {
   if (typeof message.method !== 'string') return invalid(id ?? null, '"method" must be a string');
   const { method, params = {} } = message;
   if (!isJsonObject(params)) {
+    if (id === undefined) return undefined;
     const error = protocolError(-32602, 'Parameters are given by name', 'send params as an object');
-    return failure(id ?? null, error);
+    return failure(id, error);
   }
   return id === undefined ? { method, params } : { id, method, params };
 }

@@ -22,6 +22,17 @@ export interface PeerFeedsOptions {
   readonly push: Connection['push'];
 }
 
+interface Subscription {
+  readonly session_id: string;
+  readonly subscription_id: string;
+  readonly following: Following;
+}
+
+export interface WhichSubscriptions {
+  readonly session_id?: string | undefined;
+  readonly subscription_id?: string | undefined;
+}
+
 interface Notices {
   /** The life of the agent whose locks are its own. */
   holder: string;
@@ -30,7 +41,7 @@ interface Notices {
 
 export class PeerFeeds {
   readonly #options: PeerFeedsOptions;
-  readonly #subscriptions = new Map<string, Following>();
+  readonly #subscriptions = new Map<string, Subscription>();
   /** By session and agent; several agents may share a connection. */
   readonly #notices = new Map<string, Notices>();
   #closed = false;
@@ -70,7 +81,7 @@ export class PeerFeeds {
     const deliver = (event: StoredEvent) => {
       const pushed = this.#push(toSubscriptionPush(session, event, filter));
       if (!isOver(event, caller.agentId)) return pushed;
-      return Promise.resolve(pushed).then(() => void this.unsubscribe(subscription_id));
+      return Promise.resolve(pushed).then(() => void this.unsubscribe({ subscription_id }));
     };
     // The answer with the id goes out before the first notification under it.
     let gate: Promise<void> | undefined = new Promise<void>((resolve) => {
@@ -90,19 +101,29 @@ export class PeerFeeds {
         await this.#push({ method: 'context_coordinator.snapshot_required', params });
       },
     });
-    this.#subscriptions.set(subscription_id, following);
-    if (this.#closed) this.unsubscribe(subscription_id);
+    this.#subscriptions.set(subscription_id, { ...session, following });
+    if (this.#closed) following.stop();
     return { subscription_id, cursor: after };
   }
 
-  unsubscribe(subscriptionId: string): boolean {
-    this.#subscriptions.get(subscriptionId)?.stop();
-    return this.#subscriptions.delete(subscriptionId);
+  /** One subscription, or all to a session; false when there was none. */
+  unsubscribe({ session_id, subscription_id }: WhichSubscriptions): boolean {
+    const ended = [...this.#subscriptions.values()].filter((subscription) =>
+      subscription_id === undefined
+        ? subscription.session_id === session_id
+        : subscription.subscription_id === subscription_id,
+    );
+    for (const { subscription_id: id, following } of ended) {
+      following.stop();
+      this.#subscriptions.delete(id);
+    }
+    return ended.length > 0;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const subscriptionId of this.#subscriptions.keys()) this.unsubscribe(subscriptionId);
+    for (const subscription of this.#subscriptions.values()) subscription.following.stop();
+    this.#subscriptions.clear();
     await Promise.all([...this.#notices.keys()].map((id) => this.#detach(id)));
   }
 

@@ -1,7 +1,6 @@
 // A connection with what it has come to be: which agents registered on it, what it is told.
 
 import { FabricError } from '@starloom/core';
-import { sessionsOf } from '../agents/agent-record.ts';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
@@ -63,7 +62,7 @@ export class Peer {
     this.#remember(agentId, epoch);
     if (!this.canPush) return;
     const holder = toHolder(agentId, epoch);
-    const sessionIds = await sessionsOf(this.#services.store, agentId);
+    const sessionIds = await this.#services.sessions.of(agentId);
     await inBatches(sessionIds, async (sessionId) => await this.feeds.attach(sessionId, holder));
   }
 

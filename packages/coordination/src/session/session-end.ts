@@ -8,6 +8,7 @@ import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, ROSTER, SESSIONS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import { inBatches } from '../support/in-batches.ts';
+import { SessionIndex } from './session-index.ts';
 import { metaSchema, parseRoster, type SessionMeta } from './session-record.ts';
 import type { SessionTimers } from './session-timers.ts';
 
@@ -17,17 +18,21 @@ export interface SessionEndOptions {
   readonly limits: CoordinationLimits;
 }
 
+const TURN_MS = 60_000;
+
 export type EndReason = 'ended' | 'empty' | 'expired';
 
 export class SessionEnd {
   readonly #store: CoordinationStore;
   readonly #timers: SessionTimers;
   readonly #limits: CoordinationLimits;
+  readonly #index: SessionIndex;
 
   constructor({ store, timers, limits }: SessionEndOptions) {
     this.#store = store;
     this.#timers = timers;
     this.#limits = limits;
+    this.#index = new SessionIndex(store, limits);
   }
 
   async end(sessionId: string, reason: EndReason, agentId: string | null): Promise<void> {
@@ -59,8 +64,20 @@ export class SessionEnd {
     return ok;
   }
 
-  /** The time of a session is over: one in use ends, an ended one is forgotten. */
+  /**
+   * The time of a session is over: one in use ends, an ended one is forgotten. One process at a time
+   * does so, lest a slow one forgets another session that was made under the same id meanwhile.
+   */
   async due(sessionId: string): Promise<void> {
+    const resource = keyOf.sessionTimer(sessionId);
+    const request = { resource, holder: 'sweeper', mode: 'exclusive', ttlMs: TURN_MS } as const;
+    const turn = await this.#store.acquire(SESSIONS, request);
+    if (!('lease' in turn)) return;
+    await this.#seeTo(sessionId);
+    await this.#store.release(SESSIONS, turn.lease);
+  }
+
+  async #seeTo(sessionId: string): Promise<void> {
     const timer = keyOf.sessionTimer(sessionId);
     if ((await this.#store.read(SESSIONS, [timer])).entries.has(timer)) return;
     const partition = partitionOf.session(sessionId);
@@ -77,9 +94,8 @@ export class SessionEnd {
     const partition = partitionOf.session(sessionId);
     await freeEverybody(this.#store, partition);
     const { entries } = await this.#store.read(partition, [ROSTER]);
-    const writes = [{ kind: 'delete', key: sessionId }] as const;
     await inBatches(parseRoster(entries.get(ROSTER)?.value), (agentId) =>
-      this.#store.commit(partitionOf.agent(agentId), { writes }),
+      this.#index.remove(agentId, sessionId),
     );
     const scope = sessionCacheScope(sessionId);
     await Promise.all([
