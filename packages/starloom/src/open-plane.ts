@@ -1,12 +1,27 @@
 import { join } from 'node:path';
 import { type Coordination, createCoordination, openStore } from '@starloom/coordination';
-import type { Log } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import { revealText } from '@starloom/wire/config';
 
 export interface OpenedPlane {
   readonly coordination: Coordination;
   close(): Promise<void>;
+}
+
+/** The embedded store is one gateway's alone: say how a second one gets its own. */
+async function openOwnStore(...given: Parameters<typeof openStore>) {
+  try {
+    return await openStore(...given);
+  } catch (error) {
+    if (!FabricError.is(error) || error.details.reason !== 'store_in_use') throw error;
+    const fix = 'stop the other starloom, or set STARLOOM_HOME to a folder of its own';
+    const details = { ...error.details, fix };
+    throw new FabricError(error.code, 'Another starloom uses this state folder', {
+      details,
+      cause: error,
+    });
+  }
 }
 
 /**
@@ -19,7 +34,7 @@ export async function openPlane(
   log: Log,
 ): Promise<OpenedPlane> {
   const path = stateFolder && join(stateFolder, 'coordination.db');
-  const store = await openStore(
+  const store = await openOwnStore(
     config.kind === 'redis'
       ? { kind: 'redis', url: revealText(config.url) }
       : { kind: 'embedded', path },

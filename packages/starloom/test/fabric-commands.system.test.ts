@@ -219,6 +219,14 @@ describe('starloom up', () => {
     expect(stderr).toMatch(said);
   });
 
+  it('says how to run beside another one of the same user', async () => {
+    await using gateway = await startGateway();
+    const env = { STARLOOM_HOME: gateway.home };
+    const { code, stderr } = await runStarloom(['up', '--port', '0'], { cwd: gateway.folder, env });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/another starloom(.|\n)*STARLOOM_HOME/i);
+  });
+
   it('says that the state folder cannot be written', async () => {
     await using place = await scratch({
       'starloom.yaml': 'listen: {port: 0}\n',

@@ -1,12 +1,12 @@
 import { createTrace, FabricError } from '@starloom/core';
 import { type Agent, type Approve, listSlashCommands } from '@starloom/runtime';
 import { reportError } from '../report-error.ts';
+import { holdProcess } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TurnCommandOptions } from './agent.ts';
 import { approvalQuestion, isYes } from './agent-approve.ts';
 import { ChatInput } from './agent-chat-input.ts';
 import { openCommandAgent } from './agent-open.ts';
-import { holdProcess } from './agent-signals.ts';
 import { toPlainText } from './agent-text.ts';
 import { TurnView } from './agent-turn-view.ts';
 

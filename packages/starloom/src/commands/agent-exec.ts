@@ -1,11 +1,11 @@
 import { createTrace, FabricError } from '@starloom/core';
 import type { AgentEvents } from '@starloom/runtime';
 import { reportError } from '../report-error.ts';
+import { holdProcess } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ExecOptions } from './agent.ts';
 import { approveOnce } from './agent-approve.ts';
 import { openCommandAgent } from './agent-open.ts';
-import { holdProcess } from './agent-signals.ts';
 import { describeSegments, toPlainText } from './agent-text.ts';
 
 /** One turn, and its answer. A failure has the trace of the turn. */

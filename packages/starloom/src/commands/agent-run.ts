@@ -1,10 +1,10 @@
 import type { Log } from '@starloom/core';
 import type { Agent } from '@starloom/runtime';
 import { McpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
+import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
 import { createCommandLog, openCommandAgent } from './agent-open.ts';
-import { untilStopped } from './agent-signals.ts';
 
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
 

@@ -6,6 +6,7 @@ import type { LoadedConfig } from '@starloom/wire/config';
 import type { GlobalOptions } from '../global-options.ts';
 import { type OpenedGateway, openGateway } from '../open-gateway.ts';
 import { formatProblem } from '../report-error.ts';
+import { untilStopped as untilSignalled } from '../signals.ts';
 import { makeStateFolder, readClientFile, writeClientFile } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { readVersion } from '../version.ts';
@@ -82,19 +83,10 @@ async function serveHttp(
   }
 }
 
-/** Resolves on SIGTERM or SIGINT; a second one ends the process at once. SIGHUP reads agents again. */
+/** SIGHUP reads the agents again. */
 function untilStopped({ reload, observer }: OpenedGateway): Promise<void> {
   process.on('SIGHUP', () => {
     reload?.().catch((error: unknown) => observer.log.error({ error }, 'reload failed'));
   });
-  return new Promise((resolve) => {
-    let asked = false;
-    const onSignal = () => {
-      if (asked) process.exit(130);
-      asked = true;
-      resolve();
-    };
-    process.on('SIGTERM', onSignal);
-    process.on('SIGINT', onSignal);
-  });
+  return untilSignalled();
 }
