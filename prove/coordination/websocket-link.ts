@@ -34,8 +34,12 @@ export function openWebSocketLink({ url, key, timeoutMs }: WebSocketAddress): Op
       socket.once('open', resolve);
       socket.once('error', reject);
     });
+    const stopBeating = beat(socket, timeoutMs, () => giveUp('connection hangs'));
     socket.on('error', () => giveUp('connection failed'));
-    socket.on('close', () => giveUp('connection closed'));
+    socket.on('close', () => {
+      stopBeating();
+      giveUp('connection closed');
+    });
     const link: Link = {
       get isOpen() {
         return socket.readyState === WebSocket.OPEN;
@@ -54,4 +58,18 @@ export function openWebSocketLink({ url, key, timeoutMs }: WebSocketAddress): Op
     };
     return link;
   };
+}
+
+/** Who only listens would not notice a half-open connection: nothing comes, and nothing is missed. */
+function beat(socket: WebSocket, everyMs: number, onSilence: () => void): () => void {
+  let isHeard = true;
+  socket.on('pong', () => {
+    isHeard = true;
+  });
+  const timer = setInterval(() => {
+    if (!isHeard) return onSilence();
+    isHeard = false;
+    socket.ping();
+  }, everyMs);
+  return () => clearInterval(timer);
 }
