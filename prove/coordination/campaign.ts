@@ -50,8 +50,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const history = await runRound(round, Math.ceil(Math.min(ROUND_MS, left)), (fault) =>
       total.fault(fault),
     );
-    total.add(history);
+    const found = total.add(history);
     tell(total.line());
+    for (const { invariant, message } of found) tell(`  ${invariant}: ${message}`);
   }
   return total.result();
 }
@@ -124,7 +125,8 @@ class Tally {
     this.#faults[name] = (this.#faults[name] ?? 0) + 1;
   }
 
-  add(history: History): void {
+  /** The violations in it. */
+  add(history: History): readonly Violation[] {
     const { violations, keys, undecided } = check(history);
     this.rounds += 1;
     this.#violations.push(...violations);
@@ -138,6 +140,7 @@ class Tally {
       this.#deliveries += deliveries.length;
       this.#gaps += deliveries.filter(({ kind }) => kind === 'gap').length;
     }
+    return violations;
   }
 
   line(): string {

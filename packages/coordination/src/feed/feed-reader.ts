@@ -51,11 +51,18 @@ export class FeedReader {
     this.#deps.onEnd();
   }
 
-  /** Delivers what there is, until it has caught up. */
+  /**
+   * Delivers what there is, until it has caught up. It finds that out and becomes idle in one turn:
+   * whoever offers something finds it idle or at work, never about to look once more.
+   */
   async run(): Promise<void> {
+    if (this.#isStopped) return;
     this.#isIdle = false;
     try {
-      while (!(this.#isStopped || this.#isIdle)) await this.#step();
+      do await this.#step();
+      while (!this.#isStopped && this.#deps.source.head > this.#cursor);
+      this.#isIdle = true;
+      this.#hasCaughtUp = true;
     } catch (error) {
       this.#fail(error);
     }
@@ -109,8 +116,6 @@ export class FeedReader {
       this.#cursor = event.version;
     }
     if (page.cursor > this.#cursor) this.#cursor = page.cursor;
-    this.#isIdle = source.head <= this.#cursor;
-    this.#hasCaughtUp ||= this.#isIdle;
   }
 
   #fail(error: unknown): void {
