@@ -1,4 +1,4 @@
-import { silentLog, type StoredEvent } from '@starloom/core';
+import { type StoredEvent, silentLog } from '@starloom/core';
 import { expect, it } from 'vitest';
 import { FeedReader } from '../src/feed/feed-reader.ts';
 
