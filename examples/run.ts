@@ -4,6 +4,9 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 
+/** A hang guard, not a measure: an example takes a few seconds. */
+const HANGS_MS = 120_000;
+
 const here = import.meta.dirname;
 const all = readdirSync(here, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
@@ -18,6 +21,7 @@ for (const name of asked.length > 0 ? asked : all) {
   console.error(`── ${name}`);
   const { status } = spawnSync(process.execPath, [...process.execArgv, `${here}/${name}/main.ts`], {
     stdio: 'inherit',
+    timeout: HANGS_MS,
   });
   if (status !== 0) process.exit(status ?? 1);
 }

@@ -1,32 +1,30 @@
-// Starts a real gateway with its sample agents for an example: on a free port, in a folder of its own.
+// Starts a real gateway for an example: on a free port, with a state folder of its own.
 
 import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@starloom/testkit';
-import { childEnvironment, spawnProcess } from '@starloom/wire';
+import { STARLOOM, startProgram } from './start-program.ts';
+
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 
 export interface RunningGateway extends AsyncDisposable {
   readonly url: string;
   readonly key: string;
 }
 
-export async function startGateway(): Promise<RunningGateway> {
-  const root = new URL('..', import.meta.url).pathname;
-  const home = await temporaryFolder();
-  const child = await spawnProcess({
-    command: process.execPath,
-    args: [`${root}packages/starloom/bin/starloom.js`, 'up', '--json', '--port', '0'],
-    cwd: root,
-    env: childEnvironment({ extra: { STARLOOM_HOME: home.path } }),
-  });
-  const stop = async () => {
-    await child.stop();
-    await home[Symbol.asyncDispose]();
-  };
-  for await (const line of child.lines()) {
-    const { url } = JSON.parse(line) as { url: string };
-    const { key } = JSON.parse(await readFile(`${home.path}/client.json`, 'utf8'));
-    return { url, key, [Symbol.asyncDispose]: stop };
-  }
-  await stop();
-  throw new Error(`the gateway did not start: ${child.stderrTail()}`);
+/** In a folder with a `starloom.yaml` or an `agents.yaml`; elsewhere it runs its sample agents. */
+export async function startGateway(folder = REPOSITORY): Promise<RunningGateway> {
+  await using scope = new AsyncDisposableStack();
+  const home = scope.use(await temporaryFolder());
+  const gateway = scope.use(
+    await startProgram<{ event: string; url: string }>({
+      args: [STARLOOM, 'up', '--json', '--port', '0'],
+      cwd: folder,
+      env: { STARLOOM_HOME: home.path },
+    }),
+  );
+  const { url } = await gateway.line(({ event }) => event === 'ready');
+  const { key } = JSON.parse(await readFile(`${home.path}/client.json`, 'utf8'));
+  const running = scope.move();
+  return { url, key, [Symbol.asyncDispose]: () => running.disposeAsync() };
 }

@@ -12,6 +12,7 @@ import {
   visit,
   type YAMLSeq,
 } from 'yaml';
+import { toManifestEntry } from './manifest-entry.ts';
 
 /** `text` must be a list of manifests. */
 export function putManifest(text: string, manifest: Manifest): string {
@@ -38,12 +39,17 @@ function findEdit(list: YAMLSeq<Node>, document: Document, text: string, manifes
   }
   if (same) {
     const [from, to] = rangeOf(same);
-    if (list.flow) return { from, to, entry: JSON.stringify(manifest) };
+    if (list.flow) return { from, to, entry: JSON.stringify(toManifestEntry(manifest)) };
     const end = text.slice(from, to).endsWith('\n') ? '\n' : '';
     return { from, to, entry: toBlock(manifest, ' '.repeat(columnOf(text, from))) + end };
   }
   const [start, valueEnd, nodeEnd] = rangeOf(last);
-  if (list.flow) return { from: valueEnd, to: valueEnd, entry: `, ${JSON.stringify(manifest)}` };
+  if (list.flow)
+    return {
+      from: valueEnd,
+      to: valueEnd,
+      entry: `, ${JSON.stringify(toManifestEntry(manifest))}`,
+    };
   const indent = ' '.repeat(columnOf(text, rangeOf(list)[0]));
   const begin = text.slice(start, nodeEnd).endsWith('\n') ? '' : '\n';
   const entry = `${begin}${indent}- ${toBlock(manifest, `${indent}  `)}\n`;
@@ -67,7 +73,7 @@ function idOf(item: Node, document: Document): unknown {
 
 /** As lines of which all but the first begin with `indent`, without the last line break. */
 function toBlock(manifest: Manifest, indent: string): string {
-  const document = new Document(manifest, { aliasDuplicateObjects: false });
+  const document = new Document(toManifestEntry(manifest), { aliasDuplicateObjects: false });
   visit(document, {
     Seq: (_, list) => {
       list.flow = list.items.every((item) => !isMap(item) && !isSeq(item));

@@ -29,7 +29,7 @@ describe('registering in a file', () => {
     const [before = '', after = ''] = COMMENTED.split('\n# and nobody else');
     expect(text.startsWith(before)).toBe(true);
     expect(text.endsWith(`\n# and nobody else${after}`)).toBe(true);
-    expect(text).toContain('\n- agent_id: third\n  node_id: local\n');
+    expect(text).toContain('\n- agent_id: third\n');
     expect(text).toContain('\n  tags: [x, y]\n');
     expect(idsOf(registry)).toEqual(['coder', 'percy', 'third']);
   });
