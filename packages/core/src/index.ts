@@ -1,3 +1,4 @@
+export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
 export {
@@ -73,6 +74,7 @@ export {
   toLink,
 } from './hop.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
+export { isLoopback } from './loopback.ts';
 export {
   agentIdSchema,
   agentsFileSchema,
@@ -147,6 +149,7 @@ export {
 } from './recursion-guard.ts';
 export { type Attempt, type CallResult, ResultFold, type ToolCallRecord } from './result.ts';
 export { sha256Hex } from './sha256.ts';
+export { argumentsFromTask } from './task-arguments.ts';
 export {
   compareTiers,
   DEFAULT_TIER,

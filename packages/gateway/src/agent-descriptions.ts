@@ -93,10 +93,12 @@ export class AgentDescriptions {
   }
 }
 
+/** An agent may list `fs:read_file` as `fs.read_file`, the form every client accepts. */
 function merge(manifest: Manifest, { capabilities }: AgentDescription): Capability[] {
   const told = new Map(capabilities.map((capability) => [capability.name, capability]));
   return manifest.capabilities.map((named) => {
-    const own = told.get(named.tool ?? named.name);
+    const asked = named.tool ?? named.name;
+    const own = told.get(asked) ?? told.get(asked.replaceAll(':', '.'));
     if (!own) return named;
     const { description, input_schema, output_schema, idempotent } = own;
     return {

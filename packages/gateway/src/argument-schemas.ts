@@ -1,7 +1,7 @@
 // Arguments of a call against the capability's own JSON Schema. Schemas are foreign: compiled once
 // each, never fetching a $ref, and one that cannot be compiled refuses the call.
 
-import { type Capability, type Envelope, FabricError } from '@starloom/core';
+import { argumentsFromTask, type Capability, type Envelope, FabricError } from '@starloom/core';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 
@@ -20,7 +20,7 @@ export class ArgumentSchemas {
   toInput(capability: Capability, input: Input): Input {
     const schema = capability.input_schema;
     if (!schema) return input;
-    const args = input.arguments ?? fromTask(schema, input);
+    const args = input.arguments ?? argumentsFromTask(input, schema);
     this.#assertValid(capability.name, schema, args);
     return { ...input, arguments: args };
   }
@@ -49,15 +49,6 @@ export class ArgumentSchemas {
       });
     }
   }
-}
-
-/** `{task, ...context}`, as far as the schema has such properties. */
-function fromTask(schema: Arguments, { task, context }: Input): Arguments {
-  const all: Arguments = { ...context, ...(task !== '' && { task }) };
-  const { properties } = schema;
-  if (typeof properties !== 'object' || properties === null) return all;
-  const known = Object.entries(all).filter(([key]) => Object.hasOwn(properties, key));
-  return Object.fromEntries(known);
 }
 
 function toProblem({ instancePath, message, params }: ErrorObject): string {
