@@ -56,6 +56,14 @@ time is inactive; the others of its sessions are told, at the latest two beats a
 **Versions and cursors.** A session counts everything that happens in it. The \`version\` of a context
 is the count at its last change, good for \`if_version\`; a \`cursor\` is a place in the log, good for \`after\`.
 
+**As MCP.** On \`/mcp\` the methods of sessions, context, locks and buffer are tools (\`session.*\`, \`context.*\`,
+\`lock.*\`, \`buffer.*\`). The context of each session that an agent of the caller's principal is in is the resource
+\`starloom://sessions/{session_id}/context\`: JSON with its version. Whoever subscribes to it is told of updates; many
+updates in a row may come as one notice, so read it again.
+
+**As OpenAPI.** [coordination.openapi.json](coordination.openapi.json), which a gateway also serves at
+\`/rpc/openapi.json\`, with the same keys as \`/rpc\`.
+
 Any request may carry these, too:
 
 | Parameter | Type | Meaning |

@@ -2,11 +2,14 @@
 // can be read on a web page; packages/coordination/test/docs.test.ts fails when it is out of date.
 
 import { writeFileSync } from 'node:fs';
+import { describeOpenApi } from '@starloom/coordination';
 import { coordinationDocs } from './coordination-docs.ts';
+import { formatJson } from './format-json.ts';
 
 /** By path, as the text of the file. */
 export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/coordination.md': coordinationDocs,
+  'docs/coordination.openapi.json': () => formatJson(describeOpenApi()),
 };
 
 const root = new URL('../', import.meta.url);

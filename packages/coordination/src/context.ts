@@ -175,7 +175,7 @@ export class Context {
     const commit: Omit<Commit, 'fence'> = {
       writes: [...writes, head],
       event,
-      ifKeys: new Map([...ifKeys, ...expected, ...guard]),
+      ifKeys: joined(ifKeys, expected, guard),
       idempotencyKey: storeKey(caller, 'context_coordinator.update'),
     };
     const resource = CONTEXT_RESOURCE;
@@ -188,6 +188,13 @@ export class Context {
     const lock = { resource: CONTEXT_RESOURCE, token };
     return staleToken(lock, await this.#options.locks.heldBy(access, CONTEXT_RESOURCE));
   }
+}
+
+/** All of them as one map; when only one holds anything, that one itself. */
+function joined(...maps: readonly ReadonlyMap<string, number>[]): ReadonlyMap<string, number> {
+  const filled = maps.filter(({ size }) => size > 0);
+  const [only] = filled;
+  return only && filled.length === 1 ? only : new Map(filled.flatMap((map) => [...map]));
 }
 
 const NOTHING: ContextView = { version: 0, entries: new Map() };

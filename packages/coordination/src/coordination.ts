@@ -1,4 +1,5 @@
 import { FabricError } from '@starloom/core';
+import { AGENTS } from './partitions.ts';
 import type { Connection } from './rpc/connection.ts';
 import { RpcPeer } from './rpc.ts';
 import { type CoordinationOptions, createServices, type Services } from './services.ts';
@@ -13,6 +14,8 @@ export interface Coordination {
   start(): void;
   /** Sees to it once, now. */
   sweep(): Promise<void>;
+  /** Asks the store for something; rejects when it cannot be reached. */
+  check(): Promise<void>;
   /** Lets go of all clients. The store is the caller's to close. */
   close(): Promise<void>;
 }
@@ -46,6 +49,9 @@ export function createCoordination(options: CoordinationOptions): Coordination {
       timer ??= setInterval(sweepAndLog, sweepEveryMs).unref();
     },
     sweep: () => sweeper.sweep(),
+    async check() {
+      await services.store.read(AGENTS, []);
+    },
     async close() {
       clearInterval(timer);
       await sweeper.idle();

@@ -1,5 +1,11 @@
+export type {
+  ContextWatcher,
+  PrincipalContext,
+  PrincipalContexts,
+} from './context/principal-contexts.ts';
 export { type Coordination, createCoordination } from './coordination.ts';
 export type { MethodDescription } from './describe-methods.ts';
+export { describeOpenApi } from './describe-open-api.ts';
 export { describePushes, type PushDescription } from './describe-pushes.ts';
 export { REASONS, type Reason, type RpcError, toRpcError } from './errors.ts';
 export { SERVICE_PATHS } from './methods/discovery.ts';

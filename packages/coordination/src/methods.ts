@@ -33,8 +33,10 @@ export const METHODS = {
 
 export type MethodName = keyof typeof METHODS;
 
+const BY_NAME: ReadonlyMap<string, Method> = new Map(Object.entries(METHODS));
+
 export function findMethod(name: string): Method | undefined {
-  return Object.hasOwn(METHODS, name) ? METHODS[name as MethodName] : undefined;
+  return BY_NAME.get(name);
 }
 
 /** Every method with parameters, result, errors and an example, for documentation and tools. */

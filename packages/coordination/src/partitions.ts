@@ -18,6 +18,8 @@ export const partitionOf = {
   history: (sessionId: string) => `history:${sessionId}`,
   /** The sessions of an agent, by id. */
   agent: (agentId: string) => `agent:${agentId}`,
+  /** The sessions of a principal's agents, by session and agent; its log says when they change. */
+  principal: (principalId: string) => `principal:${digest(principalId)}`,
   /** The agents that offer a capability, by id. */
   capability: (name: string) => `capability:${name}`,
   /** What is known of each chunk, by its hash, and who read it; the bodies are apart. */

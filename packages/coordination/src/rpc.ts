@@ -2,9 +2,8 @@
 // the connection. Sizes and depths of messages are the transport's to limit.
 
 import { ERRORS, FabricError, type Json } from '@starloom/core';
-import { z } from 'zod';
 import { protocolError, refuse, toRpcError } from './errors.ts';
-import { type Call, commonParams, type Method } from './methods/define-method.ts';
+import type { Call, Method } from './methods/define-method.ts';
 import { findMethod } from './methods.ts';
 import type { Connection } from './rpc/connection.ts';
 import { Idempotency } from './rpc/idempotency.ts';
@@ -116,12 +115,9 @@ export class RpcPeer {
 }
 
 /** Who asks, unless `agent_id` says whom the request is about. */
-function namedIn(params: unknown, { aboutAgent }: Method): Named {
-  const named = namedSchema.parse(params);
-  return aboutAgent ? { ...named, agent_id: undefined } : named;
+function namedIn(params: Named, { aboutAgent }: Method): Named {
+  return aboutAgent ? { ...params, agent_id: undefined } : params;
 }
-
-const namedSchema = z.object(commonParams);
 
 function unknownMethod(method: string): FabricError {
   return refuse('unknown_method', `There is no method "${method}"`, {

@@ -10,6 +10,7 @@ import { Bindings } from './agents/bindings.ts';
 import { Presence } from './agents/presence.ts';
 import { Checkpoints } from './context/checkpoints.ts';
 import { ContextHistory } from './context/context-history.ts';
+import { PrincipalContexts } from './context/principal-contexts.ts';
 import { Context } from './context.ts';
 import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
@@ -74,6 +75,7 @@ export function createServices({
   const history = new ContextHistory({ store, limits, log });
   const locks = new MemoryLock({ store, limits, access, feeds });
   const context = new Context({ store, clock, limits, access, locks, history });
+  const principalContexts = new PrincipalContexts({ store, limits, feeds, timers });
   const checkpoints = new Checkpoints({ store, clock, limits, access, timers, sessions, history });
   const cache = new ToolCache({ store, clock, limits, access, feeds });
   const buffer = new SharedBuffer({ store, clock, limits, access });
@@ -95,6 +97,7 @@ export function createServices({
     history,
     locks,
     context,
+    principalContexts,
     checkpoints,
     cache,
     buffer,

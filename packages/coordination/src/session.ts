@@ -81,7 +81,7 @@ export class Sessions {
       parent: wanted.parent ?? null,
     };
     const member = await this.#newMember(caller, 'owner');
-    await this.#index.add(agentId, session_id);
+    await this.#index.add(caller, session_id);
     const { ok } = await store.commit(partitionOf.session(session_id), {
       writes: [
         { kind: 'put', key: META, value: meta },
@@ -93,6 +93,7 @@ export class Sessions {
     });
     if (!ok) throw await this.#exists(caller, session_id);
     await timers.start(session_id, meta.ttl_ms);
+    await this.#index.announce(caller, session_id);
     await this.#catchUp(caller, member.epoch);
     await this.#options.access.fresh(caller, session_id, { role: 'owner' });
     return meta;
@@ -113,9 +114,10 @@ export class Sessions {
       if (before && isSameMember(before, member)) {
         return await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
       }
-      await this.#index.add(agentId, sessionId);
+      await this.#index.add(caller, sessionId);
       const { ok } = await store.commit(partition, toJoining(snapshot, member, limits));
       if (!ok) continue;
+      await this.#index.announce(caller, sessionId);
       await this.#catchUp(caller, member.epoch);
       return await access.fresh(caller, sessionId, { role: 'reader' });
     }
@@ -162,7 +164,8 @@ export class Sessions {
       if (!ok) continue;
       const isMeant = (holder: string) => fromHolder(holder).agentId === agentId;
       await freeHolders(store, partition, isMeant, reason === 'left' ? 'released' : 'lost');
-      await this.#index.remove(agentId, sessionId);
+      const { principal: principalId } = memberSchema.parse(entry.value);
+      await this.#index.remove({ agentId, principalId }, sessionId);
       return true;
     }
   }
@@ -222,8 +225,7 @@ export class Sessions {
       partitionOf.session(sessionId),
       accessKeys(caller),
     );
-    if (!entries.has(keyOf.member(caller.agentId)))
-      await this.#index.remove(caller.agentId, sessionId);
+    if (!entries.has(keyOf.member(caller.agentId))) await this.#index.remove(caller, sessionId);
     return refuse('session_exists', `The session id "${sessionId}" is in use`, {
       session_id: sessionId,
       fix: 'join it, or create one without naming it',

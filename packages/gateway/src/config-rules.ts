@@ -32,7 +32,3 @@ export function connectionUrl(schemes: readonly string[]) {
   };
   return secretOrText({ check, checkText });
 }
-
-export function isLoopback(host: string): boolean {
-  return /^(?:localhost|127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/i.test(host);
-}

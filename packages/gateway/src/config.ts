@@ -3,6 +3,7 @@
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { isLoopback } from '@starloom/core';
 import {
   type FlagOverride,
   type LoadedConfig,
@@ -10,7 +11,6 @@ import {
   type Problem,
 } from '@starloom/wire/config';
 import { z } from 'zod';
-import { isLoopback } from './config-rules.ts';
 import {
   authSchema,
   coordinationSchema,
@@ -21,6 +21,8 @@ import {
   registrySchema,
   telemetrySchema,
 } from './config-sections.ts';
+
+export { checkSharedKey } from './config-rules.ts';
 
 export const gatewayConfigSchema = z
   .strictObject({

@@ -20,6 +20,7 @@ import { InFlight } from './in-flight.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
 import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
 import { RelayFace } from './mcp/relay-face.ts';
+import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
@@ -28,6 +29,7 @@ import { agentListTool } from './tools/agent-list.ts';
 import { callTool } from './tools/call.ts';
 import { ToolCatalog } from './tools/catalog.ts';
 import { coordinationTools } from './tools/coordination.ts';
+import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
 import type { CallDeps } from './tools/run-call.ts';
@@ -67,7 +69,7 @@ export class Gateway {
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    const { config, registry, observer, version, clock = systemClock } = options;
+    const { config, registry, observer, version, coordination, clock = systemClock } = options;
     const { log } = observer;
     this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
     const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
@@ -108,8 +110,8 @@ export class Gateway {
         agentDescribeTool(registry, this.#descriptions),
         callTool(deps),
         routePreviewTool(deps),
-        healthTool({ registry, breakers, clock, version }),
-        ...(options.coordination ? coordinationTools(options.coordination) : []),
+        healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
+        ...(coordination ? coordinationTools(coordination) : []),
       ],
       registry,
       descriptions: this.#descriptions,
@@ -118,12 +120,14 @@ export class Gateway {
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
     });
+    const contexts = coordination?.services.principalContexts;
     const relay = new RelayFace({
       registry,
       adapters: this.#adapters,
       log,
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
+      sessions: contexts && new SessionResources(contexts),
     });
     this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
     this.#mcp = new McpEndpoint({
@@ -132,7 +136,6 @@ export class Gateway {
       webSocket: this.#webSocket,
       log,
     });
-    const { coordination } = options;
     const rpc = coordination && new RpcEndpoint({ coordination, webSocket: this.#webSocket, log });
     this.#rpc = rpc;
     this.#http = new HttpTransport({
@@ -208,4 +211,10 @@ export class Gateway {
     if (kind === 'tools') this.#catalog.invalidate();
     this.#mcp.listChanged(kind);
   }
+}
+
+function enginesOf({ coordination, config }: GatewayOptions): Readonly<Record<string, Engine>> {
+  if (coordination === undefined) return {};
+  const { kind } = config.coordination;
+  return { coordination: { kind, check: () => coordination.check() } };
 }

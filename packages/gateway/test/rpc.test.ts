@@ -1,23 +1,21 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { createCoordination, openStore } from '@starloom/coordination';
-import { silentLog } from '@starloom/core';
+import { describeMethods, describeOpenApi } from '@starloom/coordination';
 import { readSse } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { KEY, openTestGateway } from './test-gateway.ts';
+import { openCoordinationWorld } from './coordination-world.ts';
+import { KEY, STRANGER_KEY } from './test-gateway.ts';
 
 const bearer = { authorization: `Bearer ${KEY}` };
 
 async function openWorld() {
-  const store = await openStore({ kind: 'embedded' }, { log: silentLog });
-  const coordination = createCoordination({ store, log: silentLog });
-  const gateway = await openTestGateway({}, { coordination });
+  const world = await openCoordinationWorld();
   const rpc = async (method: string, params: object = {}, path = '/rpc') => {
-    const { body } = await post(gateway.url, path, { jsonrpc: '2.0', id: 'r', method, params });
+    const { body } = await post(world.url, path, { jsonrpc: '2.0', id: 'r', method, params });
     return body;
   };
   return {
-    url: gateway.url,
+    url: world.url,
     rpc,
     /** What a request came to; fails the test when it was refused. */
     result: async (method: string, params: object = {}) => {
@@ -25,11 +23,7 @@ async function openWorld() {
       expect(error).toBeUndefined();
       return result;
     },
-    [Symbol.asyncDispose]: async () => {
-      await gateway[Symbol.asyncDispose]();
-      await coordination.close();
-      await store.close();
-    },
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };
 }
 
@@ -148,6 +142,70 @@ describe('the coordination plane over HTTP', () => {
     });
   });
 
+  it('shows a stranger nothing: an unknown and a forbidden session look the same', async () => {
+    await using world = await openWorld();
+    await world.result('session_manager.create', { session_id: 'mine', agent_id: 'a' });
+    const before = await world.result('session_manager.get', { session_id: 'mine', agent_id: 'a' });
+    const stranger = { authorization: `Bearer ${STRANGER_KEY}` };
+    const refusal = async (method: string, session_id: string, params: object) => {
+      const message = { jsonrpc: '2.0', id: 1, method, params: { session_id, ...params } };
+      const { body } = await post(world.url, '/rpc', message, stranger);
+      return JSON.stringify(body).replaceAll(session_id, 'it');
+    };
+    for (const [method, params] of [
+      ['session_manager.get', {}],
+      ['session_manager.join', {}],
+      ['session_manager.end', {}],
+      ['session_manager.fork', {}],
+      ['context_coordinator.get', {}],
+      ['context_coordinator.update', { update: { n: 1 }, with_lock: true }],
+      ['context_coordinator.subscribe', {}],
+      ['context_coordinator.events', {}],
+      ['memory_locker.acquire', {}],
+      ['memory_locker.status', {}],
+      ['shared_buffer.put', { content: 'x' }],
+      ['shared_buffer.list', {}],
+    ] as const) {
+      const forbidden = await refusal(method, 'mine', params);
+      expect(forbidden, method).toContain('-32004');
+      expect(forbidden, method).toBe(await refusal(method, 'nobodys', params));
+    }
+    const taken = await post(
+      world.url,
+      '/rpc',
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'context_coordinator.get',
+        params: { session_id: 'mine', agent_id: 'a' },
+      },
+      stranger,
+    );
+    expect(taken.body.error.code).toBe(-32001);
+    const after = await world.result('session_manager.get', { session_id: 'mine', agent_id: 'a' });
+    expect(after).toEqual(before);
+  });
+
+  it('refuses a body that is too large', async () => {
+    await using world = await openWorld();
+    const large = 'x'.repeat(5 * 1024 * 1024);
+    const refused = await post(world.url, '/rpc', { jsonrpc: '2.0', id: 1, method: large });
+    expect(refused).toMatchObject({
+      status: 413,
+      body: { error: { data: { details: expect.any(String) } } },
+    });
+  });
+
+  it('describes itself as OpenAPI, to whoever has a key', async () => {
+    await using world = await openWorld();
+    const path = `${world.url}/rpc/openapi.json`;
+    const response = await fetch(path, { headers: bearer });
+    expect(response.headers.get('content-type')).toBe('application/json');
+    expect(await response.json()).toEqual(describeOpenApi());
+    expect((await fetch(path)).status).toBe(401);
+    expect((await post(world.url, '/rpc/openapi.json', {})).status).toBe(405);
+  });
+
   it('keeps a subscription open as a stream of events, and a plain client reads from a cursor', async () => {
     await using world = await openWorld();
     await world.result('agent_registry.register', { agent_id: 'a', capabilities: [] });
@@ -225,8 +283,19 @@ describe('the coordination plane as MCP tools', () => {
       (await client.callTool({ name, arguments: args })).structuredContent;
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
-    for (const name of ['session.create', 'context.update', 'lock.acquire', 'buffer.put']) {
-      expect(names).toContain(name);
+    const prefixes = Object.entries({
+      session_manager: 'session',
+      context_coordinator: 'context',
+      memory_locker: 'lock',
+      shared_buffer: 'buffer',
+    });
+    for (const [service, prefix] of prefixes) {
+      const methods = describeMethods().filter((method) => method.service === service);
+      const wanted = methods.map(({ name }) => name.replace(service, prefix));
+      const pushed = ['context.subscribe', 'context.unsubscribe'];
+      expect(names.filter((name) => name.startsWith(`${prefix}.`))).toEqual(
+        wanted.filter((name) => !pushed.includes(name)),
+      );
     }
     expect(await use('session.create', { session_id: 's' })).toMatchObject({ ok: true });
     const refused = await use('context.update', { session_id: 's', update: { n: 1 } });

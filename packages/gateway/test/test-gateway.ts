@@ -8,6 +8,8 @@ import { Gateway, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
 export const KEY = 'test-key-0123456789abcdef';
+/** Of another principal. */
+export const STRANGER_KEY = 'other-key-0123456789abcde';
 
 export interface TestAgent {
   readonly manifest?: Partial<ManifestInput>;
@@ -51,6 +53,7 @@ export async function openTestGateway(
   });
   const psk = createPskVerifier([
     { key_id: 'test', key: KEY, principal: 'tester', tier: 'org', scopes: ['*'] },
+    { key_id: 'other', key: STRANGER_KEY, principal: 'stranger', tier: 'org', scopes: ['*'] },
   ]);
   const gateway = new Gateway({
     config: gatewayConfigSchema.parse({ listen: { port: 0 }, ...config }),

@@ -1,5 +1,6 @@
 import { FabricError, manifestSchema } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import { openCoordinationWorld } from './coordination-world.ts';
 import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
 
 const percy: TestAgent = {
@@ -135,6 +136,18 @@ describe('fabric.health', () => {
       gateway: { status: 'ok', version: '0.0.0' },
       registry: { kind: 'memory', ok: true, agents: 2 },
       agents: { total: 2, offline: 1 },
+    });
+  });
+});
+
+describe('fabric.health of the engines', () => {
+  it('[G6] asks the coordination store for something and says how that went', async () => {
+    await using world = await openCoordinationWorld();
+    await using client = await connect(world.url);
+    const { payload } = await call(client, 'fabric.health', {});
+    expect(payload).toMatchObject({
+      status: 'ok',
+      engines: { coordination: { kind: 'embedded', status: 'ok' } },
     });
   });
 });

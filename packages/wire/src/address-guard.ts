@@ -3,9 +3,10 @@
 // that changes its mind between check and connect gains nothing.
 
 import { lookup as systemLookup } from 'node:dns';
+import { createRequire } from 'node:module';
 import { isIP, type LookupFunction } from 'node:net';
 import { FabricError } from '@starloom/core';
-import { Agent, buildConnector } from 'undici';
+import type { Agent, buildConnector } from 'undici';
 import {
   type Cidr,
   contains,
@@ -102,6 +103,7 @@ class Guard implements AddressGuard {
   dispatcher(options: GuardedAgentOptions = {}): Agent {
     const { connect, ...rest } = options;
     const { allowH2 = true, connectTimeout: timeout = 10_000 } = rest;
+    const { Agent, buildConnector } = loadUndici();
     const dial = buildConnector({ allowH2, timeout, ...connect, lookup: this.lookup });
     return new Agent({
       ...rest,
@@ -137,6 +139,11 @@ class Guard implements AddressGuard {
       (cidr) => contains(cidr, address) && (range !== 'metadata' || isSingleAddress(cidr)),
     );
   }
+}
+
+/** Only who opens connections pays for it: it is a tenth of a second of a program's start. */
+function loadUndici(): typeof import('undici') {
+  return createRequire(import.meta.url)('undici');
 }
 
 interface AllowList {

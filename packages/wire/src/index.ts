@@ -4,6 +4,7 @@ export {
   createAddressGuard,
   type GuardedAgentOptions,
 } from './address-guard.ts';
+export { type BrowserGuard, createBrowserGuard } from './browser-guard.ts';
 export * from './config/index.ts';
 export {
   type DeadlineSignal,
@@ -12,6 +13,8 @@ export {
 } from './deadline-signal.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
 export { findModule } from './find-module.ts';
+export { holdProcess } from './hold-process.ts';
+export { type Refusal, type RefusalDialect, sendRefusal, toRefusal } from './http-refusal.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
 export {
@@ -21,6 +24,7 @@ export {
   type ProcessOptions,
   spawnProcess,
 } from './process.ts';
+export { settlesWithin } from './settles-within.ts';
 export { type ReadSseOptions, readSse, type SseEvent, SseParser } from './sse.ts';
 export {
   createSseWriter,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Json, Snapshot } from '@starloom/core';
 import { z } from 'zod';
-import { canonicalJson, jsonSchema } from '../json/json.ts';
+import { digestibleJson, jsonSchema } from '../json/json.ts';
 
 /** A result; it is valid while none of its labels was invalidated after it was stored. */
 export const cacheEntrySchema = z.object({
@@ -31,7 +31,7 @@ export interface CacheName {
 
 /** Equal for equal parameters, whoever asks, in any process. */
 export function cacheKey({ tool, params, tool_version = '' }: CacheName): string {
-  const text = canonicalJson([tool, tool_version, params]);
+  const text = digestibleJson([tool, tool_version, params]);
   return createHash('sha256').update(text).digest('hex');
 }
 

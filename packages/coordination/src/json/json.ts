@@ -1,4 +1,4 @@
-import type { Json } from '@starloom/core';
+import { canonicalJson, type Json } from '@starloom/core';
 import { z } from 'zod';
 
 export type JsonObject = { readonly [key: string]: Json };
@@ -23,22 +23,11 @@ export function jsonBytes(value: Json): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-/**
- * JSON text that is the same for equal values whatever the order of their members: RFC 8785. (For a
- * lone surrogate, which that RFC refuses, it is the escaped form.)
- */
-export function canonicalJson(value: Json): string {
-  if (isJsonArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const members = Object.keys(value)
-    .sort()
-    .flatMap((key) => {
-      const member = value[key];
-      return member === undefined ? [] : [`${JSON.stringify(key)}:${canonicalJson(member)}`];
-    });
-  return `{${members.join(',')}}`;
+/** One text for equal values, also for those with lone surrogates. */
+export function digestibleJson(value: Json): string {
+  return canonicalJson(value, { loneSurrogates: 'escape' });
 }
 
 export function sameJson(a: Json, b: Json): boolean {
-  return a === b || canonicalJson(a) === canonicalJson(b);
+  return a === b || digestibleJson(a) === digestibleJson(b);
 }

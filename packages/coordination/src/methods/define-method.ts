@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { agentIdSchema, type Caller } from '../agents/caller.ts';
 import { type Reason, refuse } from '../errors.ts';
-import type { Peer } from '../rpc/peer.ts';
+import type { Named, Peer } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
 
 export interface Call {
@@ -13,7 +13,10 @@ export interface Call {
   readonly caller: Caller;
 }
 
-export interface MethodSpec<Params extends z.ZodType, Result extends z.ZodType> {
+/** Parameters by name, among them what any request may carry. */
+export type ParamsSchema = z.ZodType<Named>;
+
+export interface MethodSpec<Params extends ParamsSchema, Result extends z.ZodType> {
   readonly summary: string;
   readonly params: Params;
   readonly result: Result;
@@ -32,13 +35,15 @@ export interface MethodSpec<Params extends z.ZodType, Result extends z.ZodType> 
   onAnswer?(call: Call, result: z.output<Result>): Promise<void>;
 }
 
-export interface Method<Params extends z.ZodType = z.ZodType, Result extends z.ZodType = z.ZodType>
-  extends MethodSpec<Params, Result> {
+export interface Method<
+  Params extends ParamsSchema = ParamsSchema,
+  Result extends z.ZodType = z.ZodType,
+> extends MethodSpec<Params, Result> {
   /** BAD_INPUT with every problem when the parameters are not as the schema says. */
   parse(params: unknown): z.output<Params>;
 }
 
-export function defineMethod<Params extends z.ZodType, Result extends z.ZodType>(
+export function defineMethod<Params extends ParamsSchema, Result extends z.ZodType>(
   spec: MethodSpec<Params, Result>,
 ): Method<Params, Result> {
   return {

@@ -4,7 +4,7 @@ import { jsonObjectSchema } from '../json/json.ts';
 import { defineMethod, type Method, request } from './define-method.ts';
 import { exampleTime, time } from './fields.ts';
 
-const PROTOCOL_VERSION = '1.0.0';
+export const PROTOCOL_VERSION = '1.0.0';
 
 /** The paths under which each service is also reached on its own. */
 export const SERVICE_PATHS = {

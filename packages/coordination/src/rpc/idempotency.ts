@@ -4,7 +4,7 @@
 import type { CoordinationStore, Json } from '@starloom/core';
 import { z } from 'zod';
 import { refuse } from '../errors.ts';
-import { canonicalJson, jsonSchema } from '../json/json.ts';
+import { digestibleJson, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
 
 const CLAIM_MS = 60_000;
@@ -32,7 +32,7 @@ export class Idempotency {
     const { principalId, agentId, method } = keyed;
     const partition = partitionOf.idempotency(principalId);
     const key = `${agentId}/${method}/${keyed.key}`;
-    const request = digest(canonicalJson(keyed.params));
+    const request = digest(digestibleJson(keyed.params));
     const claim = { kind: 'put', key, value: { request }, ttlMs: CLAIM_MS } as const;
     const ifKeys = new Map([[key, 0]]);
     const claimed = await this.#store.commit(partition, { writes: [claim], ifKeys });

@@ -5,11 +5,12 @@
 import type { CoordinationStore } from '@starloom/core';
 import { sessionCacheScope } from '../cache/cache-scope.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
-import { keyOf, META, partitionOf, ROSTER, SESSIONS } from '../partitions.ts';
+import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import { inBatches } from '../support/in-batches.ts';
+import { readMembers } from './read-members.ts';
 import { SessionIndex } from './session-index.ts';
-import { metaSchema, parseRoster, type SessionMeta } from './session-record.ts';
+import { metaSchema, type SessionMeta } from './session-record.ts';
 import type { SessionTimers } from './session-timers.ts';
 
 export interface SessionEndOptions {
@@ -93,9 +94,9 @@ export class SessionEnd {
   async #free(sessionId: string): Promise<void> {
     const partition = partitionOf.session(sessionId);
     await freeEverybody(this.#store, partition);
-    const { entries } = await this.#store.read(partition, [ROSTER]);
-    await inBatches(parseRoster(entries.get(ROSTER)?.value), (agentId) =>
-      this.#index.remove(agentId, sessionId),
+    const members = await readMembers(this.#store, partition);
+    await inBatches(members, ({ agent_id: agentId, principal: principalId }) =>
+      this.#index.remove({ agentId, principalId }, sessionId),
     );
     const scope = sessionCacheScope(sessionId);
     await Promise.all([

@@ -1,5 +1,6 @@
 import type { ToolNameStyle } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { SessionUpdates } from './session-updates.ts';
 
 /** What a transport knows of the one it talks to; one per request over HTTP, else per connection. */
 export interface Connection {
@@ -12,4 +13,6 @@ export interface Connection {
   readonly room: () => Promise<void> | undefined;
   /** Ends the connection to a reader that was given up. */
   readonly cut: () => void;
+  /** What it is told of sessions, where there are sessions and it can be told. */
+  readonly updates?: SessionUpdates | undefined;
 }

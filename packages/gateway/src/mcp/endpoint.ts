@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError, type Log, TOOL_NAME_STYLES, type ToolNameStyle } from '@starloom/core';
+import { settlesWithin } from '@starloom/wire';
 import { parseFrame } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import { room, serveFetch } from '../transports/http-bridge.ts';
@@ -17,6 +18,8 @@ import type { WebSocketTransport } from '../transports/websocket.ts';
 import type { Connection } from './connection.ts';
 import { readLeanCall, serveLeanCall } from './lean-lane.ts';
 import { type ListKind, tellConnected, tellSubscribers } from './list-changes.ts';
+import { listenGate, toServed } from './listen-gate.ts';
+import { pacedChannel } from './paced-channel.ts';
 import { assertParamHeaders } from './param-headers.ts';
 import { createServer, type McpFace } from './server-factory.ts';
 
@@ -32,6 +35,11 @@ interface Connected {
   close(): Promise<void>;
 }
 
+/** Subscriptions and connections; each costs memory for as long as its client likes. */
+const MAX_CONNECTED = 4_096;
+/** How long the last words to a client may take; one that does not read takes for ever. */
+const FAREWELL_MS = 1_000;
+
 export class McpEndpoint {
   readonly #options: McpEndpointOptions;
   readonly #handler: McpHttpHandler;
@@ -39,9 +47,7 @@ export class McpEndpoint {
 
   constructor(options: McpEndpointOptions) {
     this.#options = options;
-    this.#handler = createMcpHandler((context) => this.#createServer(context), {
-      onerror: (error) => this.#noteError(error),
-    });
+    this.#handler = this.#createHandler();
   }
 
   get routes(): HttpOptions['routes'] {
@@ -53,7 +59,8 @@ export class McpEndpoint {
     return { '/mcp/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
-  async #serveHttp({ request, response, principal, url, body }: HttpExchange): Promise<void> {
+  async #serveHttp(exchange: HttpExchange): Promise<void> {
+    const { request, response, principal, url, body } = exchange;
     const { face } = this.#options;
     assertParamHeaders(face.catalog, body, request.headers);
     const connection: Connection = {
@@ -64,12 +71,46 @@ export class McpEndpoint {
       room: () => room(response),
       cut: () => response.destroy(),
     };
+    if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
     const lean = readLeanCall(body, request.headers, face);
-    const serve = () =>
+    await face.inFlight.during(() =>
       lean
         ? serveLeanCall(lean, response, connection, face)
-        : serveFetch(this.#handler, request, response, body, { connection });
-    await (isSubscription(body) ? serve() : face.inFlight.during(serve));
+        : serveFetch(this.#handler, request, response, body, { connection }),
+    );
+  }
+
+  /** With a handler of its own, since what is told depends on who listens. */
+  async #serveSubscription(exchange: HttpExchange, connection: Connection): Promise<void> {
+    const { request, response, body } = exchange;
+    if (this.#connected.size >= MAX_CONNECTED) throw tooManyConnected();
+    const handler = this.#createHandler();
+    const { notify } = handler;
+    const { relay } = this.#options.face;
+    const updates = relay.openUpdates({
+      principalId: connection.principal.id,
+      tellUpdated: async (uri) => {
+        await connection.room();
+        notify.resourceUpdated(uri);
+      },
+      tellListChanged: async () => {
+        await connection.room();
+        notify.resourcesChanged();
+      },
+    });
+    const connected: Connected = {
+      close: () => handler.close(),
+      listChanged: (kind) => tellSubscribers(notify, kind),
+    };
+    this.#connected.add(connected);
+    try {
+      const served = updates ? await toServed(body, updates) : body;
+      if (response.destroyed) return;
+      await serveFetch(handler, request, response, served, { connection });
+    } finally {
+      updates?.close();
+      this.#connected.delete(connected);
+    }
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
@@ -84,12 +125,24 @@ export class McpEndpoint {
   /** Serves one client over a channel of messages; resolves when it is gone. */
   async serveChannel(
     channel: MessageChannel,
-    known: Omit<Connection, 'room' | 'cut'>,
+    known: Omit<Connection, 'room' | 'cut' | 'updates'>,
   ): Promise<void> {
     const { face, log } = this.#options;
-    const connection = { ...known, room: () => undefined, cut: () => void channel.close() };
+    const paced = pacedChannel(channel);
+    const { room } = paced;
     const gone = Promise.withResolvers<void>();
     const servers = new Set<Server>();
+    const tell = async (say: (server: Server) => Promise<void>) => {
+      await room();
+      await Promise.allSettled([...servers].map(say));
+    };
+    const updates = face.relay.openUpdates({
+      principalId: known.principal.id,
+      tellUpdated: (uri) => tell((server) => server.sendResourceUpdated({ uri })),
+      tellListChanged: () => tell((server) => server.sendResourceListChanged()),
+    });
+    const cut = () => void channel.close();
+    const connection: Connection = { ...known, room, cut, updates };
     const handle = serveStdio(
       ({ era }) => {
         const server = createServer(face, era, connection);
@@ -97,23 +150,30 @@ export class McpEndpoint {
         return server;
       },
       {
-        transport: new MessageTransport(channel, log, gone.resolve),
+        transport: new MessageTransport({
+          channel: paced,
+          log,
+          onGone: gone.resolve,
+          intake: updates && listenGate(updates),
+        }),
         onerror: (error) => this.#noteError(error),
       },
     );
     const connected: Connected = {
-      close: () => handle.close(),
+      close: async () => {
+        if (!(await settlesWithin(handle.close(), FAREWELL_MS))) cut();
+      },
       listChanged: (kind) => {
         for (const server of servers) tellConnected(server, kind, log);
       },
     };
     this.#connected.add(connected);
     await gone.promise;
+    updates?.close();
     this.#connected.delete(connected);
   }
 
   listChanged(kind: ListKind): void {
-    tellSubscribers(this.#handler.notify, kind);
     for (const connected of this.#connected) connected.listChanged(kind);
   }
 
@@ -121,6 +181,12 @@ export class McpEndpoint {
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#connected, (connected) => connected.close()));
     await this.#handler.close();
+  }
+
+  #createHandler(): McpHttpHandler {
+    return createMcpHandler((context) => this.#createServer(context), {
+      onerror: (error) => this.#noteError(error),
+    });
   }
 
   #createServer({ era, authInfo }: McpRequestContext): Server {
@@ -145,4 +211,10 @@ function isSubscription(body: unknown): boolean {
     'method' in body &&
     body.method === 'subscriptions/listen'
   );
+}
+
+function tooManyConnected(): FabricError {
+  return new FabricError('OVERLOADED', 'Too many clients listen at once', {
+    details: { reason: 'too_many_subscriptions', allowed: MAX_CONNECTED, fix: 'try again later' },
+  });
 }

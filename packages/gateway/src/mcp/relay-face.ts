@@ -1,5 +1,6 @@
-// Resources, prompts and completion of the agents that speak MCP, passed through. Lists are put
-// together from all of them, and an agent that does not answer hides only what is its own.
+// Resources, prompts and completion: those of the agents that speak MCP, passed through, and the
+// gateway's own, the contexts of sessions. Lists are put together from all of them, and whoever does
+// not answer hides only what is its own.
 
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -30,6 +31,9 @@ import {
   toResourceUri,
 } from './names.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
+import { installSubscriptions } from './resource-subscriptions.ts';
+import type { SessionResources } from './session-resources.ts';
+import { SessionUpdates, type SessionUpdatesOptions } from './session-updates.ts';
 
 type Params = Record<string, unknown>;
 type Listing = 'resources' | 'resourceTemplates' | 'prompts';
@@ -40,6 +44,8 @@ export interface RelayFaceOptions {
   readonly log: Log;
   readonly expose: 'all' | readonly string[];
   readonly unprefixed: readonly string[];
+  /** Resources of the gateway's own. */
+  readonly sessions?: SessionResources | undefined;
   /** How long one agent may take to list what it has. */
   readonly listMs?: number;
   /** How long a single agent may take to answer. */
@@ -49,10 +55,23 @@ export interface RelayFaceOptions {
 const MAX_PAGES = 20;
 
 export class RelayFace {
-  readonly #options: Required<RelayFaceOptions>;
+  readonly #options: RelayFaceOptions & { readonly listMs: number; readonly answerMs: number };
 
   constructor(options: RelayFaceOptions) {
     this.#options = { listMs: 5_000, answerMs: 60_000, ...options };
+  }
+
+  /** Whether there are resources that tell of updates. */
+  get canSubscribe(): boolean {
+    return this.#options.sessions !== undefined;
+  }
+
+  /** What a connection is told of resources; close it with the connection. */
+  openUpdates(
+    options: Omit<SessionUpdatesOptions, 'resources' | 'log'>,
+  ): SessionUpdates | undefined {
+    const { sessions: resources, log } = this.#options;
+    return resources && new SessionUpdates({ ...options, resources, log });
   }
 
   install(server: Server, connection: Connection): void {
@@ -80,6 +99,8 @@ export class RelayFace {
       'completion/complete',
       one(({ ref }) => this.#reference(ref)),
     );
+    const { updates } = connection;
+    if (updates) installSubscriptions(server, updates);
   }
 
   async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {
@@ -88,6 +109,7 @@ export class RelayFace {
       .filter(({ health }) => health.status !== 'offline')
       .map(({ manifest }) => manifest)
       .filter((manifest) => this.#isExposed(manifest.agent_id));
+    const own = this.#ownList(key, request);
     const lists = await Promise.all(
       manifests.map((manifest) =>
         this.#listOf(manifest, method, key, request).catch((error: unknown) => {
@@ -100,7 +122,18 @@ export class RelayFace {
         }),
       ),
     );
-    return { [key]: lists.flat() };
+    return { [key]: [...(await own), ...lists.flat()] };
+  }
+
+  async #ownList(key: Listing, { principalId }: RelayRequest): Promise<Params[]> {
+    const { sessions, log } = this.#options;
+    if (sessions === undefined || key === 'prompts') return [];
+    try {
+      return await sessions.list(key, principalId);
+    } catch (error) {
+      log.warn({ error: FabricError.from(error) }, 'sessions are not listed');
+      return [];
+    }
   }
 
   async #listOf(manifest: Manifest, method: string, key: Listing, request: RelayRequest) {
@@ -123,6 +156,9 @@ export class RelayFace {
   }
 
   async #one(find: (params: Params) => Named | undefined, request: RelayRequest): Promise<Params> {
+    const { method, params: asked, principalId } = request;
+    const own = this.#options.sessions?.answer(method, asked, principalId);
+    if (own) return await own.catch(failAsProtocolError);
     const named = find(request.params);
     const manifest = named && this.#options.registry.get(named.agentId)?.manifest;
     if (!named || !manifest || !this.#isExposed(named.agentId)) throw toProtocolError(unknown());
@@ -194,7 +230,12 @@ export class RelayFace {
   }
 }
 
+function failAsProtocolError(error: unknown): never {
+  throw toProtocolError(FabricError.from(error));
+}
+
 interface RelayRequest {
+  readonly principalId: string;
   readonly method: string;
   readonly params: Params;
   readonly meta: Params;
@@ -218,6 +259,7 @@ function toRequest(
   const { inputResponses } = mcpReq;
   const requestState = mcpReq.requestState();
   return {
+    principalId: connection.principal.id,
     method: mcpReq.method,
     params: {
       ...params,

@@ -37,7 +37,7 @@ export function createServer(
 ): Server {
   const server = new Server(
     { name: 'starloom', title: 'Starloom', version: face.version },
-    { capabilities: capabilitiesOf(era, connection), instructions: INSTRUCTIONS },
+    { capabilities: capabilitiesOf(face, era, connection), instructions: INSTRUCTIONS },
   );
   server.setRequestHandler('tools/list', () => ({
     tools: face.catalog.list(connection.toolNames) as never,
@@ -51,12 +51,17 @@ export function createServer(
   return server;
 }
 
-/** A list that changes can be pushed where there is a channel: not to older clients over HTTP. */
-function capabilitiesOf(era: string, { transport }: Connection): ServerCapabilities {
+/** What changes can be pushed where there is a channel: not to older clients over HTTP. */
+function capabilitiesOf(
+  { relay }: McpFace,
+  era: string,
+  { transport }: Connection,
+): ServerCapabilities {
   const listChanged = transport !== 'http' || era === 'modern';
+  const subscribe = listChanged && relay.canSubscribe;
   return {
     tools: { listChanged },
-    resources: { listChanged },
+    resources: { listChanged, ...(subscribe && { subscribe }) },
     prompts: { listChanged },
     completions: {},
     logging: {},

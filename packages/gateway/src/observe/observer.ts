@@ -3,12 +3,12 @@
 
 import { hash } from 'node:crypto';
 import { type BlockReason, type Clock, type Log, systemClock } from '@starloom/core';
+import { settlesWithin } from '@starloom/wire';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
 import { type BreakerState, Metrics } from './metrics.ts';
 import type { ObserverParts } from './observer-parts.ts';
 import { RecentCalls } from './recent-calls.ts';
-import { settlesWithin } from './settles-within.ts';
 import { createTracing, type TracingTimes } from './tracing.ts';
 
 export type { ActiveAttempt, AttemptOutcome, AttemptStart } from './active-attempt.ts';

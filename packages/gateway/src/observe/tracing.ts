@@ -3,8 +3,8 @@
 // written and no part of OpenTelemetry is loaded.
 
 import { FabricError, type Log } from '@starloom/core';
+import { settlesWithin } from '@starloom/wire';
 import type { OtlpExport } from './otlp-export.ts';
-import { settlesWithin } from './settles-within.ts';
 import type { Attributes } from './telemetry-names.ts';
 
 /** A span that has ended; ids as W3C writes them, times in milliseconds since 1970. */

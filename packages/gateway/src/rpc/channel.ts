@@ -4,8 +4,8 @@
 import type { Coordination, RpcPeer } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import { toRefusal } from '@starloom/wire';
 import { parseValue } from '../transports/frame.ts';
-import { toRefusal } from '../transports/http-errors.ts';
 import type { MessageChannel } from '../transports/message-transport.ts';
 
 export interface RpcChannelOptions {

@@ -2,7 +2,7 @@
 // and its answer; a POST that accepts an event stream, a WebSocket and a channel are connections on
 // which things are pushed for as long as they last.
 
-import { type Coordination, SERVICE_PATHS } from '@starloom/coordination';
+import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
 import { parseValue } from '../transports/frame.ts';
@@ -30,7 +30,8 @@ export class RpcEndpoint {
     const serve = (exchange: HttpExchange) => this.#serveHttp(exchange);
     const route = { parse: parseValue, serve, dialect: 'details' } as const;
     const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
-    return Object.fromEntries(paths.map((path) => [path, route]));
+    const served = Object.fromEntries(paths.map((path) => [path, route]));
+    return { ...served, '/rpc/openapi.json': { ...route, serve: serveOpenApi } };
   }
 
   get upgrades(): HttpOptions['upgrades'] {
@@ -56,9 +57,7 @@ export class RpcEndpoint {
   async #serveHttp(exchange: HttpExchange): Promise<void> {
     const { request, response, principal, body } = exchange;
     if (request.method !== 'POST') {
-      throw new FabricError('BAD_INPUT', 'Coordination takes POST, or a WebSocket at /rpc/ws', {
-        details: { reason: 'method_not_allowed', http_status: 405 },
-      });
+      throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws');
     }
     if (request.headers.accept?.includes('text/event-stream')) return this.#stream(exchange);
     const peer = this.#options.coordination.connect({ principal });
@@ -100,6 +99,22 @@ export class RpcEndpoint {
       await peer.close();
     }
   }
+}
+
+let openApi: string | undefined;
+
+/** With the same keys as everything here; the documentation has a copy for everybody. */
+async function serveOpenApi({ request, response }: HttpExchange): Promise<void> {
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    throw notAllowed('It can be read only');
+  openApi ??= JSON.stringify(describeOpenApi());
+  response.writeHead(200, { 'content-type': 'application/json' }).end(openApi);
+}
+
+function notAllowed(message: string): FabricError {
+  return new FabricError('BAD_INPUT', message, {
+    details: { reason: 'method_not_allowed', http_status: 405 },
+  });
 }
 
 /** Something was subscribed to: the stream stays open for what is pushed. */

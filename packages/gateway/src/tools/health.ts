@@ -2,6 +2,7 @@ import { type Clock, HEALTH_STATES, type Registry } from '@starloom/core';
 import { z } from 'zod';
 import type { Breakers } from '../pipeline/breaker.ts';
 import { toResult } from '../pipeline/respond.ts';
+import { type Engine, engineHealth } from './engine-health.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
 export interface HealthDeps {
@@ -9,9 +10,11 @@ export interface HealthDeps {
   readonly breakers: Breakers;
   readonly clock: Clock;
   readonly version: string;
+  /** By what they are for, such as `coordination`. */
+  readonly engines: Readonly<Record<string, Engine>>;
 }
 
-export function healthTool({ registry, breakers, clock, version }: HealthDeps): Tool {
+export function healthTool({ registry, breakers, clock, version, engines }: HealthDeps): Tool {
   const began = clock.monotonic();
   return defineTool({
     name: 'fabric.health',
@@ -26,7 +29,12 @@ export function healthTool({ registry, breakers, clock, version }: HealthDeps): 
       agents: { type: 'object' },
     },
     annotations: READ_ONLY,
-    run() {
+    async run() {
+      const checked = await Promise.all(
+        Object.entries(engines).map(
+          async ([name, engine]) => [name, await engineHealth(engine, clock)] as const,
+        ),
+      );
       const records = registry.list();
       const count = (status: string) =>
         records.filter(({ health }) => health.status === status).length;
@@ -41,7 +49,8 @@ export function healthTool({ registry, breakers, clock, version }: HealthDeps): 
         })),
       };
       const registryStatus = registry.status();
-      const well = registryStatus.ok && count('offline') === 0;
+      const isEveryEngineWell = checked.every(([, { status }]) => status === 'ok');
+      const well = registryStatus.ok && count('offline') === 0 && isEveryEngineWell;
       return toResult({
         ok: true,
         status: well ? 'ok' : 'degraded',
@@ -51,7 +60,7 @@ export function healthTool({ registry, breakers, clock, version }: HealthDeps): 
           uptime_s: Math.round((clock.monotonic() - began) / 1000),
         },
         registry: registryStatus,
-        engines: {},
+        engines: Object.fromEntries(checked),
         agents,
       });
     },

@@ -5,10 +5,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import type { Authenticator, Principal } from '@starloom/identity';
+import {
+  type BrowserGuard,
+  createBrowserGuard,
+  type RefusalDialect,
+  sendRefusal,
+  toRefusal,
+} from '@starloom/wire';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
-import { allowedHosts, assertSameSite } from './browser-guard.ts';
 import { idOf } from './frame.ts';
-import { type RefusalDialect, sendRefusal, toRefusal } from './http-errors.ts';
 import { readBody } from './read-body.ts';
 
 export interface HttpOptions {
@@ -57,13 +62,11 @@ const KEEP_ALIVE_MS = 60_000;
 export class HttpTransport {
   readonly #options: HttpOptions;
   readonly #server: Server;
-  readonly #hosts: ReadonlySet<string>;
-  readonly #listensOnAll: boolean;
+  readonly #assertSameSite: BrowserGuard;
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.#hosts = allowedHosts(options.host);
-    this.#listensOnAll = options.host === '0.0.0.0' || options.host === '::';
+    this.#assertSameSite = createBrowserGuard(options.host);
     this.#server = createServer(
       {
         headersTimeout: HEADERS_TIMEOUT_MS,
@@ -107,7 +110,7 @@ export class HttpTransport {
     let id: string | number | null = null;
     let dialect: RefusalDialect = 'payload';
     try {
-      assertSameSite(request.headers, this.#hosts, this.#listensOnAll);
+      this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
@@ -131,7 +134,7 @@ export class HttpTransport {
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     try {
-      assertSameSite(request.headers, this.#hosts, this.#listensOnAll);
+      this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
       const serve = find(this.#options.upgrades, url);
       const principal = this.#authenticate(request, 'ws');

@@ -4,8 +4,8 @@
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
+import { toRefusal } from '@starloom/wire';
 import { idOf, parseFrame } from './frame.ts';
-import { toRefusal } from './http-errors.ts';
 
 export interface MessageChannel {
   /** Calls back for each text that arrives, then once when the other side is gone. */
@@ -15,6 +15,17 @@ export interface MessageChannel {
   close(): Promise<void>;
 }
 
+/** Sees each message first, and hands it on, now or later, or not at all. */
+export type Intake = (message: JSONRPCMessage, deliver: (message: JSONRPCMessage) => void) => void;
+
+export interface MessageTransportOptions {
+  readonly channel: MessageChannel;
+  readonly log: Log;
+  /** Called once, when the other side is gone. */
+  readonly onGone: () => void;
+  readonly intake?: Intake | undefined;
+}
+
 export class MessageTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
@@ -22,12 +33,13 @@ export class MessageTransport implements Transport {
   readonly #channel: MessageChannel;
   readonly #log: Log;
   readonly #onGone: () => void;
+  readonly #intake: Intake;
 
-  /** `onGone` is called once, when the other side is gone. */
-  constructor(channel: MessageChannel, log: Log, onGone: () => void) {
+  constructor({ channel, log, onGone, intake }: MessageTransportOptions) {
     this.#channel = channel;
     this.#log = log;
     this.#onGone = onGone;
+    this.#intake = intake ?? ((message, deliver) => deliver(message));
   }
 
   async start(): Promise<void> {
@@ -51,7 +63,9 @@ export class MessageTransport implements Transport {
   #receive(text: string): void {
     try {
       const frame = parseFrame(text);
-      for (const message of Array.isArray(frame) ? frame : [frame]) this.onmessage?.(message);
+      for (const message of Array.isArray(frame) ? frame : [frame]) {
+        this.#intake(message, (taken) => this.onmessage?.(taken));
+      }
     } catch (thrown) {
       const error = FabricError.from(thrown);
       this.#log.debug({ error }, 'a message was refused');

@@ -1,21 +1,13 @@
 import { Document, isCollection, isPair, type Node, type Scalar } from 'yaml';
 import { type KeyPath, toKey } from './key-path.ts';
 import { type Origin, showOrigin } from './origin.ts';
-import { Secret } from './secret.ts';
+import { toReferences } from './references.ts';
 
 /** A loaded value as YAML, secrets as references; with `origins`, each value says where from. */
 export function toAnnotatedYaml(value: unknown, origins?: ReadonlyMap<string, Origin>): string {
   const document = new Document(toReferences(value));
   if (origins !== undefined && document.contents !== null) annotate(document.contents, [], origins);
   return document.toString({ lineWidth: 0 });
-}
-
-/** The value with each Secret as the reference that names it. */
-export function toReferences(value: unknown): unknown {
-  if (value instanceof Secret) return value.reference;
-  if (Array.isArray(value)) return value.map(toReferences);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toReferences(item)]));
 }
 
 function annotate(node: Node, path: KeyPath, origins: ReadonlyMap<string, Origin>): void {

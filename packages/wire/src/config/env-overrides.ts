@@ -5,7 +5,6 @@
 import { closestWord } from './closest-word.ts';
 import { type KeyPath, toKey } from './key-path.ts';
 import type { Override } from './overrides.ts';
-import { parseYaml } from './parse-yaml.ts';
 import type { Problem } from './problem.ts';
 import { accepts, childrenOf, isTextOnly, keysOf, type Schema } from './schema-shape.ts';
 import { FORBIDDEN_KEYS } from './source.ts';
@@ -16,11 +15,11 @@ export interface EnvOverrides {
   readonly warnings: readonly Problem[];
 }
 
-export function readEnvOverrides(
+export async function readEnvOverrides(
   schema: Schema,
   env: Readonly<Record<string, string | undefined>>,
   prefix: string | undefined,
-): EnvOverrides {
+): Promise<EnvOverrides> {
   const overrides: Override[] = [];
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
@@ -36,7 +35,7 @@ export function readEnvOverrides(
       const message = 'the variable is empty and was not used';
       warnings.push({ file: `$${name}`, key, message, fix: 'unset it, or give it a value' });
     } else {
-      const value = toValue(text, found.schemas, name);
+      const value = await toValue(text, found.schemas, name);
       overrides.push({ path: found.path, value, origin: { kind: 'env', name } });
     }
   }
@@ -92,8 +91,9 @@ function unknownName(
 }
 
 /** YAML when the key takes more than text; text that is no YAML is left for the schema to judge. */
-function toValue(text: string, schemas: readonly Schema[], name: string): unknown {
+async function toValue(text: string, schemas: readonly Schema[], name: string): Promise<unknown> {
   if (schemas.every(isTextOnly)) return text;
+  const { parseYaml } = await import('./parse-yaml.ts');
   const { value, problems } = parseYaml(text, `$${name}`);
   return problems.length > 0 || value === undefined ? text : value;
 }

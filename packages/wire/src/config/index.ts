@@ -1,4 +1,3 @@
-export { toAnnotatedYaml, toReferences } from './annotated-yaml.ts';
 export { closestWord } from './closest-word.ts';
 export { toConfigJsonSchema } from './json-schema.ts';
 export {
@@ -11,6 +10,7 @@ export { type Origin, showOrigin } from './origin.ts';
 export { pickByOrigin } from './origins.ts';
 export { configError, type Problem, placeOf, problemsOf } from './problem.ts';
 export type { ConfigFormat } from './read-source.ts';
+export { toReferences } from './references.ts';
 export {
   type Complaint,
   revealText,

@@ -62,7 +62,7 @@ export async function loadConfig<S extends z.ZodType>(
   const folder = file === undefined ? cwd : dirname(resolve(cwd, file));
 
   const source = file === undefined ? NO_SOURCE : await readSource(file, { ...options, cwd });
-  const variables = readEnvOverrides(schema, env, options.envPrefix);
+  const variables = await readEnvOverrides(schema, env, options.envPrefix);
   const overrides = [...variables.overrides, ...(options.flags ?? []).map(toOverride)];
   const base = startFrom(source.value, schema);
   const { value: root, problems: misplaced } = applyOverrides(base, overrides, schema);

@@ -1,6 +1,5 @@
 // YAML 1.2 core, read strictly: one document, no custom tags, no merge keys, no key twice, and a
-// bound on what aliases may multiply. Values never appear in a message. JSON takes the same way,
-// so that its lines are known, after the same text has passed `JSON.parse`.
+// bound on what aliases may multiply. Values never appear in a message.
 
 import {
   type Document,
@@ -39,22 +38,6 @@ export function parseYaml(text: string, file: string): Source {
     return { value: undefined, positions: new Map(), problems };
   }
   return new Conversion(file, lines).run(document.contents);
-}
-
-export function parseJson(text: string, file: string): Source {
-  const source = parseYaml(text, file);
-  if (source.problems.length > 0 || source.value === undefined) return source;
-  try {
-    JSON.parse(text);
-    return source;
-  } catch (error) {
-    const at = Number(/position (\d+)/.exec(String(error))?.[1] ?? text.length);
-    const before = text.slice(0, at).split('\n');
-    const message = 'not valid JSON';
-    const fix = 'write strict JSON: double quotes, no comments, no trailing comma';
-    const place = { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
-    return { ...source, problems: [{ file, ...place, key: '', message, fix }] };
-  }
 }
 
 function syntaxProblems(document: Document.Parsed, file: string, lines: LineCounter): Problem[] {

@@ -1,6 +1,5 @@
 import { extname, resolve } from 'node:path';
-import { parseToml } from './parse-toml.ts';
-import { parseJson, parseYaml } from './parse-yaml.ts';
+import { parseJson } from './parse-json.ts';
 import { configError, inFileOrder } from './problem.ts';
 import { readTextFile } from './read-text-file.ts';
 import type { Source } from './source.ts';
@@ -25,15 +24,17 @@ export async function readSource(file: string, options: ReadSourceOptions): Prom
     const fix = read.missing ? missingFix : 'name a readable text file';
     throw configError([{ file, key: '', message: `${read.reason}; ${fix}`, fix }]);
   }
-  const source = PARSERS[format](read.text, file);
+  const parse = await PARSERS[format]();
+  const source = parse(read.text, file);
   if (source.problems.length > 0) throw configError(inFileOrder(source.problems));
   return source;
 }
 
-const PARSERS: Record<ConfigFormat, (text: string, file: string) => Source> = {
-  yaml: parseYaml,
-  json: parseJson,
-  toml: parseToml,
+/** Loaded when there is such a file: most commands read one kind only. */
+const PARSERS: Record<ConfigFormat, () => Promise<(text: string, file: string) => Source>> = {
+  yaml: async () => (await import('./parse-yaml.ts')).parseYaml,
+  json: async () => parseJson,
+  toml: async () => (await import('./parse-toml.ts')).parseToml,
 };
 
 const FORMATS: Readonly<Record<string, ConfigFormat>> = {

@@ -4,6 +4,7 @@
 
 import { type KeyPath, toKey } from './key-path.ts';
 import type { EntryPosition, Position } from './source.ts';
+import { TextLines } from './text-lines.ts';
 
 export function tomlPositions(text: string): ReadonlyMap<string, EntryPosition> {
   return new Scanner(text).run();
@@ -17,7 +18,7 @@ const SCALAR = /[^,\]}#\r\n]*/y;
 
 class Scanner {
   readonly #text: string;
-  readonly #lineStarts: number[] = [0];
+  readonly #lines: TextLines;
   readonly #positions = new Map<string, EntryPosition>();
   /** How many tables each `[[array]]` has so far, by its key. */
   readonly #tables = new Map<string, number>();
@@ -25,7 +26,7 @@ class Scanner {
 
   constructor(text: string) {
     this.#text = text;
-    for (const { index } of text.matchAll(/\n/g)) this.#lineStarts.push(index + 1);
+    this.#lines = new TextLines(text);
   }
 
   run(): ReadonlyMap<string, EntryPosition> {
@@ -134,14 +135,7 @@ class Scanner {
   }
 
   #here(): Position {
-    let low = 0;
-    let high = this.#lineStarts.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((this.#lineStarts[middle] ?? 0) <= this.#at) low = middle;
-      else high = middle - 1;
-    }
-    return { line: low + 1, column: this.#at - (this.#lineStarts[low] ?? 0) + 1 };
+    return this.#lines.at(this.#at);
   }
 }
 

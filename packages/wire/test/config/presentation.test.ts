@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { toAnnotatedYaml, toReferences } from '../../src/config/annotated-yaml.ts';
+import { toAnnotatedYaml } from '../../src/config/annotated-yaml.ts';
 import { closestWord } from '../../src/config/closest-word.ts';
 import { toConfigJsonSchema } from '../../src/config/json-schema.ts';
 import { toKey } from '../../src/config/key-path.ts';
 import { pickByOrigin } from '../../src/config/origins.ts';
+import { toReferences } from '../../src/config/references.ts';
 import { secret } from '../../src/config/secret.ts';
 import { load } from './scratch.ts';
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { parseJson, parseYaml } from '../../src/config/parse-yaml.ts';
+import { parseJson } from '../../src/config/parse-json.ts';
+import { parseYaml } from '../../src/config/parse-yaml.ts';
 import { problemsIn } from './scratch.ts';
 
 const schema = z.record(z.string(), z.unknown());
@@ -137,7 +138,14 @@ describe('JSON', () => {
     expect(problem).toMatchObject({ line: 2, column: 2, key: 'a' });
   });
 
-  it('reads any JSON value as JSON.parse does', () => {
+  it('refuses keys that reach a prototype and nesting without end, and says where', () => {
+    const { problems } = parseJson('{"a": [\n {"__proto__": 1}]}', 'c.json');
+    expect(problems).toMatchObject([{ line: 2, column: 3, key: 'a[0].__proto__' }]);
+    const deep = parseJson(`${'['.repeat(5000)}${']'.repeat(5000)}`, 'c.json');
+    expect(deep.problems).toMatchObject([{ line: 1, column: 101, message: 'nested too deeply' }]);
+  });
+
+  it('reads any JSON value as JSON.parse does, and places it as YAML does', () => {
     const forbidden = new Set(['__proto__', 'constructor', 'prototype']);
     const key = fc.string({ maxLength: 20 }).filter((text) => !forbidden.has(text));
     const { value } = fc.letrec((tie) => ({
@@ -158,6 +166,7 @@ describe('JSON', () => {
         const source = parseJson(text, 'c.json');
         expect(source.problems).toEqual([]);
         expect(source.value).toEqual(JSON.parse(text));
+        expect(source.positions).toEqual(parseYaml(text, 'c.json').positions);
       }),
       { numRuns: 200 },
     );

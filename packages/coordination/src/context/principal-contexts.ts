@@ -1,0 +1,141 @@
+// What a principal sees of the sessions that its agents are in, for faces that know principals but
+// no agents: it reads while any agent of its is a member, alive or not. An unknown session and one
+// that is not its own are both absent.
+
+import type { CoordinationStore, Json, Snapshot } from '@starloom/core';
+import type { EventFeeds, Following } from '../feed/event-feed.ts';
+import { fieldsOf } from '../feed/log-event.ts';
+import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import { SessionIndex } from '../session/session-index.ts';
+import {
+  memberSchema,
+  metaSchema,
+  parseRoster,
+  type SessionMeta,
+} from '../session/session-record.ts';
+import type { SessionTimers } from '../session/session-timers.ts';
+import { inBatches } from '../support/in-batches.ts';
+import { valuesOf, versionsOf } from './context-errors.ts';
+import { CONTEXT_UPDATE } from './context-event.ts';
+import { toView } from './context-view.ts';
+
+export interface PrincipalContextsOptions {
+  readonly store: CoordinationStore;
+  readonly limits: CoordinationLimits;
+  readonly feeds: EventFeeds;
+  readonly timers: SessionTimers;
+}
+
+export interface PrincipalContext {
+  readonly session: SessionMeta;
+  readonly context: Readonly<Record<string, Json>>;
+  readonly version: number;
+  readonly versions: Readonly<Record<string, number>>;
+  readonly cursor: number;
+}
+
+export interface ContextWatcher {
+  /** The context changed, or may have. */
+  readonly updated: () => void;
+  /** The session or a membership ended, or may have: nothing more is told. */
+  readonly over: () => void;
+}
+
+export class PrincipalContexts {
+  readonly #options: PrincipalContextsOptions;
+  readonly #index: SessionIndex;
+
+  constructor(options: PrincipalContextsOptions) {
+    this.#options = options;
+    this.#index = new SessionIndex(options.store, options.limits);
+  }
+
+  /** Last joined first, at most so many. */
+  async list(principalId: string, limit: number): Promise<readonly SessionMeta[]> {
+    const { store } = this.#options;
+    const sessions = [...(await this.#index.ofPrincipal(principalId))].slice(0, limit);
+    const found = await inBatches(sessions, async ([sessionId, agentIds]) => {
+      const keys = [META, ...agentIds.map(keyOf.member)];
+      const snapshot = await store.read(partitionOf.session(sessionId), keys);
+      return toMembership(snapshot, principalId)?.meta ?? [];
+    });
+    return found.flat();
+  }
+
+  async read(principalId: string, sessionId: string): Promise<PrincipalContext | undefined> {
+    const { store, timers } = this.#options;
+    const snapshot = await store.read(partitionOf.session(sessionId));
+    const session = toMembership(snapshot, principalId)?.meta;
+    if (session === undefined) return undefined;
+    if (session.state === 'active') await timers.touch(session);
+    const view = toView(snapshot);
+    return {
+      session,
+      context: valuesOf(view),
+      version: view.version,
+      versions: versionsOf(view),
+      cursor: snapshot.version,
+    };
+  }
+
+  /** From now on; `undefined` when there is no such session for the principal. */
+  async follow(
+    principalId: string,
+    sessionId: string,
+    { updated, over }: ContextWatcher,
+  ): Promise<Following | undefined> {
+    const { store, feeds, limits } = this.#options;
+    const partition = partitionOf.session(sessionId);
+    const members = await store.read(partition, [ROSTER]);
+    const roster = parseRoster(members.entries.get(ROSTER)?.value);
+    const snapshot = await store.read(partition, [META, ...roster.map(keyOf.member)]);
+    const membership = toMembership(snapshot, principalId);
+    if (membership === undefined) return undefined;
+    let isOver = false;
+    const end = () => {
+      if (!isOver) over();
+      isOver = true;
+    };
+    return await feeds.follow(partition, {
+      after: snapshot.version,
+      backlog: limits.backlog_events,
+      deliver: ({ event }) => {
+        const { type, agent_id } = fieldsOf(event);
+        if (type === CONTEXT_UPDATE && !isOver) updated();
+        const hasLeft = type === 'session.agent_left' && membership.agentIds.has(String(agent_id));
+        if (hasLeft || type === 'session.ended') end();
+      },
+      gap: end,
+    });
+  }
+
+  /** Calls back when a session of the principal began or ended for it. */
+  async followList(principalId: string, onChange: () => void): Promise<Following> {
+    const { feeds, limits } = this.#options;
+    return await feeds.follow(partitionOf.principal(principalId), {
+      backlog: limits.backlog_events,
+      deliver: onChange,
+      gap: onChange,
+    });
+  }
+}
+
+interface Membership {
+  readonly meta: SessionMeta;
+  /** Those of the principal's agents that are members. */
+  readonly agentIds: ReadonlySet<string>;
+}
+
+function toMembership({ entries }: Snapshot, principalId: string): Membership | undefined {
+  const entry = entries.get(META);
+  const meta = entry && metaSchema.parse(entry.value);
+  if (meta === undefined || meta.state === 'ended') return undefined;
+  const prefix = keyOf.member('');
+  const members = [...entries]
+    .filter(([key]) => key.startsWith(prefix))
+    .map(([, { value }]) => memberSchema.parse(value))
+    .filter(({ principal }) => principal === principalId);
+  if (members.length === 0) return undefined;
+  return { meta, agentIds: new Set(members.map(({ agent_id }) => agent_id)) };
+}

@@ -1,0 +1,15 @@
+import type { CoordinationStore } from '@starloom/core';
+import { keyOf, ROSTER } from '../partitions.ts';
+import { type Member, memberSchema, parseRoster } from './session-record.ts';
+
+/** Everybody who is in a session. */
+export async function readMembers(
+  store: CoordinationStore,
+  partition: string,
+): Promise<readonly Member[]> {
+  const { entries } = await store.read(partition, [ROSTER]);
+  const keys = parseRoster(entries.get(ROSTER)?.value).map(keyOf.member);
+  if (keys.length === 0) return [];
+  const snapshot = await store.read(partition, keys);
+  return [...snapshot.entries.values()].map(({ value }) => memberSchema.parse(value));
+}

@@ -1,0 +1,28 @@
+import type { Server } from '@modelcontextprotocol/server';
+import { FabricError } from '@starloom/core';
+import { toProtocolError } from './protocol-error.ts';
+import { noSuchSession } from './session-resources.ts';
+import type { SessionUpdates } from './session-updates.ts';
+
+/** How clients of older revisions subscribe, on a connection that takes a push. */
+export function installSubscriptions(server: Server, updates: SessionUpdates): void {
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
+    const [served] = await updates.subscribe(uri, [uri]);
+    if (updates.isFollowed(uri)) return {};
+    const { trouble } = updates;
+    await updates.unsubscribe(uri);
+    throw toProtocolError(
+      served === undefined ? tellsNothing(uri) : (trouble ?? noSuchSession(uri)),
+    );
+  });
+  server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
+    await updates.unsubscribe(uri);
+    return {};
+  });
+}
+
+function tellsNothing(uri: string): FabricError {
+  return new FabricError('BAD_INPUT', 'This resource cannot be subscribed to', {
+    details: { reason: 'not_subscribable', uri, fix: 'subscribe to the context of a session' },
+  });
+}

@@ -1,0 +1,152 @@
+// What one connection is told of sessions without asking: that the context of one it subscribed to
+// has changed, and that its principal is in another set of sessions than before. A subscription to a
+// session that is not there (yet) is kept, and tells nothing until the principal is in it.
+
+import { FabricError, type Log } from '@starloom/core';
+import { Coalesced } from './coalesced.ts';
+import type { Following, SessionResources } from './session-resources.ts';
+
+export interface SessionUpdatesOptions {
+  readonly resources: SessionResources;
+  readonly principalId: string;
+  readonly log: Log;
+  /** Each resolves when the reader has room for the next. */
+  readonly tellUpdated: (uri: string) => Promise<void>;
+  readonly tellListChanged: () => Promise<void>;
+}
+
+/** By which a client ends its subscription again. */
+export type SubscriptionId = string | number;
+
+const LIST = '';
+const RETRY_MS = 1_000;
+/** Per connection. */
+const MAX_URIS = 1_000;
+
+export class SessionUpdates {
+  readonly #options: SessionUpdatesOptions;
+  readonly #notices: Coalesced;
+  readonly #wanted = new Map<SubscriptionId, readonly string[]>();
+  readonly #followed = new Map<string, Following>();
+  #list: Following | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  #retry: NodeJS.Timeout | undefined;
+  #trouble: FabricError | undefined;
+  #closed = false;
+
+  constructor(options: SessionUpdatesOptions) {
+    const { tellUpdated, tellListChanged, log } = options;
+    this.#options = options;
+    const send = (key: string) => (key === LIST ? tellListChanged() : tellUpdated(key));
+    this.#notices = new Coalesced(send, log);
+    void this.#sync('in time');
+  }
+
+  /** Those of the URIs that can be subscribed to; settles when updates from now on are told. */
+  async subscribe(id: SubscriptionId, uris: readonly unknown[]): Promise<string[]> {
+    const { resources } = this.#options;
+    const already = this.#wantedUris().size;
+    const served = uris
+      .filter((uri) => resources.owns(uri))
+      .slice(0, Math.max(0, MAX_URIS - already));
+    this.#wanted.set(id, served);
+    await this.#sync('in time');
+    return served;
+  }
+
+  isSubscribed(id: SubscriptionId): boolean {
+    return this.#wanted.has(id);
+  }
+
+  /** Whether there is such a resource for the principal now. */
+  isFollowed(uri: string): boolean {
+    return this.#followed.has(uri);
+  }
+
+  /** Why sessions cannot be followed at present, if they cannot. */
+  get trouble(): FabricError | undefined {
+    return this.#trouble;
+  }
+
+  async unsubscribe(id: SubscriptionId): Promise<void> {
+    if (this.#wanted.delete(id)) await this.#sync('in time');
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#notices.close();
+    clearTimeout(this.#retry);
+    this.#list?.stop();
+    for (const following of this.#followed.values()) following.stop();
+    this.#followed.clear();
+    this.#wanted.clear();
+  }
+
+  /** One after the other. Who is followed late may have missed an update, and is told of one. */
+  #sync(begun: 'in time' | 'late'): Promise<void> {
+    this.#turn = this.#turn
+      .then(() => this.#followWanted(begun))
+      .catch((error) => this.#fail(error));
+    return this.#turn;
+  }
+
+  async #followWanted(begun: 'in time' | 'late'): Promise<void> {
+    if (this.#closed) return;
+    const wanted = this.#wantedUris();
+    for (const [uri, following] of this.#followed) {
+      if (wanted.has(uri)) continue;
+      following.stop();
+      this.#followed.delete(uri);
+    }
+    await this.#followList();
+    for (const uri of wanted) {
+      if (this.#followed.has(uri)) continue;
+      const isFollowed = await this.#follow(uri);
+      if (isFollowed && begun === 'late') this.#notices.note(uri);
+    }
+    this.#trouble = undefined;
+  }
+
+  #wantedUris(): ReadonlySet<string> {
+    return new Set([...this.#wanted.values()].flat());
+  }
+
+  async #followList(): Promise<void> {
+    if (this.#list !== undefined) return;
+    const { resources, principalId } = this.#options;
+    const following = await resources.followList(principalId, () => {
+      this.#notices.note(LIST);
+      void this.#sync('late');
+    });
+    this.#list = following;
+    if (this.#closed) following.stop();
+  }
+
+  async #follow(uri: string): Promise<boolean> {
+    const { resources, principalId } = this.#options;
+    const following = await resources.follow(uri, principalId, {
+      updated: () => this.#notices.note(uri),
+      over: () => void this.#again(uri),
+    });
+    if (following === undefined) return false;
+    this.#followed.set(uri, following);
+    if (this.#closed) following.stop();
+    return true;
+  }
+
+  /** The principal may still be in the session by another agent. */
+  async #again(uri: string): Promise<void> {
+    await this.#turn;
+    this.#followed.get(uri)?.stop();
+    this.#followed.delete(uri);
+    await this.#sync('late');
+  }
+
+  #fail(thrown: unknown): void {
+    this.#trouble = FabricError.from(thrown);
+    this.#options.log.warn({ error: this.#trouble }, 'sessions cannot be followed; tries again');
+    if (this.#closed) return;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.#sync('late'), RETRY_MS).unref();
+  }
+}

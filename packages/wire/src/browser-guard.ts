@@ -1,0 +1,39 @@
+// Against DNS rebinding and other pages of a browser: the Host must be one we serve under, and a
+// request with an Origin must come from such a host too. For every route and every upgrade.
+
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+import { FabricError } from '@starloom/core';
+
+/** Refuses with POLICY_DENIED what a foreign page could have sent to a server that listens on `host`. */
+export type BrowserGuard = (headers: IncomingHttpHeaders) => void;
+
+const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1'];
+const ALL = ['0.0.0.0', '::'];
+
+export function createBrowserGuard(host: string): BrowserGuard {
+  const names = new Set([...LOOPBACK, host.toLowerCase(), `[${host.toLowerCase()}]`]);
+  const isOnAll = ALL.includes(host);
+  return (headers) => {
+    const asked = hostOf(headers.host ?? '');
+    if (!names.has(asked) && !(isOnAll && isAddress(asked))) throw refused('host', 'Host');
+    if (headers.origin === undefined) return;
+    const origin = URL.parse(headers.origin)?.hostname.toLowerCase() ?? '';
+    if (!names.has(origin) && !(isOnAll && origin === asked)) throw refused('origin', 'Origin');
+  };
+}
+
+/** On all interfaces we cannot know our names, but a rebound name is never an IP address. */
+function isAddress(host: string): boolean {
+  return isIP(host.replace(/^\[|\]$/g, '')) !== 0;
+}
+
+function hostOf(header: string): string {
+  return header.toLowerCase().replace(/:\d*$/, '');
+}
+
+function refused(reason: string, header: string): FabricError {
+  return new FabricError('POLICY_DENIED', `The ${header} header is not one of this server`, {
+    details: { reason, fix: 'call it by the address it listens on' },
+  });
+}

@@ -1,0 +1,56 @@
+import { FabricError } from '@starloom/core';
+import { describe, expect, it } from 'vitest';
+import { toRefusal } from '../src/index.ts';
+
+const parse = (body: string) => JSON.parse(body).error;
+
+describe('a refusal over HTTP', () => {
+  it('is a JSON-RPC error whose data is the canonical payload', () => {
+    const error = new FabricError('RATE_LIMITED', 'Too often', { details: { retry_after_ms: 5 } });
+    const { status, body, headers } = toRefusal(error, 7);
+    expect({ status, headers }).toEqual({
+      status: 429,
+      headers: { 'content-type': 'application/json' },
+    });
+    expect(JSON.parse(body)).toMatchObject({
+      jsonrpc: '2.0',
+      id: 7,
+      error: {
+        code: -32009,
+        message: 'Too often',
+        data: { ok: false, error: { code: 'RATE_LIMITED', details: { retry_after_ms: 5 } } },
+      },
+    });
+  });
+
+  it('takes status and code from the details where HTTP or JSON-RPC has one of its own', () => {
+    const details = { http_status: 413, rpc_code: -32700, limit: 1 };
+    const { status, body, headers } = toRefusal(
+      new FabricError('BAD_INPUT', 'x', { details }),
+      null,
+    );
+    expect({ status, connection: headers.connection }).toEqual({
+      status: 413,
+      connection: 'close',
+    });
+    expect(parse(body).code).toBe(-32700);
+    expect(parse(body).data.error.details).toEqual({ limit: 1 });
+  });
+
+  it('asks for a bearer key with 401', () => {
+    const { status, headers } = toRefusal(new FabricError('AUTH_DENIED', 'Who?'), null);
+    expect(status).toBe(401);
+    expect(headers['www-authenticate']).toContain('Bearer');
+  });
+
+  it('says nothing of a bug but its code', () => {
+    const { status, body } = toRefusal(new TypeError('secret path'), null);
+    expect(status).toBe(500);
+    expect(body).not.toContain('secret path');
+  });
+
+  it('has the words beside the payload in the dialect of coordination', () => {
+    const { body } = toRefusal(new FabricError('BAD_INPUT', 'No such field'), 1, 'details');
+    expect(parse(body).data).toMatchObject({ ok: false, details: 'No such field' });
+  });
+});
