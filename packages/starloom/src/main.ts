@@ -3,9 +3,11 @@
 
 import { CommanderError } from 'commander';
 import { createProgram } from './program.ts';
+import { leaveUnread } from './signals.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 process.exitCode = await run(process.argv.slice(2), createTerminal(process));
+leaveUnread();
 
 async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');

@@ -1,10 +1,14 @@
+/** How long output that nobody reads may hold up a process that was asked to stop. */
+const UNREAD_MS = 1_000;
+
+let isAsked = false;
+
 /** Resolves on SIGTERM or SIGINT; a second one ends the process at once. */
 export function untilStopped(): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false;
     const onSignal = () => {
-      if (asked) process.exit(130);
-      asked = true;
+      if (isAsked) process.exit(130);
+      isAsked = true;
       resolve();
     };
     process.on('SIGTERM', onSignal);
@@ -12,8 +16,7 @@ export function untilStopped(): Promise<void> {
   });
 }
 
-/** Keeps the process while a turn runs: a model that is silent holds no handle, nor do deadlines. */
-export function holdProcess(): Disposable {
-  const timer = setInterval(() => {}, 60_000);
-  return { [Symbol.dispose]: () => clearInterval(timer) };
+/** To be called when all is done: after a signal, the rest of the output is not waited for for ever. */
+export function leaveUnread(): void {
+  if (isAsked) setTimeout(() => process.exit(), UNREAD_MS).unref();
 }

@@ -18,20 +18,29 @@ export function stdioChannel({
   maxLineBytes,
   log,
 }: StdioChannelOptions): MessageChannel {
+  let isClosed = false;
+  let room: Promise<unknown> | undefined;
   const read = async (onText: (text: string) => void) => {
     for await (const line of readLines(input, { maxLineBytes })) if (line !== '') onText(line);
   };
   return {
     open(onText, onClose) {
       read(onText)
-        .catch((error: unknown) => log.warn({ error: FabricError.from(error) }, 'input is broken'))
+        .catch((error: unknown) => {
+          if (!isClosed) log.warn({ error: FabricError.from(error) }, 'input is broken');
+        })
         .finally(onClose);
     },
     async write(text) {
       if (!output.writable) throw new FabricError('CANCELLED', 'Nobody reads our output any more');
-      if (!output.write(`${text}\n`)) await once(output, 'drain');
+      if (output.write(`${text}\n`)) return;
+      room ??= once(output, 'drain').finally(() => {
+        room = undefined;
+      });
+      await room;
     },
     async close() {
+      isClosed = true;
       input.destroy();
     },
   };

@@ -99,7 +99,7 @@ function nextSteps({ agent_id, capabilities }: Manifest, file: string, isNew: bo
     'Try next',
     ...(isNew ? ['  starloom up'] : []),
     `  starloom agents describe ${agent_id}`,
-    ...(names.includes('ask') ? [`  starloom call ${agent_id} ask --arg prompt="…" --stream`] : []),
+    ...(names.includes('ask') ? [`  starloom call ${agent_id} ask "…" --stream`] : []),
   ].join('\n');
 }
 

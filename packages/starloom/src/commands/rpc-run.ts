@@ -1,10 +1,15 @@
 import { createObserver, serveRpcChannel, stdioChannel } from '@starloom/gateway';
 import { loadGatewayConfig } from '@starloom/gateway/config';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
+import { settlesWithin } from '@starloom/wire';
 import type { GlobalOptions } from '../global-options.ts';
 import { openPlane } from '../open-plane.ts';
+import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import { readVersion } from '../version.ts';
+
+/** How long a client that does not read may hold up the end. */
+const FAREWELL_MS = 2_000;
 
 /** One client, for as long as its input is open. With Redis it meets others; embedded it is alone. */
 export async function serveRpc({ env, cwd }: Terminal, options: GlobalOptions): Promise<void> {
@@ -20,9 +25,12 @@ export async function serveRpc({ env, cwd }: Terminal, options: GlobalOptions): 
       maxLineBytes: config.limits.body_bytes,
       log,
     });
-    process.once('SIGTERM', () => void channel.close());
-    process.once('SIGINT', () => void channel.close());
-    await serveRpcChannel(channel, { coordination, principal: LOCAL_PRINCIPAL, log });
+    const served = serveRpcChannel(channel, { coordination, principal: LOCAL_PRINCIPAL, log });
+    const stopped = untilStopped().then(async () => {
+      await channel.close();
+      await settlesWithin(served, FAREWELL_MS);
+    });
+    await Promise.race([served, stopped]);
     await close();
   } finally {
     await observer.shutdown();
