@@ -24,8 +24,15 @@ export function leaveProxyCore({ others }: Cores): void {
 }
 
 export function onProxyCore(program: Program, cores: Cores | undefined): Program {
-  if (!cores) return program;
-  const args = ['-c', String(cores.proxy), program.command, ...program.args];
+  return cores ? onCores(program, [cores.proxy]) : program;
+}
+
+export function onOtherCores(program: Program, cores: Cores | undefined): Program {
+  return cores ? onCores(program, cores.others) : program;
+}
+
+function onCores(program: Program, cores: readonly number[]): Program {
+  const args = ['-c', cores.join(','), program.command, ...program.args];
   return { ...program, command: 'taskset', args };
 }
 

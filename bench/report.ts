@@ -1,6 +1,7 @@
 // What a run says, in the shape that every measuring command of ours prints.
 
 import type { SliceResult } from './load/slice.ts';
+import type { Origin } from './origin.ts';
 import { FIRST_EVENT_CELL, LOAD_CELLS, TARGETS, type TargetName } from './plan.ts';
 import type { Measured, MeasuredProxy } from './run.ts';
 import { median, quantile, round, sum } from './statistics.ts';
@@ -23,13 +24,6 @@ export interface Figures {
   /** From the start of the process to its first `tools/list`. */
   readonly startup_ms: PerTarget<number>;
   readonly rss_mb: PerTarget<{ readonly idle: number; readonly after: number }>;
-}
-
-export interface Origin {
-  readonly versions: Readonly<Record<string, string>>;
-  readonly commit: string;
-  readonly machine: string;
-  readonly date: string;
 }
 
 export interface Report extends Origin {

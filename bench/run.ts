@@ -1,10 +1,12 @@
 // One run: short slices, target after target, round after round, so that whatever drifts on the
 // machine hits all targets alike and every round gives one pair of figures to compare.
 
+import type { CommandContext } from './command.ts';
 import type { Cores } from './cores.ts';
 import type { SliceResult } from './load/slice.ts';
 import { CELLS, type Cell, LOAD_CELLS, type TargetName } from './plan.ts';
 import { residentMegabytes } from './process-usage.ts';
+import { rotated } from './rotated.ts';
 import { openWorld, type ProxyUnderTest, type Target, type World } from './world.ts';
 
 export interface RunOptions {
@@ -17,12 +19,6 @@ export interface RunOptions {
   readonly startups: number;
   readonly targets: readonly TargetName[];
   readonly cores: Cores | undefined;
-}
-
-export interface RunContext {
-  readonly signal: AbortSignal;
-  /** Word on how far the run is. */
-  readonly tell: (line: string) => void;
 }
 
 export interface Measured {
@@ -38,7 +34,7 @@ export interface MeasuredProxy {
   readonly afterMegabytes: number | undefined;
 }
 
-export async function run(options: RunOptions, context: RunContext): Promise<Measured> {
+export async function run(options: RunOptions, context: CommandContext): Promise<Measured> {
   const { tell, signal } = context;
   tell('starting the upstream, the proxies and the load generator');
   await using world = await openWorld({ ...options, signal });
@@ -55,7 +51,7 @@ export async function run(options: RunOptions, context: RunContext): Promise<Mea
   return { cells, proxies };
 }
 
-async function warmUp(world: World, options: RunOptions, context: RunContext): Promise<void> {
+async function warmUp(world: World, options: RunOptions, context: CommandContext): Promise<void> {
   const rounds = roundsIn(options.warmup, options.sliceMs);
   context.tell(`warm-up: ${rounds} rounds of ${world.targets.length} targets`);
   for (let round = 0; round < rounds; round += 1) {
@@ -68,7 +64,7 @@ async function measure(
   cell: Cell,
   world: World,
   options: RunOptions,
-  context: RunContext,
+  context: CommandContext,
 ): Promise<Map<TargetName, SliceResult[]>> {
   const rounds = Math.max(1, roundsIn(options.seconds, options.sliceMs));
   context.tell(`${cell.name}: ${rounds} rounds of ${world.targets.length} targets`);
@@ -86,7 +82,7 @@ function runOne(
   target: Target,
   { load }: World,
   { sliceMs, rampMs }: RunOptions,
-  { signal }: RunContext,
+  { signal }: CommandContext,
 ): Promise<SliceResult> {
   const { url, pid } = target;
   const { connections } = cell;
@@ -96,10 +92,4 @@ function runOne(
 
 function roundsIn(seconds: number, sliceMs: number): number {
   return Math.ceil((seconds * 1000) / sliceMs);
-}
-
-/** Nobody always follows the same neighbour. */
-function rotated<T>(list: readonly T[], by: number): T[] {
-  const start = by % list.length;
-  return [...list.slice(start), ...list.slice(0, start)];
 }

@@ -1,13 +1,12 @@
+import { toMarkdownTable } from './markdown-table.ts';
+import { toOriginLine } from './origin.ts';
 import { LOAD_CELLS, TARGETS } from './plan.ts';
 import type { CellFigures, PerTarget, Report } from './report.ts';
 
-const DASH = '–';
-
 /** The figures as Markdown, for people on a terminal and for the docs. */
 export function toMarkdown({ figures, ratios, versions, commit, machine, date }: Report): string {
-  const measuredOn = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
-    `${date}, ${machine}, ${measuredOn.join(', ')}, commit ${commit}.`,
+    toOriginLine({ versions, commit, machine, date }),
     ...LOAD_CELLS.map(({ name }) => cellTable(name, figures.cells[name] ?? {}, ratios)),
     proxyTable(figures),
   ].join('\n\n');
@@ -35,7 +34,7 @@ function cellTable(
     ];
   });
   const head = [`\`${cell}\``, 'req/s', '÷ bare', 'p50 µs', 'p99 µs', 'CPU µs per request', 'busy'];
-  return toTable(head, rows);
+  return toMarkdownTable(head, rows);
 }
 
 function proxyTable({ first_event_ms, startup_ms, rss_mb }: Report['figures']): string {
@@ -45,10 +44,5 @@ function proxyTable({ first_event_ms, startup_ms, rss_mb }: Report['figures']): 
     return [target, first_event_ms[target], startup_ms[target], megabytes];
   });
   const head = ['', 'first event ms', 'start to first `tools/list` ms', 'RSS MB idle / after'];
-  return toTable(head, rows);
-}
-
-function toTable(head: string[], rows: (string | number | undefined)[][]): string {
-  const lines = [head, head.map(() => '---'), ...rows];
-  return lines.map((cells) => `| ${cells.map((cell) => cell ?? DASH).join(' | ')} |`).join('\n');
+  return toMarkdownTable(head, rows);
 }

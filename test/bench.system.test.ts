@@ -87,8 +87,8 @@ describe('a run over all targets', () => {
     await using folder = await temporaryFolder();
     const page = join(folder.path, 'benchmarks.md');
     await writeFile(page, await readFile(DOCS));
-    await writeDocs('figures of before', page);
-    await writeDocs(toMarkdown(report), page);
+    await writeDocs('bench', 'figures of before', page);
+    await writeDocs('bench', toMarkdown(report), page);
     const written = await readFile(page, 'utf8');
     expect(written).not.toContain('figures of before');
     expect(written).toContain('| `unary.c64` | req/s | ÷ bare |');

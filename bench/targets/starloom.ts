@@ -1,5 +1,5 @@
 // The real gateway, as anybody runs it: its own command, keys, argument schemas, log, metrics and
-// trace on, one MCP agent over HTTP behind it.
+// trace on.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,12 +13,17 @@ const KEY = 'bench-2f9c61d07ab34e58';
 
 export const GATEWAY_HEADERS = { authorization: `Bearer ${KEY}` };
 
+/** With one MCP agent over HTTP behind it. */
+export function starloomProgram(folder: string, upstreamUrl: string): Promise<Program> {
+  return gatewayProgram(folder, [manifest(upstreamUrl)]);
+}
+
 /** Writes its configuration into `folder`; all its state stays there too. */
-export async function starloomProgram(folder: string, upstreamUrl: string): Promise<Program> {
+export async function gatewayProgram(folder: string, agents: readonly object[]): Promise<Program> {
   await mkdir(folder, { recursive: true });
   const config = join(folder, 'starloom.yaml');
   await writeFile(config, toYaml(CONFIG));
-  await writeFile(join(folder, 'agents.yaml'), toYaml([manifest(upstreamUrl)]));
+  await writeFile(join(folder, 'agents.yaml'), toYaml(agents));
   return {
     command: process.execPath,
     args: [LAUNCHER, 'up', '--json', '--port', '0', '--config', config],

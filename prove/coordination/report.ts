@@ -1,14 +1,11 @@
 // What a campaign says, in the shape that every proving command of ours prints.
 
+import type { MeasuringReport } from '../../bench/command.ts';
+import type { Origin } from '../../bench/origin.ts';
 import { type CampaignResult, countFaults } from './campaign.ts';
 import { INVARIANTS, type Violation } from './violation.ts';
 
-export interface Origin {
-  readonly versions: Readonly<Record<string, string>>;
-  readonly commit: string;
-}
-
-export interface Report extends Origin {
+export interface Report extends MeasuringReport {
   readonly name: 'prove:coordination';
   /** Invariants per store: those that held, those that did not. */
   readonly passed: number;
@@ -30,7 +27,7 @@ const SHOWN = 10;
 export function toReport(
   results: readonly CampaignResult[],
   seed: number,
-  { versions, commit }: Origin,
+  { versions, commit }: Pick<Origin, 'versions' | 'commit'>,
 ): Report {
   const found = results.flatMap(({ violations }) => violations);
   const failed = sum(results, ({ violations }) => {

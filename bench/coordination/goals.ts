@@ -1,0 +1,36 @@
+import type { MeasuringReport } from '../command.ts';
+import type { Figures } from './report.ts';
+
+export interface Goal {
+  readonly name: string;
+  readonly asked: string;
+  readonly measured: number;
+  readonly met: boolean;
+}
+
+type Bound = { readonly least: number } | { readonly below: number };
+
+/** What is asked for; nothing is said of what was not measured. */
+export function toGoals(
+  { updates, fan_out, resume }: Figures,
+  ratios: MeasuringReport['ratios'],
+): readonly Goal[] {
+  const ratio = (cell: string) => ratios[`starloom_over_bare.${cell}`];
+  const perSecond = (cell: 'embedded.memory' | 'embedded.durable') =>
+    updates[cell]?.starloom?.updates_per_second;
+  return [
+    toGoal('redis.lock_token ÷ bare', { least: 0.5 }, ratio('redis.lock_token')),
+    toGoal('redis.with_lock ÷ bare', { least: 0.5 }, ratio('redis.with_lock')),
+    toGoal('embedded.memory updates/s', { least: 50_000 }, perSecond('embedded.memory')),
+    toGoal('embedded.durable updates/s', { least: 10_000 }, perSecond('embedded.durable')),
+    toGoal('fan-out, last delivery p99 ms', { below: 20 }, fan_out.starloom?.last_delivery_p99_ms),
+    toGoal('resume, longest ms', { below: 1_000 }, resume?.most_ms),
+  ].flatMap((goal) => goal ?? []);
+}
+
+function toGoal(name: string, bound: Bound, measured: number | undefined): Goal | undefined {
+  if (measured === undefined) return undefined;
+  return 'least' in bound
+    ? { name, asked: `≥ ${bound.least}`, measured, met: measured >= bound.least }
+    : { name, asked: `< ${bound.below}`, measured, met: measured < bound.below };
+}
