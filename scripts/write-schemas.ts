@@ -10,6 +10,8 @@ import { jsonSchemaFor } from '../packages/starloom/src/config-files.ts';
 export const SCHEMAS: Readonly<Record<string, () => string>> = {
   'packages/gateway/schemas/starloom.schema.json': () => toText(jsonSchemaFor('starloom')),
   'packages/core/schemas/agents.schema.json': () => toText(jsonSchemaFor('agents')),
+  'packages/runtime/schemas/agent.schema.json': () => toText(jsonSchemaFor('agent')),
+  'packages/runtime/schemas/agent-toml.schema.json': () => toText(jsonSchemaFor('agent-toml')),
   'packages/core/schemas/envelope.schema.json': () =>
     wireSchema(envelopeSchema, 'envelope', 'One call, as agents receive it'),
   'packages/core/schemas/event.schema.json': () =>

@@ -39,8 +39,11 @@ function isWritable(text: string, { loneSurrogates }: CanonicalJsonOptions): boo
 
 /** Members sorted by UTF-16 code units, as JavaScript sorts; undefined ones are left out. */
 function membersOf(value: object, options: CanonicalJsonOptions): string[] {
-  return Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, member]) => `${canonicalJson(key, options)}:${canonicalJson(member, options)}`);
+  const members: string[] = [];
+  for (const key of Object.keys(value).sort()) {
+    const member: unknown = value[key as keyof typeof value];
+    if (member === undefined) continue;
+    members.push(`${canonicalJson(key, options)}:${canonicalJson(member, options)}`);
+  }
+  return members;
 }

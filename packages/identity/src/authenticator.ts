@@ -32,7 +32,7 @@ export interface Authenticator {
   authenticate(request: AuthRequest): Principal;
 }
 
-const FIX = 'send "Authorization: Bearer <key>" with a key that this gateway knows';
+const FIX = 'send "Authorization: Bearer <key>" with a key that is known here';
 
 export function createAuthenticator({ psk, anonymous }: AuthenticatorOptions): Authenticator {
   return {

@@ -9,6 +9,7 @@ import { createEmit, type Emit, type EventBus } from './core/event-bus.ts';
 import { type LoopParts, runTurn, type Turn, type TurnOutcome } from './core/loop.ts';
 import { RunningTurns } from './core/running-turns.ts';
 import type { AgentFace, InboundCall, ToolOutcome, TurnOptions, TurnResult } from './core/seams.ts';
+import type { Session } from './core/session.ts';
 import type { SessionSummary, Sessions } from './core/sessions.ts';
 import { parseSlashCommand, type SlashCommand } from './core/slash-commands.ts';
 import type { AgentGuard } from './guard.ts';
@@ -51,10 +52,10 @@ export class Agent implements AgentFace, AsyncDisposable {
     input: string | readonly ContentSegment[],
     options: TurnOptions = {},
   ): Promise<TurnResult> {
-    const { sessionId = crypto.randomUUID(), trace = createTrace(), hop = ROOT_HOP } = options;
-    const { clock, sessions } = this.#parts;
-    const emit = createEmit(this.bus, { sessionId, trace, clock, onEvent: options.onEvent });
     const segments = toSegments(input);
+    const { clock, sessions } = this.#parts;
+    const { sessionId = sessions.create(), trace = createTrace(), hop = ROOT_HOP } = options;
+    const emit = createEmit(this.bus, { sessionId, trace, clock, onEvent: options.onEvent });
     using running = this.#running.start(options.signal);
     using _ = options.hop === undefined ? this.guard.enter({ trace, hop }) : undefined;
     const { signal } = running;
@@ -64,7 +65,7 @@ export class Agent implements AgentFace, AsyncDisposable {
           const turn = { session, trace, hop, signal, emit };
           return await this.#serve(turn, segments, options);
         } finally {
-          await session.saved().catch((error) => this.#warnUnsaved(sessionId, error, emit));
+          this.#save(session, emit);
         }
       });
       emit('STREAM:END', { segments: outcome.segments });
@@ -155,11 +156,15 @@ export class Agent implements AgentFace, AsyncDisposable {
     return withoutModel(result.output);
   }
 
-  #warnUnsaved(sessionId: string, cause: unknown, emit: Emit): void {
-    const message = 'The session could not be saved; it goes on in memory';
-    const error = cause instanceof Error && 'code' in cause ? cause.code : String(cause);
-    this.#parts.log.warn({ session_id: sessionId, error }, message);
-    emit('SAFETY:WARNING', { reason: 'session_not_saved', message });
+  #save(session: Session, emit: Emit): void {
+    try {
+      session.saved();
+    } catch (cause) {
+      const message = 'The session could not be saved; it goes on in memory';
+      const error = cause instanceof Error && 'code' in cause ? cause.code : String(cause);
+      this.#parts.log.warn({ session_id: session.id, error }, message);
+      emit('SAFETY:WARNING', { reason: 'session_not_saved', message });
+    }
   }
 
   async #close(): Promise<void> {

@@ -38,3 +38,4 @@ export {
   type SlashCommand,
 } from './core/slash-commands.ts';
 export { type AgentOptions, openAgent } from './open-agent.ts';
+export { agentStateFolder } from './state-folder.ts';

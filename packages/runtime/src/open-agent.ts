@@ -1,8 +1,7 @@
 // Puts an agent together from its configuration. The one file of the runtime that knows every part;
 // what was opened before something failed is closed again.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, FabricError, type Log, silentLog, systemClock } from '@starloom/core';
@@ -27,7 +26,8 @@ import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { AgentGuard } from './guard.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { openProvider } from './providers/index.ts';
-import { createTrust, pinTools } from './trust/index.ts';
+import { agentStateFolder, passingStateFolder } from './state-folder.ts';
+import { createSecondOpinion, createTrust, pinTools, type SecondOpinion } from './trust/index.ts';
 
 export interface AgentOptions {
   /** An `agent.json`, or the folder of one. */
@@ -66,14 +66,15 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   const config = await loadConfigOf(options, env, log);
   const { agent, toml, folder } = config;
   const guard = new AgentGuard({ name: agent.name, clock });
-  const state = await openState(options.stateFolder, guard.agentId, closers);
+  const state = openState(options.stateFolder, guard.agentId, closers);
 
-  const { user_trust: userTrust, ...policy } = toml.security;
-  const trust = createTrust({ policy, userTrust, clock, folder: state, log });
+  const host = { folder, env, log };
+  const { user_trust: userTrust, second_opinion: second, ...policy } = toml.security;
+  const secondOpinion = second && (await openSecondOpinion(second, host, closers));
+  const trust = createTrust({ policy, userTrust, clock, folder: state, log, secondOpinion });
   closers.unshift(() => trust.close());
   const { verifier, labeller } = trust;
 
-  const host = { folder, env, log };
   const plugins = await loadPlugins(agent.plugins, {
     ...host,
     stateFolder: options.stateFolder && state,
@@ -142,19 +143,25 @@ function withProvider(config: GivenConfig, provider: IProvider | undefined): Giv
 }
 
 /** Trust needs a place to write down what it decides, even where nothing is to be kept. */
-async function openState(
-  stateFolder: string | undefined,
-  agentId: string,
-  closers: Closer[],
-): Promise<string> {
-  if (stateFolder !== undefined) return join(stateFolder, 'agents', agentId);
-  const folder = await mkdtemp(join(tmpdir(), 'starloom-agent-'));
+function openState(stateFolder: string | undefined, agentId: string, closers: Closer[]): string {
+  if (stateFolder !== undefined) return agentStateFolder(stateFolder, agentId);
+  const folder = passingStateFolder();
   closers.unshift(() => rm(folder, { recursive: true, force: true }));
   return folder;
 }
 
 function sessionFolder({ stateFolder }: AgentOptions, state: string): string | undefined {
   return stateFolder === undefined ? undefined : join(state, 'sessions');
+}
+
+async function openSecondOpinion(
+  { provider: config, seconds }: NonNullable<AgentConfig['toml']['security']['second_opinion']>,
+  host: Parameters<typeof openProvider>[1],
+  closers: Closer[],
+): Promise<SecondOpinion> {
+  const provider = await openProvider(config, host);
+  closers.unshift(() => provider.close());
+  return createSecondOpinion(provider, { timeoutMs: seconds * 1000 });
 }
 
 /** Loaded only where they are used. */

@@ -2,7 +2,8 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { FabricError, type FabricEvent, isErrorCode } from '@starloom/core';
-import { readClientFile } from './state-folder.ts';
+import { readClientFile } from './client-file.ts';
+import { stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface GatewayClient extends AsyncDisposable {
@@ -23,7 +24,7 @@ export type Payload = Record<string, any>;
 const MINUTE_MS = 60_000;
 
 export async function connectToGateway({ env }: Terminal): Promise<GatewayClient> {
-  const known = await readClientFile(env);
+  const known = await readClientFile(stateFolder(env));
   const url = env.STARLOOM_URL ?? known?.url;
   const key = env.STARLOOM_KEY ?? known?.key;
   if (!url) throw unreachable('No gateway is known here', undefined);

@@ -7,6 +7,7 @@ import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/i
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
 import { openPlane } from './open-plane.ts';
+import { withOwnCommand } from './own-command.ts';
 
 export interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
@@ -55,7 +56,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       registry,
       openAdapter: async (manifest) =>
         openAdapter(
-          { manifest: await resolveEndpoint(manifest, env), log },
+          { manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }), log },
           { baseFolder: folder },
         ),
       authenticator: createAuthenticator({

@@ -132,6 +132,18 @@ describe('starloom agent init', () => {
     expect(help.stdout).toMatch(/^\/read <path>/m);
   });
 
+  it('points editors to the schemas where the project has them', async () => {
+    const schema = 'node_modules/@starloom/runtime/schemas/agent.schema.json';
+    await using world = await agentWorld(undefined, { [schema]: '{}' });
+    await world.run('init', 'agents/bob');
+    const made = join(world.folder, 'agents', 'bob');
+    const agent = JSON.parse(await readFile(join(made, 'agent.json'), 'utf8'));
+    expect(agent.$schema).toBe(`../../${schema}`);
+    const toml = await readFile(join(made, 'agent.toml'), 'utf8');
+    expect(toml).toMatch(/^#:schema \.\.\/\.\.\/node_modules\/.*\/agent-toml\.schema\.json\n/);
+    expect((await world.run('exec', 'hello', '--agent', 'agents/bob')).code).toBe(0);
+  });
+
   it('takes the name of the folder, and never overwrites without --force', async () => {
     await using world = await agentWorld();
     const file = join(world.folder, 'small', 'agent.json');

@@ -52,7 +52,7 @@ describe.concurrent('starloom', () => {
     ['confg', /unknown command 'confg' \(Did you mean config\?\)/],
     ['config valdate', /Did you mean validate\?/],
     ['config show --efective', /Did you mean --effective\?/],
-    ['config schema gateway', /Allowed choices are starloom, agents/],
+    ['config schema gateway', /Allowed choices are starloom, agents, agent, agent-toml/],
     ['--config', /argument missing/],
   ])('answers the mistaken command line "%s" with a hint and exit code 64', async (args, hint) => {
     const { code, stdout, stderr } = await starloom(args);
@@ -138,13 +138,21 @@ describe.concurrent('starloom config validate', () => {
       'one.yaml': 'listen: {port: 1}',
       'more-agents.yaml': AGENTS,
       'two.json': '{"mcp": 1}',
+      'agent.json': '{"name": "a", "provider": {"kind": "scripted", "script": ["Hi."]}}',
+      'agent.toml': '[security]\nmode = "lax"\n',
     };
     const { code, stdout } = await starloom(
-      'config validate one.yaml more-agents.yaml two.json',
+      `config validate ${Object.keys(files).join(' ')}`,
       files,
     );
     expect(code).toBe(78);
-    expect(stdout).toBe('one.yaml: ok\nmore-agents.yaml: ok\ntwo.json: 1 problem\n');
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      'one.yaml: ok',
+      'more-agents.yaml: ok',
+      'two.json: 1 problem',
+      'agent.json: ok',
+      'agent.toml: 1 problem',
+    ]);
   });
 
   it('complains of an agents file that was named and is missing', async () => {
@@ -276,6 +284,8 @@ describe.concurrent('starloom config schema', () => {
     ['config schema', '../../gateway/schemas/starloom.schema.json'],
     ['config schema starloom', '../../gateway/schemas/starloom.schema.json'],
     ['config schema agents', '../../core/schemas/agents.schema.json'],
+    ['config schema agent', '../../runtime/schemas/agent.schema.json'],
+    ['config schema agent-toml', '../../runtime/schemas/agent-toml.schema.json'],
   ])('prints the published schema: %s', async (args, path) => {
     const { code, stdout, stderr } = await starloom(args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

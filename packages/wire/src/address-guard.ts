@@ -141,7 +141,7 @@ class Guard implements AddressGuard {
   }
 }
 
-/** Only who opens connections pays for it: it is a tenth of a second of a program's start. */
+/** Over a hundred modules: only who opens connections through a guard waits for them. */
 function loadUndici(): typeof import('undici') {
   return createRequire(import.meta.url)('undici');
 }

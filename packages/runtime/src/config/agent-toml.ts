@@ -3,6 +3,8 @@
 
 import { revealText, secretOrText } from '@starloom/wire/config';
 import { z } from 'zod';
+import type { McpServerConfig } from '../mcp/client/server-config.ts';
+import { providerSchema } from '../providers/index.ts';
 import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
 
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
@@ -41,6 +43,18 @@ const mcpServerSchema = z
     if (command && headers) complain('headers', '"headers" are for a "url"', 'remove them');
   });
 
+const secondOpinionSchema = z
+  .strictObject({
+    provider: providerSchema.describe('The second model, written as provider in agent.json'),
+    seconds: z
+      .number()
+      .positive()
+      .max(600)
+      .default(15)
+      .describe('How long its answer is waited for; then a person is asked'),
+  })
+  .describe('Another model is asked whether a doubtful call follows from the instructions');
+
 export const agentTomlSchema = z.strictObject({
   mcp: z
     .strictObject({
@@ -52,11 +66,12 @@ export const agentTomlSchema = z.strictObject({
         })
         .describe('MCP servers whose tools the agent uses'),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('What the agent uses over MCP'),
   acp: z
     .strictObject({
       name: z.string().min(1).optional().describe('As editors show the agent; its name by default'),
-      version: z.string().min(1).optional(),
+      version: z.string().min(1).optional().describe('Its version by default'),
     })
     .prefault({})
     .describe('The agent as an Agent Client Protocol server'),
@@ -67,20 +82,17 @@ export const agentTomlSchema = z.strictObject({
         .default('vetted')
         .describe('How far what the user says is trusted'),
       ...trustPolicySchema.shape,
+      second_opinion: secondOpinionSchema.optional(),
     })
-    .prefault({}),
+    .prefault({})
+    .describe('What the agent trusts, and what it asks about before it acts'),
 });
 
 export type AgentToml = z.output<typeof agentTomlSchema>;
 export type AgentTomlInput = z.input<typeof agentTomlSchema>;
 
-/** A server with the values of its secrets. */
-export type McpServer = Omit<AgentToml['mcp']['servers'][number], 'env' | 'headers'> & {
-  readonly env?: Record<string, string>;
-  readonly headers?: Record<string, string>;
-};
-
-export function mcpServersOf({ mcp }: AgentToml): McpServer[] {
+/** The servers with the values of their secrets. */
+export function mcpServersOf({ mcp }: AgentToml): McpServerConfig[] {
   return mcp.servers.map(({ env, headers, ...server }) => ({
     ...server,
     ...(env && { env: reveal(env) }),

@@ -9,7 +9,6 @@ export {
   type AgentToml,
   type AgentTomlInput,
   agentTomlSchema,
-  type McpServer,
   mcpServersOf,
 } from './agent-toml.ts';
 export {

@@ -4,7 +4,7 @@
 import { pathToFileURL } from 'node:url';
 import { FabricError, type Log, orAborted } from '@starloom/core';
 import type { IProvider, ITool, Plugin, PluginHost, PluginParts } from '@starloom/sdk';
-import { deadlineSignal, findModule } from '@starloom/wire';
+import { deadlineSignal, findModule, holdProcess } from '@starloom/wire';
 import { z } from 'zod';
 import type { ToolSource } from '../core/seams.ts';
 import { assertUsableSchema } from '../core/tool-arguments.ts';
@@ -66,6 +66,7 @@ async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Prom
     ...(stateFolder !== undefined && { stateFolder }),
     warn: (message) => log.warn({ plugin: name }, message),
   };
+  using _ = holdProcess();
   using deadline = deadlineSignal({ ms: SETUP_TIMEOUT_MS });
   try {
     const setup = (async () => plugin.setup(config, host))();

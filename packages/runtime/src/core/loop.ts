@@ -2,9 +2,8 @@
 // until it has nothing more to do or the turn has used up what it may. Whatever ends a turn, the
 // session is whole: every call in it has its result.
 
-import { childTrace, Deadline, FabricError, type Hop, type Trace } from '@starloom/core';
+import { childTrace, FabricError, type Hop, type Trace } from '@starloom/core';
 import type { Block, ToolCall } from '@starloom/sdk';
-import { deadlineSignal } from '@starloom/wire';
 import { type Answer, askModel, type ModelParts, type Question } from './ask-model.ts';
 import { FailureBreaker } from './breaker.ts';
 import { type Limits, type Prices, TurnBudget } from './budgets.ts';
@@ -16,6 +15,7 @@ import type { Session } from './session.ts';
 import { estimateBlocks, estimateTokens } from './tokens.ts';
 import type { ToolPath } from './tool-path.ts';
 import type { ToolRegistry } from './tool-registry.ts';
+import { TurnTime } from './turn-time.ts';
 
 const CALLS_AT_ONCE = 16;
 const REQUEST_OF_ANOTHER =
@@ -42,27 +42,27 @@ export interface Turn {
   readonly emit: Emit;
 }
 
+type TimedTurn = Turn & { readonly time: TurnTime };
+
 export type TurnOutcome = Pick<TurnResult, 'segments' | 'steps' | 'usage'>;
 
 export async function runTurn(turn: Turn, parts: LoopParts): Promise<TurnOutcome> {
   const { labeller, limits, prices, clock } = parts;
   const { session, request, emit } = turn;
   const budget = new TurnBudget(limits, prices, emit);
-  const ms = limits.seconds * 1000;
-  const time = new Deadline(ms, clock);
-  using deadline = deadlineSignal({
-    ms,
+  using time = new TurnTime({
+    ms: limits.seconds * 1000,
     parent: turn.signal,
     reason: () => budget.timeUp(),
     clock,
   });
+  const { signal } = time;
   if (request.trust === 'untrusted') session.add(labeller.ofObservation(REQUEST_OF_ANOTHER));
   session.add(request);
   try {
-    const { signal } = deadline;
-    return await thinkAndAct({ ...turn, signal }, budget, time, parts);
+    return await thinkAndAct({ ...turn, signal, time }, budget, parts);
   } catch (thrown) {
-    const error = FabricError.from(deadline.signal.aborted ? deadline.signal.reason : thrown);
+    const error = FabricError.from(signal.aborted ? signal.reason : thrown);
     const { code, message, details } = error;
     if (code === 'POLICY_DENIED') emit('SAFETY:HALT', { reason: String(details.reason), message });
     const why = code === 'UPSTREAM_ERROR' ? code : message; // An upstream's words are not the core's.
@@ -72,12 +72,11 @@ export async function runTurn(turn: Turn, parts: LoopParts): Promise<TurnOutcome
 }
 
 async function thinkAndAct(
-  turn: Turn,
+  turn: TimedTurn,
   budget: TurnBudget,
-  time: Deadline,
   parts: LoopParts,
 ): Promise<TurnOutcome> {
-  const { session, request, signal, emit } = turn;
+  const { session, request, signal, time, emit } = turn;
   const { labeller, limits } = parts;
   const breaker = new FailureBreaker();
 
@@ -101,13 +100,13 @@ async function thinkAndAct(
     await compact(session, request, { contextTokens, labeller, summarise, emit });
 
     const answer = await ask({ ...toQuestion(turn, parts), emit });
+    // A call is on record before it runs: a crash leaves no act unknown.
     session.add(labeller.ofModel(answer, session.blocks));
     const calls = callsOf(answer);
     if (calls.length === 0) {
       return { segments: answer.segments, steps: budget.steps, usage: budget.usage };
     }
 
-    await session.settled(); // A call is on record before it runs: a crash leaves no act unknown.
     const outcomes = await callTools(calls, turn, parts);
     session.add(...outcomes.map(({ block }) => block));
     signal.throwIfAborted();
@@ -147,15 +146,16 @@ type AnsweredCall = ToolOutcome & { readonly call: ToolCall };
 /** At the same time, a bounded number of them; results in the order of the calls. */
 async function callTools(
   calls: readonly Required<ToolCall>[],
-  { session, trace, hop, signal, emit }: Turn,
+  { session, trace, hop, signal, time, emit }: TimedTurn,
   { toolPath, system }: LoopParts,
 ): Promise<AnsweredCall[]> {
   const sessionId = session.id;
   const blocks = system ? [system, ...session.blocks] : session.blocks;
+  const pause = () => time.pause();
+  const given = { origin: 'model', sessionId, hop, signal, pause, blocks } as const;
   const run = async (call: Required<ToolCall>): Promise<AnsweredCall> => {
     const span = childTrace(trace);
-    const request = { call, origin: 'model', sessionId, trace: span, hop, signal, blocks } as const;
-    return { call, ...(await toolPath.call(request, emit)) };
+    return { call, ...(await toolPath.call({ call, trace: span, ...given }, emit)) };
   };
   const answered: AnsweredCall[] = [];
   for (let start = 0; start < calls.length; start += CALLS_AT_ONCE) {

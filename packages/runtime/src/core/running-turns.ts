@@ -1,9 +1,13 @@
-// What an agent is doing right now, so that it can be stopped as a whole.
+// What an agent is doing right now, so that it can be stopped as a whole. While it does something the
+// process stays: neither a silent model nor a deadline would keep it.
+
+import { holdProcess } from '@starloom/wire';
 
 export class RunningTurns {
   readonly #controllers = new Set<AbortController>();
   #idle = Promise.withResolvers<void>();
   #reason: unknown;
+  #hold: Disposable | undefined;
 
   /** A signal that aborts with `parent`, or when everything is stopped. Dispose of it at the end. */
   start(parent: AbortSignal | undefined): { readonly signal: AbortSignal } & Disposable {
@@ -12,13 +16,14 @@ export class RunningTurns {
     if (parent?.aborted) follow();
     else parent?.addEventListener('abort', follow, { once: true });
     if (this.#reason !== undefined) controller.abort(this.#reason);
+    this.#hold ??= holdProcess();
     this.#controllers.add(controller);
     return {
       signal: controller.signal,
       [Symbol.dispose]: () => {
         parent?.removeEventListener('abort', follow);
         this.#controllers.delete(controller);
-        if (this.#controllers.size === 0) this.#idle.resolve();
+        if (this.#controllers.size === 0) this.#end();
       },
     };
   }
@@ -30,5 +35,11 @@ export class RunningTurns {
     this.#idle = Promise.withResolvers();
     for (const controller of this.#controllers) controller.abort(reason);
     await this.#idle.promise;
+  }
+
+  #end(): void {
+    this.#hold?.[Symbol.dispose]();
+    this.#hold = undefined;
+    this.#idle.resolve();
   }
 }

@@ -35,6 +35,8 @@ export interface ToolRequest {
   /** Of the call or turn that is being served; a tool that calls out adds one. */
   readonly hop: Hop;
   readonly signal: AbortSignal;
+  /** Stops the clock of the turn while a person is asked. */
+  readonly pause?: () => Disposable;
   /** The context the call came from, the system prompt first. */
   readonly blocks: readonly Block[];
 }

@@ -3,7 +3,7 @@ import { closeOpenCalls } from './close-open-calls.ts';
 import type { Labeller } from './seams.ts';
 import type { SessionFile, SessionLine } from './session-file.ts';
 
-/** A conversation. What is added is on its way to disk at once, where it has a file. */
+/** A conversation. What is added is on disk at once, where it has a file. */
 export class Session {
   readonly id: string;
   readonly #file: SessionFile | undefined;
@@ -44,14 +44,9 @@ export class Session {
     this.#blocks = closeOpenCalls(blocks, labeller);
   }
 
-  /** Resolves when everything is on disk; rejects when it cannot be. */
-  async saved(): Promise<void> {
-    await this.#file?.saved();
-  }
-
-  /** The same, for who goes on either way: the turn's end reports what could not be saved. */
-  async settled(): Promise<void> {
-    await this.#file?.saved().catch(() => {});
+  /** Tries again what could not be written, if anything; throws when it still cannot be. */
+  saved(): void {
+    this.#file?.saved();
   }
 }
 

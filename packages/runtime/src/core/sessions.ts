@@ -42,6 +42,14 @@ export class Sessions {
     this.#options = options;
   }
 
+  /** The id of a new session. Nobody else has it yet, so no file is looked for. */
+  create(): string {
+    const id = crypto.randomUUID();
+    const session = Promise.resolve(this.#begin(id));
+    this.#entries.set(id, { session, tail: Promise.resolve(), users: 0 });
+    return id;
+  }
+
   /** Runs `work` alone on the session, after those that came before. */
   async use<T>(
     id: string,
@@ -88,23 +96,32 @@ export class Sessions {
   }
 
   async #open(id: string): Promise<Session> {
-    const { folder, labeller, clock, log } = this.#options;
+    const { folder, labeller, log } = this.#options;
     if (folder === undefined) return new Session(id);
-    const file = new SessionFile(join(folder, `${id}${ENDING}`));
-    const session = new Session(id, file);
+    const file = this.#fileOf(id, folder);
     const found = await file.read().catch((cause) => {
       throw new FabricError('BAD_INPUT', `The session ${id} cannot be read`, {
         details: { reason: 'session_unreadable', session_id: id, fix: 'check the state folder' },
         cause,
       });
     });
-    if (found === undefined) {
-      file.append([{ kind: 'session', version: 1, id, at: clock.now() }]);
-      return session;
-    }
+    if (found === undefined) return this.#begin(id);
+    const session = new Session(id, file);
     if (found.broken > 0) log.warn({ session_id: id, lines: found.broken }, 'lines left out');
     session.restore(found.lines, labeller);
     return session;
+  }
+
+  #begin(id: string): Session {
+    const { folder, clock } = this.#options;
+    if (folder === undefined) return new Session(id);
+    const file = this.#fileOf(id, folder);
+    file.begin({ kind: 'session', version: 1, id, at: clock.now() });
+    return new Session(id, file);
+  }
+
+  #fileOf(id: string, folder: string): SessionFile {
+    return new SessionFile(join(folder, `${id}${ENDING}`));
   }
 
   #forgetIdle(): void {

@@ -6,6 +6,7 @@ import { FabricError } from '@starloom/core';
 import type { ITool, ToolCall } from '@starloom/sdk';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { isPlainSchema } from './plain-schema.ts';
 
 const MAX_PROBLEMS = 5;
 const MAX_SHOWN_NAME = 100;
@@ -36,7 +37,13 @@ export function assertUsableSchema(tool: ITool): void {
 }
 
 const ajv = addFormats.default(
-  new Ajv2020({ strict: false, allErrors: true, validateFormats: true, logger: false }),
+  new Ajv2020({
+    strict: false,
+    allErrors: true,
+    validateFormats: true,
+    validateSchema: false,
+    logger: false,
+  }),
 );
 const compiled = new WeakMap<object, ValidateFunction>();
 
@@ -46,6 +53,7 @@ function compile({ name, parameters }: ITool): ValidateFunction {
   try {
     if (JSON.stringify(parameters).length > MAX_SCHEMA_CHARACTERS) throw new Error('too large');
     const { $id: _, $schema: __, ...anonymous } = parameters;
+    if (!isPlainSchema(anonymous)) ajv.validateSchema(anonymous, true);
     const validate = ajv.compile(anonymous);
     compiled.set(parameters, validate);
     return validate;

@@ -108,9 +108,11 @@ export class ToolPath {
     if (!approve) return no('it needs approval, and nobody can be asked here');
     emit('SAFETY:APPROVAL', { call, verdict });
     try {
+      using _ = request.pause?.();
       if (!(await orAborted(approve(request, tool, verdict), signal)))
         return no('it was not approved');
     } catch (error) {
+      if (signal.aborted) return no('it was cancelled');
       log.warn({ ...request.trace, tool: tool.name, error: String(error) }, 'no approval came');
       return no('no approval came');
     }

@@ -8,7 +8,7 @@ import type { OpenedProvider } from './provider-host.ts';
 import { type ScriptedResponse, scriptSchema, toResponse } from './script.ts';
 
 export const scriptedSchema = z.strictObject({
-  kind: z.literal('scripted'),
+  kind: z.literal('scripted').describe('A model that says what its script says'),
   script: scriptSchema.describe('One answer after the other'),
   cycle: z.boolean().default(false).describe('Begin again after the last answer'),
 });

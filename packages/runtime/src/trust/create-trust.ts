@@ -25,7 +25,7 @@ export interface TrustParts {
   readonly labeller: TrustLabeller;
   /** For whoever brings tools of others into the agent. */
   readonly pins: ToolPins;
-  readonly decisions: Pick<Decisions, 'fileOf' | 'publicKeyOf'>;
+  readonly decisions: Pick<Decisions, 'file' | 'publicKey'>;
   close(): Promise<void>;
 }
 

@@ -1,6 +1,7 @@
-// The form of a decision record: one line of canonical JSON (RFC 8785) each, numbered, carrying the
-// hash of the line before it and an Ed25519 signature over all the rest. A file is one or more runs;
-// each begins with an `open` record that brings the run's public key and ends with `close`.
+// The form of a record of decisions: one file for each run of an agent, one line of canonical JSON
+// (RFC 8785) for each record, numbered, each carrying the hash of the line before it. `open` comes first
+// and brings the run's public key, `close` ends it. Those two and every `seal` are signed (Ed25519), and
+// through the hashes a signature is one over all lines above it.
 
 import {
   createHash,
@@ -10,8 +11,8 @@ import {
   sign,
   verify,
 } from 'node:crypto';
+import { canonicalJson } from '@starloom/core';
 import { z } from 'zod';
-import { canonicalJson } from './canonical-json.ts';
 
 export const FIRST_LINK = '0'.repeat(64);
 
@@ -19,20 +20,20 @@ const chained = {
   seq: z.int().positive(),
   at: z.iso.datetime(),
   prev: z.string().regex(/^[0-9a-f]{64}$/),
-  signature: z.base64url(),
 };
+const signed = { ...chained, signature: z.base64url() };
 
 const openSchema = z.strictObject({
   type: z.literal('open'),
-  version: z.literal(1),
-  session_id: z.string(),
+  version: z.literal(2),
   /** The raw 32 bytes, as in a JWK. */
   public_key: z.base64url(),
-  ...chained,
+  ...signed,
 });
 
 const decisionSchema = z.strictObject({
   type: z.literal('decision'),
+  session_id: z.string(),
   trace_id: z.string(),
   span_id: z.string(),
   depth: z.int(),
@@ -50,28 +51,36 @@ const decisionSchema = z.strictObject({
   ...chained,
 });
 
-const closeSchema = z.strictObject({ type: z.literal('close'), ...chained });
+const sealSchema = z.strictObject({ type: z.literal('seal'), ...signed });
+const closeSchema = z.strictObject({ type: z.literal('close'), ...signed });
 
-export const recordSchema = z.discriminatedUnion('type', [openSchema, decisionSchema, closeSchema]);
+export const recordSchema = z.discriminatedUnion('type', [
+  openSchema,
+  decisionSchema,
+  sealSchema,
+  closeSchema,
+]);
 
 export type DecisionRecord = z.output<typeof decisionSchema>;
 export type ChainRecord = z.output<typeof recordSchema>;
-type Distributed<Record> = Record extends unknown ? Omit<Record, keyof typeof chained> : never;
-/** A record before it has its place in the chain. */
-export type RecordBody = Distributed<ChainRecord>;
+export type SignedRecord = Exclude<ChainRecord, DecisionRecord>;
+type Unplaced<Record> = Record extends unknown ? Omit<Record, keyof typeof signed> : never;
+/** Records before they have their place in the chain. */
+export type DecisionBody = Unplaced<DecisionRecord>;
+export type SignedBody = Unplaced<SignedRecord>;
 
 export function createSigner(): { readonly key: KeyObject; readonly publicKey: string } {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   return { key: privateKey, publicKey: publicKey.export({ format: 'jwk' }).x ?? '' };
 }
 
-/** The signed line, without its line feed. */
-export function toLine(unsigned: Readonly<Record<string, unknown>>, key: KeyObject): string {
+/** The line of a signed record, without its line feed. */
+export function toSignedLine(unsigned: object, key: KeyObject): string {
   const signature = sign(null, Buffer.from(canonicalJson(unsigned)), key).toString('base64url');
   return canonicalJson({ ...unsigned, signature });
 }
 
-export function isSignedBy({ signature, ...unsigned }: ChainRecord, publicKey: string): boolean {
+export function isSignedBy({ signature, ...unsigned }: SignedRecord, publicKey: string): boolean {
   try {
     const key = createPublicKey({
       key: { kty: 'OKP', crv: 'Ed25519', x: publicKey },

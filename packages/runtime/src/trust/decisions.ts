@@ -1,38 +1,42 @@
+// Writes down every decision at once, and signs soon after: one signature covers all that was decided
+// since the last one. A crash leaves at most a tail that nothing has signed, and `verifyDecisions` says
+// how long it is.
+
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Clock, Log } from '@starloom/core';
+import { type Clock, canonicalJson, type Log, type LogFields, toWellFormed } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { ToolFate, ToolRequest, Verdict } from '../core/seams.ts';
-import { canonicalJson, toWellFormed } from './canonical-json.ts';
 import { DecisionLog } from './decision-log.ts';
 import { LINEAGE_BOUND } from './labels.ts';
 import { sourceOf } from './tool-source.ts';
 
 export interface DecisionsOptions {
-  /** `<folder>/decisions/<session>.jsonl`, one file for each session. */
+  /** `<folder>/decisions/<time>-<random>.jsonl`, one file for each run. */
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-/** How many sessions keep their key at a time; beyond it the quietest ends its run and may begin another. */
-const OPEN_LOGS = 1024;
+/** How long a decision waits for its signature, and how many may wait. */
+const SEAL_AFTER_MS = 100;
+const MAX_UNSEALED = 256;
 
-/** Writes down every decision, at once, signed and chained. */
 export class Decisions {
   readonly #options: DecisionsOptions;
-  readonly #logs = new Map<string, DecisionLog>();
+  #record: DecisionLog | undefined;
+  #sealing: NodeJS.Timeout | undefined;
   #failure: string | undefined;
 
   constructor(options: DecisionsOptions) {
     this.#options = options;
   }
 
-  /** Why a decision on this session could not be written down now; nothing is allowed until it can. */
-  failureOf(sessionId: string): string | undefined {
+  /** Why a decision could not be written down now; nothing is allowed until it can. */
+  failure(): string | undefined {
     if (this.#failure) return this.#failure;
     try {
-      this.#logOf(sessionId);
+      this.#open();
       return undefined;
     } catch (error) {
       return describe(error);
@@ -43,8 +47,9 @@ export class Decisions {
   record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void {
     const { call, origin, sessionId, trace, hop, blocks } = request;
     try {
-      this.#logOf(sessionId).append({
+      this.#open().append({
         type: 'decision',
+        session_id: sessionId.toWellFormed(),
         trace_id: trace.trace_id,
         span_id: trace.span_id,
         depth: hop.depth,
@@ -63,47 +68,59 @@ export class Decisions {
           .map(({ id, source }) => ({ id, source: source.toWellFormed() })),
       });
       this.#failure = undefined;
+      this.#sealSoon();
     } catch (error) {
-      this.#failure = describe(error);
-      const fields = { ...trace, tool: tool.name, error: String(error) };
-      this.#options.log.error(fields, 'a decision could not be recorded');
+      this.#fail(error, { ...trace, tool: tool.name }, 'a decision could not be recorded');
     }
   }
 
-  fileOf(sessionId: string): string {
-    return join(this.#options.folder, 'decisions', `${fileNameOf(sessionId)}.jsonl`);
+  /** Of this run; `undefined` before the first call is judged. */
+  get file(): string | undefined {
+    return this.#record?.file;
   }
 
   /** To be kept where whoever can write the file cannot; see `verifyDecisions`. */
-  publicKeyOf(sessionId: string): string | undefined {
-    return this.#logs.get(sessionId)?.publicKey;
+  get publicKey(): string | undefined {
+    return this.#record?.publicKey;
   }
 
   close(): void {
-    for (const sessionId of [...this.#logs.keys()]) this.#end(sessionId);
-  }
-
-  #logOf(sessionId: string): DecisionLog {
-    const { clock } = this.#options;
-    const log =
-      this.#logs.get(sessionId) ??
-      new DecisionLog({ file: this.fileOf(sessionId), sessionId, clock });
-    this.#logs.delete(sessionId);
-    this.#logs.set(sessionId, log);
-    const [quietest] = this.#logs.keys();
-    if (this.#logs.size > OPEN_LOGS && quietest !== undefined) this.#end(quietest);
-    return log;
-  }
-
-  #end(sessionId: string): void {
-    const log = this.#logs.get(sessionId);
-    this.#logs.delete(sessionId);
+    clearTimeout(this.#sealing);
+    if (this.#record?.isOver) return;
     try {
-      log?.close();
+      this.#record?.close();
     } catch (error) {
-      const fields = { session_id: sessionId, error: String(error) };
-      this.#options.log.error(fields, 'a record of decisions could not be closed');
+      this.#fail(error, {}, 'the record of decisions could not be closed');
     }
+  }
+
+  #open(): DecisionLog {
+    const { folder, clock } = this.#options;
+    if (this.#record === undefined || this.#record.isOver) {
+      this.#record = new DecisionLog(join(folder, 'decisions'), clock);
+    }
+    return this.#record;
+  }
+
+  #sealSoon(): void {
+    if ((this.#record?.unsealed ?? 0) >= MAX_UNSEALED) this.#seal();
+    this.#sealing ??= setTimeout(() => this.#seal(), SEAL_AFTER_MS).unref();
+  }
+
+  #seal(): void {
+    clearTimeout(this.#sealing);
+    this.#sealing = undefined;
+    if (this.#record?.isOver) return;
+    try {
+      this.#record?.seal();
+    } catch (error) {
+      this.#fail(error, {}, 'decisions could not be signed');
+    }
+  }
+
+  #fail(error: unknown, fields: LogFields, message: string): void {
+    this.#failure = describe(error);
+    this.#options.log.error({ ...fields, error: String(error) }, message);
   }
 }
 
@@ -114,10 +131,4 @@ function digestOf(args: unknown): string {
 
 function describe(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error);
-}
-
-/** A session id may come from a caller: only a plain one is a file name as it is. */
-function fileNameOf(sessionId: string): string {
-  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(sessionId)) return sessionId;
-  return createHash('sha256').update(sessionId).digest('hex');
 }

@@ -3,8 +3,8 @@
 // otherwise is noticed.
 
 import { createHash } from 'node:crypto';
+import { canonicalJson, toWellFormed } from '@starloom/core';
 import type { JsonSchema } from '@starloom/sdk';
-import { canonicalJson, toWellFormed } from './canonical-json.ts';
 import { stripHidden } from './hidden-text.ts';
 
 export interface ToolDefinition {

@@ -1,4 +1,3 @@
-export { canonicalJson } from './canonical-json.ts';
 export { createTrust, type TrustOptions, type TrustParts } from './create-trust.ts';
 export type { DecisionRecord } from './decision-chain.ts';
 export {

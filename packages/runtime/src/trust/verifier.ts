@@ -19,8 +19,8 @@ export interface VerifierParts {
     hasChanged(tool: ITool): boolean;
   };
   readonly decisions: {
-    /** Why decisions on a session cannot be written down now, if so. */
-    failureOf(sessionId: string): string | undefined;
+    /** Why decisions cannot be written down now, if so. */
+    failure(): string | undefined;
     record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
   };
   readonly secondOpinion?: SecondOpinion | undefined;
@@ -41,7 +41,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   const { policy, userTrust, descriptions, decisions, secondOpinion } = parts;
   return {
     verify(request, tool) {
-      const failure = decisions.failureOf(request.sessionId);
+      const failure = decisions.failure();
       if (failure) return unrecorded(failure);
       const evidence = new Evidence({
         request,

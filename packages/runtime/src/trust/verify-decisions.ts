@@ -1,10 +1,11 @@
-// Checks a record of decisions. What it finds: a line changed, removed, added or moved; a run signed
-// with another key than expected; a run that was not closed, which is a crash, a run still going on, or
-// a cut. What it cannot: whole runs taken from the end, or a file replaced by one with keys of its own,
-// unless the caller knows the keys; `publicKeyOf` gives them while the session runs.
+// Checks the record of a run. What it finds: a line changed, removed, added or moved; a run signed with
+// another key than expected; a run that was not closed, which is a crash, a run still going on, or a
+// cut. Of such a run it says how many decisions at the end nothing has signed: their order is checked,
+// their words are not proven. What it cannot find: a whole file taken away, or replaced by one with a
+// key of its own, unless the caller knows the keys; `publicKey` of `Decisions` gives them.
 
 import { readFile } from 'node:fs/promises';
-import { canonicalJson } from './canonical-json.ts';
+import { canonicalJson } from '@starloom/core';
 import {
   type ChainRecord,
   type DecisionRecord,
@@ -21,7 +22,6 @@ export type DecisionFlaw =
   | 'broken_chain'
   | 'bad_signature'
   | 'unknown_key'
-  | 'missing_run'
   | 'no_run';
 
 export interface DecisionProblem {
@@ -34,16 +34,18 @@ export interface DecisionReport {
   /** Every line is as it was written, and nothing is missing at the end. */
   readonly intact: boolean;
   readonly decisions: number;
-  /** Public keys of the runs, in order. */
-  readonly keys: readonly string[];
+  /** Those at the end that no signature covers; none in a run that was closed. */
+  readonly unsealed: number;
+  /** Of the run; absent when the file does not say. */
+  readonly publicKey?: string;
   readonly problems: readonly DecisionProblem[];
-  /** Runs without their end: cut off, crashed, or still going on. */
-  readonly truncated: number;
+  /** The run has no end: cut off, crashed, or still going on. */
+  readonly truncated: boolean;
 }
 
 export interface VerifyDecisionsOptions {
-  /** Of every run there should be: a run with another key, or none with one of these, is a problem. */
-  readonly publicKeys?: readonly string[];
+  /** A run with another key is a problem. */
+  readonly publicKey?: string;
   readonly onDecision?: (record: DecisionRecord) => void;
 }
 
@@ -61,12 +63,13 @@ export async function verifyDecisions(
 class ChainCheck {
   readonly #options: VerifyDecisionsOptions;
   readonly #problems: DecisionProblem[] = [];
-  readonly #keys: string[] = [];
+  #publicKey: string | undefined;
   #line = 0;
   #prev = FIRST_LINK;
-  #open = false;
-  #truncated = 0;
+  #isOpen = false;
+  #isClosed = false;
   #decisions = 0;
+  #unsealed = 0;
 
   constructor(options: VerifyDecisionsOptions) {
     this.#options = options;
@@ -81,41 +84,39 @@ class ChainCheck {
     if (!record) return;
     if (record.type === 'decision') {
       this.#decisions += 1;
+      this.#unsealed += 1;
       this.#options.onDecision?.(record);
+    } else if (!flaw) {
+      this.#unsealed = 0;
     }
-    this.#open = record.type !== 'close';
+    this.#isClosed = record.type === 'close';
   }
 
   report(): DecisionReport {
-    const truncated = this.#truncated + (this.#open || this.#line === 0 ? 1 : 0);
-    for (const key of this.#options.publicKeys ?? []) {
-      if (!this.#keys.includes(key)) {
-        this.#problems.push({ line: this.#line + 1, flaw: 'missing_run' });
-      }
-    }
+    const truncated = !this.#isClosed;
     return {
-      intact: this.#problems.length === 0 && truncated === 0,
+      intact: this.#problems.length === 0 && !truncated,
       decisions: this.#decisions,
-      keys: this.#keys,
+      unsealed: this.#unsealed,
+      ...(this.#publicKey !== undefined && { publicKey: this.#publicKey }),
       problems: this.#problems,
       truncated,
     };
   }
 
   #flawOf(record: ChainRecord, line: string): DecisionFlaw | undefined {
-    if (record.type === 'open') {
-      if (this.#open) this.#truncated += 1;
-      this.#keys.push(record.public_key);
-    } else if (!this.#open) {
-      return 'no_run';
+    if (record.type === 'open' && !this.#isOpen) {
+      this.#isOpen = true;
+      this.#publicKey = record.public_key;
     }
-    const key = this.#keys.at(-1) ?? '';
+    if (!this.#isOpen || this.#isClosed) return 'no_run';
     if (canonicalJson(record) !== line) return 'not_canonical';
     if (record.seq !== this.#line) return 'out_of_order';
     if (record.prev !== this.#prev) return 'broken_chain';
+    if (record.type === 'decision') return undefined;
+    const key = this.#publicKey ?? '';
     if (!isSignedBy(record, key)) return 'bad_signature';
-    const { publicKeys } = this.#options;
-    return publicKeys && !publicKeys.includes(key) ? 'unknown_key' : undefined;
+    return (this.#options.publicKey ?? key) === key ? undefined : 'unknown_key';
   }
 }
 

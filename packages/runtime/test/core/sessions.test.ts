@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@starloom/testkit';
 import { spawnProcess } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
-import { callTools, echo, openWorld, say, scripted, textOf, until } from './world.ts';
+import { callTools, echo, openWorld, say, scripted, textOf, tool, until } from './world.ts';
 
 const AGENT = new URL('./session-agent.ts', import.meta.url).pathname;
 
@@ -97,6 +97,36 @@ describe('sessions', () => {
     expect((await world.agent.sessions()).map(({ id }) => id).sort()).toEqual(['one', 'two']);
     const lines = (await readFile(sessionFile(folder.path, 'one'), 'utf8')).trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line).kind)).toEqual(['session', 'block', 'block']);
+  });
+
+  it('leave no file before anything is said in them', async () => {
+    await using folder = await temporaryFolder();
+    await using world = await openWorld({ provider: scripted('One.'), stateFolder: folder.path });
+    expect(await world.agent.history('silent')).toEqual([]);
+    expect(await world.agent.sessions()).toEqual([]);
+    const { sessionId } = await world.agent.turn('Hello.');
+    expect((await world.agent.sessions()).map(({ id }) => id)).toEqual([sessionId]);
+  });
+
+  it('hold what was said before the model is asked, and its calls before they run', async () => {
+    await using folder = await temporaryFolder();
+    const file = sessionFile(folder.path, 'one');
+    const written: number[] = [];
+    const look = async () => written.push((await readFile(file, 'utf8')).split('\n').length - 1);
+    const provider = scripted(
+      async () => {
+        await look();
+        return callTools({ name: 'test:look' });
+      },
+      async () => {
+        await look();
+        return say('Seen.');
+      },
+    );
+    const tools = [tool('test:look', async () => String(await look()))];
+    await using world = await openWorld({ provider, tools, stateFolder: folder.path });
+    await world.agent.turn('Look.', { sessionId: 'one' });
+    expect(written).toEqual([2, 3, 4]);
   });
 
   it('go on in memory when the disk refuses, and say so', async () => {

@@ -73,7 +73,7 @@ describe('an agent with MCP servers in its agent.toml', () => {
     await expect(world.agent.turn('/some:structured')).rejects.toThrow();
   });
 
-  it('[S3] takes every result of theirs as untrusted data: words, pictures, data and failures', async () => {
+  it('[S3][S7] takes every result of theirs as untrusted data: words, pictures, data and failures', async () => {
     const names = ['echo', 'mixed', 'structured', 'fail', 'throw', 'exit'];
     const provider = scripted(...names.map((name) => callTools({ name: `one:${name}` })), 'enough');
     await using world = await openFrom([server('one')], { provider });
@@ -106,6 +106,35 @@ describe('an agent with MCP servers in its agent.toml', () => {
       args: { a: 1 },
       meta: { 'x-openstarry-depth': '2', 'io.starloom/chain': 'between/one:echo' },
     });
+    await client.close();
+    await http.close();
+    face.close();
+  });
+
+  it('tells its own clients when a server of its has a new tool that it exposes', async () => {
+    const mcp = { expose_tools: ['one:grow', 'one:grown'], private_tools: [], resources: [] };
+    await using world = await openFrom([server('one', 'allowed_tools = ["grow", "grown"]')], {
+      mcp,
+    });
+    const face = await openMcpFace(world.agent);
+    const http = await openMcpHttp(face, { port: 0 });
+    const changes: string[] = [];
+    const tools = {
+      autoRefresh: false,
+      debounceMs: 0,
+      onChanged: () => void changes.push('tools'),
+    };
+    const client = new Client(
+      { name: 'test', version: '0' },
+      { versionNegotiation: { mode: 'auto' }, listChanged: { tools } },
+    );
+    await client.connect(new StreamableHTTPClientTransport(new URL(http.url)));
+    const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+    await expect.poll(names, { timeout: 20_000 }).toEqual(['one.grow']);
+    changes.length = 0;
+    await client.callTool({ name: 'one.grow', arguments: {} });
+    await expect.poll(() => changes, { timeout: 20_000 }).toContain('tools');
+    await expect.poll(names, { timeout: 20_000 }).toEqual(['one.grow', 'one.grown']);
     await client.close();
     await http.close();
     face.close();

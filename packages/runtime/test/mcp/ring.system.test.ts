@@ -34,7 +34,11 @@ async function start(script: string, ...args: string[]): Promise<RingAgent> {
     said.push(line);
     if (line.ready) ready.resolve(line.ready);
   }).then(() => ready.reject(new Error(`${script} ended: ${child.stderrTail()}`)));
-  return { url: await ready.promise, said, [Symbol.asyncDispose]: async () => void child.stop() };
+  return {
+    url: await ready.promise,
+    said,
+    [Symbol.asyncDispose]: async () => void (await child.stop()),
+  };
 }
 
 async function listen(child: ManagedProcess, onSaid: (said: Said) => void): Promise<void> {

@@ -2,6 +2,7 @@ import {
   appendFile,
   mkdir,
   readFile as readText,
+  rm,
   stat,
   writeFile as writeText,
 } from 'node:fs/promises';
@@ -9,9 +10,14 @@ import { join } from 'node:path';
 import { type Log, silentLog, systemClock } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Verdict } from '../../src/core/seams.ts';
-import { createTrust, type DecisionRecord, verifyDecisions } from '../../src/trust/index.ts';
+import {
+  createTrust,
+  type DecisionRecord,
+  type TrustParts,
+  verifyDecisions,
+} from '../../src/trust/index.ts';
 import { fetchPage, openTrust, readFile, request, type TrustWorld } from './world.ts';
 
 const ALLOWED: Verdict = { decision: 'allow', rule: 'no_objection', reasons: [] };
@@ -24,11 +30,12 @@ describe('a record of decisions', () => {
     const verdict = { decision: 'deny', rule: 'x', reasons: ['x: because'] } as const;
     world.verifier.record(asked, readFile, verdict, 'denied');
     const records: DecisionRecord[] = [];
-    await verifyDecisions(world.decisions.fileOf('session-1'), {
+    await verifyDecisions(fileOf(world), {
       onDecision: (record) => records.push(record),
     });
     expect(records).toMatchObject([
       {
+        session_id: 'session-1',
         tool: 'fs:read_file',
         tool_source: 'tool:fs:read_file',
         origin: 'model',
@@ -53,7 +60,7 @@ describe('a record of decisions', () => {
     ]) {
       world.verifier.record(request(readFile, args), readFile, ALLOWED, 'executed');
     }
-    const file = world.decisions.fileOf('session-1');
+    const file = fileOf(world);
     await verifyDecisions(file, { onDecision: (one) => digests.push(one.arguments_sha256) });
     expect(digests[0]).toBe(digests[1]);
     expect(digests[0]).not.toBe(digests[2]);
@@ -67,34 +74,45 @@ describe('a record of decisions', () => {
     expect(await verifyDecisions(file)).toMatchObject({
       intact: true,
       decisions: 3,
+      unsealed: 0,
       problems: [],
-      truncated: 0,
+      truncated: false,
     });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
   });
 
-  it('keeps sessions apart, each with its own key, under any session id', async () => {
+  it('holds the decisions of all sessions of a run in one chain, under any session id', async () => {
     await using world = await openTrust();
-    const ids = ['a', 'b', '../../escape', 'x'.repeat(300), 'ä/\u0000', '\ud800'];
+    const ids = ['a', 'b', '../../escape', 'x'.repeat(300), 'ä/\u0000', '\ud800', 'a'];
     for (const sessionId of ids) {
-      world.verifier.record(
-        request(readFile, {}, [], { sessionId }),
-        readFile,
-        ALLOWED,
-        'executed',
-      );
+      const asked = request(readFile, {}, [], { sessionId });
+      world.verifier.record(asked, readFile, ALLOWED, 'executed');
     }
+    const file = fileOf(world);
+    expect(file.startsWith(join(world.folder, 'decisions'))).toBe(true);
     await world.close();
-    const files = new Set(ids.map((id) => world.decisions.fileOf(id)));
-    expect(files.size).toBe(ids.length);
-    const keys = new Set<string>();
-    for (const file of files) {
-      expect(file.startsWith(join(world.folder, 'decisions'))).toBe(true);
-      const report = await verifyDecisions(file);
-      expect(report.intact).toBe(true);
-      keys.add(report.keys.join());
-    }
-    expect(keys.size).toBe(ids.length);
+    const found: string[] = [];
+    const report = await verifyDecisions(file, { onDecision: (one) => found.push(one.session_id) });
+    expect(report).toMatchObject({ intact: true, decisions: ids.length });
+    expect(found).toEqual(ids.map((id) => id.toWellFormed()));
+  });
+
+  it('is in the file before it is signed, and is signed soon, many at once', async () => {
+    await using world = await openTrust();
+    const file = await written(world, 20);
+    expect(await verifyDecisions(file)).toMatchObject({ decisions: 20, problems: [] });
+    await vi.waitFor(
+      async () => expect(await verifyDecisions(file)).toMatchObject({ unsealed: 0 }),
+      { timeout: 20_000 },
+    );
+    const seals = (await readText(file, 'utf8')).match(/"type":"seal"/g) ?? [];
+    expect(seals.length).toBeLessThan(20);
+  });
+
+  it('does not wait for a signature for long when many decisions come at once', async () => {
+    await using world = await openTrust();
+    const file = await written(world, 600);
+    expect((await verifyDecisions(file)).unsealed).toBeLessThan(256);
   });
 
   it('takes arguments that have no canonical form as they came', async () => {
@@ -109,13 +127,25 @@ describe('a record of decisions', () => {
     const log: Log = { ...silentLog, error: (_, message) => errors.push(message) };
     const trust = createTrust({ clock: systemClock, folder: folder.path, log });
     const asked = request(readFile, {});
-    await mkdir(trust.decisions.fileOf('session-1'), { recursive: true });
+    await writeText(join(folder.path, 'decisions'), 'in the way');
     trust.verifier.record(asked, readFile, ALLOWED, 'executed');
     expect(errors).toHaveLength(1);
     expect(await trust.verifier.verify(asked, readFile)).toMatchObject({
       decision: 'deny',
       rule: 'unrecorded',
     });
+  });
+
+  it('goes on in another file after a line that could not be written', async () => {
+    await using world = await openTrust();
+    const before = await written(world, 1);
+    await rm(before);
+    await mkdir(before);
+    await written(world, 2);
+    const after = fileOf(world);
+    await world.close();
+    expect(after).not.toBe(before);
+    expect(await verifyDecisions(after)).toMatchObject({ intact: true, decisions: 1 });
   });
 });
 
@@ -168,7 +198,7 @@ describe('tampering', () => {
           .map((line) => `${line}\n`)
           .join(''),
       );
-      expect(await verifyDecisions(file)).toMatchObject({ intact: false, truncated: 1 });
+      expect(await verifyDecisions(file)).toMatchObject({ intact: false, truncated: true });
     }
   });
 
@@ -176,54 +206,74 @@ describe('tampering', () => {
     await using honest = await openTrust();
     await using forger = await openTrust();
     const file = await written(honest, 1);
-    const publicKeys = [honest.decisions.publicKeyOf('session-1') ?? ''];
+    const { publicKey = '' } = honest.decisions;
     const lies = await written(forger, 1);
     await honest.close();
     await forger.close();
-    expect(await verifyDecisions(file, { publicKeys })).toMatchObject({ intact: true });
+    expect(await verifyDecisions(file, { publicKey })).toMatchObject({ intact: true, publicKey });
     expect(await verifyDecisions(lies)).toMatchObject({ intact: true });
-    const report = await verifyDecisions(lies, { publicKeys });
-    expect(new Set(report.problems.map(({ flaw }) => flaw))).toEqual(
-      new Set(['unknown_key', 'missing_run']),
-    );
+    const { problems } = await verifyDecisions(lies, { publicKey });
+    expect(new Set(problems.map(({ flaw }) => flaw))).toEqual(new Set(['unknown_key']));
+  });
+
+  it('by adding a line or a run behind the end is found', async () => {
+    await using world = await openTrust();
+    const file = await written(world, 1);
+    await world.close();
+    const lines = (await readText(file, 'utf8')).trimEnd().split('\n');
+    for (const added of [lines[1], lines[0]]) {
+      await writeText(file, `${[...lines, added].join('\n')}\n`);
+      expect(await verifyDecisions(file)).toMatchObject({ problems: [{ flaw: 'no_run' }] });
+    }
   });
 });
 
-describe('a session that is taken up again', () => {
-  it('goes on in the same chain with a key of its own', async () => {
+describe('an agent that is started again', () => {
+  it('begins a record of its own, with a key of its own', async () => {
     await using folder = await temporaryFolder();
-    const file = await runOnce(folder.path);
-    await runOnce(folder.path);
-    const report = await verifyDecisions(file);
-    expect(report).toMatchObject({ intact: true, decisions: 2 });
-    expect(new Set(report.keys).size).toBe(2);
+    const first = await verifyDecisions(await runOnce(folder.path));
+    const second = await verifyDecisions(await runOnce(folder.path));
+    expect([first, second]).toMatchObject([
+      { intact: true, decisions: 1 },
+      { intact: true, decisions: 1 },
+    ]);
+    expect(first.publicKey).not.toBe(second.publicKey);
   });
 
-  it('shows that the run before it crashed, also in the middle of a line', async () => {
+  it('leaves a record that says that it crashed, and how much of it was not signed yet', async () => {
     await using folder = await temporaryFolder();
     const file = await runOnce(folder.path, { crash: true });
-    await runOnce(folder.path, { crash: true });
-    expect(await verifyDecisions(file)).toMatchObject({ problems: [], truncated: 2 });
+    expect(await verifyDecisions(file)).toEqual({
+      intact: false,
+      decisions: 1,
+      unsealed: 1,
+      publicKey: expect.any(String),
+      problems: [],
+      truncated: true,
+    });
     await appendFile(file, '{"type":"deci');
-    await runOnce(folder.path);
     expect(await verifyDecisions(file)).toMatchObject({
-      problems: [{ flaw: 'unreadable' }],
-      decisions: 3,
-      truncated: 2,
+      problems: [{ line: 3, flaw: 'unreadable' }],
+      truncated: true,
     });
   });
 });
+
+function fileOf({ decisions }: TrustParts): string {
+  return decisions.file ?? '';
+}
 
 async function written(world: TrustWorld, count: number): Promise<string> {
   for (let index = 0; index < count; index += 1) {
     world.verifier.record(request(readFile, { index }), readFile, ALLOWED, 'executed');
   }
-  return world.decisions.fileOf('session-1');
+  return fileOf(world);
 }
 
 async function runOnce(folder: string, { crash = false } = {}): Promise<string> {
   const trust = createTrust({ clock: systemClock, folder });
   trust.verifier.record(request(readFile, {}), readFile, ALLOWED, 'executed');
+  const file = fileOf(trust);
   if (!crash) await trust.close();
-  return trust.decisions.fileOf('session-1');
+  return file;
 }

@@ -17,7 +17,7 @@ describe('the one path of a tool call', () => {
     }
     const records: DecisionRecord[] = [];
     await world.close();
-    const file = world.decisions.fileOf('session-1');
+    const file = world.decisions.file ?? '';
     const report = await verifyDecisions(file, { onDecision: (one) => records.push(one) });
     expect(report.intact).toBe(true);
     expect(records.map(({ origin, decision, outcome }) => [origin, decision, outcome])).toEqual([

@@ -305,7 +305,7 @@ describe('the ground it stands on', () => {
     await rm(`${world.folder}/decisions`);
     await mkdir(`${world.folder}/decisions`);
     expect(await world.verifier.verify(asked, readFile)).toMatchObject({ decision: 'allow' });
-    expect(await readdir(`${world.folder}/decisions`)).toEqual(['session-1.jsonl']);
+    expect(await readdir(`${world.folder}/decisions`)).toHaveLength(1);
   });
 
   it('reads arguments of any shape', async () => {

@@ -1,7 +1,6 @@
 import { createTrace, FabricError } from '@starloom/core';
 import { type Agent, type Approve, listSlashCommands } from '@starloom/runtime';
 import { reportError } from '../report-error.ts';
-import { holdProcess } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TurnCommandOptions } from './agent.ts';
 import { approvalQuestion, isYes } from './agent-approve.ts';
@@ -63,7 +62,6 @@ async function takeTurn(
   signal: AbortSignal,
   json: boolean,
 ): Promise<number> {
-  using _ = holdProcess();
   const trace = createTrace();
   const onEvent = json ? {} : { onEvent: view.show.bind(view) };
   try {

@@ -1,7 +1,6 @@
 import { createTrace, FabricError } from '@starloom/core';
 import type { AgentEvents } from '@starloom/runtime';
 import { reportError } from '../report-error.ts';
-import { holdProcess } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ExecOptions } from './agent.ts';
 import { approveOnce } from './agent-approve.ts';
@@ -16,7 +15,6 @@ export async function execTurn(
 ): Promise<void> {
   const approve = approveOnce({ yes, json });
   await using agent = await openCommandAgent(terminal, { path, json, approve });
-  using _ = holdProcess();
   const trace = createTrace();
   const interrupted = new AbortController();
   const interrupt = () => interrupted.abort(new FabricError('CANCELLED', 'It was interrupted'));

@@ -6,6 +6,7 @@ import { FabricError } from '@starloom/core';
 import { parseAgentConfig } from '@starloom/runtime';
 import type { Terminal } from '../terminal.ts';
 import type { InitOptions } from './agent.ts';
+import { findAgentSchemas } from './agent-schemas.ts';
 import { type AgentAnswers, agentFile, agentToml, DEFAULT_PLUGINS } from './agent-template.ts';
 
 /** Both files or neither, and never over what is there. */
@@ -27,7 +28,10 @@ export async function initAgent(
   const answers = mayAsk ? await ask(defaults, name === undefined) : defaults;
   const agent = agentFile(answers);
   await parseAgentConfig({ agent, folder: path }, terminal.env);
-  const texts = [`${JSON.stringify(agent, null, 2)}\n`, agentToml()];
+  const schemas = findAgentSchemas(path);
+  const $schema = schemas && { $schema: schemas.json };
+  const text = JSON.stringify({ ...$schema, ...agent }, null, 2);
+  const texts = [`${text}\n`, agentToml(schemas?.toml)];
   await write(path, files, texts, force === true);
   if (json) terminal.print(JSON.stringify({ name: agent.name, files }));
   else terminal.tell(nextSteps(agent.name, files, folder));

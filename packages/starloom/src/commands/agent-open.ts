@@ -1,6 +1,6 @@
 import type { Log, LogFields } from '@starloom/core';
-import { type Agent, type Approve, openAgent } from '@starloom/runtime';
-import { makeStateFolder } from '../state-folder.ts';
+import { type Agent, type Approve, agentStateFolder, openAgent } from '@starloom/runtime';
+import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { toPlainText } from './agent-text.ts';
 
@@ -23,6 +23,11 @@ export async function openCommandAgent(terminal: Terminal, options: OpenOptions)
     log: createCommandLog(terminal, json),
     ...(approve && { approve }),
   });
+}
+
+/** Where the state of an agent is kept that a command opened. */
+export function agentFolder(env: Terminal['env'], { guard }: Agent): string {
+  return agentStateFolder(stateFolder(env), guard.agentId);
 }
 
 /** Warnings and errors alone: a command is no service, and its user reads along. */

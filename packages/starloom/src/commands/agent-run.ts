@@ -4,22 +4,33 @@ import { McpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
 import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
-import { createCommandLog, openCommandAgent } from './agent-open.ts';
+import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts';
+import { toPlainText } from './agent-text.ts';
 
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
+
+interface Served {
+  readonly name: string;
+  readonly url: string;
+  /** Of the key. */
+  readonly shown: string;
+  readonly clientFile: string | undefined;
+  readonly anonymous: true | undefined;
+}
 
 /** Serves until it is told to stop, or its one client has gone. Nobody is asked for approval. */
 export async function runAgent(
   terminal: Terminal,
   path: string | undefined,
-  { mcp, port = 0, json = false }: Options,
+  options: Options,
 ): Promise<void> {
+  const { mcp, json = false } = options;
   const stopped = untilStopped();
   await using agent = await openCommandAgent(terminal, { path, json });
   const face = await openFace(agent, createCommandLog(terminal, json));
   try {
     if (mcp === 'stdio') await serveStdio(face, stopped);
-    else await serveHttp(face, port, terminal, json, stopped);
+    else await serveHttp(face, agentFolder(terminal.env, agent), options, terminal, stopped);
   } finally {
     face.close();
   }
@@ -40,19 +51,36 @@ async function serveStdio(face: McpFace, stopped: Promise<void>): Promise<void> 
 
 async function serveHttp(
   face: McpFace,
-  port: number,
+  folder: string,
+  { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false }: Options,
   terminal: Terminal,
-  json: boolean,
   stopped: Promise<void>,
 ): Promise<void> {
-  const served = await openMcpHttp(face, { port });
+  const options = { host, key: reference, anonymous };
+  const { openAgentKey } = await import('./agent-keys.ts');
+  const { authenticator, shown, save } = await openAgentKey(terminal, folder, options);
+  const served = await openMcpHttp(face, { host, port, authenticator });
   try {
     const { url } = served;
-    if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
-    else terminal.tell(`${face.agent.name} serves MCP at ${url}; Ctrl-C stops it`);
+    const clientFile = await save(url);
+    const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
+    if (json) terminal.print(JSON.stringify(ready));
+    else terminal.tell(describe({ name: face.agent.name, url, shown, clientFile, anonymous }));
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
   } finally {
     await served.close();
   }
+}
+
+function describe({ name, url, shown, clientFile, anonymous }: Served): string {
+  const notes = [
+    ...(anonymous ? ['not needed on this machine'] : []),
+    ...(clientFile === undefined ? [] : [`also in ${clientFile}`]),
+  ];
+  return [
+    `${toPlainText(name)} serves MCP at ${url}`,
+    `  key   ${shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`,
+    'Ctrl-C stops it.',
+  ].join('\n');
 }

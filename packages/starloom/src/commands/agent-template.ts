@@ -30,8 +30,9 @@ export function agentFile({ name, purpose, plugins }: AgentAnswers): AgentFileIn
   };
 }
 
-export function agentToml(): string {
-  return `# MCP servers whose tools the agent uses, as <name>:<tool>.
+export function agentToml(schema: string | undefined): string {
+  const heading = schema === undefined ? '' : `#:schema ${schema}\n`;
+  return `${heading}# MCP servers whose tools the agent uses, as <name>:<tool>.
 # allowed_tools: not set, all of them with a warning; [], none; a list, those.
 #
 # [[mcp.servers]]
@@ -42,5 +43,9 @@ export function agentToml(): string {
 [security]
 # default, strict (doubts become refusals) or research.
 mode = "default"
+
+# Another model, asked where the rules would ask a person.
+# [security.second_opinion]
+# provider = { kind = "openai-compatible", base_url = "http://127.0.0.1:11434/v1", model = "llama3.2" }
 `;
 }

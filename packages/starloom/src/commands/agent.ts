@@ -17,6 +17,10 @@ export interface ExecOptions extends TurnCommandOptions {
 export interface RunOptions extends GlobalOptions {
   readonly mcp?: 'stdio' | 'http';
   readonly port?: number;
+  readonly host?: string;
+  /** A reference. */
+  readonly key?: string;
+  readonly anonymous?: true;
 }
 
 export interface InitOptions extends GlobalOptions {
@@ -25,6 +29,7 @@ export interface InitOptions extends GlobalOptions {
   readonly force?: true;
 }
 
+const HTTP_OPTIONS = ['port', 'host', 'key', 'anonymous'] as const;
 const FILE = 'an agent.json, or its folder (else the one here)';
 const SESSION = 'go on with this session, or begin it';
 const YES = 'approve every tool call that asks for it';
@@ -73,11 +78,15 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
     .argument('[agent]', FILE)
     .addOption(new Option('--mcp <transport>', 'as an MCP server').choices(['stdio', 'http']))
     .option('-p, --port <port>', 'port of HTTP; 0 picks a free one', toPort)
+    .option('--host <host>', 'where to listen; 127.0.0.1 by default, for this machine')
+    .option('--key <reference>', 'env:NAME or file:PATH; else one is drawn and kept')
+    .option('--anonymous', 'let callers of this machine in without the key')
     .action(async (path: string | undefined, _, command: Command) => {
       const options = command.optsWithGlobals<RunOptions>();
       if (options.mcp === undefined) throw toUsageError('say --mcp stdio or --mcp http');
-      if (options.mcp === 'stdio' && options.port !== undefined) {
-        throw toUsageError('--port goes with --mcp http');
+      const misplaced = HTTP_OPTIONS.find((name) => options[name] !== undefined);
+      if (options.mcp === 'stdio' && misplaced) {
+        throw toUsageError(`--${misplaced} goes with --mcp http`);
       }
       const { runAgent } = await import('./agent-run.ts');
       await runAgent(terminal, path, { ...options, mcp: options.mcp });

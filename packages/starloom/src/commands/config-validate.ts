@@ -32,11 +32,17 @@ export async function validateConfig(
 }
 
 async function checkFile(terminal: Terminal, file: string, options: Options): Promise<FileReport> {
-  const loading: Promise<LoadedConfig<unknown>> =
-    configKindOf(file) === 'agents'
-      ? loadAgents(terminal, file)
-      : loadGateway(terminal, file, options);
-  return (await check(file, loading)).report;
+  return (await check(file, load(terminal, file, options))).report;
+}
+
+function load(terminal: Terminal, file: string, options: Options): Promise<LoadedConfig<unknown>> {
+  const kind = configKindOf(file);
+  if (kind === 'starloom') return loadGateway(terminal, file, options);
+  if (kind === 'agents') return loadAgents(terminal, file);
+  const { env, cwd } = terminal;
+  const { schema } = CONFIG_FILES[kind];
+  const missingFix = 'write one with "starloom agent init", or name another file';
+  return loadConfig({ path: file, schema, env, cwd, missingFix, resolveSecrets: options.secrets });
 }
 
 async function checkGatewayAndAgents(terminal: Terminal, options: Options): Promise<FileReport[]> {

@@ -1,6 +1,10 @@
 import { Argument, type Command } from 'commander';
+import type { ConfigKind } from '../config-files.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import type { Terminal } from '../terminal.ts';
+
+/** Named here, so that no schema is loaded for a command that needs none. */
+const KINDS: readonly ConfigKind[] = ['starloom', 'agents', 'agent', 'agent-toml'];
 
 export function addConfigCommands(program: Command, terminal: Terminal): void {
   const config = program.command('config').description('check, show and describe configuration');
@@ -27,10 +31,8 @@ export function addConfigCommands(program: Command, terminal: Terminal): void {
   config
     .command('schema')
     .description('print the JSON Schema of a file, for editors')
-    .addArgument(
-      new Argument('[file]', 'which file').choices(['starloom', 'agents']).default('starloom'),
-    )
-    .action(async (kind: 'starloom' | 'agents') => {
+    .addArgument(new Argument('[file]', 'which file').choices(KINDS).default('starloom'))
+    .action(async (kind: ConfigKind) => {
       const { jsonSchemaFor } = await import('../config-files.ts');
       terminal.print(JSON.stringify(jsonSchemaFor(kind), null, 2));
     });

@@ -1,4 +1,4 @@
-// The commands that talk to a running gateway.
+// The commands about the agents of a gateway.
 
 import { type Command, InvalidArgumentError } from 'commander';
 import type { GlobalOptions } from '../global-options.ts';
@@ -10,6 +10,10 @@ export interface AgentsOptions extends GlobalOptions {
   readonly tier?: string;
   readonly status?: string;
   readonly modality?: string;
+}
+
+export interface AddOptions extends GlobalOptions {
+  readonly as?: string;
 }
 
 export interface CallCommandOptions extends GlobalOptions {
@@ -45,6 +49,15 @@ export function addFabricCommands(program: Command, terminal: Terminal): void {
     .action(async (agent: string, _, command: Command) => {
       const { describeAgent } = await import('./fabric-run.ts');
       await describeAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
+    });
+  agents
+    .command('add')
+    .description('put an agent of your own behind the gateway')
+    .argument('<agent>', 'its agent.json, or the folder of it')
+    .option('--as <id>', 'what it is called there; by default its name')
+    .action(async (agent: string, _, command: Command) => {
+      const { addAgent } = await import('./agents-add.ts');
+      await addAgent(terminal, agent, command.optsWithGlobals<AddOptions>());
     });
 
   program

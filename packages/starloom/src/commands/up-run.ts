@@ -3,11 +3,12 @@ import { resolve } from 'node:path';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { generateKey } from '@starloom/identity';
 import type { LoadedConfig } from '@starloom/wire/config';
+import { readClientFile, writeClientFile } from '../client-file.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { type OpenedGateway, openGateway } from '../open-gateway.ts';
 import { formatProblem } from '../report-error.ts';
 import { untilStopped as untilSignalled } from '../signals.ts';
-import { makeStateFolder, readClientFile, writeClientFile } from '../state-folder.ts';
+import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { readVersion } from '../version.ts';
 import type { UpOptions } from './up.ts';
@@ -61,19 +62,20 @@ async function serveHttp(
   json: boolean,
 ): Promise<void> {
   const { env } = terminal;
-  const key = (await readClientFile(env))?.key ?? generateKey();
+  const stateFolder = await makeStateFolder(env);
+  const key = (await readClientFile(stateFolder))?.key ?? generateKey();
   const opened = await openGateway({
     loaded,
     env,
     version: readVersion(),
     samples,
-    stateFolder: await makeStateFolder(env),
+    stateFolder,
     localKey: { ...LOCAL_KEY, key },
   });
   try {
     const stopped = untilStopped(opened);
     const url = await opened.gateway.listen();
-    const clientFile = await writeClientFile(env, { url, key, key_id: LOCAL_KEY.key_id });
+    const clientFile = await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
     if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
     else terminal.tell(banner({ url, key, clientFile, samples, agents: opened.registry.list() }));
     await stopped;

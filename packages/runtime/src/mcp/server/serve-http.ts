@@ -7,11 +7,12 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http';
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
-import { hostHeaderValidation, originValidation, toNodeHandler } from '@modelcontextprotocol/node';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
-import { createTrace, FabricError } from '@starloom/core';
+import { FabricError, isLoopback } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
+import { createBrowserGuard, sendRefusal, settlesWithin } from '@starloom/wire';
 import { createServer } from './create-server.ts';
 import { tellSubscribers } from './list-changes.ts';
 import type { McpFace } from './mcp-face.ts';
@@ -30,7 +31,6 @@ export interface HttpFace {
   close(): Promise<void>;
 }
 
-const LOOPBACK = ['127.0.0.1', 'localhost', '::1'];
 const MAX_BODY_BYTES = 4_194_304;
 const DRAIN_MS = 5_000;
 const CUT_MS = 500;
@@ -38,7 +38,7 @@ const CUT_MS = 500;
 /** BAD_INPUT when the port is taken, or when others could call without a key. */
 export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promise<HttpFace> {
   const { host = '127.0.0.1', port, authenticator } = options;
-  if (!authenticator && !LOOPBACK.includes(host)) throw needsKeys(host);
+  if (!authenticator && !isLoopback(host)) throw needsKeys(host);
   const handler = createMcpHandler(
     ({ era, requestInfo }) =>
       createServer(face, {
@@ -59,48 +59,31 @@ export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promi
       stop();
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      await within(face.idle(), DRAIN_MS);
+      await settlesWithin(face.idle(), DRAIN_MS);
       await nextTurn();
       await handler.close();
-      await within(closed, CUT_MS);
+      await settlesWithin(closed, CUT_MS);
       server.closeAllConnections();
       await closed;
     },
   };
 }
 
-async function within(promise: Promise<void>, ms: number): Promise<void> {
-  const timer = new AbortController();
-  const passed = delay(ms, undefined, { signal: timer.signal }).catch(() => {});
-  await Promise.race([promise, passed]);
-  timer.abort();
-}
-
 function listener(handler: McpHttpHandler, host: string, authenticator?: Authenticator) {
   const serve = toNodeHandler(handler, { maxRequestBodySize: MAX_BODY_BYTES });
-  const isOurHost = hostHeaderValidation(namesOf(host));
-  const isOurOrigin = originValidation(namesOf(host));
+  const assertSameSite = createBrowserGuard(host);
   return (request: IncomingMessage, response: ServerResponse): void => {
-    if (isLoopback(host) && !isOurHost(request, response)) return;
-    if (!isOurOrigin(request, response)) return;
     try {
+      assertSameSite(request.headers);
       if (request.url?.split('?')[0] !== '/mcp') throw notFound();
       const { headersDistinct: headers, url } = request;
       authenticator?.authenticate({ transport: 'http', headers, url });
     } catch (error) {
-      refuse(response, FabricError.from(error));
+      sendRefusal(response, error, null, 'payload');
       return;
     }
     void serve(request as Parameters<typeof serve>[0], response);
   };
-}
-
-function isLoopback(host: string): boolean {
-  return LOOPBACK.includes(host);
-}
-
-function namesOf(host: string): string[] {
-  return [...LOOPBACK, host].map((name) => (name.includes(':') ? `[${name}]` : name));
 }
 
 async function listen(server: Server, host: string, port: number): Promise<string> {
@@ -111,18 +94,6 @@ async function listen(server: Server, host: string, port: number): Promise<strin
   const address = server.address();
   const actual = typeof address === 'object' && address ? address.port : port;
   return `http://${host.includes(':') ? `[${host}]` : host}:${actual}/mcp`;
-}
-
-function refuse(response: ServerResponse, error: FabricError): void {
-  const { http_status: status = error.row.http, ...details } = error.details;
-  const { message } = error;
-  const data = new FabricError(error.code, message, { details }).toPayload(createTrace());
-  const body = { jsonrpc: '2.0', id: null, error: { code: error.row.rpc, message, data } };
-  const headers = {
-    'content-type': 'application/json',
-    ...(status === 401 && { 'www-authenticate': 'Bearer realm="starloom"' }),
-  };
-  response.writeHead(Number(status), headers).end(JSON.stringify(body));
 }
 
 function notFound(): FabricError {

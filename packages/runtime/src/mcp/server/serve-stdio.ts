@@ -1,40 +1,42 @@
-import { finished, type Readable, type Writable } from 'node:stream';
-import { promisify } from 'node:util';
+import type { Readable, Writable } from 'node:stream';
 import type { Server } from '@modelcontextprotocol/server';
-import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createServer } from './create-server.ts';
 import { tellList } from './list-changes.ts';
 import type { McpFace } from './mcp-face.ts';
+import { StdioTransport } from './stdio-transport.ts';
 
 export interface StdioFace {
-  /** Resolves when the client is gone. */
+  /** Resolves when the client is gone, and has the answers to what it asked. */
   readonly closed: Promise<void>;
+  /** Takes nothing new, gives what runs a moment to end, and cuts the rest off. */
   close(): Promise<void>;
 }
 
-const MAX_MESSAGE_BYTES = 4_194_304;
+/** After the end of the input; a call has a time limit of its own, usually a shorter one. */
+const ANSWER_MS = 30_000;
+const DRAIN_MS = 5_000;
 
 /** The agent as MCP server of one client, over a pair of streams. */
 export function serveMcpStdio(face: McpFace, input: Readable, output: Writable): StdioFace {
   const servers = new Set<Server>();
+  const transport = new StdioTransport(input, output, ANSWER_MS);
   const handle = serveStdio(
     () => {
       const server = createServer(face, { hasPush: true, headers: {} });
       servers.add(server);
       return server;
     },
-    {
-      transport: new StdioServerTransport(input, output, { maxBufferSize: MAX_MESSAGE_BYTES }),
-      onerror: (error) => face.log.debug({ error: error.message }, 'mcp'),
-    },
+    { transport, onerror: (error) => face.log.debug({ error: error.message }, 'mcp') },
   );
   const stop = face.onListChanged((kind) => {
     for (const server of servers) tellList(server, kind);
   });
-  const end = async () => {
-    stop();
-    await handle.close();
+  return {
+    closed: transport.closed.then(stop),
+    async close() {
+      await transport.finish(DRAIN_MS);
+      await handle.close();
+    },
   };
-  const closed = promisify(finished)(input, { writable: false }).then(end, end);
-  return { closed, close: end };
 }

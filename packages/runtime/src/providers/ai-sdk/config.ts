@@ -3,11 +3,14 @@ import { z } from 'zod';
 import { generationShape } from '../generation.ts';
 
 export const aiSdkSchema = z.strictObject({
-  kind: z.literal('ai-sdk'),
+  kind: z.literal('ai-sdk').describe('Any model of the AI SDK; its package must be installed'),
   package: z.string().min(1).describe('Such as @ai-sdk/openai, or a file that exports a model'),
-  model: z.string().min(1),
+  model: z.string().min(1).describe('As the vendor calls it'),
   api_key: secret().exactOptional().describe('env:NAME or file:PATH'),
-  base_url: z.url({ protocol: /^https?$/ }).exactOptional(),
+  base_url: z
+    .url({ protocol: /^https?$/ })
+    .exactOptional()
+    .describe("Instead of the vendor's own address"),
   api: z.enum(['chat', 'responses']).exactOptional().describe('Where a vendor has several'),
   factory: z.string().exactOptional().describe('The export to call, where there are several'),
   settings: z.record(z.string(), z.unknown()).exactOptional().describe('More for the factory'),

@@ -1,0 +1,74 @@
+// Who may call an agent that is served over HTTP: whoever has its key. The key is given with the
+// command, or drawn once and kept, so that clients stay connected over restarts.
+
+import { FabricError, isLoopback } from '@starloom/core';
+import { checkSharedKey } from '@starloom/gateway/config';
+import {
+  type Authenticator,
+  createAuthenticator,
+  createPskVerifier,
+  generateKey,
+} from '@starloom/identity';
+import { loadConfig, secret } from '@starloom/wire/config';
+import { z } from 'zod';
+import { readClientFile, writeClientFile } from '../client-file.ts';
+import type { Terminal } from '../terminal.ts';
+
+export interface KeyOptions {
+  readonly host: string;
+  /** `env:NAME` or `file:PATH`. */
+  readonly key?: string | undefined;
+  /** Lets callers without a key in; refused beyond this machine. */
+  readonly anonymous?: boolean | undefined;
+}
+
+export interface AgentKey {
+  /** The key, or the reference that was given for it. */
+  readonly shown: string;
+  readonly authenticator: Authenticator;
+  /** Leaves word how to reach the agent; the file it stands in. A key that was given is not copied. */
+  save(url: string): Promise<string | undefined>;
+}
+
+const OWNER = { key_id: 'local', principal: 'local', tier: 'local', scopes: ['*'] } as const;
+
+/** `folder` is where the state of this agent is kept. */
+export async function openAgentKey(
+  terminal: Terminal,
+  folder: string,
+  { host, key: reference, anonymous = false }: KeyOptions,
+): Promise<AgentKey> {
+  if (anonymous && !isLoopback(host)) throw openToAll(host);
+  const key = await (reference ? readKey(terminal, reference) : keptKey(folder));
+  const psk = createPskVerifier([{ ...OWNER, key }]);
+  return {
+    shown: reference ?? key,
+    authenticator: createAuthenticator({ psk, anonymous }),
+    async save(url) {
+      if (reference) return undefined;
+      return await writeClientFile(folder, { url, key, key_id: OWNER.key_id });
+    },
+  };
+}
+
+const keySchema = z.strictObject({ key: secret({ check: checkSharedKey }) });
+
+async function keptKey(folder: string): Promise<string> {
+  return (await readClientFile(folder))?.key ?? generateKey();
+}
+
+async function readKey({ env, cwd }: Terminal, reference: string): Promise<string> {
+  const flags = [{ name: '--key', path: ['key'], value: reference }];
+  const { value } = await loadConfig({ schema: keySchema, env, cwd, flags });
+  return value.key.reveal();
+}
+
+function openToAll(host: string): FabricError {
+  return new FabricError('BAD_INPUT', 'Beyond this machine callers must show a key', {
+    details: {
+      reason: 'usage',
+      host,
+      fix: 'leave --anonymous out: the agent then has a key; or listen on 127.0.0.1',
+    },
+  });
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { childEnvironment } from '@starloom/wire';
+import { expect, it } from 'vitest';
+import { type AgentWorld, agentWorld } from './agent-world.ts';
+import { LAUNCHER } from './run-starloom.ts';
+
+const TELLER = new URL('./tell-modules.ts', import.meta.url).href;
+const AGENT = JSON.stringify({
+  name: 'quick',
+  provider: { kind: 'scripted', script: ['hello'] },
+  plugins: [{ name: 'fs', config: { roots: ['.'] } }],
+  mcp: { expose_tools: ['fs:read_file'] },
+});
+const INITIALIZE = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'raw', version: '0' },
+};
+
+it('an agent on stdio answers its first call without loading what it has no use for', async () => {
+  await using world = await agentWorld(undefined, { 'agent.json': AGENT, 'a.txt': 'in the file' });
+  const { answer, modules } = await callOnce(world);
+  expect(answer).toContain('in the file');
+  const packages = modules.flatMap((url) => packageOf(url) ?? []);
+  expect(packages).toContain('@modelcontextprotocol/server');
+  const unused = ['undici', 'yaml', 'smol-toml', 'hono', '@modelcontextprotocol/node'];
+  expect(unused.filter((name) => packages.includes(name))).toEqual([]);
+  const parts = ['node:http', '/packages/gateway/', '/packages/adapters/', '/packages/identity/'];
+  expect(parts.filter((part) => modules.some((url) => url.includes(part)))).toEqual([]);
+});
+
+async function callOnce({ folder, env: extra }: AgentWorld) {
+  const args = ['--import', TELLER, LAUNCHER, 'agent', 'run', '--mcp', 'stdio'];
+  const env = childEnvironment({ extra });
+  const child = spawn(process.execPath, args, { cwd: folder, env, timeout: 50_000 });
+  const log = text(child.stderr);
+  const say = (message: object) =>
+    child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+  say({ id: 1, method: 'initialize', params: INITIALIZE });
+  let answer = '';
+  for await (const line of createInterface(child.stdout)) {
+    answer = line;
+    if (JSON.parse(line).id === 2) break;
+    say({ method: 'notifications/initialized' });
+    say({
+      id: 2,
+      method: 'tools/call',
+      params: { name: 'fs.read_file', arguments: { path: 'a.txt' } },
+    });
+  }
+  child.stdin.end();
+  const modules: string[] = JSON.parse((await log).trimEnd().split('\n').at(-1) ?? '[]');
+  return { answer, modules };
+}
+
+function packageOf(url: string): string | undefined {
+  return /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1];
+}
