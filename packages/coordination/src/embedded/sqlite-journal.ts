@@ -64,7 +64,7 @@ export class SqliteJournal implements Journal {
     batch.now = now;
     this.#unwritten.set(partition, batch);
     this.#checkpoint.noteRecord(partition, text.length);
-    this.#writing ??= Promise.resolve().then(() => this.#writeAll());
+    this.#writing ??= endOfTurn().then(() => this.#writeAll());
   }
 
   flushed(partition: string): Promise<void> | undefined {
@@ -111,6 +111,11 @@ export class SqliteJournal implements Journal {
       if (this.#unwritten.get(partition) === batch) this.#unwritten.delete(partition);
     }
   }
+}
+
+/** By then everything that came in with this turn of the event loop is in the batch. */
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function closed(): FabricError {
