@@ -35,13 +35,11 @@ export function openLocalLink(coordination: Coordination): OpenLink {
   return async (onPush) => {
     let isOpen = true;
     let id = 0;
-    const push = (method: string, params: Fields) => {
+    const push = (notification: string) => {
+      const { method, params } = JSON.parse(notification);
       if (isOpen) onPush(method, params);
     };
-    const peer = coordination.connect({
-      principal: { id: 'prover' },
-      push: async (...it) => push(...it),
-    });
+    const peer = coordination.connect({ principal: { id: 'prover' }, push });
     return {
       get isOpen() {
         return isOpen;

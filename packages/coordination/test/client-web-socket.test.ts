@@ -18,10 +18,9 @@ async function serve(world: World) {
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const peer = world.coordination.connect({
         principal: { id: 'ci' },
-        push: (method, params) =>
+        push: (notification) =>
           new Promise((resolve, reject) => {
-            const text = JSON.stringify({ jsonrpc: '2.0', method, params });
-            webSocket.send(text, (error) => (error ? reject(error) : resolve()));
+            webSocket.send(notification, (error) => (error ? reject(error) : resolve()));
           }),
       });
       webSocket.on('message', (data) => {

@@ -10,14 +10,18 @@ export interface EventFilter {
   readonly types?: readonly string[] | undefined;
 }
 
+/** Is it of a type and by an author that were asked for? */
+export function passes({ event }: StoredEvent, { authors, types }: EventFilter): boolean {
+  if (types && !types.includes(typeOf(event))) return false;
+  return !authors || authors.includes(String(fieldsOf(event).agent_id));
+}
+
 /** The event with its version and time, when it passes the filter. */
-export function filterEvent(
-  { event, version, at }: StoredEvent,
-  { keys, authors, types }: EventFilter,
-): JsonObject | undefined {
+export function filterEvent(stored: StoredEvent, filter: EventFilter): JsonObject | undefined {
+  if (!passes(stored, filter)) return undefined;
+  const { event, version, at } = stored;
+  const { keys } = filter;
   const fields = fieldsOf(event);
-  if (types && !types.includes(typeOf(event))) return undefined;
-  if (authors && !authors.includes(String(fields.agent_id))) return undefined;
   if (keys === undefined || fields.type !== CONTEXT_UPDATE) return { ...fields, version, at };
   const isWanted = (key: string) => keys.some((prefix) => key.startsWith(prefix));
   const { update, removed } = contextEventSchema.parse(fields);

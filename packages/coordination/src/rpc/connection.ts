@@ -1,5 +1,3 @@
-import type { JsonObject } from '../json/json.ts';
-
 /** A client as its transport knows it. */
 export interface Connection {
   /** Who it is, as far as that was verified. */
@@ -7,9 +5,10 @@ export interface Connection {
   /** The agent that the transport knows to be on this connection. */
   readonly agent?: { readonly id: string; readonly epoch?: number | undefined } | undefined;
   /**
-   * Sends a JSON-RPC notification. The next is not sent before the promise settles, so a transport
-   * that resolves when it has room again slows down whoever reads too slowly. A rejection ends the
-   * subscription. Absent where nothing can be pushed: such clients read from a cursor.
+   * Sends a JSON-RPC notification, given as text since many may get the same. The next is not sent
+   * before the promise settles, so a transport that resolves when it has room again slows down
+   * whoever reads too slowly. A rejection ends the subscription. Absent where nothing can be pushed:
+   * such clients read from a cursor.
    */
-  readonly push?: ((method: string, params: JsonObject) => Promise<void> | void) | undefined;
+  readonly push?: ((notification: string) => Promise<void> | void) | undefined;
 }

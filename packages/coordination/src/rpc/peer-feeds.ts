@@ -13,7 +13,7 @@ import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access } from '../session/session-access.ts';
 import type { Connection } from './connection.ts';
-import { type PushMessage, toNotice, toSubscriptionPush } from './push-messages.ts';
+import { toNotice, toNotification, toSubscriptionPush } from './push-messages.ts';
 
 export interface PeerFeedsOptions {
   readonly store: CoordinationStore;
@@ -78,8 +78,9 @@ export class PeerFeeds {
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
     const session = { session_id: sessionId, subscription_id };
+    const subscriber = { ...session, filter };
     const deliver = (event: StoredEvent) => {
-      const pushed = this.#push(toSubscriptionPush(session, event, filter));
+      const pushed = this.#push(toSubscriptionPush(subscriber, event));
       if (!isOver(event, caller.agentId)) return pushed;
       return Promise.resolve(pushed).then(() => void this.unsubscribe({ subscription_id }));
     };
@@ -97,8 +98,8 @@ export class PeerFeeds {
         await gate;
         const { entries } = await this.#options.store.read(partition, [HEAD]);
         const version = entries.get(HEAD)?.version ?? 0;
-        const params = { ...session, version, cursor };
-        await this.#push({ method: 'context_coordinator.snapshot_required', params });
+        const gap = { ...session, version, cursor };
+        await this.#push(toNotification('context_coordinator.snapshot_required', gap));
       },
     });
     this.#subscriptions.set(subscription_id, { ...session, following });
@@ -148,8 +149,8 @@ export class PeerFeeds {
     (await notices?.following.catch(() => undefined))?.stop();
   }
 
-  #push(message: PushMessage | undefined): Promise<void> | void {
-    if (message && !this.#closed) return this.#options.push?.(message.method, message.params);
+  #push(notification: string | undefined): Promise<void> | void {
+    if (notification !== undefined && !this.#closed) return this.#options.push?.(notification);
   }
 }
 

@@ -30,7 +30,7 @@ export class MemoryLink {
     };
     const peer: RpcPeer = this.#coordination.connect({
       principal: { id: 'ci' },
-      push: (method, params) => deliver({ jsonrpc: '2.0', method, params }),
+      push: (notification) => deliver(JSON.parse(notification)),
     });
     const end = () => {
       if (!isOpen) return;

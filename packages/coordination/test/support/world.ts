@@ -75,7 +75,10 @@ export class World implements AsyncDisposable {
 export interface ClientOptions {
   readonly principal: string;
   /** What takes pushes; by default they are kept in `pushes`. */
-  readonly push?: ((method: string, params: object) => Promise<void> | void) | null | undefined;
+  readonly push?:
+    | ((method: string, params: Push['params']) => Promise<void> | void)
+    | null
+    | undefined;
   readonly coordination?: Coordination;
 }
 
@@ -87,11 +90,10 @@ export class Client {
   #nextId = 1;
 
   constructor(coordination: Coordination, { principal, push }: ClientOptions) {
-    const keep = (method: string, params: object) =>
-      void this.pushes.push({ method, params: structuredClone(params) as Record<string, Json> });
+    const take = push ?? ((method, params) => void this.pushes.push({ method, params }));
     this.peer = coordination.connect({
       principal: { id: principal },
-      push: push === null ? undefined : (push ?? keep),
+      push: push === null ? undefined : (text) => take(...toPush(text)),
     });
   }
 
@@ -126,4 +128,9 @@ export class Client {
     expect(answer.id).toBe(id);
     return answer;
   }
+}
+
+function toPush(text: string): [method: string, params: Push['params']] {
+  const { method, params } = JSON.parse(text) as Push;
+  return [method, params];
 }

@@ -14,6 +14,7 @@ export function pacedChannel(channel: MessageChannel): PacedChannel {
     room: () => last,
     write(text) {
       const written = channel.write(text);
+      if (written === undefined) return;
       const settled = written.then(forget, forget);
       function forget() {
         if (last === settled) last = undefined;

@@ -19,16 +19,14 @@ export async function serveRpcChannel(
   channel: MessageChannel,
   { coordination, principal, log }: RpcChannelOptions,
 ): Promise<void> {
-  const write = (message: unknown) => channel.write(JSON.stringify(message));
-  const push = (method: string, params: Record<string, unknown>) =>
-    write({ jsonrpc: '2.0', method, params });
+  const push = (notification: string) => channel.write(notification);
   const peer = coordination.connect({ principal, push });
   const gone = Promise.withResolvers<void>();
   const waiting = new Set<Promise<void>>();
   let turn: Promise<void> = Promise.resolve();
   const receive = async (text: string) => {
     const answer = await answerTo(peer, text);
-    if (answer !== undefined) await write(answer);
+    if (answer !== undefined) await channel.write(JSON.stringify(answer));
   };
   channel.open((text) => {
     const answered = turn

@@ -76,21 +76,20 @@ export class RpcEndpoint {
   async #stream({ response, principal, body }: HttpExchange): Promise<void> {
     response.writeHead(200, SSE_HEADERS);
     await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
-    const send = (message: unknown) =>
-      stream.send({ event: 'message', data: JSON.stringify(message) });
+    const send = (data: string) => stream.send({ event: 'message', data });
     const answered = Promise.withResolvers<void>();
     const peer = this.#options.coordination.connect({
       principal,
-      push: async (method, params) => {
+      push: async (notification) => {
         await answered.promise;
-        await send({ jsonrpc: '2.0', method, params });
+        await send(notification);
       },
     });
     const close = () => stream.close();
     this.#open.add(close);
     try {
       const answer = await peer.handle(body);
-      if (answer !== undefined) await send(answer);
+      if (answer !== undefined) await send(JSON.stringify(answer));
       answered.resolve();
       if (isSubscribed(body, answer)) await stream.closed;
     } finally {

@@ -10,8 +10,8 @@ import { idOf, parseFrame } from './frame.ts';
 export interface MessageChannel {
   /** Calls back for each text that arrives, then once when the other side is gone. */
   open(onText: (text: string) => void, onClose: () => void): void;
-  /** Resolves when there is room for the next. */
-  write(text: string): Promise<void>;
+  /** Nothing when there is room for the next, else a promise of it. Throws when nobody is there. */
+  write(text: string): Promise<void> | void;
   close(): Promise<void>;
 }
 
@@ -52,8 +52,8 @@ export class MessageTransport implements Transport {
     );
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
-    return this.#channel.write(JSON.stringify(message));
+  async send(message: JSONRPCMessage): Promise<void> {
+    await this.#channel.write(JSON.stringify(message));
   }
 
   close(): Promise<void> {
@@ -69,9 +69,15 @@ export class MessageTransport implements Transport {
     } catch (thrown) {
       const error = FabricError.from(thrown);
       this.#log.debug({ error }, 'a message was refused');
-      this.#channel.write(toRefusal(error, refusedId(text)).body).catch((failed: unknown) => {
-        this.#log.debug({ error: FabricError.from(failed) }, 'a refusal could not be sent');
-      });
+      void this.#refuse(toRefusal(error, refusedId(text)).body);
+    }
+  }
+
+  async #refuse(body: string): Promise<void> {
+    try {
+      await this.#channel.write(body);
+    } catch (error) {
+      this.#log.debug({ error: FabricError.from(error) }, 'a refusal could not be sent');
     }
   }
 }

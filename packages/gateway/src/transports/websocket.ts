@@ -1,10 +1,12 @@
 // MCP over WebSocket: one text frame is one message, otherwise as over stdio. A custom transport in
 // the sense of the specification: see docs/transports.md.
 
+import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from './http.ts';
 import type { MessageChannel } from './message-transport.ts';
+import { toTextFrame } from './text-frame.ts';
 
 export interface WebSocketOptions {
   readonly maxMessageBytes: number;
@@ -32,7 +34,7 @@ export class WebSocketTransport {
   accept({ request, socket, head }: Upgrade, serve: (channel: MessageChannel) => void): void {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       keepAlive(webSocket, this.#keepAliveMs);
-      serve(toChannel(webSocket));
+      serve(toChannel(webSocket, socket));
     });
   }
 
@@ -43,7 +45,8 @@ export class WebSocketTransport {
   }
 }
 
-function toChannel(webSocket: WebSocket): MessageChannel {
+/** Frames of ours go past `ws`; it neither compresses nor splits, so whole frames may take turns. */
+function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
   return {
     open(onText, onClose) {
       webSocket.on('message', (data, isBinary) => {
@@ -53,13 +56,13 @@ function toChannel(webSocket: WebSocket): MessageChannel {
       webSocket.once('close', onClose);
       webSocket.on('error', () => webSocket.terminate());
     },
-    async write(text) {
+    write(text) {
       if (webSocket.readyState !== WebSocket.OPEN) throw gone();
-      const sent = new Promise<void>((resolve, reject) => {
-        webSocket.send(text, (error) => (error ? reject(gone(error)) : resolve()));
+      const frame = toTextFrame(text);
+      if (socket.writableLength + frame.length <= BUFFERED_MAX) return void socket.write(frame);
+      return new Promise((resolve, reject) => {
+        socket.write(frame, (error) => (error ? reject(gone(error)) : resolve()));
       });
-      if (webSocket.bufferedAmount > BUFFERED_MAX) await sent;
-      else sent.catch(() => webSocket.terminate());
     },
     async close() {
       webSocket.close(1000);

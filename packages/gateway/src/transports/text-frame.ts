@@ -1,0 +1,24 @@
+const FINAL_TEXT = 0x81;
+const TWO_BYTES = 126;
+const EIGHT_BYTES = 127;
+
+/**
+ * A text as one whole WebSocket frame of a server (RFC 6455: final, unmasked). In one buffer it costs
+ * one plain write, where `ws` writes header and text apart; that shows when thousands are told.
+ */
+export function toTextFrame(text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  const begin = length < TWO_BYTES ? 2 : length <= 0xffff ? 4 : 10;
+  const frame = Buffer.allocUnsafe(begin + length);
+  frame[0] = FINAL_TEXT;
+  if (begin === 2) frame[1] = length;
+  else if (begin === 4) {
+    frame[1] = TWO_BYTES;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = EIGHT_BYTES;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  frame.write(text, begin);
+  return frame;
+}
