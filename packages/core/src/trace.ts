@@ -41,7 +41,7 @@ export function toW3cTraceId(traceId: string): string {
 }
 
 export function toW3cSpanId(spanId: string): string {
-  return spanId.replaceAll('-', '').slice(0, 16);
+  return spanId.slice(0, 8) + spanId.slice(9, 13) + spanId.slice(14, 18);
 }
 
 export function fromW3cSpanId(digits: string): string {

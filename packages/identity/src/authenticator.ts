@@ -19,6 +19,8 @@ export type AuthRequest =
       readonly headers: RequestHeaders;
       /** As in the request line. */
       readonly url?: string | undefined;
+      /** What the request came over: a key that was right on it stays right while it lasts. */
+      readonly connection?: object | undefined;
     };
 
 export interface AuthenticatorOptions {
@@ -35,6 +37,10 @@ export interface Authenticator {
 const FIX = 'send "Authorization: Bearer <key>" with a key that is known here';
 
 export function createAuthenticator({ psk, anonymous }: AuthenticatorOptions): Authenticator {
+  const verified = new WeakMap<
+    object,
+    { readonly bearer: string; readonly principal: Principal }
+  >();
   return {
     authenticate(request) {
       if (request.transport === 'stdio') return LOCAL_PRINCIPAL;
@@ -43,8 +49,12 @@ export function createAuthenticator({ psk, anonymous }: AuthenticatorOptions): A
         if (anonymous) return ANONYMOUS_PRINCIPAL;
         throw denied('missing', 'The request has no credentials', FIX);
       }
+      const { connection } = request;
+      const known = connection && verified.get(connection);
+      if (known?.bearer === bearer) return known.principal;
       const principal = psk.verify(bearer);
       if (!principal) throw denied('unknown_key', 'The key is not known', FIX);
+      if (connection) verified.set(connection, { bearer, principal });
       return principal;
     },
   };

@@ -5,8 +5,23 @@ import { isBearerText } from './bearer-text.ts';
 import { denied } from './denied.ts';
 import { KEY_PREFIX } from './generate-key.ts';
 
-/** Headers as Node gives them; with `headersDistinct` a repeated header is seen as such. */
+/** Headers as Node gives them; with `pickCredentials` a repeated header is seen as such. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Of all headers of a request, as they came: those with a credential in them, each as often as it came. */
+export function pickCredentials(rawHeaders: readonly string[]): RequestHeaders {
+  const picked: Record<string, string[]> = {};
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (!CREDENTIAL_LENGTHS.has(name.length)) continue;
+    const known = name.toLowerCase();
+    if (!CREDENTIAL_HEADERS.has(known)) continue;
+    const values = picked[known];
+    if (values) values.push(rawHeaders[at + 1] ?? '');
+    else picked[known] = [rawHeaders[at + 1] ?? ''];
+  }
+  return picked;
+}
 
 export interface WebSocketProtocols {
   readonly bearer: string | undefined;
@@ -17,6 +32,15 @@ export interface WebSocketProtocols {
 const FIX_HEADER = 'send one header "Authorization: Bearer <key>"';
 const FIX_PROTOCOL = 'offer the subprotocol "bearer.<base64url of the key>" once, beside "mcp"';
 const BEARER_PREFIX = 'bearer.';
+const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
+  'authorization',
+  'x-agent-passport',
+  'sec-websocket-protocol',
+]);
+const CREDENTIAL_LENGTHS: ReadonlySet<number> = new Set(
+  Array.from(CREDENTIAL_HEADERS, ({ length }) => length),
+);
+const NO_PROTOCOLS: WebSocketProtocols = { bearer: undefined, protocols: [] };
 
 /** The key in `Authorization: Bearer <key>`; `undefined` when there is no such header. */
 export function readBearer(headers: RequestHeaders): string | undefined {
@@ -34,7 +58,8 @@ export function readBearer(headers: RequestHeaders): string | undefined {
 export function readWebSocketProtocols(
   header: string | readonly string[] | undefined,
 ): WebSocketProtocols {
-  const offered = [header ?? []]
+  if (header === undefined || header.length === 0) return NO_PROTOCOLS;
+  const offered = [header]
     .flat()
     .flatMap((line) => line.split(','))
     .map((name) => name.trim())

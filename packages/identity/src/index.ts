@@ -5,6 +5,7 @@ export {
   createAuthenticator,
 } from './authenticator.ts';
 export {
+  pickCredentials,
   type RequestHeaders,
   readBearer,
   readWebSocketProtocols,

@@ -24,6 +24,7 @@ import { toToolArguments } from './arguments.ts';
 import type { McpConnection } from './connection.ts';
 import { bounded } from './error-payload.ts';
 import type { Exchange } from './exchange.ts';
+import type { Headers } from './http-headers.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { toParamHeaders } from './param-headers.ts';
 import type { ListKind, McpRelay, RelayOptions } from './relay.ts';
@@ -75,7 +76,8 @@ class McpAdapter implements Adapter, McpRelay {
     this.#requests = new Requests(this.#shared, this.#catalog);
   }
 
-  async *call(envelope: Envelope, { signal, log, notify }: CallContext): AsyncIterable<EventBody> {
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal, notify } = context;
     const { agent_id, capability } = envelope.target;
     let exchange: Exchange | undefined;
     try {
@@ -88,7 +90,7 @@ class McpAdapter implements Adapter, McpRelay {
         if (body?.type === 'final') told = body.data;
         else if (body) yield body;
         else if (notify) await notify(said);
-        else logNotification(log, said);
+        else logNotification(context.log, said);
       }
       const result = exchange.result();
       const incomplete = incompleteFailure(result);
@@ -203,17 +205,20 @@ class McpAdapter implements Adapter, McpRelay {
     connection: McpConnection,
     signal: AbortSignal,
   ): Promise<Tool | undefined> {
-    if (schema && !this.#catalog.peek()) return undefined;
-    const tool = await this.#catalog.find(name, connection, signal).catch(throwUnsent);
+    const known = this.#catalog.peek(connection);
+    if (schema && !known) return undefined;
+    const tool =
+      known?.get(name) ?? (await this.#catalog.find(name, connection, signal).catch(throwUnsent));
     if (tool) return tool;
     throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not have this tool', {
       details: { reason: 'unknown_tool', tool: name, sent: false, fix: 'see what it lists' },
     });
   }
 
-  #paramHeaders({ name, arguments: toolArguments }: JsonObject): Record<string, string> {
+  #paramHeaders({ name, arguments: toolArguments }: JsonObject): Headers | undefined {
     const tool = typeof name === 'string' ? this.#catalog.peek()?.get(name) : undefined;
-    return tool ? toParamHeaders(tool.paramHeaders, toolArguments) : {};
+    if (!tool || tool.paramHeaders.length === 0) return undefined;
+    return toParamHeaders(tool.paramHeaders, toolArguments);
   }
 }
 

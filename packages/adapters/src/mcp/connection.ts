@@ -95,9 +95,7 @@ export class McpConnection {
   send(method: string, params: JsonObject = {}, options: SendOptions = {}): Exchange {
     const id = this.#nextId++;
     const _meta = this.#metaFor(params._meta, options.progress ? id : undefined);
-    const { _meta: _, ...rest } = params;
-    const sent = _meta === undefined ? rest : { ...rest, _meta };
-    const request = { jsonrpc: '2.0' as const, id, method, params: sent };
+    const request = { jsonrpc: '2.0' as const, id, method, params: { ...params, _meta } };
     return this.#transport.exchange(request, options.headers);
   }
 
@@ -113,18 +111,19 @@ export class McpConnection {
   }
 
   #metaFor(given: unknown, progressToken: number | undefined): JsonObject | undefined {
-    const own = isObject(given) ? { ...given } : {};
-    delete own.progressToken;
-    if (progressToken !== undefined) own.progressToken = progressToken;
+    const own = isObject(given) ? given : {};
     if (this.era === 'modern') {
       return {
         [CLIENT_INFO_META_KEY]: CLIENT_INFO,
         [CLIENT_CAPABILITIES_META_KEY]: {},
         ...own,
+        progressToken,
         [PROTOCOL_VERSION_META_KEY]: this.#version,
       };
     }
-    for (const key of RESERVED_META_KEYS) delete own[key];
-    return Object.keys(own).length === 0 ? undefined : own;
+    const older = Object.entries({ ...own, progressToken }).filter(
+      ([key, value]) => value !== undefined && !RESERVED_META_KEYS.has(key),
+    );
+    return older.length === 0 ? undefined : Object.fromEntries(older);
   }
 }

@@ -162,6 +162,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 }
 
 function mediaTypeOf(headers: IncomingHttpHeaders): string {
+  if (headers['content-type'] === 'application/json') return 'application/json';
   return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 

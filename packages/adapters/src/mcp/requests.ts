@@ -24,7 +24,8 @@ export class Requests {
   ): Promise<Exchange> {
     for (let isRetry = false; ; isRetry = true) {
       if (signal.aborted) throwUnsent(signal.reason);
-      const connection = await this.#shared.get(signal).catch(throwUnsent);
+      const connection =
+        this.#shared.current ?? (await this.#shared.get(signal).catch(throwUnsent));
       const begun = await send(connection).catch(FabricError.from);
       if (!FabricError.is(begun)) {
         begun.follow(signal);

@@ -49,14 +49,19 @@ export class ToolCatalog {
     this.#snapshot = undefined;
   }
 
-  /** Without asking the agent: `undefined` when nothing is known of its tools. */
-  peek(): Tools | undefined {
-    return this.#snapshot?.tools;
+  /**
+   * Without asking the agent: `undefined` when nothing is known of its tools, or not by way of this
+   * connection any more.
+   */
+  peek(connection?: McpConnection): Tools | undefined {
+    const known = this.#snapshot;
+    if (!known || connection === undefined) return known?.tools;
+    return this.#isFresh(known, connection) ? known.tools : undefined;
   }
 
   async all(connection: McpConnection, signal: AbortSignal): Promise<Tools> {
     const known = this.#snapshot;
-    if (known?.connection === connection && performance.now() < known.expiresAt) return known.tools;
+    if (known && this.#isFresh(known, connection)) return known.tools;
     if (this.#loading?.connection !== connection) {
       const loading = { connection, tools: this.#load(connection) };
       this.#loading = loading;
@@ -78,6 +83,10 @@ export class ToolCatalog {
     if (tool || performance.now() - (this.#snapshot?.loadedAt ?? 0) < YOUNG_MS) return tool;
     this.invalidate();
     return pick(await this.all(connection, signal), name);
+  }
+
+  #isFresh(known: Snapshot, connection: McpConnection): boolean {
+    return known.connection === connection && performance.now() < known.expiresAt;
   }
 
   async #load(connection: McpConnection): Promise<Tools> {

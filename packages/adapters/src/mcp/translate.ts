@@ -26,23 +26,22 @@ export function toToolCall(
   toolArguments: JsonObject,
   { trace, hop, input }: Envelope,
 ): JsonObject {
-  const { params, meta } = relayed(input.relay);
-  return { name, arguments: toolArguments, ...params, _meta: { ...meta, ...toMeta(trace, hop) } };
+  const call: JsonObject = { name, arguments: toolArguments };
+  const _meta: JsonObject = toMeta(trace, hop);
+  if (input.relay) addRelayed(call, _meta, input.relay);
+  call._meta = _meta;
+  return call;
 }
 
 /** Of what an MCP caller sent beside the arguments: what is for the agent, not for the gateway. */
-function relayed(relay: JsonObject = {}): { params: JsonObject; meta: JsonObject } {
-  const envelope = isObject(relay.envelope) ? relay.envelope : {};
-  return {
-    params: pick(relay, ['inputResponses', 'requestState']),
-    meta: pick(envelope, [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]),
-  };
-}
-
-function pick(from: JsonObject, keys: readonly string[]): JsonObject {
-  return Object.fromEntries(
-    keys.flatMap((key) => (Object.hasOwn(from, key) ? [[key, from[key]]] : [])),
-  );
+function addRelayed(call: JsonObject, meta: JsonObject, relay: JsonObject): void {
+  const { inputResponses, requestState, envelope } = relay;
+  if (inputResponses !== undefined) call.inputResponses = inputResponses;
+  if (requestState !== undefined) call.requestState = requestState;
+  if (!isObject(envelope)) return;
+  for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
+    if (envelope[key] !== undefined) meta[key] = envelope[key];
+  }
 }
 
 /** An event of ours that rides in a progress notification, else the progress itself. */

@@ -32,7 +32,9 @@ export function assertParamHeaders(
   const isOlder = params._meta?.[PROTOCOL_VERSION_META_KEY] === undefined;
   const schema = isOlder ? undefined : catalog.find(params.name)?.definition.inputSchema;
   if (!schema) return;
-  const mirrored = toParamHeaders(declaredIn(schema), params.arguments);
+  const declared = declaredIn(schema);
+  if (declared.length === 0) return;
+  const mirrored = toParamHeaders(declared, params.arguments);
   for (const [name, value] of Object.entries(mirrored)) {
     const given = headers[name];
     if (typeof given !== 'string' || decoded(given) !== decoded(value)) throw mismatch(name);
@@ -40,9 +42,11 @@ export function assertParamHeaders(
 }
 
 function declaredIn(schema: object): readonly ParamHeader[] {
-  const known = declarations.get(schema) ?? findParamHeaders(schema) ?? [];
-  declarations.set(schema, known);
-  return known;
+  const known = declarations.get(schema);
+  if (known) return known;
+  const found = findParamHeaders(schema) ?? [];
+  declarations.set(schema, found);
+  return found;
 }
 
 /** `undefined` for what claims to be base64 and is not. */

@@ -46,9 +46,9 @@ export async function runAttempt(
 }
 
 /** Tells the adapter that nobody reads on; its answer to that is not waited for. */
-function closeQuietly(events: AsyncIterator<EventBody>, { log }: CallContext): void {
+function closeQuietly(events: AsyncIterator<EventBody>, context: CallContext): void {
   events.return?.().catch((error: unknown) => {
-    log.debug({ error: FabricError.from(error) }, 'closing an attempt failed');
+    context.log.debug({ error: FabricError.from(error) }, 'closing an attempt failed');
   });
 }
 

@@ -36,14 +36,14 @@ export async function runCall(
   caller: Caller,
   deps: CallDeps,
 ): Promise<CallOutcome> {
-  let trace = answerTrace(caller);
+  let trace: Trace | undefined;
   try {
     const guarded = deps.guard.admit(readOrigin(caller));
     trace = guarded.trace;
     const dispatched = await observe(request, caller, guarded, deps);
     return { ok: true, dispatched, trace };
   } catch (error) {
-    return { ok: false, error: FabricError.from(error), trace };
+    return { ok: false, error: FabricError.from(error), trace: trace ?? answerTrace(caller) };
   }
 }
 

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
-import type { Authenticator, Principal } from '@starloom/identity';
+import { type Authenticator, type Principal, pickCredentials } from '@starloom/identity';
 import {
   type BrowserGuard,
   createBrowserGuard,
@@ -150,9 +150,10 @@ export class HttpTransport {
   }
 
   #authenticate(request: IncomingMessage, transport: 'http' | 'ws'): Principal {
-    const { headersDistinct: headers, url } = request;
+    const { rawHeaders, url, socket: connection } = request;
+    const headers = pickCredentials(rawHeaders);
     try {
-      return this.#options.authenticator.authenticate({ transport, headers, url });
+      return this.#options.authenticator.authenticate({ transport, headers, url, connection });
     } catch (error) {
       const { details } = FabricError.from(error);
       this.#options.observer.authFailed('psk', String(details.reason ?? 'error'));
