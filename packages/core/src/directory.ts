@@ -25,6 +25,8 @@ export type DirectoryListener = (change: {
 
 interface Index {
   readonly byId: ReadonlyMap<string, Manifest>;
+  /** Who offers a capability, the most trusted first, then by id. */
+  readonly ranked: ReadonlyMap<string, readonly string[]>;
   readonly byCapability: ReadonlyMap<string, readonly string[]>;
   readonly byTag: ReadonlyMap<string, readonly string[]>;
   readonly byTier: ReadonlyMap<string, readonly string[]>;
@@ -53,9 +55,8 @@ export class Directory {
 
   /** Agents that offer `capability`, the most trusted first, then by id. */
   findByCapability(capability: string): AgentRecord[] {
-    return this.list({ capability }).sort((a, b) =>
-      compareTiers(a.manifest.trust_tier, b.manifest.trust_tier),
-    );
+    const ids = this.#index.ranked.get(capability) ?? [];
+    return ids.flatMap((id) => this.get(id) ?? []);
   }
 
   /**
@@ -64,7 +65,7 @@ export class Directory {
    */
   resolveFallbacks(agentId: string, capability: string): AgentRecord[] {
     const manifest = this.#index.byId.get(agentId);
-    if (!manifest) return [];
+    if (!manifest || this.#isAlone(manifest, capability)) return [];
     const named = manifest.fallbacks.flatMap((id) => this.get(id) ?? []);
     const peers = this.findByCapability(capability).filter((peer) =>
       isTrustedAs(peer.manifest.trust_tier, manifest.trust_tier),
@@ -116,6 +117,11 @@ export class Directory {
     return () => void this.#listeners.delete(listener);
   }
 
+  #isAlone({ fallbacks }: Manifest, capability: string): boolean {
+    const offering = this.#index.byCapability.get(capability);
+    return fallbacks.length === 0 && (offering === undefined || offering.length <= 1);
+  }
+
   #record(manifest: Manifest): AgentRecord {
     return { manifest, health: this.#health.get(manifest.agent_id) ?? UNKNOWN_HEALTH };
   }
@@ -161,7 +167,15 @@ function buildIndex(manifests: readonly Manifest[]): Index {
     for (const tag of new Set(manifest.tags)) add(byTag, tag, id);
     add(byTier, manifest.trust_tier, id);
   }
-  return { byId, byCapability, byTag, byTier };
+  const tierOf = (id: string) => byId.get(id)?.trust_tier ?? 'public';
+  const ranked = new Map<string, readonly string[]>();
+  for (const [capability, ids] of byCapability) {
+    ranked.set(
+      capability,
+      ids.toSorted((a, b) => compareTiers(tierOf(a), tierOf(b))),
+    );
+  }
+  return { byId, ranked, byCapability, byTag, byTier };
 }
 
 function add(index: Map<string, string[]>, key: string, id: string): void {

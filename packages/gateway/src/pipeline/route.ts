@@ -24,7 +24,6 @@ export interface Candidate {
   readonly kind: 'primary' | 'fallback' | 'peer';
   /** `offline` ones are tried last, `open-circuit` ones not at all. */
   readonly availability: 'ready' | 'offline' | 'open-circuit';
-  readonly reason: string;
 }
 
 export interface Route {
@@ -70,8 +69,8 @@ function cycleOf(
 function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps): AgentRecord {
   const { agentId, capability } = request;
   const { registry, breakers } = deps;
+  if (agentId !== undefined) return named(agentId, capability, registry);
   const offering = registry.findByCapability(capability);
-  if (agentId !== undefined) return named(agentId, capability, registry, offering);
   const [first] = offering;
   if (!first) {
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
@@ -85,14 +84,10 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   return ready ?? free[0] ?? first;
 }
 
-function named(
-  agentId: string,
-  capability: string,
-  registry: Registry,
-  offering: readonly AgentRecord[],
-): AgentRecord {
+function named(agentId: string, capability: string, registry: Registry): AgentRecord {
   const record = registry.get(agentId);
   if (record && findCapability(record.manifest, capability)) return record;
+  const offering = registry.findByCapability(capability);
   const offered_by = offering.map(({ manifest }) => manifest.agent_id);
   const message = record
     ? `Agent "${agentId}" does not offer "${capability}"`
@@ -126,15 +121,24 @@ function toCandidate(
     : health.status === 'offline'
       ? 'offline'
       : 'ready';
+  return { record, capability, kind, availability };
+}
+
+/** Why a candidate stands where it stands, for people. */
+export function reasonOf(
+  { record: { manifest, health }, capability, kind, availability }: Candidate,
+  primaryId: string,
+  request: RouteRequest,
+): string {
   const reasons = [
     {
       primary: request.agentId === undefined ? 'most trusted agent that is ready' : 'asked for',
-      fallback: `fallback of ${primary.manifest.agent_id}`,
+      fallback: `fallback of ${primaryId}`,
       peer: `same capability, trust tier ${manifest.trust_tier}`,
     }[kind],
     `health ${health.status}`,
     ...(availability === 'open-circuit' ? ['circuit open'] : []),
     ...(request.stream && !capability.streaming ? ['degraded: does not stream'] : []),
   ];
-  return { record, capability, kind, availability, reason: reasons.join(', ') };
+  return reasons.join(', ');
 }

@@ -2,7 +2,7 @@ import { agentIdSchema, capabilityNameSchema } from '@starloom/core';
 import { z } from 'zod';
 import { readOrigin } from '../pipeline/origin.ts';
 import { toResult } from '../pipeline/respond.ts';
-import { type RouteDeps, route } from '../pipeline/route.ts';
+import { type RouteDeps, reasonOf, route } from '../pipeline/route.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
 const argumentsSchema = z.strictObject({
@@ -25,13 +25,13 @@ export function routePreviewTool(deps: RouteDeps): Tool {
     annotations: READ_ONLY,
     run({ agent_id, capability, stream }, caller) {
       const guarded = deps.guard.admit(readOrigin(caller));
-      const { candidates, skipped } = route(
-        { agentId: agent_id, capability, stream },
-        guarded,
-        deps,
-      );
-      const [primary = null, ...fallbacks] = candidates.map(
-        ({ record: { manifest, health }, kind, availability, reason }) => ({
+      const request = { agentId: agent_id, capability, stream };
+      const { candidates, skipped } = route(request, guarded, deps);
+      const primaryId = candidates[0].record.manifest.agent_id;
+      const [primary = null, ...fallbacks] = candidates.map((candidate) => {
+        const { record, kind, availability } = candidate;
+        const { manifest, health } = record;
+        return {
           agent_id: manifest.agent_id,
           node_id: manifest.node_id,
           kind,
@@ -39,9 +39,9 @@ export function routePreviewTool(deps: RouteDeps): Tool {
           health: health.status,
           breaker: deps.breakers.state(manifest.agent_id),
           availability,
-          reason,
-        }),
-      );
+          reason: reasonOf(candidate, primaryId, request),
+        };
+      });
       return toResult({ ok: true, capability, primary, fallbacks, skipped, trace: guarded.trace });
     },
   });
