@@ -152,6 +152,34 @@ describe('must be rejected, also when callers without credentials are let in:', 
   });
 });
 
+describe('a connection that was let in', () => {
+  it('is not asked to prove the same key again, and nobody else is let in by it', () => {
+    let looked = 0;
+    const counting = {
+      verify: (key: string) => {
+        looked += 1;
+        return psk.verify(key);
+      },
+    };
+    const authenticator = createAuthenticator({ psk: counting, anonymous: false });
+    const [connection, other] = [{}, {}];
+    const ask = (key: string, over: object): AuthRequest => {
+      return { transport: 'http', headers: bearer(key), url: '/mcp', connection: over };
+    };
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect(authenticator.authenticate(ask(KEY, connection)).id).toBe('ci');
+    }
+    expect(looked).toBe(1);
+    expect(denialOf(authenticator, ask(generateKey(), connection)).details.reason).toBe(
+      'unknown_key',
+    );
+    expect(authenticator.authenticate(ask(KEY, other)).id).toBe('ci');
+    expect(looked).toBe(3);
+    const without: AuthRequest = { transport: 'http', headers: {}, url: '/mcp', connection };
+    expect(denialOf(authenticator, without).details.reason).toBe('missing');
+  });
+});
+
 function bearer(key: string): RequestHeaders {
   return { authorization: `Bearer ${key}` };
 }

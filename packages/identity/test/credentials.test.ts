@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readBearer, readWebSocketProtocols } from '../src/index.ts';
+import { pickCredentials, readBearer, readWebSocketProtocols } from '../src/index.ts';
 
 describe('credentials', () => {
   it('finds none where there is none', () => {
@@ -26,5 +26,16 @@ describe('credentials', () => {
       bearer: undefined,
       protocols: ['bearers', 'mcp'],
     });
+  });
+
+  it('are picked out of all headers, each as often as it came and in any case', () => {
+    const raw = ['Host', 'a', 'AUTHORIZATION', 'Bearer x', 'authorization', 'Bearer y'];
+    const more = ['X-Agent-Passport', 'p', 'Sec-WebSocket-Protocol', 'mcp', 'If-None-Match', 'z'];
+    expect(pickCredentials([...raw, ...more])).toEqual({
+      authorization: ['Bearer x', 'Bearer y'],
+      'x-agent-passport': ['p'],
+      'sec-websocket-protocol': ['mcp'],
+    });
+    expect(pickCredentials(['Content-Type', 'text/plain', 'X-Authorised-13', 'no'])).toEqual({});
   });
 });

@@ -214,7 +214,12 @@ function missingTool(name: string, registry: ToolRegistry): FabricError {
 
 function denied(tool: ITool, { rule, reasons }: Verdict): FabricError {
   return new FabricError('POLICY_DENIED', `${tool.name} was denied: ${reasons.join('; ')}`, {
-    details: { reason: rule, tool: tool.name, reasons },
+    details: {
+      reason: rule,
+      tool: tool.name,
+      reasons,
+      fix: `approve the call, or say "${tool.name}" = "allow" under [security.tools] of agent.toml`,
+    },
   });
 }
 

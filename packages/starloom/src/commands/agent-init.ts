@@ -87,6 +87,7 @@ function nextSteps(name: string, files: readonly string[], folder: string): stri
     `  starloom agent chat${path}`,
     `  starloom agent exec "/help"${option}`,
     `  starloom agent run${path} --mcp http --port 8765`,
+    `  starloom agents add${path || ' .'}`,
     '',
     'It follows a script until "provider" in agent.json names a model, such as',
     '  {"kind": "openai-compatible", "base_url": "http://127.0.0.1:11434/v1", "model": "llama3.2"}',
