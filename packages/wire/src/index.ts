@@ -34,3 +34,4 @@ export {
   type SseWriterOptions,
 } from './sse-writer.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
+export { atTurnEnd } from './turn-end.ts';

@@ -2,6 +2,7 @@
 // and outlive a session; time limits are the callers', so none is set here.
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { atTurnEnd } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpStream, type StreamListener } from './http-stream.ts';
@@ -74,7 +75,10 @@ export class HttpEndpoint {
       expects,
       inSession: headers['mcp-session-id'] !== undefined,
     });
-    this.#pool.dispatch({ path: this.#path, method, headers, body }, stream);
+    atTurnEnd(() => {
+      if (stream.isOver) return;
+      this.#pool.dispatch({ path: this.#path, method, headers, body }, stream);
+    });
     return stream;
   }
 }

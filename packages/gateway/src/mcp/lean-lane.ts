@@ -11,7 +11,7 @@ import {
   SERVER_INFO_META_KEY,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
-import { createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
+import { atTurnEnd, createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type ToolResult, toProgress } from '../pipeline/respond.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -108,12 +108,14 @@ class LeanAnswer {
       return;
     }
     const status = code === MISSING_CAPABILITY ? 400 : 200;
-    this.#response
-      .writeHead(status, {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(text),
-      })
-      .end(text);
+    atTurnEnd(() => {
+      this.#response
+        .writeHead(status, {
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(text),
+        })
+        .end(text);
+    });
   }
 
   #open(): SseWriter {
