@@ -14,6 +14,8 @@ export default defineConfig({
   test: {
     pool: 'forks',
     maxWorkers: 2,
+    // A hang guard, not a measure: the default of a second is too short on a loaded machine.
+    expect: { poll: { timeout: 20_000 } },
     reporters: ['default', './packages/testkit/src/missing-engines-reporter.ts'],
     projects: [
       {

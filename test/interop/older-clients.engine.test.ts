@@ -73,7 +73,7 @@ describe('an older client over stdio, with an agent of the current revision', ()
     expect(heard).toEqual([]);
     await older.client.setLoggingLevel('info');
     await older.call('test_tool_with_logging');
-    await vi.waitFor(() => expect(heard).toHaveLength(3));
+    await vi.waitFor(() => expect(heard).toHaveLength(3), { timeout: 20_000 });
   });
 
   it('[G1] is told when lists of the agent change', async () => {

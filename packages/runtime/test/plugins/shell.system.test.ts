@@ -81,8 +81,9 @@ describe('the shell plugin', () => {
     const left = new AbortController();
     const command = 'echo $$ > self; exec sleep 1000';
     const running = shell.run('shell:run', { command }, { signal: left.signal });
-    await vi.waitFor(async () =>
-      expect(await readFile(join(folder.path, 'self'), 'utf8')).not.toBe(''),
+    await vi.waitFor(
+      async () => expect(await readFile(join(folder.path, 'self'), 'utf8')).not.toBe(''),
+      { timeout: 20_000 },
     );
     left.abort();
     await expect(running).rejects.toThrow(expect.objectContaining({ code: 'CANCELLED' }));
