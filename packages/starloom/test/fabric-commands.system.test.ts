@@ -85,7 +85,9 @@ describe('commands that talk to a gateway', () => {
       gateway: { status: 'ok' },
       registry: { ok: true },
     });
-    expect((await gateway.run('health')).stdout).toMatch(/gateway +ok/);
+    const shown = (await gateway.run('health')).stdout;
+    expect(shown).toMatch(/gateway +ok/);
+    expect(shown).toMatch(/coordination +ok +embedded/);
   });
 
   it('say so when the key is wrong or nobody listens', async () => {

@@ -62,7 +62,7 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
   await using client = await connectToGateway(terminal);
   const payload = await client.call('fabric.health', {});
   if (json) return terminal.print(JSON.stringify(payload));
-  const { gateway, registry, agents } = payload;
+  const { gateway, registry, engines, agents } = payload;
   const rows = [
     ['gateway', gateway.status, `version ${gateway.version}, up ${gateway.uptime_s} s`],
     [
@@ -70,6 +70,11 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
       registry.ok ? 'ok' : 'stale',
       registry.message ?? `${registry.kind}, ${registry.agents} agents`,
     ],
+    ...Object.entries<Payload>(engines).map(([name, { status, kind, reason }]) => [
+      name,
+      status,
+      [kind, reason].filter(Boolean).join(', '),
+    ]),
     ...agents.list.map(({ agent_id, status, breaker, message }: Payload) => [
       agent_id,
       status,

@@ -19,6 +19,7 @@ export function banner({ url, key, clientFile, samples, agents }: BannerInput): 
     `starloom is up at ${url}`,
     '',
     `  MCP        ${url}/mcp   (WebSocket: ${url.replace(/^http/, 'ws')}/mcp/ws)`,
+    `  sessions   ${url}/rpc   (WebSocket: ${url.replace(/^http/, 'ws')}/rpc/ws)`,
     `  metrics    ${url}/metrics`,
     `  key        ${key}   (also in ${clientFile})`,
     '',
