@@ -1,15 +1,20 @@
 // How commands talk to a running gateway: as any other MCP client does.
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { FabricError, type FabricEvent, isErrorCode } from '@starloom/core';
+import { type ErrorPayload, FabricError, type FabricEvent, isErrorCode } from '@starloom/core';
 import { readClientFile } from './client-file.ts';
 import { stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
+import type { ToolName, ToolPayloads } from './tool-payloads.ts';
 
 export interface GatewayClient extends AsyncDisposable {
   readonly url: string;
   /** The tool's payload; a failure is thrown, with the payload as its cause. */
-  call(tool: string, args: object, options?: CallOptions): Promise<Payload>;
+  call<Name extends ToolName>(
+    tool: Name,
+    args: object,
+    options?: CallOptions,
+  ): Promise<ToolPayloads[Name]>;
 }
 
 export interface CallOptions {
@@ -17,9 +22,6 @@ export interface CallOptions {
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
-
-// biome-ignore lint/suspicious/noExplicitAny: payloads are printed, not computed with
-export type Payload = Record<string, any>;
 
 const MINUTE_MS = 60_000;
 
@@ -48,12 +50,12 @@ export async function connectToGateway({ env }: Terminal): Promise<GatewayClient
   };
 }
 
-async function callTool(
+async function callTool<Name extends ToolName>(
   client: Client,
-  name: string,
+  name: Name,
   args: object,
   { onEvent, timeoutMs = MINUTE_MS, signal }: CallOptions,
-): Promise<Payload> {
+): Promise<ToolPayloads[Name]> {
   const result = await client.callTool(
     { name, arguments: { ...args } },
     {
@@ -61,21 +63,25 @@ async function callTool(
       ...(signal && { signal }),
       ...(onEvent && {
         onprogress: (progress) => {
-          const meta = (progress as { _meta?: Payload })._meta;
+          const meta = (progress as { _meta?: Record<string, FabricEvent> })._meta;
           const event = meta?.['io.starloom/event'];
           if (event) onEvent(event);
         },
       }),
     },
   );
-  const payload = (result.structuredContent ?? {}) as Payload;
+  const payload = (result.structuredContent ?? {}) as Answer<Name>;
   if (payload.ok === true) return payload;
-  const { code, message, details } = payload.error ?? {};
+  const { code, message, details = {} } = payload.error ?? {};
   throw new FabricError(isErrorCode(code) ? code : 'INTERNAL', String(message), {
     details,
     cause: payload,
   });
 }
+
+type Answer<Name extends ToolName> =
+  | (ToolPayloads[Name] & { readonly ok: true })
+  | { readonly ok?: false; readonly error?: ErrorPayload['error'] };
 
 function toConnectError(error: unknown, url: string): unknown {
   const text = String((error as Error)?.message);

@@ -53,7 +53,7 @@ export async function callAgent(
   const { agent_id, attempts, trace, result } = payload;
   for (const { title, uri } of result.citations ?? [])
     terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
-  const trail = (attempts as { agent_id: string; code?: string; ms: number }[])
+  const trail = attempts
     .map((attempt) => `${attempt.agent_id} ${attempt.code ?? 'ok'} ${attempt.ms} ms`)
     .join(', then ');
   terminal.tell(`answered by ${agent_id} (${trail}), trace ${trace.trace_id}`);

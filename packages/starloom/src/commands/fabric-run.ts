@@ -1,4 +1,4 @@
-import { connectToGateway, type Payload } from '../gateway-client.ts';
+import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
@@ -13,12 +13,12 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
   const { agents } = await client.call('fabric.agent.list', filter);
   if (json) return terminal.print(JSON.stringify({ agents }));
   if (agents.length === 0) return terminal.tell('no agents match');
-  const rows = agents.map((agent: Payload) => [
+  const rows = agents.map((agent) => [
     agent.agent_id,
     agent.health.status,
     agent.trust_tier,
     agent.endpoint.protocol ?? agent.endpoint.transport,
-    agent.capabilities.map(({ name }: Payload) => name).join(', '),
+    agent.capabilities.map(({ name }) => name).join(', '),
     agent.description ?? '',
   ]);
   terminal.print(table(['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES', ''], rows));
@@ -46,8 +46,8 @@ export async function previewRoute(
     capability,
   });
   if (json) return terminal.print(JSON.stringify(payload));
-  const candidates = [payload.primary, ...payload.fallbacks].filter(Boolean);
-  const rows = candidates.map(({ agent_id, kind, health, reason }: Payload, index: number) => [
+  const candidates = [payload.primary ?? [], ...payload.fallbacks].flat();
+  const rows = candidates.map(({ agent_id, kind, health, reason }, index) => [
     String(index + 1),
     agent_id,
     kind,
@@ -70,12 +70,12 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
       registry.ok ? 'ok' : 'stale',
       registry.message ?? `${registry.kind}, ${registry.agents} agents`,
     ],
-    ...Object.entries<Payload>(engines).map(([name, { status, kind, reason }]) => [
+    ...Object.entries(engines).map(([name, { status, kind, reason }]) => [
       name,
       status,
       [kind, reason].filter(Boolean).join(', '),
     ]),
-    ...agents.list.map(({ agent_id, status, breaker, message }: Payload) => [
+    ...agents.list.map(({ agent_id, status, breaker, message }) => [
       agent_id,
       status,
       [breaker === 'closed' ? '' : `circuit ${breaker}`, message].filter(Boolean).join(', '),

@@ -12,10 +12,8 @@ export interface Target {
 export async function readTarget(client: GatewayClient, words: readonly string[]): Promise<Target> {
   const [first = '', ...rest] = words;
   const { agents } = await client.call('fabric.agent.list', {});
-  const offers = new Map<string, string[]>(
-    (agents as { agent_id: string; capabilities: { name: string }[] }[]).map(
-      ({ agent_id, capabilities }) => [agent_id, capabilities.map(({ name }) => name)],
-    ),
+  const offers = new Map(
+    agents.map(({ agent_id, capabilities }) => [agent_id, capabilities.map(({ name }) => name)]),
   );
   const [agentId = '', ...name] = first.split('.');
   if (name.length > 0 && offers.has(agentId)) {

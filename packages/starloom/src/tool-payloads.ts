@@ -1,0 +1,56 @@
+// What the tools of a gateway answer with, as far as commands show it.
+
+import type { Attempt, CallResult, Health, Manifest, Trace } from '@starloom/core';
+
+export interface ToolPayloads {
+  'fabric.agent.list': { readonly agents: readonly (Manifest & { readonly health: Health })[] };
+  'fabric.agent.describe': { readonly agent: Manifest };
+  'fabric.route.preview': {
+    readonly primary: RouteRow | null;
+    readonly fallbacks: readonly RouteRow[];
+    readonly skipped: readonly { readonly agent_id: string; readonly reason: string }[];
+  };
+  'fabric.health': {
+    readonly gateway: {
+      readonly status: string;
+      readonly version: string;
+      readonly uptime_s: number;
+    };
+    readonly registry: {
+      readonly ok: boolean;
+      readonly kind: string;
+      readonly agents: number;
+      readonly message?: string;
+    };
+    readonly engines: Readonly<Record<string, EngineRow>>;
+    readonly agents: { readonly list: readonly AgentRow[] };
+  };
+  'fabric.call': {
+    readonly result: CallResult;
+    readonly agent_id: string;
+    readonly attempts: readonly Attempt[];
+    readonly trace: Trace;
+  };
+}
+
+export type ToolName = keyof ToolPayloads;
+
+interface RouteRow {
+  readonly agent_id: string;
+  readonly kind: string;
+  readonly health: string;
+  readonly reason: string;
+}
+
+interface EngineRow {
+  readonly kind: string;
+  readonly status: string;
+  readonly reason?: string;
+}
+
+interface AgentRow {
+  readonly agent_id: string;
+  readonly status: string;
+  readonly breaker: string;
+  readonly message?: string;
+}
