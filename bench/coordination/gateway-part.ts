@@ -21,7 +21,7 @@ export interface GatewayPart extends Part {
 
 export interface FanOutTarget {
   readonly name: TargetName;
-  measure(slice: Slice): Promise<FanOutResult>;
+  measure(slice: Slice & { readonly rampMs: number }): Promise<FanOutResult>;
 }
 
 export interface GatewayPartOptions {
@@ -41,9 +41,10 @@ export async function openGatewayPart(options: GatewayPartOptions): Promise<Gate
   const clients = opened.use(await Clients.start(cores));
   const fanOut = (name: TargetName, { address, pid }: WebSocketServer): FanOutTarget => ({
     name,
-    measure: ({ measureMs, signal }) => {
+    measure: ({ rampMs, measureMs, signal }) => {
       const { subscribers } = sizes;
-      return clients.run({ kind: 'fan_out', address, subscribers, measureMs, pid }, signal);
+      const work = { kind: 'fan_out', address, subscribers, rampMs, measureMs, pid } as const;
+      return clients.run(work, signal);
     },
   });
   const { address, pid } = gateway;

@@ -112,10 +112,11 @@ async function measureUpdates(
 
 async function measureFanOuts(
   gateway: GatewayPart,
-  { seconds, sizes }: RunOptions,
+  { seconds, warmup, sizes }: RunOptions,
   { signal, tell }: CommandContext,
 ): Promise<MeasuredFanOut[]> {
   tell(`fan-out to ${sizes.subscribers} subscribers`);
+  const rampMs = (warmup * 1000) / FAN_OUT_ROUNDS;
   const measureMs = (seconds * 1000) / FAN_OUT_ROUNDS;
   const measured = gateway.fanOuts.map((target) => ({
     target,
@@ -123,7 +124,7 @@ async function measureFanOuts(
   }));
   for (let round = 0; round < FAN_OUT_ROUNDS; round += 1) {
     for (const { target, results } of rotated(measured, round)) {
-      results.push(await attempt(target.measure({ measureMs, signal }), signal));
+      results.push(await attempt(target.measure({ rampMs, measureMs, signal }), signal));
     }
   }
   return measured.map(({ target: { name }, results }) => ({ name, results }));

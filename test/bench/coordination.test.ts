@@ -136,7 +136,10 @@ describe('frames', () => {
     const pieceSize = Math.max(1, Math.floor(whole.length / 7));
     const seen: [number, string][] = [];
     const read = createFrameReader((opcode, bytes) => seen.push([opcode, bytes.toString()]));
-    for (let at = 0; at < whole.length; at += pieceSize) read(whole.subarray(at, at + pieceSize));
+    for (let at = 0; at < whole.length; at += pieceSize) {
+      const piece = whole.subarray(at, at + pieceSize);
+      read(piece, piece.length);
+    }
     expect(seen).toEqual([
       [TEXT, payload.toString()],
       [TEXT, 'end'],
@@ -150,8 +153,32 @@ describe('clients', () => {
       if (text.includes('.update"')) for (const other of others) tell(other, text, text);
       tell(socket, GRANTED);
     });
-    const work = { kind: 'fan_out', ...gateway, subscribers: 3, measureMs: 200 } as const;
+    const work = {
+      kind: 'fan_out',
+      ...gateway,
+      subscribers: 3,
+      rampMs: 0,
+      measureMs: 200,
+    } as const;
     await expect(measureFanOut(work)).rejects.toThrow(/not what update \d+ should bring/);
+  });
+
+  it('fail a fan-out in which one hears an update twice and another not at all', async () => {
+    await using gateway = await serve((text, socket, [first, , ...others]) => {
+      if (text.includes('.update"')) {
+        for (const other of others) tell(other, text);
+        if (first) tell(first, text, text);
+      }
+      tell(socket, GRANTED);
+    });
+    const work = {
+      kind: 'fan_out',
+      ...gateway,
+      subscribers: 3,
+      rampMs: 0,
+      measureMs: 200,
+    } as const;
+    await expect(measureFanOut(work)).rejects.toThrow(/not what update 0 should bring/);
   });
 
   it('measure a fan-out in which everybody hears every update', async () => {
@@ -159,7 +186,7 @@ describe('clients', () => {
       if (text.includes('.update"')) for (const other of others) tell(other, text);
       tell(socket, GRANTED);
     });
-    const work = { kind: 'fan_out', ...gateway, subscribers: 3, measureMs: 50 } as const;
+    const work = { kind: 'fan_out', ...gateway, subscribers: 3, rampMs: 0, measureMs: 50 } as const;
     const { lastDeliveriesMs } = await measureFanOut(work);
     expect(lastDeliveriesMs.length).toBeGreaterThan(0);
   });

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import { createFrameReader, PING, PONG, TEXT, toFrame } from './frames.ts';
@@ -18,7 +17,18 @@ export interface RpcRequest {
 export type Fields = Readonly<Record<string, unknown>>;
 
 const HEAD_END = '\r\n\r\n';
-const TIMEOUT_MS = 30_000;
+
+/** For all sockets: what is read is looked at before anything else is. */
+const READ_INTO = Buffer.alloc(1 << 16);
+
+class Input {
+  onBytes: (bytes: Buffer, length: number) => void = () => {};
+
+  take(count: number): boolean {
+    this.onBytes(READ_INTO, count);
+    return true;
+  }
+}
 
 /** A plain socket to a gateway that has become a WebSocket. */
 export class Connection implements Disposable {
@@ -30,17 +40,18 @@ export class Connection implements Disposable {
 
   static async open(address: GatewayAddress): Promise<Connection> {
     const url = new URL(address.url);
-    const socket = connect({ host: url.hostname, port: Number(url.port), noDelay: true });
-    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error('nothing came for a long time')));
+    const input = new Input();
+    const socket = connect({
+      host: url.hostname,
+      port: Number(url.port),
+      noDelay: true,
+      onread: { buffer: READ_INTO, callback: (count) => input.take(count) },
+    });
     socket.write(upgradeRequest(url, address.headers));
-    let head = Buffer.alloc(0);
-    while (!head.includes(HEAD_END)) {
-      const [chunk] = (await once(socket, 'data')) as [Buffer];
-      head = Buffer.concat([head, chunk]);
-    }
+    const head = await readHead(socket, input);
     const end = head.indexOf(HEAD_END) + HEAD_END.length;
     if (head.toString('latin1', 0, end).startsWith('HTTP/1.1 101 ')) {
-      return new Connection(socket, head.subarray(end));
+      return new Connection(socket, input, head.subarray(end));
     }
     socket.destroy();
     throw new FabricError('UPSTREAM_ERROR', 'The gateway takes no WebSocket', {
@@ -48,14 +59,14 @@ export class Connection implements Disposable {
     });
   }
 
-  private constructor(socket: Socket, first: Buffer) {
+  private constructor(socket: Socket, input: Input, first: Buffer) {
     this.#socket = socket;
     const read = createFrameReader((opcode, payload) => {
       if (opcode === TEXT) this.onText(payload);
       else if (opcode === PING) socket.write(toFrame(PONG, payload));
     });
-    if (first.length > 0) read(first);
-    socket.on('data', read);
+    read(first, first.length);
+    input.onBytes = read;
     socket.on('error', (error) => this.onLost(error.message));
     socket.on('close', () => this.onLost('the connection was closed'));
   }
@@ -79,6 +90,18 @@ export class Connection implements Disposable {
     this.onLost = () => {};
     this.#socket.destroy();
   }
+}
+
+function readHead(socket: Socket, input: Input): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  let head = Buffer.alloc(0);
+  input.onBytes = (bytes, length) => {
+    head = Buffer.concat([head, bytes.subarray(0, length)]);
+    if (head.includes(HEAD_END)) resolve(head);
+  };
+  socket.once('error', reject);
+  socket.once('close', () => reject(new FabricError('UPSTREAM_ERROR', 'Closed at once')));
+  return promise;
 }
 
 function upgradeRequest({ pathname, host }: URL, headers: GatewayAddress['headers']): string {

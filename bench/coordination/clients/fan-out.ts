@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
 import { cpuMicroseconds } from '../../process-usage.ts';
 import { VALUE } from '../plan.ts';
+import { Audience } from './audience.ts';
 import { Connection } from './connection.ts';
 import { TEXT, toFrame } from './frames.ts';
 import type { FanOutResult, FanOutWork } from './work.ts';
@@ -10,67 +9,60 @@ import { isDone, openWriter, type Writer } from './writer.ts';
 
 /** Between updates, so that each finds a gateway that has nothing else to do. */
 const GAP_MS = 10;
-const WARM_UP = 5;
-const LATEST_MS = 20_000;
 const OPENED_AT_ONCE = 50;
 
 /** Every subscriber must get each update once and in order; anything else is a failure. */
 export async function measureFanOut(work: FanOutWork): Promise<FanOutResult> {
-  const { address, subscribers, measureMs, pid } = work;
+  const { address, subscribers, rampMs, measureMs, pid } = work;
   using opened = new DisposableStack();
   const writer = opened.use(await openWriter(address));
-  const connections: Connection[] = [];
+  const audience = new Audience();
+  audience.add(writer.connection, isDone);
   const subscribe = async () => {
     const connection = opened.use(await Connection.open(address));
     const params = { session_id: writer.sessionId };
     await connection.ask({ method: 'context_coordinator.subscribe', params });
-    connections.push(connection);
+    audience.add(connection);
   };
-  while (connections.length < subscribers) {
-    const missing = Math.min(OPENED_AT_ONCE, subscribers - connections.length);
+  while (audience.size <= subscribers) {
+    const missing = Math.min(OPENED_AT_ONCE, 1 + subscribers - audience.size);
     await Promise.all(Array.from({ length: missing }, subscribe));
   }
-  for (let turn = 0; turn < WARM_UP; turn += 1) await deliver(turn, writer, connections);
-  const lastDeliveriesMs: number[] = [];
+  let turn = 0;
+  const deliverFor = async (ms: number) => {
+    const deliveriesMs: number[] = [];
+    const startedAt = performance.now();
+    do {
+      deliveriesMs.push(await deliver(turn, writer, audience));
+      turn += 1;
+      await delay(GAP_MS);
+    } while (performance.now() - startedAt < ms);
+    return deliveriesMs;
+  };
+  await deliverFor(rampMs);
   const cpuBefore = cpuMicroseconds(pid);
-  const startedAt = performance.now();
-  do {
-    const turn = WARM_UP + lastDeliveriesMs.length;
-    lastDeliveriesMs.push(await deliver(turn, writer, connections));
-    await delay(GAP_MS);
-  } while (performance.now() - startedAt < measureMs);
+  const lastDeliveriesMs = await deliverFor(measureMs);
   const cpuAfter = cpuMicroseconds(pid);
   const cpu = cpuAfter === undefined ? undefined : cpuAfter - (cpuBefore ?? 0);
   return { lastDeliveriesMs, cpuMicroseconds: cpu };
 }
 
-async function deliver(
-  turn: number,
-  { connection, sessionId: session_id, lockToken: lock_token }: Writer,
-  subscribers: readonly Connection[],
-): Promise<number> {
+/** How long it took until the last had it. */
+async function deliver(turn: number, writer: Writer, audience: Audience): Promise<number> {
+  const frame = toUpdate(turn, writer);
   const marker = `"turn":${turn},`;
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  const fail = (why: string) => reject(new FabricError('UPSTREAM_ERROR', why.slice(0, 500)));
-  let missing = subscribers.length + 1;
+  const isRight = (payload: Buffer) => payload.includes(marker);
   let startedAt = 0;
-  const arrive = (isRight: boolean, payload: Buffer) => {
-    if (!isRight) return fail(`not what update ${turn} should bring: ${payload}`);
-    missing -= 1;
-    if (missing === 0) resolve(performance.now() - startedAt);
-  };
-  for (const subscriber of subscribers) {
-    subscriber.onText = (payload) => arrive(payload.includes(marker), payload);
-    subscriber.onLost = fail;
-  }
-  connection.onText = (payload) => arrive(isDone(payload), payload);
-  connection.onLost = fail;
-  const params = { session_id, lock_token, update: { report: { turn, ...VALUE } } };
+  await audience.hear({ number: turn, isRight }, () => {
+    startedAt = performance.now();
+    writer.connection.send(frame);
+  });
+  return performance.now() - startedAt;
+}
+
+function toUpdate(turn: number, { sessionId, lockToken }: Writer): Buffer {
+  const update = { report: { turn, ...VALUE } };
+  const params = { session_id: sessionId, lock_token: lockToken, update };
   const request = { jsonrpc: '2.0', id: turn, method: 'context_coordinator.update', params };
-  const frame = toFrame(TEXT, JSON.stringify(request));
-  using deadline = deadlineSignal({ ms: LATEST_MS });
-  deadline.signal.addEventListener('abort', () => fail(`update ${turn}: ${missing} never came`));
-  startedAt = performance.now();
-  connection.send(frame);
-  return await promise;
+  return toFrame(TEXT, JSON.stringify(request));
 }

@@ -18,36 +18,39 @@ export function toFrame(opcode: number, payload: string | Buffer): Buffer {
   return Buffer.concat([Buffer.from([FINAL | opcode]), length, Buffer.alloc(MASK_BYTES), body]);
 }
 
-/** Takes bytes as they come, calls back for each whole frame of a server. */
+/**
+ * Takes bytes as they come, calls back for each whole frame of a server. Neither the bytes nor the
+ * payload may be kept: they are overwritten by what comes next.
+ */
 export function createFrameReader(
   onFrame: (opcode: number, payload: Buffer) => void,
-): (chunk: Buffer) => void {
+): (bytes: Buffer, length: number) => void {
   let rest: Buffer | undefined;
-  return (chunk) => {
-    let bytes = rest ? Buffer.concat([rest, chunk]) : chunk;
+  return (read, count) => {
+    const bytes = rest ? Buffer.concat([rest, read.subarray(0, count)]) : read;
+    const length = rest ? bytes.length : count;
+    let at = 0;
     for (;;) {
-      const frame = readFrame(bytes);
-      if (frame === undefined) break;
-      onFrame(frame.opcode, frame.payload);
-      bytes = bytes.subarray(frame.end);
+      const start = payloadStart(bytes, at);
+      if (start > length) break;
+      const end = start + payloadLength(bytes, at);
+      if (end > length) break;
+      onFrame((bytes[at] ?? 0) & 0xf, bytes.subarray(start, end));
+      at = end;
     }
-    rest = bytes.length > 0 ? bytes : undefined;
+    rest = at < length ? Buffer.from(bytes.subarray(at, length)) : undefined;
   };
 }
 
-function readFrame(bytes: Buffer) {
-  const short = (bytes[1] ?? 0) & 0x7f;
-  const start = short === LONG ? 10 : short === SHORT ? 4 : 2;
-  if (bytes.length < start) return undefined;
-  const length =
-    short === LONG
-      ? Number(bytes.readBigUInt64BE(2))
-      : short === SHORT
-        ? bytes.readUInt16BE(2)
-        : short;
-  const end = start + length;
-  if (bytes.length < end) return undefined;
-  return { opcode: (bytes[0] ?? 0) & 0xf, payload: bytes.subarray(start, end), end };
+function payloadStart(bytes: Buffer, at: number): number {
+  const short = (bytes[at + 1] ?? 0) & 0x7f;
+  return at + (short === LONG ? 10 : short === SHORT ? 4 : 2);
+}
+
+function payloadLength(bytes: Buffer, at: number): number {
+  const short = (bytes[at + 1] ?? 0) & 0x7f;
+  if (short === LONG) return Number(bytes.readBigUInt64BE(at + 2));
+  return short === SHORT ? bytes.readUInt16BE(at + 2) : short;
 }
 
 function lengthBytes(length: number): Buffer {

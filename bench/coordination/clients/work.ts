@@ -20,6 +20,8 @@ export interface FanOutWork {
   readonly kind: 'fan_out';
   readonly address: GatewayAddress;
   readonly subscribers: number;
+  /** At first nothing is counted: a thousand connections have just been made. */
+  readonly rampMs: number;
   readonly measureMs: number;
   readonly pid: number;
 }

@@ -10,7 +10,7 @@ export interface PushDescription {
   readonly example: Readonly<Record<string, unknown>>;
 }
 
-const subscription_id = '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a';
+const subscription_id = '5d0f2c1b9c4e4f7a8a0d7b6c';
 const inSession = { session_id: exampleSession, cursor: 15 };
 const toSubscribers = 'connections that subscribed';
 const toMembers = 'every connected member but the agent it is about';

@@ -40,7 +40,7 @@ async function offerAfter(turns: readonly number[]): Promise<readonly number[]> 
     await pass(count);
     const event = toEvent(at + 2);
     events.push(event);
-    reader.offer([event], events.length);
+    reader.offer(event);
   }
   await running;
   await pass(10 * TURNS);

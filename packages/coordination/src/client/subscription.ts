@@ -69,6 +69,11 @@ export class Subscription {
     this.#cursor ??= result.cursor;
   }
 
+  /** Its connection is gone, and with it the name it had there. */
+  lose(): void {
+    this.#id = undefined;
+  }
+
   /** What the server pushed for this subscription. */
   take(method: string, params: Push): void {
     this.#turn = this.#turn

@@ -34,6 +34,8 @@ export class Subscriptions {
 
   /** Begins all of them again on a new connection; one that the server refuses has ended. */
   async restart(send: Send): Promise<void> {
+    this.#early.length = 0;
+    for (const subscription of this.#all) subscription.lose();
     for (const subscription of this.#all) {
       try {
         await subscription.start(send);

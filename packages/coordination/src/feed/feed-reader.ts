@@ -1,6 +1,11 @@
 import { FabricError, type Log, type StoredEvent } from '@starloom/core';
 
 export interface Follower {
+  /**
+   * Events it has nothing to do with need not be delivered to it. Asked once per event for all who
+   * follow with the same function.
+   */
+  readonly isFor?: ((event: StoredEvent) => boolean) | undefined;
   /** Follow from here; by default from now on. */
   readonly after?: number | undefined;
   /** How many versions it may lag once it has caught up. */
@@ -68,21 +73,13 @@ export class FeedReader {
     }
   }
 
-  /** To be called with every new event; those of an idle follower are delivered in this turn. */
-  offer(events: readonly StoredEvent[], head: number): void {
-    if (!this.#isIdle) return;
+  /** To be called with every new event that is for it; one that is idle gets it in this turn. */
+  offer(event: StoredEvent): void {
+    if (!this.#isIdle || this.#isStopped || event.version <= this.#cursor) return;
     try {
-      for (const event of events) {
-        if (this.#isStopped) return;
-        if (event.version <= this.#cursor) continue;
-        const delivery = this.#follower.deliver(event);
-        this.#cursor = event.version;
-        if (delivery) {
-          this.#goOnAfter(delivery);
-          return;
-        }
-      }
-      this.#cursor = Math.max(this.#cursor, head);
+      const delivery = this.#follower.deliver(event);
+      this.#cursor = event.version;
+      if (delivery) this.#goOnAfter(delivery);
     } catch (error) {
       this.#fail(error);
     }

@@ -14,6 +14,9 @@ export interface FeedDeps {
   readonly log: Log;
 }
 
+type Interest = NonNullable<Follower['isFor']>;
+const everybody: Interest = () => true;
+
 const PAGE = 500;
 const RECENT_EVENTS = 1_024;
 const RETRY_MS = 250;
@@ -23,7 +26,8 @@ export class PartitionFeed implements EventSource {
   readonly #partition: string;
   readonly #deps: FeedDeps;
   readonly #onClose: () => void;
-  readonly #readers = new Set<FeedReader>();
+  /** By what they are for. */
+  readonly #readers = new Map<Interest, Set<FeedReader>>();
   readonly #opened: Promise<() => Promise<void>>;
   /** All events after `#recentFrom` up to `#head`, both versions. */
   #recent: StoredEvent[] = [];
@@ -50,13 +54,7 @@ export class PartitionFeed implements EventSource {
     try {
       await this.#opened;
       if ((follower.after ?? 0) > this.#head) await this.#read();
-      const { log } = this.#deps;
-      const reader = new FeedReader(follower, {
-        source: this,
-        log,
-        onEnd: () => this.#end(reader),
-      });
-      this.#readers.add(reader);
+      const reader = this.#join(follower);
       void reader.run();
       return { cursor: reader.start, stop: () => reader.stop() };
     } finally {
@@ -83,7 +81,7 @@ export class PartitionFeed implements EventSource {
     if (this.#closed) return;
     this.#closed = true;
     this.#onClose();
-    for (const reader of this.#readers) reader.stop();
+    for (const readers of this.#readers.values()) for (const reader of readers) reader.stop();
     const unwatch = await this.#opened.catch(() => undefined);
     await unwatch?.();
   }
@@ -145,15 +143,33 @@ export class PartitionFeed implements EventSource {
     }
     this.#head = page.cursor;
     if (page.events.length === PAGE) this.#hinted = true;
-    for (const reader of this.#readers) {
-      if (page.gap) reader.wake();
-      else reader.offer(page.events, page.cursor);
+    if (page.gap) this.#wake();
+    else for (const event of page.events) this.#offer(event);
+  }
+
+  #wake(): void {
+    for (const readers of this.#readers.values()) for (const reader of readers) reader.wake();
+  }
+
+  /** Everybody gets one event before anybody gets the next: what all are told is made only once. */
+  #offer(event: StoredEvent): void {
+    for (const [isFor, readers] of this.#readers) {
+      if (isFor(event)) for (const reader of readers) reader.offer(event);
     }
   }
 
-  #end(reader: FeedReader): void {
-    this.#readers.delete(reader);
-    this.#closeIfIdle();
+  #join(follower: Follower): FeedReader {
+    const { isFor = everybody } = follower;
+    const readers = this.#readers.get(isFor) ?? new Set();
+    this.#readers.set(isFor, readers);
+    const onEnd = () => {
+      readers.delete(reader);
+      if (readers.size === 0) this.#readers.delete(isFor);
+      this.#closeIfIdle();
+    };
+    const reader = new FeedReader(follower, { source: this, log: this.#deps.log, onEnd });
+    readers.add(reader);
+    return reader;
   }
 
   #closeIfIdle(): void {

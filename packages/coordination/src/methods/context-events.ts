@@ -52,13 +52,17 @@ export const contextEventMethods = {
       after: cursor.optional().describe('By default only what comes from now on'),
       ...filters,
     }),
-    result: z.object({ subscription_id: z.string(), version, cursor }),
+    result: z.object({
+      subscription_id: z.string().describe('Names what is subscribed to, on this connection'),
+      version,
+      cursor,
+    }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future', 'quota'],
     effect: 'connection',
     example: {
       params: { session_id: exampleSession, after: 14, keys: ['outline'] },
       result: {
-        subscription_id: '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a',
+        subscription_id: '5d0f2c1b9c4e4f7a8a0d7b6c',
         version: 12,
         cursor: 14,
       },
@@ -84,7 +88,7 @@ export const contextEventMethods = {
     errors: [],
     effect: 'connection',
     example: {
-      params: { subscription_id: '5d0f2c1b-9c4e-4f7a-8a0d-7b6c5d4e3f2a' },
+      params: { subscription_id: '5d0f2c1b9c4e4f7a8a0d7b6c' },
       result: { unsubscribed: true },
     },
     run: async ({ peer }, { subscription_id, session_id }) => ({

@@ -2,7 +2,7 @@
 // sessions its agents are in. It all ends with the connection, with the session, or when the agent
 // is no longer a member.
 
-import { randomUUID } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { CoordinationStore, StoredEvent } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
 import type { EventFilter } from '../context/event-filter.ts';
@@ -13,7 +13,7 @@ import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access } from '../session/session-access.ts';
 import type { Connection } from './connection.ts';
-import { toNotice, toNotification, toSubscriptionPush } from './push-messages.ts';
+import { isNotice, toNotice, toNotification, toSubscriptionPush } from './push-messages.ts';
 
 export interface PeerFeedsOptions {
   readonly store: CoordinationStore;
@@ -38,6 +38,8 @@ interface Notices {
   holder: string;
   readonly following: Promise<Following>;
 }
+
+const ID_BYTES = 12;
 
 export class PeerFeeds {
   readonly #options: PeerFeedsOptions;
@@ -74,7 +76,7 @@ export class PeerFeeds {
 
   async subscribe({ sessionId, partition, caller }: Access, filter: EventFilter, after: number) {
     const { feeds, push, limits } = this.#options;
-    const subscription_id = randomUUID();
+    const subscription_id = this.#newId(sessionId, filter);
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
     const session = { session_id: sessionId, subscription_id };
@@ -131,6 +133,7 @@ export class PeerFeeds {
   #followNotices(sessionId: string, id: string, agentId: string): Promise<Following> {
     const { feeds, limits } = this.#options;
     return feeds.follow(partitionOf.session(sessionId), {
+      isFor: isNotice,
       backlog: limits.backlog_events,
       deliver: (event) => {
         const holder = this.#notices.get(id)?.holder;
@@ -141,6 +144,15 @@ export class PeerFeeds {
       },
       gap: () => undefined,
     });
+  }
+
+  /** Says what is subscribed to; only a second one to the same on this connection has a number. */
+  #newId(sessionId: string, filter: EventFilter): string {
+    const what = JSON.stringify([sessionId, filter]);
+    const id = hash('sha256', what, 'buffer').toString('hex', 0, ID_BYTES);
+    let unused = id;
+    for (let n = 2; this.#subscriptions.has(unused); n += 1) unused = `${id}-${n}`;
+    return unused;
   }
 
   async #detach(id: string): Promise<void> {

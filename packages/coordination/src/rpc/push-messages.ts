@@ -1,10 +1,10 @@
-// Events of a session's log as notifications for clients, as text: what all subscribers of a session
-// are told of an event is written once, however many they are.
+// Events of a session's log as notifications for clients, as text: what many are told alike of an
+// event is written once, however many they are.
 
 import type { StoredEvent } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
 import { CONTEXT_UPDATE } from '../context/context-event.ts';
-import { type EventFilter, filterEvent, passes } from '../context/event-filter.ts';
+import { type EventFilter, filterEvent } from '../context/event-filter.ts';
 import { fieldsOf, typeOf } from '../feed/log-event.ts';
 import type { JsonObject } from '../json/json.ts';
 
@@ -24,6 +24,12 @@ const STATES: Readonly<Record<string, string>> = {
   'session.resumed': 'active',
   'session.ended': 'ended',
 };
+
+/** May a member have to be told of it? */
+export function isNotice({ event }: StoredEvent): boolean {
+  const type = typeOf(event);
+  return type.startsWith('lock.') || type in NOTICES;
+}
 
 /** What a member is told of an event; nothing of what it did itself. */
 export function toNotice(
@@ -50,49 +56,44 @@ export interface Subscriber {
   readonly filter: EventFilter;
 }
 
-/** What a subscriber is told of an event, when it is of the kind it asked for. */
+/**
+ * What a subscriber is told of an event, when it is of the kind it asked for. Subscriptions of one id
+ * are to the same, so all who have it are told the very same text.
+ */
 export function toSubscriptionPush(
-  { session_id, subscription_id, filter }: Subscriber,
+  subscriber: Subscriber,
   stored: StoredEvent,
 ): string | undefined {
-  const told = filter.keys === undefined ? wholeOf(stored, filter) : partOf(stored, filter);
-  if (told === undefined) return undefined;
-  const { head, tail } = told;
-  return `${head}"session_id":${JSON.stringify(session_id)},"subscription_id":"${subscription_id}",${tail}`;
+  const { subscription_id: id } = subscriber;
+  if (latest.event !== stored) latest = { event: stored, told: new Map() };
+  let told = latest.told.get(id);
+  if (told === undefined) {
+    told = { text: toText(subscriber, stored) };
+    latest.told.set(id, told);
+  }
+  return told.text;
 }
 
-/** A notification without what differs from subscriber to subscriber. */
 interface Told {
-  readonly head: string;
-  readonly tail: string;
+  readonly text: string | undefined;
 }
 
-const TOLD = new WeakMap<StoredEvent, Told>();
+/** Of the event that was told last, by subscription id. */
+let latest: { readonly event?: StoredEvent; readonly told: Map<string, Told> } = {
+  told: new Map(),
+};
 
-function wholeOf(stored: StoredEvent, filter: EventFilter): Told | undefined {
-  if (!passes(stored, filter)) return undefined;
-  const known = TOLD.get(stored);
-  if (known) return known;
-  const told = partOf(stored, {});
-  if (told) TOLD.set(stored, told);
-  return told;
-}
-
-function partOf(stored: StoredEvent, filter: EventFilter): Told | undefined {
+function toText(subscriber: Subscriber, stored: StoredEvent): string | undefined {
+  const { session_id, subscription_id, filter } = subscriber;
+  const { version: cursor } = stored;
   const fields = filterEvent(stored, filter);
   if (fields === undefined) return undefined;
-  const { version: cursor } = stored;
-  if (fields.type !== CONTEXT_UPDATE)
-    return toTold('context_coordinator.event', { ...fields, cursor });
+  const base = { session_id, subscription_id };
+  if (fields.type !== CONTEXT_UPDATE) {
+    return toNotification('context_coordinator.event', { ...base, ...fields, cursor });
+  }
   const { type: _, lock_token: __, at: ___, ...update } = fields;
-  return toTold('context_coordinator.update', { ...update, cursor });
-}
-
-function toTold(method: string, params: JsonObject): Told {
-  return {
-    head: `{"jsonrpc":"2.0","method":"${method}","params":{`,
-    tail: `${JSON.stringify(params).slice(1)}}`,
-  };
+  return toNotification('context_coordinator.update', { ...base, ...update, cursor });
 }
 
 export function toNotification(method: string, params: JsonObject): string {
