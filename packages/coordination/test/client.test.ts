@@ -170,6 +170,34 @@ describe('client', () => {
     expect(changes).toHaveLength(101);
   });
 
+  it('keeps equal subscriptions apart, whatever is closed and lost meanwhile', async () => {
+    await using at = new ClientWorld();
+    const writer = await at.open('writer', new MemoryLink(at.world.coordination));
+    const reader = await at.open('reader');
+    const { session_id } = await writer.sessions.create({ mode: 'cas' });
+    await reader.sessions.join({ session_id });
+    const subscribe = async (after?: number) => {
+      const seen: number[] = [];
+      const update = ({ version }: ContextChange) => void seen.push(version);
+      const subscription = await reader.subscribe({ session_id, after }, { update });
+      return { subscription, seen };
+    };
+    const write = async () =>
+      (await writer.context.update({ session_id, update: { n: 1 } })).version;
+    const [first, second] = [await subscribe(), await subscribe()];
+    const versions = [await write()];
+    at.link.cut();
+    await first.subscription.close();
+    versions.push(await write());
+    await expect.poll(() => second.seen).toEqual(versions);
+    const closing = second.subscription.close();
+    versions.push(await write());
+    const third = await subscribe(0);
+    await closing;
+    versions.push(await write());
+    await expect.poll(() => third.seen).toEqual(versions);
+  });
+
   it('delivers an update once even if it arrives twice', async () => {
     await using at = new ClientWorld();
     const client = await at.open('a');

@@ -251,6 +251,30 @@ describe('subscriptions', () => {
     await elsewhere.close();
   });
 
+  it('have an id that names what is subscribed to; only equal ones of a connection differ', async () => {
+    await using world = new World();
+    const { writer, reader, session_id, write } = await open(world);
+    const subscribe = async (client: Client, filter: { keys?: string[] } = {}) => {
+      const params = { session_id, ...filter };
+      return (await client.call('context_coordinator.subscribe', params)).subscription_id;
+    };
+    const [one, ...equal] = await Promise.all([1, 2, 3].map(() => subscribe(reader)));
+    expect(equal).toEqual([`${one}-2`, `${one}-3`]);
+    expect(await subscribe(writer)).toBe(one);
+    const filtered = await subscribe(reader, { keys: ['b'] });
+    expect(filtered).not.toBe(one);
+    const idsPushed = (client: Client) =>
+      client.pushed('context_coordinator.update').map(({ subscription_id }) => subscription_id);
+    await write({ a: 1 });
+    await expect.poll(() => idsPushed(reader)).toEqual([one, ...equal]);
+    const unsubscribe = { session_id, subscription_id: one };
+    await reader.call('context_coordinator.unsubscribe', unsubscribe);
+    await write({ b: 1 });
+    await expect.poll(() => idsPushed(reader).slice(3)).toEqual([...equal, filtered]);
+    expect(idsPushed(writer)).toEqual([one, one]);
+    expect(await subscribe(reader)).toBe(one);
+  });
+
   it('are bounded in number per connection', async () => {
     await using world = new World({ limits: { subscriptions_per_connection: 2 } });
     const { reader, session_id } = await open(world);

@@ -86,7 +86,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
         this.emit('closed', reason);
       },
     });
-    this.#subscriptions = new Subscriptions(this.#link.request, this.#log);
+    this.#subscriptions = new Subscriptions(this.#link, this.#log);
     this.call = (async (method, params) => {
       const result = await this.#link.request(method, params);
       this.#noteLocks(method, params, result);

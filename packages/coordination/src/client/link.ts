@@ -19,6 +19,8 @@ export interface LinkOptions {
   readonly backoffMs: { readonly least: number; readonly most: number };
 }
 
+/** What is sent by either. */
+export type Sends = Pick<Link, 'request' | 'requestHere'>;
 export type Send = (method: string, params: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
 interface Pending {
@@ -53,6 +55,10 @@ export class Link {
   }
 
   readonly request: Send = (method, params) => this.#send(method, params, false);
+
+  /** On this connection only: when it is lost, or there is none, it rejects. */
+  readonly requestHere: Send = (method, params) =>
+    this.#isReady ? this.#send(method, params, true) : Promise.reject(connectionLost());
 
   /** Gives up this connection for another. */
   reconnect(): void {

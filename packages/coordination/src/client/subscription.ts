@@ -4,7 +4,7 @@
 import type { Json, Log } from '@starloom/core';
 import { FabricError } from '@starloom/core';
 import type { ContextChange } from './apply-update.ts';
-import type { Send } from './link.ts';
+import type { Send, Sends } from './link.ts';
 import type { MethodParams } from './services.ts';
 
 export interface ContextSnapshot {
@@ -29,22 +29,23 @@ type Push = Readonly<Record<string, unknown>>;
 export class Subscription {
   readonly #params: SubscribeParams;
   readonly #handlers: SubscriptionHandlers;
-  readonly #send: Send;
+  readonly #link: Sends;
   readonly #log: Log;
   #id: string | undefined;
   #cursor: number | undefined;
   #turn: Promise<void> = Promise.resolve();
+  #isClosed = false;
   #onClose: () => void;
 
   constructor(
     params: SubscribeParams,
     handlers: SubscriptionHandlers,
-    deps: { readonly send: Send; readonly log: Log; readonly onClose: () => void },
+    deps: { readonly link: Sends; readonly log: Log; readonly onClose: () => void },
   ) {
     this.#params = params;
     this.#handlers = handlers;
     this.#cursor = params.after;
-    this.#send = deps.send;
+    this.#link = deps.link;
     this.#log = deps.log;
     this.#onClose = deps.onClose;
   }
@@ -72,6 +73,7 @@ export class Subscription {
   /** Its connection is gone, and with it the name it had there. */
   lose(): void {
     this.#id = undefined;
+    if (this.#isClosed) this.#onClose();
   }
 
   /** What the server pushed for this subscription. */
@@ -89,14 +91,22 @@ export class Subscription {
     this.#handlers.ended?.(reason);
   }
 
+  /** What still comes for it is for nobody else: its id is free once the server says so. */
   async close(): Promise<void> {
-    this.#onClose();
+    this.#isClosed = true;
     const { session_id } = this.#params;
-    if (this.#id === undefined) return;
-    await this.#send('context_coordinator.unsubscribe', { session_id, subscription_id: this.#id });
+    const named = { session_id, subscription_id: this.#id };
+    try {
+      if (this.#id) await this.#link.requestHere('context_coordinator.unsubscribe', named);
+    } catch (error) {
+      if (FabricError.from(error).code !== 'AGENT_OFFLINE') throw error;
+    } finally {
+      this.#onClose();
+    }
   }
 
   async #deliver(method: string, params: Push): Promise<void> {
+    if (this.#isClosed) return;
     const cursor = Number(params.cursor);
     if (cursor <= this.cursor && method !== 'context_coordinator.snapshot_required') return;
     if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
@@ -107,7 +117,7 @@ export class Subscription {
 
   async #snapshot(): Promise<void> {
     const { session_id } = this.#params;
-    const answer = await this.#send('context_coordinator.get', { session_id });
+    const answer = await this.#link.request('context_coordinator.get', { session_id });
     const snapshot = answer as ContextSnapshot;
     this.#cursor = Math.max(this.cursor, snapshot.cursor);
     this.#handlers.snapshot?.(snapshot);

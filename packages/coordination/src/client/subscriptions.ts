@@ -1,5 +1,5 @@
 import { FabricError, type Log } from '@starloom/core';
-import type { Send } from './link.ts';
+import type { Send, Sends } from './link.ts';
 import { rpcCodeOf } from './rpc-error.ts';
 import { type SubscribeParams, Subscription, type SubscriptionHandlers } from './subscription.ts';
 
@@ -10,23 +10,23 @@ const EARLY_PUSHES = 1_000;
 
 /** The subscriptions of a client, on whatever connection it has. */
 export class Subscriptions {
-  readonly #send: Send;
+  readonly #link: Sends;
   readonly #log: Log;
   readonly #all = new Set<Subscription>();
   readonly #early: { readonly method: string; readonly params: Params }[] = [];
 
-  constructor(send: Send, log: Log) {
-    this.#send = send;
+  constructor(link: Sends, log: Log) {
+    this.#link = link;
     this.#log = log;
   }
 
   async add(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<Subscription> {
     const subscription = new Subscription(params, handlers, {
-      send: this.#send,
+      link: this.#link,
       log: this.#log,
       onClose: () => this.#all.delete(subscription),
     });
-    await subscription.start(this.#send);
+    await subscription.start(this.#link.request);
     this.#all.add(subscription);
     this.#takeEarly();
     return subscription;

@@ -2,30 +2,23 @@
 // sessions its agents are in. It all ends with the connection, with the session, or when the agent
 // is no longer a member.
 
-import { hash } from 'node:crypto';
-import type { CoordinationStore, StoredEvent } from '@starloom/core';
+import type { CoordinationStore } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
 import type { EventFilter } from '../context/event-filter.ts';
 import type { EventFeeds, Following } from '../feed/event-feed.ts';
-import { fieldsOf } from '../feed/log-event.ts';
-import { HEAD, partitionOf } from '../partitions.ts';
+import { partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access } from '../session/session-access.ts';
 import type { Connection } from './connection.ts';
-import { isNotice, toNotice, toNotification, toSubscriptionPush } from './push-messages.ts';
+import { isNotice, isOver, toNotice } from './push-messages.ts';
+import { Subscription, subscriptionId } from './subscription.ts';
 
 export interface PeerFeedsOptions {
   readonly store: CoordinationStore;
   readonly feeds: EventFeeds;
   readonly limits: CoordinationLimits;
   readonly push: Connection['push'];
-}
-
-interface Subscription {
-  readonly session_id: string;
-  readonly subscription_id: string;
-  readonly following: Following;
 }
 
 export interface WhichSubscriptions {
@@ -38,8 +31,6 @@ interface Notices {
   holder: string;
   readonly following: Promise<Following>;
 }
-
-const ID_BYTES = 12;
 
 export class PeerFeeds {
   readonly #options: PeerFeedsOptions;
@@ -74,38 +65,29 @@ export class PeerFeeds {
     );
   }
 
-  async subscribe({ sessionId, partition, caller }: Access, filter: EventFilter, after: number) {
-    const { feeds, push, limits } = this.#options;
-    const subscription_id = this.#newId(sessionId, filter);
+  async subscribe(access: Access, filter: EventFilter, after: number) {
+    const { feeds, store, push, limits } = this.#options;
+    const subscription_id = this.#unusedId(access.sessionId, filter);
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
-    const session = { session_id: sessionId, subscription_id };
-    const subscriber = { ...session, filter };
-    const deliver = (event: StoredEvent) => {
-      const pushed = this.#push(toSubscriptionPush(subscriber, event));
-      if (!isOver(event, caller.agentId)) return pushed;
-      return Promise.resolve(pushed).then(() => void this.unsubscribe({ subscription_id }));
-    };
-    // The answer with the id goes out before the first notification under it.
-    let gate: Promise<void> | undefined = new Promise<void>((resolve) => {
-      setImmediate(resolve);
-    }).then(() => {
-      gate = undefined;
-    });
-    const following = await feeds.follow(partition, {
+    const subscription = new Subscription({
+      access,
+      subscription_id,
+      filter,
       after,
       backlog: limits.backlog_events,
-      deliver: (event) => gate?.then(() => deliver(event)) ?? deliver(event),
-      gap: async (cursor) => {
-        await gate;
-        const { entries } = await this.#options.store.read(partition, [HEAD]);
-        const version = entries.get(HEAD)?.version ?? 0;
-        const gap = { ...session, version, cursor };
-        await this.#push(toNotification('context_coordinator.snapshot_required', gap));
-      },
+      store,
+      push,
+      onOver: () => void this.unsubscribe({ subscription_id }),
     });
-    this.#subscriptions.set(subscription_id, { ...session, following });
-    if (this.#closed) following.stop();
+    this.#subscriptions.set(subscription_id, subscription);
+    try {
+      await subscription.start(feeds);
+    } catch (error) {
+      this.#subscriptions.delete(subscription_id);
+      throw error;
+    }
+    if (this.#closed) subscription.stop();
     return { subscription_id, cursor: after };
   }
 
@@ -116,16 +98,16 @@ export class PeerFeeds {
         ? subscription.session_id === session_id
         : subscription.subscription_id === subscription_id,
     );
-    for (const { subscription_id: id, following } of ended) {
-      following.stop();
-      this.#subscriptions.delete(id);
+    for (const subscription of ended) {
+      subscription.stop();
+      this.#subscriptions.delete(subscription.subscription_id);
     }
     return ended.length > 0;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const subscription of this.#subscriptions.values()) subscription.following.stop();
+    for (const subscription of this.#subscriptions.values()) subscription.stop();
     this.#subscriptions.clear();
     await Promise.all([...this.#notices.keys()].map((id) => this.#detach(id)));
   }
@@ -146,10 +128,9 @@ export class PeerFeeds {
     });
   }
 
-  /** Says what is subscribed to; only a second one to the same on this connection has a number. */
-  #newId(sessionId: string, filter: EventFilter): string {
-    const what = JSON.stringify([sessionId, filter]);
-    const id = hash('sha256', what, 'buffer').toString('hex', 0, ID_BYTES);
+  /** Only a second subscription to the same on this connection has a number. */
+  #unusedId(sessionId: string, filter: EventFilter): string {
+    const id = subscriptionId(sessionId, filter);
     let unused = id;
     for (let n = 2; this.#subscriptions.has(unused); n += 1) unused = `${id}-${n}`;
     return unused;
@@ -164,10 +145,4 @@ export class PeerFeeds {
   #push(notification: string | undefined): Promise<void> | void {
     if (notification !== undefined && !this.#closed) return this.#options.push?.(notification);
   }
-}
-
-/** Is there nothing more to tell this agent of the session? */
-function isOver({ event }: StoredEvent, agentId: string): boolean {
-  const { type, agent_id } = fieldsOf(event);
-  return type === 'session.ended' || (type === 'session.agent_left' && agent_id === agentId);
 }

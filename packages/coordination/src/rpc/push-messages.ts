@@ -31,6 +31,12 @@ export function isNotice({ event }: StoredEvent): boolean {
   return type.startsWith('lock.') || type in NOTICES;
 }
 
+/** Is there nothing more to tell this agent of the session? */
+export function isOver({ event }: StoredEvent, agentId: string): boolean {
+  const { type, agent_id } = fieldsOf(event);
+  return type === 'session.ended' || (type === 'session.agent_left' && agent_id === agentId);
+}
+
 /** What a member is told of an event; nothing of what it did itself. */
 export function toNotice(
   sessionId: string,

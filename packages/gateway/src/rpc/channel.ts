@@ -19,8 +19,7 @@ export async function serveRpcChannel(
   channel: MessageChannel,
   { coordination, principal, log }: RpcChannelOptions,
 ): Promise<void> {
-  const push = (notification: string) => channel.write(notification);
-  const peer = coordination.connect({ principal, push });
+  const peer = coordination.connect({ principal, push: channel.write });
   const gone = Promise.withResolvers<void>();
   const waiting = new Set<Promise<void>>();
   let turn: Promise<void> = Promise.resolve();

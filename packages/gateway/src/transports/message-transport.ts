@@ -11,7 +11,7 @@ export interface MessageChannel {
   /** Calls back for each text that arrives, then once when the other side is gone. */
   open(onText: (text: string) => void, onClose: () => void): void;
   /** Nothing when there is room for the next, else a promise of it. Throws when nobody is there. */
-  write(text: string): Promise<void> | void;
+  readonly write: (text: string) => Promise<void> | void;
   close(): Promise<void>;
 }
 

@@ -1,0 +1,97 @@
+// One subscription of a connection: what it is told of a session, from a cursor on. When thousands
+// are told of one event, most of what each costs is to touch what belongs to it: so this is one
+// object, and nothing lies between it and the transport.
+
+import { hash } from 'node:crypto';
+import type { CoordinationStore, StoredEvent } from '@starloom/core';
+import type { EventFilter } from '../context/event-filter.ts';
+import type { EventFeeds, Follower, Following } from '../feed/event-feed.ts';
+import { HEAD } from '../partitions.ts';
+import type { Access } from '../session/session-access.ts';
+import type { Connection } from './connection.ts';
+import { isOver, type Subscriber, toNotification, toSubscriptionPush } from './push-messages.ts';
+
+export interface SubscriptionOptions {
+  readonly access: Access;
+  readonly subscription_id: string;
+  readonly filter: EventFilter;
+  readonly after: number;
+  readonly backlog: number;
+  readonly store: CoordinationStore;
+  readonly push: NonNullable<Connection['push']>;
+  /** Nothing more comes. */
+  readonly onOver: () => void;
+}
+
+export class Subscription implements Subscriber, Follower {
+  readonly session_id: string;
+  readonly subscription_id: string;
+  readonly filter: EventFilter;
+  readonly after: number;
+  readonly backlog: number;
+  readonly #options: SubscriptionOptions;
+  readonly #agentId: string;
+  readonly #push: SubscriptionOptions['push'];
+  /** The answer with the id goes out before the first notification under it. */
+  #gate: Promise<void> | undefined;
+  #following: Following | undefined;
+  #isStopped = false;
+
+  constructor(options: SubscriptionOptions) {
+    const { sessionId, caller } = options.access;
+    this.session_id = sessionId;
+    this.subscription_id = options.subscription_id;
+    this.filter = options.filter;
+    this.after = options.after;
+    this.backlog = options.backlog;
+    this.#options = options;
+    this.#agentId = caller.agentId;
+    this.#push = options.push;
+  }
+
+  async start(feeds: EventFeeds): Promise<void> {
+    this.#gate = new Promise<void>((resolve) => {
+      setImmediate(resolve);
+    }).then(() => {
+      this.#gate = undefined;
+    });
+    this.#following = await feeds.follow(this.#options.access.partition, this);
+    if (this.#isStopped) this.#following.stop();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#following?.stop();
+  }
+
+  deliver(event: StoredEvent): Promise<void> | void {
+    return this.#gate ? this.#gate.then(() => this.#tell(event)) : this.#tell(event);
+  }
+
+  async gap(cursor: number): Promise<void> {
+    await this.#gate;
+    const { store, access } = this.#options;
+    const { entries } = await store.read(access.partition, [HEAD]);
+    const { session_id, subscription_id } = this;
+    const version = entries.get(HEAD)?.version ?? 0;
+    const gap = { session_id, subscription_id, version, cursor };
+    if (!this.#isStopped) {
+      await this.#push(toNotification('context_coordinator.snapshot_required', gap));
+    }
+  }
+
+  #tell(event: StoredEvent): Promise<void> | void {
+    const text = toSubscriptionPush(this, event);
+    const pushed = text === undefined || this.#isStopped ? undefined : this.#push(text);
+    if (!isOver(event, this.#agentId)) return pushed;
+    return Promise.resolve(pushed).then(this.#options.onOver);
+  }
+}
+
+const ID_BYTES = 12;
+
+/** Names what is subscribed to: all who subscribe to the same have the same. */
+export function subscriptionId(sessionId: string, filter: EventFilter): string {
+  const what = JSON.stringify([sessionId, filter]);
+  return hash('sha256', what, 'buffer').toString('hex', 0, ID_BYTES);
+}
