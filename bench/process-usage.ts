@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second towards programs, whatever its own clock does. */
 const MICROSECONDS_PER_TICK = 10_000;
+const STOLEN_TICKS = 8;
 const USER_TICKS = 11;
 const SYSTEM_TICKS = 12;
 
@@ -16,14 +17,25 @@ export function cpuMicroseconds(pid: number): number | undefined {
   return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) * MICROSECONDS_PER_TICK;
 }
 
+/** What others on the same host took of all cores so far, while something here wanted to run. */
+export function stolenMicroseconds(): number | undefined {
+  const line = readText('/proc/stat')?.split('\n', 1)[0];
+  const ticks = line?.split(/ +/)[STOLEN_TICKS];
+  return ticks === undefined ? undefined : Number(ticks) * MICROSECONDS_PER_TICK;
+}
+
 export function residentMegabytes(pid: number): number | undefined {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readProcess(pid, 'status') ?? '')?.[1];
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }
 
 function readProcess(pid: number, name: 'stat' | 'status'): string | undefined {
+  return readText(`/proc/${pid}/${name}`);
+}
+
+function readText(path: string): string | undefined {
   try {
-    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+    return readFileSync(path, 'latin1');
   } catch {
     return undefined;
   }

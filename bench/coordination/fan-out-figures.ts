@@ -1,15 +1,24 @@
 import { quantile, round, sum } from '../statistics.ts';
+import type { Delivery } from './clients/work.ts';
 import type { TargetName } from './plan.ts';
 import type { Measured, MeasuredFanOut } from './run.ts';
 
-export interface FanOutFigures {
+/** From sending an update until the last subscriber has it. */
+export interface LastDelivery {
   readonly updates: number;
-  /** From sending an update until the last subscriber has it. */
   readonly last_delivery_p50_ms: number;
   readonly last_delivery_p99_ms: number;
+}
+
+export interface FanOutFigures extends LastDelivery {
+  /** Of the updates during which others on the host took no CPU time, when they are enough. */
+  readonly undisturbed?: LastDelivery;
   /** CPU time of the server per delivery. */
   readonly cpu_us?: number;
 }
+
+/** Of fewer there is no p99. */
+const ENOUGH = 100;
 
 export function toFanOutFigures({ fanOuts, sizes }: Pick<Measured, 'fanOuts' | 'sizes'>) {
   const figures: Partial<Record<TargetName, FanOutFigures>> = {};
@@ -22,16 +31,28 @@ export function toFanOutFigures({ fanOuts, sizes }: Pick<Measured, 'fanOuts' | '
 
 function toFigures({ results }: MeasuredFanOut, subscribers: number): FanOutFigures | undefined {
   const good = results.flatMap((tried) => ('result' in tried ? tried.result : []));
-  const deliveries = good.flatMap(({ lastDeliveriesMs }) => lastDeliveriesMs);
-  const [p50, p99] = [quantile(deliveries, 0.5), quantile(deliveries, 0.99)];
-  if (p50 === undefined || p99 === undefined) return undefined;
+  const deliveries = good.flatMap((result) => result.deliveries);
+  const last = toLastDelivery(deliveries);
+  if (last === undefined) return undefined;
+  const calm = deliveries.filter(({ stolenMicroseconds }) => stolenMicroseconds === 0);
+  const undisturbed = calm.length < ENOUGH ? undefined : toLastDelivery(calm);
   const cpu = good.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
   return {
-    updates: deliveries.length,
-    last_delivery_p50_ms: round(p50, 2),
-    last_delivery_p99_ms: round(p99, 2),
+    ...last,
+    ...(undisturbed && { undisturbed }),
     ...(cpu.length === good.length && {
       cpu_us: round(sum(cpu) / (deliveries.length * subscribers), 1),
     }),
+  };
+}
+
+function toLastDelivery(deliveries: readonly Delivery[]): LastDelivery | undefined {
+  const lasts = deliveries.map(({ lastMs }) => lastMs);
+  const [p50, p99] = [quantile(lasts, 0.5), quantile(lasts, 0.99)];
+  if (p50 === undefined || p99 === undefined) return undefined;
+  return {
+    updates: lasts.length,
+    last_delivery_p50_ms: round(p50, 2),
+    last_delivery_p99_ms: round(p99, 2),
   };
 }

@@ -21,7 +21,7 @@ export interface GatewayPart extends Part {
 
 export interface FanOutTarget {
   readonly name: TargetName;
-  measure(slice: Slice & { readonly rampMs: number }): Promise<FanOutResult>;
+  measure(slice: Slice): Promise<FanOutResult>;
 }
 
 export interface GatewayPartOptions {
@@ -41,10 +41,9 @@ export async function openGatewayPart(options: GatewayPartOptions): Promise<Gate
   const clients = opened.use(await Clients.start(cores));
   const fanOut = (name: TargetName, { address, pid }: WebSocketServer): FanOutTarget => ({
     name,
-    measure: ({ rampMs, measureMs, signal }) => {
+    measure: ({ measureMs, signal }) => {
       const { subscribers } = sizes;
-      const work = { kind: 'fan_out', address, subscribers, rampMs, measureMs, pid } as const;
-      return clients.run(work, signal);
+      return clients.run({ kind: 'fan_out', address, subscribers, measureMs, pid }, signal);
     },
   });
   const { address, pid } = gateway;

@@ -1,4 +1,5 @@
 import type { MeasuringReport } from '../command.ts';
+import type { FanOutFigures } from './fan-out-figures.ts';
 import type { Figures } from './report.ts';
 
 export interface Goal {
@@ -23,9 +24,14 @@ export function toGoals(
     toGoal('redis.with_lock ÷ bare', { least: 0.5 }, ratio('redis.with_lock')),
     toGoal('embedded.memory updates/s', { least: 50_000 }, perSecond('embedded.memory')),
     toGoal('embedded.durable updates/s', { least: 10_000 }, perSecond('embedded.durable')),
-    toGoal('fan-out, last delivery p99 ms', { below: 20 }, fan_out.starloom?.last_delivery_p99_ms),
+    toGoal('fan-out, last delivery p99 ms', { below: 20 }, idleP99(fan_out.starloom)),
     toGoal('resume, longest ms', { below: 1_000 }, resume?.most_ms),
   ].flatMap((goal) => goal ?? []);
+}
+
+/** A machine is idle while nobody else takes its cores away; all count where that is not known. */
+function idleP99(fanOut: FanOutFigures | undefined): number | undefined {
+  return (fanOut?.undisturbed ?? fanOut)?.last_delivery_p99_ms;
 }
 
 function toGoal(name: string, bound: Bound, measured: number | undefined): Goal | undefined {

@@ -46,9 +46,6 @@ export interface MeasuredFanOut {
 
 export type Tried<Result> = { readonly result: Result } | { readonly failure: string };
 
-/** Few: each begins with the connections of all subscribers. */
-const FAN_OUT_ROUNDS = 4;
-
 export async function run(options: RunOptions, context: CommandContext): Promise<Measured> {
   const { sizes } = options;
   const { tell, signal } = context;
@@ -112,19 +109,20 @@ async function measureUpdates(
 
 async function measureFanOuts(
   gateway: GatewayPart,
-  { seconds, warmup, sizes }: RunOptions,
+  { seconds, warmup, sliceMs, sizes }: RunOptions,
   { signal, tell }: CommandContext,
 ): Promise<MeasuredFanOut[]> {
   tell(`fan-out to ${sizes.subscribers} subscribers`);
-  const rampMs = (warmup * 1000) / FAN_OUT_ROUNDS;
-  const measureMs = (seconds * 1000) / FAN_OUT_ROUNDS;
   const measured = gateway.fanOuts.map((target) => ({
     target,
     results: [] as Tried<FanOutResult>[],
   }));
-  for (let round = 0; round < FAN_OUT_ROUNDS; round += 1) {
+  const warmUps = roundsIn(warmup, sliceMs);
+  const rounds = Math.max(1, roundsIn(seconds, sliceMs));
+  for (let round = 0; round < warmUps + rounds; round += 1) {
     for (const { target, results } of rotated(measured, round)) {
-      results.push(await attempt(target.measure({ rampMs, measureMs, signal }), signal));
+      const tried = await attempt(target.measure({ measureMs: sliceMs, signal }), signal);
+      if (round >= warmUps || 'failure' in tried) results.push(tried);
     }
   }
   return measured.map(({ target: { name }, results }) => ({ name, results }));

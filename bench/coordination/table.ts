@@ -1,5 +1,6 @@
 import { type TableCell, toMarkdownTable } from '../markdown-table.ts';
 import { toOriginLine } from '../origin.ts';
+import type { LastDelivery } from './fan-out-figures.ts';
 import { CELLS, TARGETS } from './plan.ts';
 import type { Report } from './report.ts';
 
@@ -45,12 +46,27 @@ function gatewayTable({ figures: { fan_out, resume } }: Report): string {
   const fanOuts = TARGETS.flatMap((name): TableCell[][] => {
     const of = fan_out[name];
     if (!of) return [];
-    const { last_delivery_p50_ms: p50, last_delivery_p99_ms: p99, cpu_us } = of;
-    return [[`fan-out, last delivery, ${name}`, p50, p99, cpu_us]];
+    const { undisturbed, cpu_us } = of;
+    return [
+      [`fan-out, last delivery, ${name}`, ...timesOf(of), cpu_us],
+      ...(undisturbed
+        ? [
+            [
+              `… ${undisturbed.updates} undisturbed of ${of.updates}`,
+              ...timesOf(undisturbed),
+              undefined,
+            ],
+          ]
+        : []),
+    ];
   });
   const resumes = resume
     ? [[`${resume.events} missed events resumed`, resume.p50_ms, resume.most_ms]]
     : [];
   const head = ['', 'p50 ms', 'p99 or longest ms', 'CPU µs per delivery'];
   return toMarkdownTable(head, [...fanOuts, ...resumes.map((row) => [...row, undefined])]);
+}
+
+function timesOf({ last_delivery_p50_ms, last_delivery_p99_ms }: LastDelivery) {
+  return [last_delivery_p50_ms, last_delivery_p99_ms];
 }

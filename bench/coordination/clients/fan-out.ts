@@ -1,63 +1,77 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { cpuMicroseconds } from '../../process-usage.ts';
+import { cpuMicroseconds, stolenMicroseconds } from '../../process-usage.ts';
 import { VALUE } from '../plan.ts';
 import { Audience } from './audience.ts';
 import { Connection } from './connection.ts';
 import { TEXT, toFrame } from './frames.ts';
-import type { FanOutResult, FanOutWork } from './work.ts';
+import type { Delivery, FanOutResult, FanOutWork } from './work.ts';
 import { isDone, openWriter, type Writer } from './writer.ts';
 
 /** Between updates, so that each finds a gateway that has nothing else to do. */
 const GAP_MS = 10;
 const OPENED_AT_ONCE = 50;
 
-/** Every subscriber must get each update once and in order; anything else is a failure. */
-export async function measureFanOut(work: FanOutWork): Promise<FanOutResult> {
-  const { address, subscribers, rampMs, measureMs, pid } = work;
-  using opened = new DisposableStack();
-  const writer = opened.use(await openWriter(address));
-  const audience = new Audience();
-  audience.add(writer.connection, isDone);
-  const subscribe = async () => {
-    const connection = opened.use(await Connection.open(address));
-    const params = { session_id: writer.sessionId };
-    await connection.ask({ method: 'context_coordinator.subscribe', params });
-    audience.add(connection);
-  };
-  while (audience.size <= subscribers) {
-    const missing = Math.min(OPENED_AT_ONCE, 1 + subscribers - audience.size);
-    await Promise.all(Array.from({ length: missing }, subscribe));
+/** A session with its subscribers; every one of them must get each update once and in order. */
+export class FanOut implements Disposable {
+  readonly #writer: Writer;
+  readonly #audience: Audience;
+  readonly #connections: Disposable;
+  #turn = 0;
+
+  static async open({ address, subscribers }: FanOutWork): Promise<FanOut> {
+    using opened = new DisposableStack();
+    const writer = opened.use(await openWriter(address));
+    const audience = new Audience();
+    audience.add(writer.connection, isDone);
+    const subscribe = async () => {
+      const connection = opened.use(await Connection.open(address));
+      const params = { session_id: writer.sessionId };
+      await connection.ask({ method: 'context_coordinator.subscribe', params });
+      audience.add(connection);
+    };
+    while (audience.size <= subscribers) {
+      const missing = Math.min(OPENED_AT_ONCE, 1 + subscribers - audience.size);
+      await Promise.all(Array.from({ length: missing }, subscribe));
+    }
+    return new FanOut(writer, audience, opened.move());
   }
-  let turn = 0;
-  const deliverFor = async (ms: number) => {
-    const deliveriesMs: number[] = [];
+
+  private constructor(writer: Writer, audience: Audience, connections: Disposable) {
+    this.#writer = writer;
+    this.#audience = audience;
+    this.#connections = connections;
+  }
+
+  async measure({ measureMs, pid }: FanOutWork): Promise<FanOutResult> {
+    const deliveries: Delivery[] = [];
+    const cpuBefore = cpuMicroseconds(pid);
     const startedAt = performance.now();
     do {
-      deliveriesMs.push(await deliver(turn, writer, audience));
-      turn += 1;
+      deliveries.push(await this.#deliver());
       await delay(GAP_MS);
-    } while (performance.now() - startedAt < ms);
-    return deliveriesMs;
-  };
-  await deliverFor(rampMs);
-  const cpuBefore = cpuMicroseconds(pid);
-  const lastDeliveriesMs = await deliverFor(measureMs);
-  const cpuAfter = cpuMicroseconds(pid);
-  const cpu = cpuAfter === undefined ? undefined : cpuAfter - (cpuBefore ?? 0);
-  return { lastDeliveriesMs, cpuMicroseconds: cpu };
-}
+    } while (performance.now() - startedAt < measureMs);
+    return { deliveries, cpuMicroseconds: since(cpuBefore, cpuMicroseconds(pid)) };
+  }
 
-/** How long it took until the last had it. */
-async function deliver(turn: number, writer: Writer, audience: Audience): Promise<number> {
-  const frame = toUpdate(turn, writer);
-  const marker = `"turn":${turn},`;
-  const isRight = (payload: Buffer) => payload.includes(marker);
-  let startedAt = 0;
-  await audience.hear({ number: turn, isRight }, () => {
-    startedAt = performance.now();
-    writer.connection.send(frame);
-  });
-  return performance.now() - startedAt;
+  [Symbol.dispose](): void {
+    this.#connections[Symbol.dispose]();
+  }
+
+  async #deliver(): Promise<Delivery> {
+    const turn = this.#turn;
+    this.#turn += 1;
+    const frame = toUpdate(turn, this.#writer);
+    const marker = `"turn":${turn},`;
+    const isRight = (payload: Buffer) => payload.includes(marker);
+    const stolenBefore = stolenMicroseconds();
+    let startedAt = 0;
+    await this.#audience.hear({ number: turn, isRight }, () => {
+      startedAt = performance.now();
+      this.#writer.connection.send(frame);
+    });
+    const lastMs = performance.now() - startedAt;
+    return { lastMs, stolenMicroseconds: since(stolenBefore, stolenMicroseconds()) };
+  }
 }
 
 function toUpdate(turn: number, { sessionId, lockToken }: Writer): Buffer {
@@ -65,4 +79,8 @@ function toUpdate(turn: number, { sessionId, lockToken }: Writer): Buffer {
   const params = { session_id: sessionId, lock_token: lockToken, update };
   const request = { jsonrpc: '2.0', id: turn, method: 'context_coordinator.update', params };
   return toFrame(TEXT, JSON.stringify(request));
+}
+
+function since(before: number | undefined, now: number | undefined): number | undefined {
+  return before === undefined || now === undefined ? undefined : now - before;
 }

@@ -3,10 +3,13 @@
 
 import { FabricError } from '@starloom/core';
 import { readNdjson } from '@starloom/wire';
-import { measureFanOut } from './fan-out.ts';
+import { FanOut } from './fan-out.ts';
 import { measureResume } from './resume.ts';
 import { measureUpdates } from './updates.ts';
-import type { ClientWork, WorkKind } from './work.ts';
+import type { ClientWork, FanOutWork, WorkKind } from './work.ts';
+
+/** By address. */
+const fanOuts = new Map<string, FanOut>();
 
 for await (const work of readNdjson(process.stdin, { maxLineBytes: 1 << 20 })) {
   const answer = await run(work as ClientWork[WorkKind]['work']).then(
@@ -24,8 +27,15 @@ async function run(work: ClientWork[WorkKind]['work']): Promise<ClientWork[WorkK
     case 'update':
       return await measureUpdates(work);
     case 'fan_out':
-      return await measureFanOut(work);
+      return await (await fanOutOf(work)).measure(work);
     case 'resume':
       return await measureResume(work);
   }
+}
+
+async function fanOutOf(work: FanOutWork): Promise<FanOut> {
+  const { url } = work.address;
+  const fanOut = fanOuts.get(url) ?? (await FanOut.open(work));
+  fanOuts.set(url, fanOut);
+  return fanOut;
 }

@@ -15,13 +15,11 @@ export interface UpdateWork {
   readonly pid: number;
 }
 
-/** Subscribers of one session, each on a connection of its own. */
+/** Subscribers of one session, each on a connection of its own; they stay for the next time. */
 export interface FanOutWork {
   readonly kind: 'fan_out';
   readonly address: GatewayAddress;
   readonly subscribers: number;
-  /** At first nothing is counted: a thousand connections have just been made. */
-  readonly rampMs: number;
   readonly measureMs: number;
   readonly pid: number;
 }
@@ -34,9 +32,16 @@ export interface ResumeWork {
   readonly times: number;
 }
 
+/** Of an update to everybody. */
+export interface Delivery {
+  /** From sending it until the last subscriber has it. */
+  readonly lastMs: number;
+  /** CPU time that others on the host took meanwhile; `undefined` where nobody tells. */
+  readonly stolenMicroseconds?: number | undefined;
+}
+
 export interface FanOutResult {
-  /** Of each update: from sending it until the last subscriber has it. */
-  readonly lastDeliveriesMs: readonly number[];
+  readonly deliveries: readonly Delivery[];
   /** Of the gateway while they were delivered. */
   readonly cpuMicroseconds?: number | undefined;
 }
