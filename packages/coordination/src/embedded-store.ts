@@ -4,6 +4,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import {
+  type AskedEventLimits,
   type Clock,
   CoordinationMachine,
   type CoordinationStore,
@@ -16,20 +17,18 @@ import { LogThread } from './embedded/log-thread.ts';
 import { Replay } from './embedded/replay.ts';
 import { SqliteJournal } from './embedded/sqlite-journal.ts';
 
-export interface EmbeddedStoreOptions {
+export interface EmbeddedStoreOptions extends AskedEventLimits {
   /** Without one, nothing is written and everything is gone with the process. */
   readonly path?: string | undefined;
   readonly clock?: Clock | undefined;
   readonly log: Log;
-  /** Of each partition; older ones are a gap. */
-  readonly keepEvents?: number | undefined;
   /** Below this the log is not replaced by snapshots. */
   readonly smallestLogBytes?: number | undefined;
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<CoordinationStore> {
-  const { path, clock = systemClock, keepEvents, log, smallestLogBytes } = options;
-  const machine = new CoordinationMachine({ keepEvents });
+  const { path, clock = systemClock, log, smallestLogBytes } = options;
+  const machine = new CoordinationMachine(options);
   if (path === undefined) return new MachineStore({ machine, now: forwardOnly(clock, 0) });
 
   await createPrivateFile(path);

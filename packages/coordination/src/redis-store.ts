@@ -4,6 +4,7 @@
 
 import {
   type AcquireResult,
+  type AskedEventLimits,
   type Commit,
   type CommitResult,
   type CoordinationStore,
@@ -15,6 +16,7 @@ import {
   type Log,
   type ReleaseResult,
   type Snapshot,
+  toEventLimits,
   type Waiting,
 } from '@starloom/core';
 import { commitArguments, optional } from './redis/commit-arguments.ts';
@@ -24,18 +26,16 @@ import * as replies from './redis/replies.ts';
 import { createScripts, runScript, type Script, type Scripts } from './redis/script.ts';
 import { StreamReader } from './redis/stream-reader.ts';
 
-export interface RedisStoreOptions {
+/** All who share the store must agree on how many events it keeps. */
+export interface RedisStoreOptions extends AskedEventLimits {
   readonly url: string;
   readonly log: Log;
-  /** Of each partition; older ones are a gap. All who share the store must agree. */
-  readonly keepEvents?: number | undefined;
   /** How long an operation waits for Redis before it fails. */
   readonly deadlineMs?: number | undefined;
   /** A key that holds the time in milliseconds, for tests that let it pass. */
   readonly timeKey?: string | undefined;
 }
 
-const KEEP_EVENTS = 10_000;
 const PARTITIONS_PER_TICK = 100;
 const OLDEST_REDIS = 7;
 
@@ -59,19 +59,21 @@ class RedisStore implements CoordinationStore {
   readonly #commands: RedisConnection;
   readonly #connect: () => RedisConnection;
   readonly #log: Log;
-  readonly #keepEvents: string;
+  /** How many events and how many bytes of them. */
+  readonly #keep: string;
   readonly #scripts: Scripts;
   #streams: StreamReader | undefined;
 
   constructor(
     commands: RedisConnection,
     connect: () => RedisConnection,
-    { log, keepEvents = KEEP_EVENTS, timeKey }: RedisStoreOptions,
+    { log, timeKey, ...asked }: RedisStoreOptions,
   ) {
     this.#commands = commands;
     this.#connect = connect;
     this.#log = log;
-    this.#keepEvents = String(keepEvents);
+    const { keepEvents, keepEventBytes } = toEventLimits(asked);
+    this.#keep = `${keepEvents} ${keepEventBytes}`;
     this.#scripts = createScripts(timeKey);
   }
 
@@ -175,7 +177,7 @@ class RedisStore implements CoordinationStore {
 
   async #tick(bucket: number): Promise<void> {
     const base = bucketBase(bucket);
-    const args = [base, this.#keepEvents, String(PARTITIONS_PER_TICK)];
+    const args = [base, this.#keep, String(PARTITIONS_PER_TICK)];
     for (let settled = PARTITIONS_PER_TICK; settled === PARTITIONS_PER_TICK; ) {
       settled = await runScript<number>(this.#commands, this.#scripts.tick, [`${base}due`], args);
     }
@@ -188,7 +190,7 @@ class RedisStore implements CoordinationStore {
     answer: readonly string[] = [],
   ): Promise<Reply> {
     const keys = [keyOf('m', partition), ...answer];
-    const all = [baseOf(partition), this.#keepEvents, partition, ...args];
+    const all = [baseOf(partition), this.#keep, partition, ...args];
     return runScript(this.#commands, script, keys, all);
   }
 

@@ -8,22 +8,23 @@ import { openEmbeddedStore } from '../src/embedded-store.ts';
 import { openStore } from '../src/store.ts';
 import { count, openWorld, rows } from './fixtures/embedded-world.ts';
 
-const keepsEvents = 100;
+const kept = { keepsEvents: 100, keepsEventBytes: 16_000 };
+const limits = { keepEvents: kept.keepsEvents, keepEventBytes: kept.keepsEventBytes };
 
 coordinationStoreContract('embedded, in memory', async () => {
   const clock = new ManualClock();
-  const store = await openEmbeddedStore({ clock, log: silentLog, keepEvents: keepsEvents });
-  return { store, keepsEvents, advance: async (ms) => clock.advance(ms), close: async () => {} };
+  const store = await openEmbeddedStore({ clock, log: silentLog, ...limits });
+  return { store, ...kept, advance: async (ms) => clock.advance(ms), close: async () => {} };
 });
 
 coordinationStoreContract('embedded, in a file', async () => {
   const clock = new ManualClock();
   const folder = await temporaryFolder();
   const path = join(folder.path, 'new', 'coordination.db');
-  const store = await openEmbeddedStore({ path, clock, log: silentLog, keepEvents: keepsEvents });
+  const store = await openEmbeddedStore({ path, clock, log: silentLog, ...limits });
   const advance = async (ms: number) => clock.advance(ms);
   const close = async () => folder[Symbol.asyncDispose]();
-  return { store, keepsEvents, advance, close };
+  return { store, ...kept, advance, close };
 });
 
 const lock = { resource: 'context', mode: 'exclusive', ttlMs: 1000 } as const;

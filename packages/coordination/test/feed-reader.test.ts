@@ -48,7 +48,7 @@ async function offerAfter(turns: readonly number[]): Promise<readonly number[]> 
 }
 
 function toEvent(version: number): StoredEvent {
-  return { version, event: version, at: 0 };
+  return { version, event: version, at: 0, size: 1 };
 }
 
 async function pass(turns: number): Promise<void> {

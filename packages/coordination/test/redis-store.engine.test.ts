@@ -17,10 +17,11 @@ const lock = { resource: 'context', mode: 'exclusive', ttlMs: 60_000 } as const;
 describeWithEngine('redis', (engine) => {
   coordinationStoreContract('redis', async () => {
     const world = await openRedisWorld(engine().url);
-    const keepsEvents = 100;
-    const store = await world.open({ keepEvents: keepsEvents });
+    const kept = { keepsEvents: 100, keepsEventBytes: 16_000 };
+    const limits = { keepEvents: kept.keepsEvents, keepEventBytes: kept.keepsEventBytes };
+    const store = await world.open(limits);
     const close = async () => world[Symbol.asyncDispose]();
-    return { store, keepsEvents, advance: world.letPass, close };
+    return { store, ...kept, advance: world.letPass, close };
   });
 
   describe.each(MODEL_SEEDS)('a store in Redis that takes random steps (seed %i)', (seed) => {

@@ -306,7 +306,8 @@ export class ModelPartition {
   }
 
   #append(now: number, event: Json): void {
-    this.#events.push({ version: this.#version, at: now, event });
+    const size = JSON.stringify(event).length;
+    this.#events.push({ version: this.#version, at: now, event, size });
     if (this.#events.length <= this.#keepEvents) return;
     this.#trimmedTo = this.#events[0]?.version ?? 0;
     this.#events = this.#events.slice(1);

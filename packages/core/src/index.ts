@@ -1,6 +1,7 @@
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
+export { type AskedEventLimits, toEventLimits } from './coordination/event-log.ts';
 export {
   type Journal,
   type JournalRecord,

@@ -33,7 +33,8 @@ jobStoreContract('memory', async () => {
 coordinationStoreContract('memory', async () => {
   const clock = new ManualClock();
   const advance = async (ms: number) => clock.advance(ms);
-  const keepsEvents = 100;
-  const store = new MemoryCoordinationStore({ clock, keepEvents: keepsEvents });
-  return { store, keepsEvents, advance, close: nothing };
+  const [keepsEvents, keepsEventBytes] = [100, 16_000];
+  const limits = { keepEvents: keepsEvents, keepEventBytes: keepsEventBytes };
+  const store = new MemoryCoordinationStore({ clock, ...limits });
+  return { store, keepsEvents, keepsEventBytes, advance, close: nothing };
 });

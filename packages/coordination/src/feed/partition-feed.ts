@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type CoordinationStore, FabricError, type Log, type StoredEvent } from '@starloom/core';
 import { type EventSource, FeedReader, type Follower } from './feed-reader.ts';
+import { RecentEvents } from './recent-events.ts';
 
 export interface Following {
   /** Where it began. */
@@ -18,7 +19,6 @@ type Interest = NonNullable<Follower['isFor']>;
 const everybody: Interest = () => true;
 
 const PAGE = 500;
-const RECENT_EVENTS = 1_024;
 const RETRY_MS = 250;
 
 /** The events of one partition, read once for all who follow it. */
@@ -29,9 +29,7 @@ export class PartitionFeed implements EventSource {
   /** By what they are for. */
   readonly #readers = new Map<Interest, Set<FeedReader>>();
   readonly #opened: Promise<() => Promise<void>>;
-  /** All events after `#recentFrom` up to `#head`, both versions. */
-  #recent: StoredEvent[] = [];
-  #recentFrom = 0;
+  #recent = new RecentEvents(0);
   #head = 0;
   #reading: Promise<void> | undefined;
   #hinted = false;
@@ -64,9 +62,8 @@ export class PartitionFeed implements EventSource {
   }
 
   async next(cursor: number) {
-    if (cursor >= this.#recentFrom && cursor <= this.#head) {
-      return { events: after(this.#recent, cursor), cursor: this.#head };
-    }
+    const events = cursor <= this.#head ? this.#recent.after(cursor) : undefined;
+    if (events) return { events, cursor: this.#head };
     try {
       const page = await this.#deps.store.events(this.#partition, cursor, PAGE);
       return page.gap ? undefined : page;
@@ -92,7 +89,7 @@ export class PartitionFeed implements EventSource {
     try {
       const { version } = await store.read(this.#partition, []);
       this.#head = version;
-      this.#recentFrom = version;
+      this.#recent = new RecentEvents(version);
     } catch (error) {
       await unwatch();
       throw error;
@@ -133,14 +130,7 @@ export class PartitionFeed implements EventSource {
 
   async #readPage(): Promise<void> {
     const page = await this.#deps.store.events(this.#partition, this.#head, PAGE);
-    if (page.gap) {
-      this.#recent = [];
-      this.#recentFrom = page.cursor;
-    } else {
-      this.#recent.push(...page.events);
-      const surplus = this.#recent.length - RECENT_EVENTS;
-      if (surplus > 0) this.#recentFrom = this.#recent.splice(0, surplus).at(-1)?.version ?? 0;
-    }
+    this.#recent.add(page);
     this.#head = page.cursor;
     if (page.events.length === PAGE) this.#hinted = true;
     if (page.gap) this.#wake();
@@ -178,9 +168,4 @@ export class PartitionFeed implements EventSource {
       this.#deps.log.warn({ error: FabricError.from(error) }, 'feed: could not stop watching');
     });
   }
-}
-
-function after(events: readonly StoredEvent[], cursor: number): readonly StoredEvent[] {
-  if ((events.at(-1)?.version ?? 0) <= cursor) return [];
-  return events.slice(events.findIndex(({ version }) => version > cursor));
 }

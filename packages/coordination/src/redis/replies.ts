@@ -117,5 +117,6 @@ function toEntry(text: string, now: number): Entry | undefined {
 
 function toStoredEvent([id, fields]: EventsReply[2][number]): StoredEvent {
   const version = Number(id.slice(id.indexOf('-') + 1));
-  return { version, at: Number(fields[1]), event: JSON.parse(fields[3] ?? 'null') };
+  const json = fields[3] ?? 'null';
+  return { version, at: Number(fields[1]), event: JSON.parse(json), size: json.length };
 }

@@ -3,6 +3,7 @@
 // engine may keep it by logging operations and applying them again.
 
 import type { EventPage, Lease, Snapshot, Waiting } from '../ports/store.ts';
+import { type AskedEventLimits, type EventLimits, toEventLimits } from './event-log.ts';
 import type { Place } from './lock-table.ts';
 import { type OperationName, type Operations, operations } from './operations.ts';
 import { Partition, type PartitionRecord } from './partition.ts';
@@ -18,10 +19,10 @@ export interface Applied<Result> {
 
 export class CoordinationMachine {
   readonly #partitions = new Map<string, Partition>();
-  readonly #keepEvents: number;
+  readonly #limits: EventLimits;
 
-  constructor({ keepEvents = 10_000 }: { readonly keepEvents?: number | undefined } = {}) {
-    this.#keepEvents = keepEvents;
+  constructor(limits: AskedEventLimits = {}) {
+    this.#limits = toEventLimits(limits);
   }
 
   /** Times must not step back. */
@@ -32,7 +33,7 @@ export class CoordinationMachine {
     ...args: Operations[Name]['args']
   ): Applied<Operations[Name]['result']> {
     const known = this.#partitions.get(name);
-    const partition = known ?? new Partition(this.#keepEvents);
+    const partition = known ?? new Partition(this.#limits);
     const { changes, lastEvent } = partition;
     settle(partition, now);
     const result = operations[operation](partition, now, ...args);
@@ -45,7 +46,7 @@ export class CoordinationMachine {
   /** False when there was none. */
   drop(name: string, now: number): boolean {
     const partition = this.#partitions.get(name);
-    if (partition !== undefined) this.#keep(name, partition.emptied(this.#keepEvents), now);
+    if (partition !== undefined) this.#keep(name, partition.emptied(this.#limits), now);
     return partition !== undefined;
   }
 
@@ -82,7 +83,7 @@ export class CoordinationMachine {
   }
 
   restore(name: string, record: PartitionRecord): void {
-    this.#partitions.set(name, new Partition(this.#keepEvents, record));
+    this.#partitions.set(name, new Partition(this.#limits, record));
   }
 
   #keep(name: string, partition: Partition, now: number): boolean {
@@ -93,7 +94,7 @@ export class CoordinationMachine {
   }
 
   #partition(name: string): Partition {
-    return this.#partitions.get(name) ?? new Partition(this.#keepEvents);
+    return this.#partitions.get(name) ?? new Partition(this.#limits);
   }
 }
 

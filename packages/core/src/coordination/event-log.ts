@@ -7,19 +7,37 @@ export interface EventRecord {
   readonly json: string;
 }
 
+/** How much of its past a partition keeps; what is older is a gap for whoever asks for it. */
+export interface EventLimits {
+  readonly keepEvents: number;
+  /** Of their JSON; the newest event is kept however large it is. */
+  readonly keepEventBytes: number;
+}
+
+export type AskedEventLimits = { readonly [name in keyof EventLimits]?: number | undefined };
+
+export function toEventLimits({
+  keepEvents = 10_000,
+  keepEventBytes = 32 * 1024 * 1024,
+}: AskedEventLimits): EventLimits {
+  return { keepEvents, keepEventBytes };
+}
+
+const TRIMMED: EventRecord = { version: 0, at: 0, json: '' };
+
 /** The last events of a partition, in order of their versions. */
 export class EventLog {
-  readonly #limit: number;
-  #records: EventRecord[];
+  readonly #limits: EventLimits;
+  readonly #records: EventRecord[] = [];
   /** Records before this index are trimmed; they are cut off many at a time. */
   #start = 0;
+  #bytes = 0;
   #trimmedTo: number;
 
-  constructor(limit: number, records: readonly EventRecord[] = [], trimmedTo = 0) {
-    this.#limit = limit;
-    this.#records = [...records];
+  constructor(limits: EventLimits, records: readonly EventRecord[] = [], trimmedTo = 0) {
+    this.#limits = limits;
     this.#trimmedTo = trimmedTo;
-    this.#trim();
+    for (const record of records) this.append(record);
   }
 
   get trimmedTo(): number {
@@ -37,7 +55,11 @@ export class EventLog {
 
   append(record: EventRecord): void {
     this.#records.push(record);
-    this.#trim();
+    this.#bytes += Buffer.byteLength(record.json);
+    while (this.#isTooLong()) this.#trimOne();
+    if (this.#start <= this.#limits.keepEvents) return;
+    this.#records.splice(0, this.#start);
+    this.#start = 0;
   }
 
   page(after: number, limit: number, version: number): EventPage {
@@ -63,17 +85,21 @@ export class EventLog {
     return low;
   }
 
-  #trim(): void {
-    const surplus = this.#records.length - this.#limit;
-    if (surplus <= this.#start) return;
-    this.#start = surplus;
-    this.#trimmedTo = this.#records[surplus - 1]?.version ?? this.#trimmedTo;
-    if (this.#start <= this.#limit) return;
-    this.#records = this.#records.slice(this.#start);
-    this.#start = 0;
+  #isTooLong(): boolean {
+    const { keepEvents, keepEventBytes } = this.#limits;
+    const events = this.#records.length - this.#start;
+    return events > keepEvents || (this.#bytes > keepEventBytes && events > 1);
+  }
+
+  #trimOne(): void {
+    const { version, json } = this.#records[this.#start] ?? TRIMMED;
+    this.#records[this.#start] = TRIMMED;
+    this.#start += 1;
+    this.#bytes -= Buffer.byteLength(json);
+    this.#trimmedTo = version;
   }
 }
 
 function toStoredEvent({ version, at, json }: EventRecord): StoredEvent {
-  return { version, at, event: JSON.parse(json) };
+  return { version, at, event: JSON.parse(json), size: json.length };
 }

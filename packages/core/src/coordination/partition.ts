@@ -5,7 +5,7 @@
 import type { Entry, EventPage, Json, Lease, Snapshot } from '../ports/store.ts';
 import { type Answer, AnswerMemory } from './answer-memory.ts';
 import { type Deadline, Deadlines } from './deadlines.ts';
-import { EventLog, type EventRecord } from './event-log.ts';
+import { type EventLimits, EventLog, type EventRecord } from './event-log.ts';
 import { type LockRecord, LockTable, type Place } from './lock-table.ts';
 
 export interface EntryRecord {
@@ -37,11 +37,11 @@ export class Partition {
   #sequence: number;
   #changes = 0;
 
-  constructor(keepEvents: number, record?: Partial<PartitionRecord>) {
+  constructor(limits: EventLimits, record?: Partial<PartitionRecord>) {
     this.#version = record?.version ?? 0;
     this.#sequence = record?.sequence ?? 0;
     this.#entries = new Map(record?.entries);
-    this.#events = new EventLog(keepEvents, record?.events, record?.trimmedTo);
+    this.#events = new EventLog(limits, record?.events, record?.trimmedTo);
     this.locks = new LockTable(record?.locks);
     this.answers = new AnswerMemory(record?.answers);
     this.#deadlines.reset(this.#allDeadlines());
@@ -84,8 +84,8 @@ export class Partition {
   }
 
   /** What a drop leaves: numbers that go on. */
-  emptied(keepEvents: number): Partition {
-    return new Partition(keepEvents, { sequence: this.#sequence });
+  emptied(limits: EventLimits): Partition {
+    return new Partition(limits, { sequence: this.#sequence });
   }
 
   entry(key: string): EntryRecord | undefined {

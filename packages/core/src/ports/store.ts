@@ -59,6 +59,8 @@ export interface StoredEvent {
   readonly version: number;
   readonly at: number;
   readonly event: Json;
+  /** About how much it takes: the length of its JSON. */
+  readonly size: number;
 }
 
 export interface EventPage {

@@ -1,14 +1,15 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { CoordinationMachine } from '../coordination/coordination-machine.ts';
+import type { AskedEventLimits } from '../coordination/event-log.ts';
 import { MachineStore } from '../coordination/machine-store.ts';
 
 /** Coordination state that lives as long as the process: the state machine, and nothing beside. */
 export class MemoryCoordinationStore extends MachineStore {
   constructor({
     clock = systemClock,
-    keepEvents,
-  }: { readonly clock?: Clock; readonly keepEvents?: number } = {}) {
-    const machine = new CoordinationMachine({ keepEvents });
+    ...limits
+  }: { readonly clock?: Clock } & AskedEventLimits = {}) {
+    const machine = new CoordinationMachine(limits);
     super({ machine, now: () => clock.now() });
   }
 }

@@ -1,6 +1,6 @@
-// ARGV: base, events to keep, partition, then two of the script's own, then the commit: version it
-// expects or '', event or '', number of keys whose versions it expects, those as key and version,
-// then writes as kind, key and three values.
+// ARGV: base, events and bytes of them to keep, partition, then two of the script's own, then the
+// commit: version it expects or '', event or '', number of keys whose versions it expects, those as
+// key and version, then writes as kind, key and three values.
 
 import { RECALL, REMEMBER } from './answers.ts';
 import { LOCKS } from './locks.ts';

@@ -1,4 +1,4 @@
-// Each begins: ARGV = base, events to keep, partition.
+// Each begins: ARGV = base, events and bytes of them to keep, partition.
 
 import { RECALL, REMEMBER } from './answers.ts';
 import { LOCKS } from './locks.ts';

@@ -11,7 +11,7 @@
 
 export const PARTITION = `
 local call = redis.call
-local base, keepEvents = ARGV[1], tonumber(ARGV[2])
+local base = ARGV[1]
 local time = call('TIME')
 local now = NOW()
 local P
@@ -20,14 +20,15 @@ local function text(number) return string.format('%d', number) end
 
 local function open(name)
   local meta = base .. 'm:' .. name
-  local stored = call('HMGET', meta, 'version', 'created', 'sequence', 'events', 'due')
+  local stored = call('HMGET', meta, 'version', 'created', 'sequence', 'events', 'due',
+    'bytes')
   P = { name = name, meta = meta, created = stored[2], due = tonumber(stored[5] or '') }
   if P.created then
     P.version, P.sequence = tonumber(stored[1]), tonumber(stored[3])
-    P.events = tonumber(stored[4])
+    P.events, P.bytes = tonumber(stored[4]), tonumber(stored[6] or 0)
     return
   end
-  P.isNew, P.version, P.events = true, 0, 0
+  P.isNew, P.version, P.events, P.bytes = true, 0, 0, 0
   P.created = time[1] .. string.format('%06d', time[2])
   P.sequence = tonumber(call('GET', base .. 'floor') or 0)
 end
@@ -56,21 +57,28 @@ local function save(resource, token)
   if P.isNew then call('HSET', P.meta, 'created', P.created) end
   if not resource then
     return call('HSET', P.meta, 'version', text(P.version), 'events', text(P.events),
-      'sequence', text(P.sequence))
+      'bytes', text(P.bytes), 'sequence', text(P.sequence))
   end
   call('HSET', P.meta, 'version', text(P.version), 'events', text(P.events),
-    'sequence', text(P.sequence), 'mark:' .. resource, text(token))
+    'bytes', text(P.bytes), 'sequence', text(P.sequence), 'mark:' .. resource, text(token))
 end
 
+-- The newest event stays, however large it is.
 local function append(event)
   local stream = base .. 'e:' .. P.name
   call('XADD', stream, P.created .. '-' .. text(P.version), 'at', text(now), 'event', event)
-  P.events = P.events + 1
-  if P.events <= keepEvents then return end
-  local oldest = call('XRANGE', stream, '-', '+', 'COUNT', P.events - keepEvents)
-  call('HSET', P.meta, 'trimmed', string.match(oldest[#oldest][1], '%d+$'))
-  call('XTRIM', stream, 'MAXLEN', keepEvents)
-  P.events = keepEvents
+  P.events, P.bytes = P.events + 1, P.bytes + #event
+  local keepEvents, keepBytes = string.match(ARGV[2], '^(%d+) (%d+)$')
+  keepEvents, keepBytes = tonumber(keepEvents), tonumber(keepBytes)
+  local trimmed
+  while P.events > keepEvents or (P.bytes > keepBytes and P.events > 1) do
+    local oldest = call('XRANGE', stream, trimmed and '(' .. trimmed or '-', '+', 'COUNT', 1)[1]
+    trimmed = oldest[1]
+    P.events, P.bytes = P.events - 1, P.bytes - #oldest[2][4]
+  end
+  if not trimmed then return end
+  call('HSET', P.meta, 'trimmed', string.match(trimmed, '%d+$'))
+  call('XTRIM', stream, 'MAXLEN', P.events)
 end
 
 local function nextNumber()

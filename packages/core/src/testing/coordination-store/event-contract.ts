@@ -37,6 +37,27 @@ export function eventContract(scenario: () => StoreScenario): void {
     expect(await from(last)).toEqual({ first: undefined, gap: false });
   });
 
+  it('keeps no more bytes of events than it may, but always the newest', async () => {
+    const { store, subject } = scenario();
+    const tell = (bytes: number) => scenario().put('a', 0, { event: 'é'.repeat(bytes / 2 - 1) });
+    const kept = async () =>
+      (await store.events('p', 0, 1_000)).events.map(({ version }) => version);
+    const quarter = Math.floor(subject.keepsEventBytes / 8) * 2;
+    for (let n = 1; n <= 4; n += 1) await tell(quarter);
+    expect(await kept()).toEqual([1, 2, 3, 4]);
+    await tell(quarter);
+    expect(await kept()).toEqual([2, 3, 4, 5]);
+    expect(await store.events('p', 1, 1)).toMatchObject({ gap: false });
+    await tell(2 * quarter);
+    expect(await kept()).toEqual([4, 5, 6]);
+    expect(await store.events('p', 2, 1)).toMatchObject({ gap: true });
+    await tell(8 * quarter);
+    expect(await kept()).toEqual([7]);
+    await tell(quarter);
+    expect(await kept()).toEqual([8]);
+    expect(await store.events('p', 7, 1)).toMatchObject({ gap: false });
+  });
+
   it('calls a cursor that the partition never reached a gap', async () => {
     await scenario().put('a', 1, { event: 1 });
     expect(await scenario().store.events('p', 5, 10)).toEqual({ events: [], cursor: 1, gap: true });

@@ -13,6 +13,8 @@ export interface CoordinationStoreSubject {
   readonly store: CoordinationStore;
   /** How many events it keeps of a partition; at least 100. */
   readonly keepsEvents: number;
+  /** How many bytes of their JSON; between 10,000 and 100,000. */
+  readonly keepsEventBytes: number;
   /** Lets this much of the store's time pass. */
   advance(ms: number): Promise<void>;
   /** Frees what the test made; the contract closes the store itself. */
