@@ -55,6 +55,8 @@ time is inactive; the others of its sessions are told, at the latest two beats a
 
 **Versions and cursors.** A session counts everything that happens in it. The \`version\` of a context
 is the count at its last change, good for \`if_version\`; a \`cursor\` is a place in the log, good for \`after\`.
+The log of a session goes back 10,000 events or 32 MiB of them, whichever is less; to a reader whose cursor
+is older than that, the gap is said (\`snapshot_required\`).
 
 **As MCP.** On \`/mcp\` the methods of sessions, context, locks and buffer are tools (\`session.*\`, \`context.*\`,
 \`lock.*\`, \`buffer.*\`). The context of each session that an agent of the caller's principal is in is the resource
