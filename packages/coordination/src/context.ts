@@ -11,7 +11,7 @@ import type {
   LockedCommitResult,
   Snapshot,
 } from '@starloom/core';
-import { type Caller, storeKey } from './agents/caller.ts';
+import { type Caller, idempotencyOf } from './agents/caller.ts';
 import { conflict, fromTheFuture, notANumber, tooBusy } from './context/context-errors.ts';
 import { CONTEXT_UPDATE } from './context/context-event.ts';
 import type { ContextHistory } from './context/context-history.ts';
@@ -23,6 +23,7 @@ import {
   type UpdateOperation,
 } from './context/context-operations.ts';
 import { contextKeys, readContext, toView } from './context/context-view.ts';
+import { keyReused } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
 import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
 import { CONTEXT_RESOURCE, type MemoryLock } from './memory-lock.ts';
@@ -102,6 +103,7 @@ export class Context {
         return 'token' in result ? { version, lock_token: result.token } : { version };
       }
       if (result.reason === 'held') throw lockHeld(CONTEXT_RESOURCE, result.heldBy);
+      if (result.reason === 'reused') throw keyReused();
       if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
       if (result.reason === 'not_a_number') throw notANumber(toView(result.current));
       if (isOutdated(admitted, result.current)) access.forget(caller, request.session_id);
@@ -176,7 +178,7 @@ export class Context {
       writes: [...writes, head],
       event,
       ifKeys: joined(ifKeys, expected, guard),
-      idempotencyKey: storeKey(caller, 'context_coordinator.update'),
+      idempotency: idempotencyOf(caller, 'context_coordinator.update'),
     };
     const resource = CONTEXT_RESOURCE;
     if (with_lock) return await store.acquireAndCommit(partition, { resource, holder }, commit);

@@ -99,7 +99,9 @@ const PUSHES: readonly PushDescription[] = [
   },
   {
     method: 'memory_locker.lost',
-    summary: 'A lock is gone before it was released: its time was over, or an owner broke it',
+    summary:
+      'A lock is gone before it was released: its time was over (expired), or it was ended over the ' +
+      'head of its holder (broken), by an owner or because the life of the holder is over',
     to: toHolder,
     example: {
       ...inSession,

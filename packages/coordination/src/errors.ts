@@ -69,6 +69,13 @@ export function overQuota(limit: string, allowed: number, fix: string): FabricEr
   return refuse('quota', `No more than ${allowed} are allowed (${limit})`, { limit, allowed, fix });
 }
 
+/** Another request has the idempotency key. */
+export function keyReused(): FabricError {
+  return refuse('idempotency_key_reused', 'The key was used for another request', {
+    fix: 'use a new key for a new request',
+  });
+}
+
 export function isReason(error: unknown, reason: Reason): boolean {
   return FabricError.is(error) && error.details.reason === reason;
 }
@@ -83,8 +90,15 @@ export function toRpcError(thrown: unknown): RpcError {
 }
 
 export function protocolError(code: number, details: string, fix: string): RpcError {
-  return { code, message: RPC_TITLES[code] ?? details, data: { details, fix } };
+  const data = { reason: PROTOCOL_REASONS[code], details, fix };
+  return { code, message: RPC_TITLES[code] ?? details, data };
 }
+
+const PROTOCOL_REASONS: Readonly<Record<number, string>> = {
+  [-32700]: 'not_json',
+  [-32600]: 'not_json_rpc',
+  [-32602]: 'bad_params',
+};
 
 function rpcCodeOf({ code, details }: FabricError): number {
   const { reason } = details;

@@ -2,7 +2,8 @@
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
 import type { CoordinationStore, Json, Lease, LeaseMode } from '@starloom/core';
-import { type Caller, fromHolder, storeKey } from './agents/caller.ts';
+import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
+import { keyReused } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { isTurnOf } from './feed/log-event.ts';
 import { LogWatch } from './feed/log-watch.ts';
@@ -74,6 +75,7 @@ export class MemoryLock {
     const isTurn = (event: Json) => isTurnOf(event, ticket);
     using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isTurn) : undefined;
     const answer = await store.acquire(admitted.partition, toLeaseRequest(admitted, request));
+    if ('reused' in answer) throw keyReused();
     if ('heldBy' in answer) throw lockHeld(request.resource, answer.heldBy);
     if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, caller) };
     ticket = answer.queued.ticket;
@@ -213,8 +215,8 @@ export class MemoryLock {
 
 function toLeaseRequest({ caller, holder }: Access, request: AcquireRequest) {
   const { resource, mode, ttl_ms, wait_ms, priority } = request;
-  const idempotencyKey = storeKey(caller, 'memory_locker.acquire');
-  return { resource, holder, mode, ttlMs: ttl_ms, waitMs: wait_ms, priority, idempotencyKey };
+  const idempotency = idempotencyOf(caller, 'memory_locker.acquire');
+  return { resource, holder, mode, ttlMs: ttl_ms, waitMs: wait_ms, priority, idempotency };
 }
 
 function tokenId(partition: string, resource: string, token: number): string {

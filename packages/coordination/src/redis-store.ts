@@ -10,6 +10,7 @@ import {
   type CoordinationStore,
   type EventPage,
   FabricError,
+  type Idempotency,
   type Lease,
   type LeaseRequest,
   type LockedCommitResult,
@@ -38,6 +39,11 @@ export interface RedisStoreOptions extends AskedEventLimits {
 
 const PARTITIONS_PER_TICK = 100;
 const OLDEST_REDIS = 7;
+
+interface Once {
+  readonly operation: string;
+  readonly idempotency: Idempotency | undefined;
+}
 
 type LeaseId = Pick<Lease, 'resource' | 'token'>;
 
@@ -100,12 +106,10 @@ class RedisStore implements CoordinationStore {
   }
 
   async commit(partition: string, commit: Commit): Promise<CommitResult> {
-    const { fence, idempotencyKey } = commit;
+    const { fence, idempotency } = commit;
     const args = [fence?.resource ?? '', optional(fence?.token), ...commitArguments(commit)];
-    const answer = answerKeys(partition, 'commit', idempotencyKey);
-    return replies.toCommitResult(
-      await this.#change(this.#scripts.commit, partition, args, answer),
-    );
+    const once = { operation: 'commit', idempotency };
+    return replies.toCommitResult(await this.#change(this.#scripts.commit, partition, args, once));
   }
 
   async acquireAndCommit(
@@ -114,22 +118,22 @@ class RedisStore implements CoordinationStore {
     commit: Omit<Commit, 'fence'>,
   ): Promise<LockedCommitResult> {
     const args = [resource, String(priority), ...commitArguments(commit)];
-    const answer = answerKeys(partition, 'acquireAndCommit', commit.idempotencyKey);
+    const once = { operation: 'acquireAndCommit', idempotency: commit.idempotency };
     const reply = this.#change<replies.LockedCommitReply>(
       this.#scripts.acquireAndCommit,
       partition,
       args,
-      answer,
+      once,
     );
     return replies.toLockedCommitResult(await reply);
   }
 
   async acquire(partition: string, request: LeaseRequest): Promise<AcquireResult> {
-    const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0, idempotencyKey } = request;
+    const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0, idempotency } = request;
     const args = [resource, holder, mode, String(ttlMs), String(waitMs), String(priority)];
-    const answer = answerKeys(partition, 'acquire', idempotencyKey);
+    const once = { operation: 'acquire', idempotency };
     return replies.toAcquireResult(
-      await this.#change(this.#scripts.acquire, partition, args, answer),
+      await this.#change(this.#scripts.acquire, partition, args, once),
     );
   }
 
@@ -187,11 +191,17 @@ class RedisStore implements CoordinationStore {
     script: Script,
     partition: string,
     args: readonly string[],
-    answer: readonly string[] = [],
+    { operation, idempotency }: Once = { operation: '', idempotency: undefined },
   ): Promise<Reply> {
-    const keys = [keyOf('m', partition), ...answer];
-    const all = [baseOf(partition), this.#keep, partition, ...args];
-    return runScript(this.#commands, script, keys, all);
+    const keys = [keyOf('m', partition)];
+    if (idempotency) keys.push(answerKey(partition, operation, idempotency.key));
+    const settings = `${this.#keep} ${idempotency?.request ?? ''}`;
+    return runScript(this.#commands, script, keys, [
+      baseOf(partition),
+      settings,
+      partition,
+      ...args,
+    ]);
   }
 
   #look<Reply>(
@@ -202,10 +212,6 @@ class RedisStore implements CoordinationStore {
   ): Promise<Reply> {
     return runScript(this.#commands, script, [keyOf('m', partition), keyOf(kind, partition)], args);
   }
-}
-
-function answerKeys(partition: string, operation: string, key: string | undefined): string[] {
-  return key === undefined ? [] : [answerKey(partition, operation, key)];
 }
 
 async function assertVersion(connection: RedisConnection): Promise<void> {

@@ -2,6 +2,7 @@
 // the connection. Sizes and depths of messages are the transport's to limit.
 
 import { ERRORS, FabricError, type Json } from '@starloom/core';
+import { idempotencyOf } from './agents/caller.ts';
 import { protocolError, refuse, toRpcError } from './errors.ts';
 import type { Call, Method } from './methods/define-method.ts';
 import { findMethod } from './methods.ts';
@@ -40,7 +41,10 @@ export class RpcPeer {
     if (!Array.isArray(message)) return await this.#handleOne(message);
     const { batch_requests: most } = this.#services.limits;
     if (message.length === 0) return invalid(null, 'The batch is empty');
-    if (message.length > most) return invalid(null, `A batch has at most ${most} requests`);
+    if (message.length > most) {
+      const fix = 'send them in several batches';
+      return invalid(null, `A batch has at most ${most} requests`, fix);
+    }
     const answers: RpcResponse[] = [];
     for (const each of message) {
       const one = await this.#handleOne(each);
@@ -86,24 +90,23 @@ export class RpcPeer {
     if (method === undefined) throw unknownMethod(name);
     const parsed = method.parse(params);
     const named = namedIn(parsed, method);
-    const caller = await this.#peer.callerOf(named);
+    const caller = await this.#peer.callerOf(named, params);
     const call = { services: this.#services, peer: this.#peer, caller };
-    const result = await this.#once({ method: name, params }, method, call, () =>
-      method.run(call, parsed),
-    );
+    const result = await this.#once(name, method, call, () => method.run(call, parsed));
     await method.onAnswer?.(call, result);
     return result;
   }
 
   async #once(
-    { method: name, params }: RpcRequest,
+    name: string,
     { effect }: Method,
     { caller }: Call,
     run: () => Promise<unknown>,
   ): Promise<unknown> {
-    const { idempotencyKey: key, agentId, principalId } = caller;
-    if (effect !== 'write' || key === undefined) return await run();
-    const keyed = { principalId, agentId, method: name, key, params };
+    const { principalId } = caller;
+    const idempotency = effect === 'write' ? idempotencyOf(caller, name) : undefined;
+    if (idempotency === undefined) return await run();
+    const keyed = { ...idempotency, principalId };
     return await this.#idempotency.once(keyed, async () => (await run()) as Json);
   }
 

@@ -77,7 +77,7 @@ export function createServices({
   const context = new Context({ store, clock, limits, access, locks, history });
   const principalContexts = new PrincipalContexts({ store, limits, feeds, timers });
   const checkpoints = new Checkpoints({ store, clock, limits, access, timers, sessions, history });
-  const cache = new ToolCache({ store, clock, limits, access, feeds });
+  const cache = new ToolCache({ store, clock, limits, access, agents, bindings, feeds });
   const buffer = new SharedBuffer({ store, clock, limits, access });
   return {
     store,

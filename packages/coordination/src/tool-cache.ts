@@ -3,7 +3,9 @@
 // so a result that was on its way while its source changed never becomes valid.
 
 import type { Clock, CoordinationStore, Json, Lease } from '@starloom/core';
-import { type Caller, storeKey } from './agents/caller.ts';
+import type { AgentRegistry } from './agent-registry.ts';
+import type { Bindings } from './agents/bindings.ts';
+import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
 import {
   type CacheEntry,
   type CacheName,
@@ -41,6 +43,8 @@ export interface ToolCacheOptions {
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
   readonly access: SessionAccess;
+  readonly agents: AgentRegistry;
+  readonly bindings: Bindings;
   readonly feeds: EventFeeds;
 }
 
@@ -88,7 +92,7 @@ export class ToolCache {
     const target = toTarget(scope, caller, request);
     const found = await this.#lookUp(target);
     const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
-    const flight = { ...request, idempotencyKey: storeKey(caller, 'tool_cache.get') };
+    const flight = { ...request, idempotency: idempotencyOf(caller, 'tool_cache.get') };
     const answer = mayJoin ? await this.#flights.join(target, flight, caller.signal) : found;
     if (answer.hit) await this.#index.noteHit(scope, target.key, request.tool, TRACE_MS);
     else await this.#index.noteMiss(scope);
@@ -211,12 +215,24 @@ export class ToolCache {
 
   async #scope(caller: Caller, shared: Shared, role: 'reader' | 'writer'): Promise<string> {
     const { session_id } = shared;
-    if (shared.scope === 'principal') return principalCacheScope(caller.principalId);
-    if (shared.scope === 'agent') return agentCacheScope(caller);
+    if (shared.scope !== 'session') {
+      await this.#assertAlive(caller);
+      return shared.scope === 'agent'
+        ? agentCacheScope(caller)
+        : principalCacheScope(caller.principalId);
+    }
     if (session_id === undefined) throw noSession();
     const state = role === 'writer' ? 'active' : undefined;
     await this.#options.access.fresh(caller, session_id, { role, ...(state && { state }) });
     return sessionCacheScope(session_id);
+  }
+
+  /** What sessions see to by themselves: the life of the agent is not over, its name is its own. */
+  async #assertAlive(caller: Caller): Promise<void> {
+    if (isImplicit(caller)) return;
+    const { agents, bindings } = this.#options;
+    await bindings.use(caller.agentId, caller.principalId);
+    await agents.epochOf(caller);
   }
 }
 

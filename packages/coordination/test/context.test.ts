@@ -264,6 +264,17 @@ describe('context', () => {
     expect(await context()).toEqual({ list: ['x', 'x'] });
   });
 
+  it('refuses another update under a key that is taken', async () => {
+    const first = await update({ update: { a: 1 }, idempotency_key: 'k' });
+    const reused = { code: -32602, data: { reason: 'idempotency_key_reused' } };
+    for (const other of [{ update: { a: 2 } }, { update: { a: 1 }, op: 'increment' as const }]) {
+      const refusal = await refused({ ...other, idempotency_key: 'k' });
+      expect(refusal).toMatchObject(reused);
+    }
+    expect(await update({ update: { a: 1 }, idempotency_key: 'k', trace_id: 't' })).toEqual(first);
+    expect(await context()).toEqual({ a: 1 });
+  });
+
   it('keeps within its quotas and stays as it was', async () => {
     await world[Symbol.asyncDispose]();
     await open('cas', { limits: { context_keys: 3, context_bytes: 100, value_bytes: 60 } });

@@ -48,7 +48,7 @@ async function fill(store: CoordinationStore): Promise<void> {
       { kind: 'put', key: 'presence', value: 1, ttlMs: 500, onExpire },
     ],
     event: { type: 'written' },
-    idempotencyKey: 'first',
+    idempotency: { key: 'first', request: 'it' },
   });
   const answer = await store.acquire('p', { ...lock, holder: 'alice' });
   await store.acquire('p', { ...lock, holder: 'bob', waitMs: 5000, priority: 3 });
@@ -80,7 +80,7 @@ describe('an embedded store in a file', () => {
     await first.close();
     world.clock.advance(2000);
     const second = await world.open();
-    const repeated = { writes: [], idempotencyKey: 'first' };
+    const repeated = { writes: [], idempotency: { key: 'first', request: 'it' } };
     expect(await second.commit('p', repeated)).toEqual({ ok: true, version: 1 });
     await second.tick();
     const { events } = await second.events('p', 2, 10);

@@ -297,6 +297,13 @@ describe('memory locker', () => {
     const first = await acquire(a, once);
     expect(await acquire(a, once)).toEqual(first);
     expect((await b.refused('memory_locker.acquire', once)).code).toBe(-32014);
+    const another = { ...once, resource: 'another' };
+    expect(await a.refused('memory_locker.acquire', another)).toMatchObject({
+      code: -32602,
+      data: { reason: 'idempotency_key_reused' },
+    });
+    const status = { session_id, resource: 'another' };
+    expect((await a.call('memory_locker.status', status)).locked).toBe(false);
   });
 
   it('keeps within the number of locks that a session may have', async () => {

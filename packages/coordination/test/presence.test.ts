@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { partitionOf } from '../src/partitions.ts';
 import { type Client, World } from './support/world.ts';
 
 const BEAT_MS = 30_000;
@@ -264,4 +265,15 @@ it('says that an agent went when it unregisters', async () => {
     .poll(() => b.pushed('session_manager.agent_disconnected'))
     .toEqual([expect.objectContaining({ agent_id: 'a', reason: 'unregistered' })]);
   expect((await b.call('memory_locker.status', { session_id })).locked).toBe(false);
+});
+
+it('tells nothing more of a session that ended', async () => {
+  await using world = new World();
+  const { session_id, clients } = await inSession(world, 'a', 'b');
+  const [a, b] = clients as [Client, Client];
+  await a.call('session_manager.end', { session_id });
+  await world.agent('b');
+  const { events } = await world.store.events(partitionOf.session(session_id), 0, 100);
+  expect(events.at(-1)?.event).toMatchObject({ type: 'session.ended' });
+  expect(b.pushed('session_manager.agent_joined')).toEqual([]);
 });

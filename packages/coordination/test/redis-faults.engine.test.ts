@@ -34,10 +34,10 @@ describeWithEngine('redis', (engine) => {
       let failed = 0;
       const count = async (name: string) => {
         for (let n = 0; n < 100; n += 1) {
-          const idempotencyKey = `${name}-${n}`;
+          const idempotency = { key: `${name}-${n}`, request: 'increment' };
           for (let isDone = false; !isDone; ) {
             try {
-              isDone = (await store.commit('p', { ...increment, idempotencyKey })).ok;
+              isDone = (await store.commit('p', { ...increment, idempotency })).ok;
               confirmed += 1;
             } catch (error) {
               expect(error).toMatchObject(unavailable);

@@ -197,6 +197,8 @@ describe('JSON-RPC', () => {
       code: -32602,
       data: { reason: 'idempotency_key_reused' },
     });
+    const traced = { ...once, trace_id: 'another-trace' };
+    expect(await client.call('session_manager.create', traced)).toEqual(first);
     const other = await world.agent('b');
     expect((await other.call('session_manager.create', once)).session_id).not.toBe(
       first.session_id,

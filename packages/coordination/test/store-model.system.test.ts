@@ -30,7 +30,7 @@ describe('a store that does not do what it should is caught when it', () => {
       commit: (partition, { ifKeys: _, ...commit }) => store.commit(partition, commit),
     }),
     'does a repeated commit again': (store) => ({
-      commit: (partition, { idempotencyKey: _, ...commit }) => store.commit(partition, commit),
+      commit: (partition, { idempotency: _, ...commit }) => store.commit(partition, commit),
     }),
     'serves the queue out of order': (store) => ({
       acquire: (partition, { priority: _, ...request }) => store.acquire(partition, request),

@@ -6,6 +6,7 @@ import type {
   Commit,
   CommitResult,
   EventPage,
+  Idempotency,
   Json,
   Lease,
   LeaseMode,
@@ -27,7 +28,14 @@ interface ModelEntry {
 
 type Place = Omit<Waiting, 'position'> & { readonly ttlMs: number };
 
+interface Answered {
+  readonly request: string | undefined;
+  readonly answer: unknown;
+  readonly until: number;
+}
+
 const TEN_MINUTES = 600_000;
+const REUSED = { ok: false, reason: 'reused' } as const;
 
 export class ModelPartition {
   readonly #keepEvents: number;
@@ -39,7 +47,7 @@ export class ModelPartition {
   #leases: Lease[] = [];
   #queue: Place[] = [];
   #marks = new Map<string, number>();
-  #answers = new Map<string, { readonly answer: unknown; readonly until: number }>();
+  #answers = new Map<string, Answered>();
   /** Everything that was ever granted or queued, for tests to come back to. */
   readonly granted: Lease[] = [];
   readonly tickets: string[] = [];
@@ -83,7 +91,7 @@ export class ModelPartition {
 
   commit(now: number, commit: Commit): CommitResult {
     this.settle(now);
-    return this.#once(now, 'commit', commit.idempotencyKey, () => {
+    return this.#once<CommitResult>({ now, kind: 'commit', ...commit.idempotency }, REUSED, () => {
       const { fence } = commit;
       const lease = this.#leases.find(
         ({ resource, token }) => resource === fence?.resource && token === fence.token,
@@ -105,33 +113,41 @@ export class ModelPartition {
     commit: Commit,
   ): LockedCommitResult {
     this.settle(now);
-    return this.#once(now, 'acquireAndCommit', commit.idempotencyKey, () => {
-      if (!this.#isFree(resource, 'exclusive', priority)) {
-        return { ok: false, reason: 'held', heldBy: this.#leasesOn(resource) };
-      }
-      const refusal = this.#write(now, commit);
-      if (refusal) return refusal;
-      const token = this.#next(now);
-      this.#marks.set(resource, token);
-      return { ok: true, version: this.#version, token };
-    });
+    return this.#once<LockedCommitResult>(
+      { now, kind: 'with_lock', ...commit.idempotency },
+      REUSED,
+      () => {
+        if (!this.#isFree(resource, 'exclusive', priority)) {
+          return { ok: false, reason: 'held', heldBy: this.#leasesOn(resource) };
+        }
+        const refusal = this.#write(now, commit);
+        if (refusal) return refusal;
+        const token = this.#next(now);
+        this.#marks.set(resource, token);
+        return { ok: true, version: this.#version, token };
+      },
+    );
   }
 
   acquire(now: number, request: LeaseRequest): AcquireResult {
     this.settle(now);
-    return this.#once(now, 'acquire', request.idempotencyKey, () => {
-      const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0 } = request;
-      if (this.#isFree(resource, mode, priority)) return { lease: this.#grant(now, request) };
-      if (waitMs === 0) return { heldBy: this.#leasesOn(resource) };
-      const ticket = `${this.#next(now)}:${resource}`;
-      const until = now + waitMs;
-      this.#queue.push({ ticket, resource, holder, mode, ttlMs, priority, since: now, until });
-      this.#queue.sort((a, b) => b.priority - a.priority);
-      this.tickets.push(ticket);
-      const queue = this.#queue.filter((place) => place.resource === resource);
-      const position = queue.findIndex((place) => place.ticket === ticket) + 1;
-      return { queued: { ticket, position } };
-    });
+    return this.#once<AcquireResult>(
+      { now, kind: 'acquire', ...request.idempotency },
+      { reused: true },
+      () => {
+        const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0 } = request;
+        if (this.#isFree(resource, mode, priority)) return { lease: this.#grant(now, request) };
+        if (waitMs === 0) return { heldBy: this.#leasesOn(resource) };
+        const ticket = `${this.#next(now)}:${resource}`;
+        const until = now + waitMs;
+        this.#queue.push({ ticket, resource, holder, mode, ttlMs, priority, since: now, until });
+        this.#queue.sort((a, b) => b.priority - a.priority);
+        this.tickets.push(ticket);
+        const queue = this.#queue.filter((place) => place.resource === resource);
+        const position = queue.findIndex((place) => place.ticket === ticket) + 1;
+        return { queued: { ticket, position } };
+      },
+    );
   }
 
   renew(now: number, { token }: Lease, ttlMs: number): Lease | undefined {
@@ -236,16 +252,18 @@ export class ModelPartition {
   }
 
   #once<Answer extends object>(
-    now: number,
-    kind: string,
-    key: string | undefined,
+    { now, kind, key, request }: { now: number; kind: string } & Partial<Idempotency>,
+    reused: Answer,
     make: () => Answer,
   ): Answer {
     const known = this.#answers.get(`${kind} ${key}`);
-    if (key !== undefined && known && known.until > now) return known.answer as Answer;
+    if (key !== undefined && known && known.until > now) {
+      return known.request === request ? (known.answer as Answer) : reused;
+    }
     const answer = make();
     const isRefusal = 'heldBy' in answer || ('ok' in answer && answer.ok === false);
-    if (!isRefusal) this.#answers.set(`${kind} ${key}`, { answer, until: now + TEN_MINUTES });
+    const until = now + TEN_MINUTES;
+    if (!isRefusal) this.#answers.set(`${kind} ${key}`, { request, answer, until });
     return answer;
   }
 
@@ -267,7 +285,7 @@ export class ModelPartition {
     return !ahead && !this.#isBlocked(resource, mode);
   }
 
-  #grant(now: number, request: Omit<LeaseRequest, 'idempotencyKey'> & { ticket?: string }): Lease {
+  #grant(now: number, request: Omit<LeaseRequest, 'idempotency'> & { ticket?: string }): Lease {
     const { resource, holder, mode, ttlMs, ticket } = request;
     const token = this.#next(now);
     const lease = {

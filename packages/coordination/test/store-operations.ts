@@ -132,7 +132,7 @@ class ModelRun {
 }
 
 function toCommit(plan: CommitPlan, now: number, model: ModelPartition): Commit {
-  const { writes, event, ifVersion, ifKeys, ifKeysOff, fence, idempotencyKey } = plan;
+  const { writes, event, ifVersion, ifKeys, ifKeysOff, fence, idempotency } = plan;
   const { version, entries } = model.read(now);
   return {
     writes,
@@ -141,7 +141,7 @@ function toCommit(plan: CommitPlan, now: number, model: ModelPartition): Commit 
     ifKeys:
       ifKeys && new Map(ifKeys.map((key) => [key, (entries.get(key)?.version ?? 0) + ifKeysOff])),
     fence: fence === undefined ? undefined : pick(model.granted, fence),
-    idempotencyKey,
+    idempotency,
   };
 }
 

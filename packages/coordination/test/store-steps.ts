@@ -9,7 +9,13 @@ const KEYS = ['x', 'y', 'z'];
 
 const index = fc.nat({ max: 20 });
 const ttlMs = fc.constantFrom(100, 300, 1000);
-const idempotencyKey = optional(fc.constantFrom('once', 'twice'), 5);
+const idempotency = optional(
+  fc.record({
+    key: fc.constantFrom('once', 'twice'),
+    request: fc.constantFrom('this', 'this', 'that'),
+  }),
+  5,
+);
 const value = fc.constantFrom(0, 1, 2.5, 'text', null, { deep: [1, 'ö'] }, []);
 const event = optional(fc.constantFrom('told', { type: 'update' }), 1);
 
@@ -38,7 +44,7 @@ const commit = fc.record({
   ifKeys: optional(fc.uniqueArray(fc.constantFrom(...KEYS), { minLength: 1 }), 3),
   ifKeysOff: fc.constantFrom(0, 0, 1),
   fence: optional(index, 2),
-  idempotencyKey,
+  idempotency,
 });
 
 const request = fc.record({
@@ -48,7 +54,7 @@ const request = fc.record({
   ttlMs,
   waitMs: optional(fc.constantFrom(0, 150, 2000), 1),
   priority: optional(fc.constantFrom(-1, 0, 1), 2),
-  idempotencyKey,
+  idempotency,
 });
 
 const partition = fc.constantFrom(...PARTITIONS);

@@ -224,13 +224,29 @@ describe('tool cache', () => {
     expect((await get(a, once)).claim).toBe(claim);
   });
 
-  it('keeps the results of an agent from an agent of the same name elsewhere', async () => {
+  it('makes the name of an agent its principal’s, who uses it first', async () => {
     await using world = new World();
     const [here, there] = [world.connect('here'), world.connect('there')];
     const name = { agent_id: 'same', tool, params, scope: 'agent' as const };
     await here.call('tool_cache.put', { ...name, result: 'secret' });
-    expect((await there.call('tool_cache.get', name)).hit).toBe(false);
+    const taken = { code: -32001, data: { reason: 'agent_id_taken' } };
+    expect(await there.refused('tool_cache.get', name)).toMatchObject(taken);
+    const registration = { agent_id: 'same', capabilities: [] };
+    expect(await there.refused('agent_registry.register', registration)).toMatchObject(taken);
     expect((await here.call('tool_cache.get', name)).hit).toBe(true);
+  });
+
+  it.each(['agent', 'principal'] as const)('refuses an earlier life, scope %s', async (scope) => {
+    await using world = new World();
+    const old = await world.agent('a');
+    const named = { tool, params, scope };
+    await old.call('tool_cache.put', { ...named, result: 1 });
+    await world.agent('a');
+    const stale = { code: -32015, data: { reason: 'stale_epoch' } };
+    expect(await old.refused('tool_cache.put', { ...named, result: 2 })).toMatchObject(stale);
+    expect(await old.refused('tool_cache.get', named)).toMatchObject(stale);
+    expect(await old.refused('tool_cache.invalidate', { tool, scope })).toMatchObject(stale);
+    expect(await old.refused('session_manager.list', {})).toMatchObject(stale);
   });
 
   it('stops waiting when the time is over', async () => {

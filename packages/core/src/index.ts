@@ -119,6 +119,7 @@ export type {
   CoordinationStore,
   Entry,
   EventPage,
+  Idempotency,
   Json,
   Lease,
   LeaseMode,

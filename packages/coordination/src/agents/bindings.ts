@@ -36,6 +36,12 @@ export class Bindings {
     this.#remember(agentId, principalId);
   }
 
+  /** As `check`, but one that nobody used yet becomes the principal's. */
+  async use(agentId: string, principalId: string): Promise<void> {
+    await this.check(agentId, principalId);
+    if (this.#known.get(agentId) === undefined) await this.bind(agentId, principalId);
+  }
+
   /** Makes the id the principal's, if it is nobody else's. */
   async bind(agentId: string, principalId: string): Promise<void> {
     const { store, limits } = this.#options;

@@ -1,3 +1,4 @@
+import type { Idempotency } from '@starloom/core';
 import { z } from 'zod';
 import { digest } from '../partitions.ts';
 
@@ -13,7 +14,7 @@ export interface Caller {
   /** The life of the agent it acts in; `undefined` when it did not say, then the present one. */
   readonly epoch?: number | undefined;
   readonly traceId?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
   /** Aborts when the caller is gone and nobody waits for the answer. */
   readonly signal?: AbortSignal | undefined;
   /** Told of every session it was let into, and by which name in the locks there. */
@@ -29,6 +30,11 @@ export function implicitAgentId(principalId: string): string {
   return `~${ID.test(principalId) ? principalId : digest(principalId)}`;
 }
 
+/** Does the caller name no agent? Then it has neither a life nor a name that others could take. */
+export function isImplicit({ agentId }: Caller): boolean {
+  return agentId.startsWith('~');
+}
+
 /** How an agent is called in the locks of a session: one life of it, so a later one is another. */
 export function toHolder(agentId: string, epoch: number): string {
   return `${agentId}#${epoch}`;
@@ -39,7 +45,11 @@ export function fromHolder(holder: string): { readonly agentId: string; readonly
   return { agentId: holder.slice(0, at), epoch: Number(holder.slice(at + 1)) };
 }
 
-/** The key under which the store remembers a request; others cannot hit upon it. */
-export function storeKey({ agentId, idempotencyKey }: Caller, method: string): string | undefined {
-  return idempotencyKey === undefined ? undefined : `${agentId}/${method}/${idempotencyKey}`;
+/** By what the store remembers a request; others cannot hit upon the key. */
+export function idempotencyOf(
+  { agentId, idempotency }: Caller,
+  method: string,
+): Idempotency | undefined {
+  if (idempotency === undefined) return undefined;
+  return { ...idempotency, key: `${agentId}/${method}/${idempotency.key}` };
 }

@@ -3,12 +3,12 @@
 // beat renews it. Everything here may be done again, by any process, until it is complete; the
 // others of a session are told once all the same, since the notice and the member change together.
 
-import type { Clock, CoordinationStore, Json } from '@starloom/core';
+import type { Clock, CoordinationStore, Entry, Json } from '@starloom/core';
 import { freeHolders } from '../locks/free-locks.ts';
-import { AGENTS, keyOf, partitionOf } from '../partitions.ts';
+import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import { SessionIndex } from '../session/session-index.ts';
-import { type Member, memberSchema } from '../session/session-record.ts';
+import { type Member, memberSchema, metaSchema } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { type AgentRecord, namesOf, readAgent, toJson } from './agent-record.ts';
 import { fromHolder } from './caller.ts';
@@ -90,11 +90,11 @@ export class Presence {
     const partition = partitionOf.session(sessionId);
     const key = keyOf.member(agentId);
     for (;;) {
-      const { entries } = await this.#store.read(partition, [key]);
+      const { entries } = await this.#store.read(partition, [META, key]);
       const entry = entries.get(key);
       const before = entry && memberSchema.parse(entry.value);
-      const change = before && decide(before);
-      if (!change) return;
+      const change = before && isOpen(entries.get(META)) ? decide(before) : undefined;
+      if (!entry || !change) return;
       const writes = [{ kind: 'put', key, value: change.member }] as const;
       const ifKeys = new Map([[key, entry.version]]);
       const { ok } = await this.#store.commit(partition, { writes, ifKeys, event: change.event });
@@ -116,4 +116,9 @@ export class Presence {
       if (ok) return;
     }
   }
+}
+
+/** Nothing happens any more in a session that ended. */
+function isOpen(meta: Entry | undefined): boolean {
+  return meta !== undefined && metaSchema.parse(meta.value).state !== 'ended';
 }

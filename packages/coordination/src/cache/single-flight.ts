@@ -1,8 +1,15 @@
 // One computes, the others wait for it. Whoever computes holds a lease on the key of the result; if
 // it dies, the lease ends and the next in the queue computes.
 
-import { type CoordinationStore, type Json, type Lease, orAborted } from '@starloom/core';
+import {
+  type CoordinationStore,
+  type Idempotency,
+  type Json,
+  type Lease,
+  orAborted,
+} from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
+import { keyReused } from '../errors.ts';
 import type { EventFeeds } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
 import { LogWatch } from '../feed/log-watch.ts';
@@ -30,7 +37,7 @@ export interface CacheTarget {
 export interface Flight {
   readonly claim_ttl_ms: number;
   readonly wait_ms: number;
-  readonly idempotencyKey?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
 }
 
 export interface SingleFlightOptions {
@@ -60,8 +67,9 @@ export class SingleFlight {
       mode: 'exclusive',
       ttlMs: flight.claim_ttl_ms,
       waitMs: flight.wait_ms,
-      idempotencyKey: flight.idempotencyKey,
+      idempotency: flight.idempotency,
     });
+    if ('reused' in answer) throw keyReused();
     if ('lease' in answer) return await this.#computeOrUse(target, answer.lease);
     if ('heldBy' in answer) return othersCompute(await lookUp(target));
     ticket = answer.queued.ticket;

@@ -10,6 +10,8 @@ export interface FilteredPage {
 }
 
 const PAGE = 500;
+/** Of one answer: whoever wants more reads on. */
+const MOST_SIZE = 4 * 1024 * 1024;
 
 /** Events after a cursor that pass a filter; a gap is said, not passed over. */
 export async function readEvents(
@@ -22,6 +24,7 @@ export async function readEvents(
   const { version } = await store.read(partition, []);
   if (after > version) throw fromTheFuture(version);
   const events: JsonObject[] = [];
+  let size = 0;
   for (let cursor = after; ; ) {
     const page = await store.events(partition, cursor, PAGE);
     if (page.gap) {
@@ -32,7 +35,8 @@ export async function readEvents(
       const event = filterEvent(stored, filter);
       if (event === undefined) continue;
       events.push(event);
-      if (events.length === limit) return { events, cursor: stored.version };
+      size += stored.size;
+      if (events.length === limit || size >= MOST_SIZE) return { events, cursor: stored.version };
     }
     if (page.events.length < PAGE) return { events, cursor: page.cursor };
     cursor = page.cursor;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { agentIdSchema } from '../agents/caller.ts';
+import { agentIdSchema, isImplicit } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 import {
   type Member,
@@ -166,10 +166,11 @@ export const sessionManagerMethods = {
       state: z.enum(SESSION_STATES).optional().describe('Only those in this state'),
     }),
     result: z.object({ sessions: z.array(summarySchema) }),
-    errors: [],
+    errors: ['stale_epoch'],
     effect: 'read',
     example: { params: { agent_id: 'planner' }, result: { sessions: [exampleSummary] } },
     run: async ({ services, caller }, { state }) => {
+      if (!isImplicit(caller)) await services.agents.epochOf(caller);
       const all = await services.sessions.list(caller);
       const wanted = all.filter(({ meta }) => state === undefined || meta.state === state);
       return { sessions: wanted.map(({ meta, member }) => toSummary(meta, member)) };

@@ -23,15 +23,18 @@ export type ListsReply = readonly [now: string, lists: readonly string[]];
 export type CommitReply =
   | readonly ['ok', number]
   | readonly ['fenced']
+  | readonly ['reused']
   | readonly ['conflict' | 'not_a_number', number, ...string[]];
 export type LockedCommitReply =
   | readonly ['ok', number, string]
+  | readonly ['reused']
   | readonly ['held', string]
   | readonly ['conflict' | 'not_a_number', number, ...string[]];
 export type AcquireReply =
   | readonly ['lease', string]
   | readonly ['held', string]
-  | readonly ['queued', string, number];
+  | readonly ['queued', string, number]
+  | readonly ['reused'];
 export type ReleaseReply = readonly [released: number, ...granted: string[]];
 
 export function toSnapshot([version, now, entries]: SnapshotReply): Snapshot {
@@ -54,11 +57,13 @@ export function toEventPage(reply: EventsReply, after: number, limit: number): E
 export function toCommitResult(reply: CommitReply): CommitResult {
   if (reply[0] === 'ok') return { ok: true, version: reply[1] };
   if (reply[0] === 'fenced') return { ok: false, reason: 'fenced' };
+  if (reply[0] === 'reused') return { ok: false, reason: 'reused' };
   return toRefusal(reply);
 }
 
 export function toLockedCommitResult(reply: LockedCommitReply): LockedCommitResult {
   if (reply[0] === 'ok') return { ok: true, version: reply[1], token: Number(reply[2]) };
+  if (reply[0] === 'reused') return { ok: false, reason: 'reused' };
   if (reply[0] === 'held') return { ok: false, reason: 'held', heldBy: JSON.parse(reply[1]) };
   return toRefusal(reply);
 }
@@ -69,6 +74,8 @@ export function toAcquireResult(reply: AcquireReply): AcquireResult {
       return { lease: JSON.parse(reply[1]) };
     case 'held':
       return { heldBy: JSON.parse(reply[1]) };
+    case 'reused':
+      return { reused: true };
     case 'queued':
       return { queued: { ticket: reply[1], position: reply[2] } };
   }

@@ -44,10 +44,11 @@ export function isResponse(message: RpcRequest | RpcResponse): message is RpcRes
   return 'jsonrpc' in message;
 }
 
-export function invalid(id: RpcId, details: string): RpcResponse {
-  const fix = 'send {"jsonrpc": "2.0", "id": 1, "method": "mcp.discover", "params": {}}';
+export function invalid(id: RpcId, details: string, fix = EXAMPLE): RpcResponse {
   return failure(id, protocolError(-32600, details, fix));
 }
+
+const EXAMPLE = 'send {"jsonrpc": "2.0", "id": 1, "method": "mcp.discover", "params": {}}';
 
 function isId(id: unknown): id is RpcId | undefined {
   return id === undefined || id === null || typeof id === 'number' || typeof id === 'string';

@@ -2,9 +2,11 @@
 
 import { FabricError } from '@starloom/core';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
+import type { JsonObject } from '../json/json.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
 import type { Connection } from './connection.ts';
+import { requestOf } from './idempotency.ts';
 import { PeerFeeds } from './peer-feeds.ts';
 
 export interface Named {
@@ -42,7 +44,8 @@ export class Peer {
   }
 
   /** Refuses an agent id of another principal. */
-  async callerOf({ agent_id, epoch, trace_id, idempotency_key }: Named): Promise<Caller> {
+  async callerOf(named: Named, params: JsonObject): Promise<Caller> {
+    const { agent_id, epoch, trace_id, idempotency_key: key } = named;
     const { principalId } = this;
     const agentId = agent_id ?? this.#speaker ?? implicitAgentId(principalId);
     if (agent_id !== undefined) await this.#services.bindings.check(agentId, principalId);
@@ -51,7 +54,7 @@ export class Peer {
       principalId,
       epoch: epoch ?? this.#epochs.get(agentId),
       traceId: trace_id,
-      idempotencyKey: idempotency_key,
+      idempotency: key === undefined ? undefined : { key, request: requestOf(params) },
       signal: this.#gone.signal,
       onAdmitted: (sessionId, holder) => this.feeds.attach(sessionId, holder),
     };

@@ -1,9 +1,18 @@
+import type { Idempotency } from '../ports/store.ts';
+
 /** How long a request with an idempotency key is known. */
 const MEMORY_MS = 600_000;
 
 export interface Answer {
+  readonly request: string;
   readonly answer: unknown;
   readonly until: number;
+}
+
+interface Asked {
+  readonly kind: string;
+  readonly idempotency: Idempotency | undefined;
+  readonly now: number;
 }
 
 /** The answers to requests that carried an idempotency key. */
@@ -28,18 +37,22 @@ export class AnswerMemory {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** The first answer to a request of this kind and key, or `make`s it and keeps it if asked to. */
+  /**
+   * The first answer to a request of this kind and key, or `make`s it and keeps it if asked to.
+   * `reused` when the key was another request's.
+   */
   once<Result>(
-    { kind, key, now }: { kind: string; key: string | undefined; now: number },
+    { kind, idempotency, now }: Asked,
     make: () => Result,
     isKept: (answer: Result) => boolean,
-  ): Result {
-    if (key === undefined) return make();
+  ): Result | 'reused' {
+    if (idempotency === undefined) return make();
+    const { key, request } = idempotency;
     const id = `${kind}:${key}`;
     const known = this.#answers.get(id);
-    if (known !== undefined) return known.answer as Result;
+    if (known !== undefined) return known.request === request ? (known.answer as Result) : 'reused';
     const answer = make();
-    if (isKept(answer)) this.#answers.set(id, { answer, until: now + MEMORY_MS });
+    if (isKept(answer)) this.#answers.set(id, { request, answer, until: now + MEMORY_MS });
     return answer;
   }
 

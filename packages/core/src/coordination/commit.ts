@@ -12,9 +12,9 @@ import type { EntryRecord, Partition } from './partition.ts';
 type Refusal = Extract<CommitResult, { readonly current: Snapshot }>;
 
 export function commit(partition: Partition, now: number, request: Commit): CommitResult {
-  const { fence, idempotencyKey: key } = request;
-  return partition.answers.once<CommitResult>(
-    { kind: 'commit', key, now },
+  const { fence, idempotency } = request;
+  const answer = partition.answers.once<CommitResult>(
+    { kind: 'commit', idempotency, now },
     () => {
       if (fence && !mayWrite(partition, fence)) return { ok: false, reason: 'fenced' };
       const refusal = apply(partition, now, request);
@@ -24,6 +24,7 @@ export function commit(partition: Partition, now: number, request: Commit): Comm
     },
     ({ ok }) => ok,
   );
+  return answer === 'reused' ? { ok: false, reason: 'reused' } : answer;
 }
 
 export function acquireAndCommit(
@@ -32,8 +33,8 @@ export function acquireAndCommit(
   { resource, priority }: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
   request: Omit<Commit, 'fence'>,
 ): LockedCommitResult {
-  return partition.answers.once<LockedCommitResult>(
-    { kind: 'acquireAndCommit', key: request.idempotencyKey, now },
+  const answer = partition.answers.once<LockedCommitResult>(
+    { kind: 'acquireAndCommit', idempotency: request.idempotency, now },
     () => {
       if (!isFree(partition, { resource, mode: 'exclusive', priority })) {
         return { ok: false, reason: 'held', heldBy: [...partition.locks.leases(resource)] };
@@ -46,6 +47,7 @@ export function acquireAndCommit(
     },
     ({ ok }) => ok,
   );
+  return answer === 'reused' ? { ok: false, reason: 'reused' } : answer;
 }
 
 function mayWrite(

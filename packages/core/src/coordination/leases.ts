@@ -13,15 +13,16 @@ import type { Partition } from './partition.ts';
 type LeaseId = Pick<Lease, 'resource' | 'token'>;
 
 export function acquire(partition: Partition, now: number, request: LeaseRequest): AcquireResult {
-  return partition.answers.once(
-    { kind: 'acquire', key: request.idempotencyKey, now },
+  const answer = partition.answers.once<AcquireResult>(
+    { kind: 'acquire', idempotency: request.idempotency, now },
     () => {
       if (isFree(partition, request)) return { lease: grant(partition, request, now) };
       if ((request.waitMs ?? 0) > 0) return { queued: queue(partition, request, now) };
       return { heldBy: [...partition.locks.leases(request.resource)] };
     },
-    (answer) => !('heldBy' in answer),
+    (made) => !('heldBy' in made),
   );
+  return answer === 'reused' ? { reused: true } : answer;
 }
 
 export function renew(

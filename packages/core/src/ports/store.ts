@@ -46,14 +46,22 @@ export interface Commit {
    * The partition remembers it for ten minutes: a repeated commit changes nothing and gets the
    * first result. A refused commit is not remembered, since it changed nothing.
    */
-  readonly idempotencyKey?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
+}
+
+/** By this a request is known when it comes again. */
+export interface Idempotency {
+  readonly key: string;
+  /** What is asked for: another request with the same key is `reused`, and does nothing. */
+  readonly request: string;
 }
 
 export type CommitResult =
   | { readonly ok: true; readonly version: number }
   /** `not_a_number`: an increment of something else, or beyond what a number can hold. */
   | { readonly ok: false; readonly reason: 'conflict' | 'not_a_number'; readonly current: Snapshot }
-  | { readonly ok: false; readonly reason: 'fenced' };
+  | { readonly ok: false; readonly reason: 'fenced' }
+  | { readonly ok: false; readonly reason: 'reused' };
 
 export interface StoredEvent {
   readonly version: number;
@@ -100,14 +108,15 @@ export interface LeaseRequest {
   /** Higher is served first, 0 by default; equals are served as they came. */
   readonly priority?: number | undefined;
   /** As that of a commit; the first answer comes again when it was a lease or a place. */
-  readonly idempotencyKey?: string | undefined;
+  readonly idempotency?: Idempotency | undefined;
 }
 
 export type AcquireResult =
   | { readonly lease: Lease }
   | { readonly heldBy: readonly Lease[] }
   /** The first place is 1. */
-  | { readonly queued: { readonly ticket: string; readonly position: number } };
+  | { readonly queued: { readonly ticket: string; readonly position: number } }
+  | { readonly reused: true };
 
 export interface ReleaseResult {
   /** False when it was gone already. */
@@ -133,7 +142,8 @@ export type LockedCommitResult =
   /** `token` is what the commit wrote under; the lease is released already. */
   | { readonly ok: true; readonly version: number; readonly token: number }
   | { readonly ok: false; readonly reason: 'conflict' | 'not_a_number'; readonly current: Snapshot }
-  | { readonly ok: false; readonly reason: 'held'; readonly heldBy: readonly Lease[] };
+  | { readonly ok: false; readonly reason: 'held'; readonly heldBy: readonly Lease[] }
+  | { readonly ok: false; readonly reason: 'reused' };
 
 /** What engines append to the log of a partition on their own. */
 export type LockEvent =

@@ -4,12 +4,13 @@
 
 /** Ends the script with the first answer, if there was one. */
 export const RECALL = `
+local request = KEYS[2] and string.match(ARGV[2], '^%d+ %d+ (.*)')
 if KEYS[2] then
   local stored = call('GET', KEYS[2])
   local answer = stored and cmsgpack.unpack(stored)
   if answer and answer.created == P.created and answer['until'] > now then
     save()
-    return answer.reply
+    return answer.request == request and answer.reply or { 'reused' }
   end
 end
 `;
@@ -17,7 +18,7 @@ end
 /** Keeps `reply`; comes before `save`. */
 export const REMEMBER = `
 if KEYS[2] then
-  local answer = { created = P.created, reply = reply, ['until'] = now + 600000 }
+  local answer = { created = P.created, reply = reply, request = request, ['until'] = now + 600000 }
   call('SET', KEYS[2], cmsgpack.pack(answer), 'PX', 600000)
   if P.version == 0 then expect('a', answer['until']) end
 end

@@ -1,4 +1,5 @@
-// ARGV: base, events and bytes of them to keep, partition, then two of the script's own, then the
+// ARGV: base, settings (events to keep, bytes of them, what a request with a key
+// asks for), partition, then two of the script's own, then the
 // commit: version it expects or '', event or '', number of keys whose versions it expects, those as
 // key and version, then writes as kind, key and three values.
 

@@ -1,4 +1,5 @@
-// Each begins: ARGV = base, events and bytes of them to keep, partition.
+// Each begins: ARGV = base, settings (events to keep, bytes of them, what a request with a key
+// asks for), partition.
 
 import { RECALL, REMEMBER } from './answers.ts';
 import { LOCKS } from './locks.ts';

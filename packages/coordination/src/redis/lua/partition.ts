@@ -68,7 +68,7 @@ local function append(event)
   local stream = base .. 'e:' .. P.name
   call('XADD', stream, P.created .. '-' .. text(P.version), 'at', text(now), 'event', event)
   P.events, P.bytes = P.events + 1, P.bytes + #event
-  local keepEvents, keepBytes = string.match(ARGV[2], '^(%d+) (%d+)$')
+  local keepEvents, keepBytes = string.match(ARGV[2], '^(%d+) (%d+)')
   keepEvents, keepBytes = tonumber(keepEvents), tonumber(keepBytes)
   local trimmed
   while P.events > keepEvents or (P.bytes > keepBytes and P.events > 1) do

@@ -6,7 +6,7 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
   const increment: Commit = {
     writes: [{ kind: 'increment', key: 'n', by: 1 }],
     event: 'counted',
-    idempotencyKey: 'once',
+    idempotency: { key: 'once', request: 'increment' },
   };
 
   it('applies a repeated commit once and answers as the first time', async () => {
@@ -17,6 +17,24 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     expect(await store.commit('p', { ...increment, ifVersion: 99 })).toEqual(first);
     expect(await scenario().values()).toEqual({ n: 1, other: 1 });
     expect(await scenario().told()).toEqual(['counted']);
+  });
+
+  it('refuses another request under a key that is taken, and does nothing', async () => {
+    const { store } = scenario();
+    await store.commit('p', increment);
+    const other = { ...increment, idempotency: { key: 'once', request: 'other' } };
+    expect(await store.commit('p', other)).toEqual({ ok: false, reason: 'reused' });
+    expect(await scenario().values()).toEqual({ n: 1 });
+    const lock = { resource: 'context', holder: 'alice' };
+    expect(await store.acquireAndCommit('p', lock, increment)).toMatchObject({ ok: true });
+    const reused = await store.acquireAndCommit('p', lock, other);
+    expect(reused).toEqual({ ok: false, reason: 'reused' });
+    expect(await scenario().values()).toEqual({ n: 2 });
+    await scenario().acquire('alice', { idempotency: { key: 'once', request: 'first' } });
+    const second = { resource: 'second', idempotency: { key: 'once', request: 'second' } };
+    expect(await scenario().request('alice', second)).toEqual({ reused: true });
+    expect(await store.leases('p', 'second')).toEqual([]);
+    expect(await scenario().told()).toEqual(['counted', 'counted']);
   });
 
   it('applies one of many at once', async () => {
@@ -55,13 +73,14 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
   });
 
   it('gives a repeated request the lease or the place it got before', async () => {
-    const once = { idempotencyKey: 'once' };
+    const keyed = (key: string) => ({ idempotency: { key, request: 'lock' } });
+    const once = keyed('once');
     const lease = await scenario().acquire('alice', once);
     expect(await scenario().acquire('alice', once)).toEqual(lease);
-    const place = await scenario().queue('bob', { idempotencyKey: 'bob' });
-    expect(await scenario().queue('bob', { idempotencyKey: 'bob' })).toEqual(place);
+    const place = await scenario().queue('bob', keyed('bob'));
+    expect(await scenario().queue('bob', keyed('bob'))).toEqual(place);
     expect(await scenario().waiters()).toEqual(['bob']);
-    const another = { idempotencyKey: 'another', waitMs: 0 };
+    const another = { ...keyed('another'), waitMs: 0 };
     expect(await scenario().request('carol', another)).toEqual({ heldBy: [lease] });
     await scenario().store.cancelWait('p', place.ticket);
     await scenario().store.release('p', lease);
