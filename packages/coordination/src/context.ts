@@ -59,6 +59,16 @@ export interface ContextUpdate {
   readonly cause?: string | undefined;
 }
 
+export interface UpdateAnswer {
+  readonly version: number;
+  /** What `with_lock` wrote under. */
+  readonly lock_token?: number;
+}
+
+const UPDATE = 'context_coordinator.update';
+/** A version that no partition is at. */
+const NEVER = -1;
+
 /** Others may be faster so often before an update that computes its values gives up. */
 const ATTEMPTS = 64;
 
@@ -85,22 +95,18 @@ export class Context {
     return { ...toView(snapshot), cursor: snapshot.version };
   }
 
-  async update(
-    caller: Caller,
-    request: ContextUpdate,
-  ): Promise<{ version: number; lock_token?: number }> {
+  async update(caller: Caller, request: ContextUpdate): Promise<UpdateAnswer> {
     const { access, history } = this.#options;
     let expected = expectations(request);
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const need = { role: 'writer', state: 'active' } as const;
       const admitted = await access.recent(caller, request.session_id, need);
-      await this.#assertLock(admitted, request);
-      const plan = await this.#plan(admitted, request);
+      const plan = await this.#mayPlan(admitted, request);
+      if ('version' in plan) return plan;
       const result = await this.#commit(admitted, request, plan, expected);
       if (result.ok) {
-        history.noteVersion(admitted, result.version);
-        const { version } = result;
-        return 'token' in result ? { version, lock_token: result.token } : { version };
+        history.noteUpdate(admitted, result.version, sum(sizesOf(plan.update)));
+        return toAnswer(result);
       }
       if (result.reason === 'held') throw lockHeld(CONTEXT_RESOURCE, result.heldBy);
       if (result.reason === 'reused') throw keyReused();
@@ -119,6 +125,32 @@ export class Context {
     const view = toView(snapshot);
     const { entries: keys, bytes } = amountOf(view);
     return { keys, bytes, version: view.version, cursor: snapshot.version };
+  }
+
+  /** The plan; or, if the request was done before, the answer it had then. */
+  async #mayPlan(access: Access, request: ContextUpdate): Promise<Plan | UpdateAnswer> {
+    try {
+      await this.#assertLock(access, request);
+      return await this.#plan(access, request);
+    } catch (error) {
+      const done = await this.#recall(access, request);
+      if (done) return done;
+      throw error;
+    }
+  }
+
+  /** What made the request possible may be gone since it was done. */
+  async #recall(access: Access, request: ContextUpdate): Promise<UpdateAnswer | undefined> {
+    const { caller, partition, holder } = access;
+    const idempotency = idempotencyOf(caller, UPDATE);
+    if (idempotency === undefined) return undefined;
+    const { store } = this.#options;
+    const commit = { writes: [], ifVersion: NEVER, idempotency };
+    const lock = { resource: CONTEXT_RESOURCE, holder };
+    const result = request.with_lock
+      ? await store.acquireAndCommit(partition, lock, commit)
+      : await store.commit(partition, commit);
+    return result.ok ? toAnswer(result) : undefined;
   }
 
   async #assertLock(
@@ -178,7 +210,7 @@ export class Context {
       writes: [...writes, head],
       event,
       ifKeys: joined(ifKeys, expected, guard),
-      idempotency: idempotencyOf(caller, 'context_coordinator.update'),
+      idempotency: idempotencyOf(caller, UPDATE),
     };
     const resource = CONTEXT_RESOURCE;
     if (with_lock) return await store.acquireAndCommit(partition, { resource, holder }, commit);
@@ -190,6 +222,11 @@ export class Context {
     const lock = { resource: CONTEXT_RESOURCE, token };
     return staleToken(lock, await this.#options.locks.heldBy(access, CONTEXT_RESOURCE));
   }
+}
+
+function toAnswer(done: { readonly version: number; readonly token?: number }): UpdateAnswer {
+  const { version, token } = done;
+  return token === undefined ? { version } : { version, lock_token: token };
 }
 
 /** All of them as one map; when only one holds anything, that one itself. */

@@ -55,6 +55,22 @@ const PUSHES: readonly PushDescription[] = [
     example: { ...inSession, subscription_id, version: 12 },
   },
   {
+    method: 'context_coordinator.subscription_ended',
+    summary:
+      'The last word of a subscription that did not end by being asked to: the session is over ' +
+      '(`session_ended`), or the agent is no longer a member of it (`not_a_member`)',
+    to: toSubscribers,
+    example: { session_id: exampleSession, subscription_id, reason: 'session_ended' },
+  },
+  {
+    method: 'session_manager.notices_missed',
+    summary:
+      'This reader was so slow that notices of the session up to `cursor` are lost for good: look ' +
+      'with session_manager.get who is there, and with memory_locker.status who holds what',
+    to: 'the member that was too slow',
+    example: inSession,
+  },
+  {
     method: 'session_manager.agent_disconnected',
     summary: 'An agent is lost (`heartbeat_missed`) or went (`unregistered`); its locks are free',
     to: toMembers,

@@ -118,7 +118,12 @@ class RedisStore implements CoordinationStore {
     commit: Omit<Commit, 'fence'>,
   ): Promise<LockedCommitResult> {
     const args = [resource, String(priority), ...commitArguments(commit)];
-    const once = { operation: 'acquireAndCommit', idempotency: commit.idempotency };
+    const { idempotency } = commit;
+    const underLock = idempotency && {
+      ...idempotency,
+      request: `with lock: ${idempotency.request}`,
+    };
+    const once = { operation: 'commit', idempotency: underLock };
     const reply = this.#change<replies.LockedCommitReply>(
       this.#scripts.acquireAndCommit,
       partition,

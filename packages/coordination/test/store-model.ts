@@ -114,7 +114,7 @@ export class ModelPartition {
   ): LockedCommitResult {
     this.settle(now);
     return this.#once<LockedCommitResult>(
-      { now, kind: 'with_lock', ...commit.idempotency },
+      { now, kind: 'commit', ...underLock(commit) },
       REUSED,
       () => {
         if (!this.#isFree(resource, 'exclusive', priority)) {
@@ -330,4 +330,8 @@ export class ModelPartition {
     this.#trimmedTo = this.#events[0]?.version ?? 0;
     this.#events = this.#events.slice(1);
   }
+}
+
+function underLock({ idempotency }: Commit): Partial<Idempotency> {
+  return idempotency ? { ...idempotency, request: `${idempotency.request}, with lock` } : {};
 }

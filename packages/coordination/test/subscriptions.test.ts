@@ -174,6 +174,61 @@ describe('subscriptions', () => {
       .toEqual({ method: 'context_coordinator.update', cursor: next });
   });
 
+  it('tell nothing to who is no longer a member, also when the word of it was passed over', async () => {
+    await using world = new World();
+    const { writer, reader, session_id, write } = await open(world);
+    await reader.call('context_coordinator.subscribe', { session_id });
+    const room = reader.stopReading();
+    for (let n = 0; n < 1_500; n += 1) await write({ n });
+    await writer.call('session_manager.revoke', { session_id, member: 'reader' });
+    for (let n = 0; n < 1_500; n += 1) await write({ secret: n });
+    room();
+    const ended = { session_id, reason: 'not_a_member' };
+    await expect
+      .poll(() => reader.pushed('context_coordinator.subscription_ended'))
+      .toEqual([expect.objectContaining(ended)]);
+    await write({ secret: 'last' });
+    expect(updates(reader).filter((update) => Object.hasOwn(Object(update), 'secret'))).toEqual([]);
+    expect(reader.pushed('context_coordinator.snapshot_required')).toEqual([]);
+  });
+
+  it('keep the notices of a slow reader for it', async () => {
+    await using world = new World();
+    const { writer, reader, session_id, write } = await open(world);
+    await reader.call('context_coordinator.subscribe', { session_id });
+    const room = reader.stopReading();
+    for (let n = 0; n < 1_500; n += 1) await write({ n });
+    const other = await world.agent('other');
+    await other.call('session_manager.join', { session_id });
+    await other.call('session_manager.leave', { session_id });
+    for (let n = 0; n < 1_500; n += 1) await write({ n });
+    room();
+    await writer.call('context_coordinator.get', { session_id });
+    await expect
+      .poll(() => reader.pushed('session_manager.agent_left'))
+      .toEqual([expect.objectContaining({ agent_id: 'other' })]);
+    expect(reader.pushed('session_manager.agent_joined')).toHaveLength(1);
+    await expect
+      .poll(() => reader.pushed('context_coordinator.snapshot_required'))
+      .toHaveLength(1);
+    expect(reader.pushed('session_manager.notices_missed')).toEqual([]);
+  });
+
+  it('say that notices are lost when the log does not go back far enough', async () => {
+    await using world = new World({ keepEvents: 100 });
+    const { reader, session_id, write } = await open(world);
+    await reader.call('context_coordinator.subscribe', { session_id });
+    const other = await world.agent('other');
+    const room = reader.stopReading();
+    await other.call('session_manager.join', { session_id });
+    await other.call('session_manager.leave', { session_id });
+    for (let n = 0; n < 1_500; n += 1) await write({ n });
+    room();
+    await expect
+      .poll(() => reader.pushed('session_manager.notices_missed'))
+      .toEqual([expect.objectContaining({ session_id })]);
+  });
+
   it('end when asked, when the member leaves, and with the session', async () => {
     await using world = new World();
     const { writer, reader, session_id, write } = await open(world);

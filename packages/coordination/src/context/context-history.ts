@@ -20,7 +20,7 @@ import { RecentMap } from '../support/recent-map.ts';
 import { fromTheFuture } from './context-errors.ts';
 import { contextEventSchema, isContextUpdate } from './context-event.ts';
 import { type ContextView, replayUpdate } from './context-operations.ts';
-import { readContext } from './context-view.ts';
+import { readContext, toView } from './context-view.ts';
 
 export interface ContextHistoryOptions {
   readonly store: CoordinationStore;
@@ -31,6 +31,8 @@ export interface ContextHistoryOptions {
 const PAGE = 500;
 const SNAPSHOTS = 'snapshots';
 const REMEMBERED = 10_000;
+/** Several times as often as the log of a partition is renewed by its size. */
+const BYTES_PER_SNAPSHOT = 4 * 1024 * 1024;
 
 const bodySchema = z.array(z.tuple([z.string(), jsonSchema, z.number()]));
 const versionsSchema = z.array(z.number());
@@ -43,7 +45,8 @@ export interface Change {
 
 export class ContextHistory {
   readonly #options: ContextHistoryOptions;
-  readonly #lastSnapshot = new RecentMap<number>(REMEMBERED);
+  /** By session: the last one, and how many bytes of updates came since. */
+  readonly #lastSnapshot = new RecentMap<{ readonly version: number; bytes: number }>(REMEMBERED);
   readonly #saving = new Set<Promise<void>>();
 
   constructor(options: ContextHistoryOptions) {
@@ -53,8 +56,10 @@ export class ContextHistory {
   /** The context as it was when the session was at `version`. */
   async at({ sessionId, partition }: Access, version: number, keys?: readonly string[]) {
     const { store } = this.#options;
-    const now = await store.read(partition, []);
+    const now = await store.read(partition);
     if (version > now.version) throw fromTheFuture(now.version);
+    const present = toView(now);
+    if (version >= present.version) return { ...only(present, keys), cursor: version };
     const base = await this.#snapshotBefore(sessionId, version);
     const context = new Map(base.entries);
     let { version: head } = base;
@@ -62,9 +67,7 @@ export class ContextHistory {
       replayUpdate(context, event.version, contextEventSchema.parse(event.event));
       head = event.version;
     }
-    const wanted = keys && new Set(keys);
-    const entries = wanted ? [...context].filter(([key]) => wanted.has(key)) : context;
-    return { version: head, entries: new Map(entries), cursor: version };
+    return { ...only({ version: head, entries: context }, keys), cursor: version };
   }
 
   async diff(access: Access, from: number, to?: number) {
@@ -75,11 +78,14 @@ export class ContextHistory {
     return { from, to: to ?? after.version, changes: changesBetween(before, after) };
   }
 
-  /** Called after each update; makes a snapshot when it is time. */
-  noteVersion({ sessionId, partition }: Access, version: number): void {
-    const last = this.#lastSnapshot.get(sessionId) ?? 0;
-    if (version - last < this.#options.limits.snapshot_every) return;
-    this.#lastSnapshot.set(sessionId, version);
+  /** Called after each update with its size; makes a snapshot when it is time. */
+  noteUpdate({ sessionId, partition }: Access, version: number, bytes: number): void {
+    const last = this.#lastSnapshot.get(sessionId) ?? { version: 0, bytes: 0 };
+    last.bytes += bytes;
+    this.#lastSnapshot.set(sessionId, last);
+    const isDue = version - last.version >= this.#options.limits.snapshot_every;
+    if (!isDue && last.bytes < BYTES_PER_SNAPSHOT) return;
+    this.#lastSnapshot.set(sessionId, { version, bytes: 0 });
     const saving = this.#save(sessionId, partition).catch((thrown: unknown) => {
       const error = FabricError.from(thrown);
       this.#options.log.warn({ session_id: sessionId, error }, 'no snapshot of the context');
@@ -148,6 +154,13 @@ export function fromBody(body: Json, version: number): ContextView {
     .parse(body)
     .map(([key, value, at]): [string, Entry] => [key, { value, version: at }]);
   return { version, entries: new Map(entries) };
+}
+
+/** All of a context, or some keys of it. */
+function only({ version, entries }: ContextView, keys: readonly string[] | undefined): ContextView {
+  if (keys === undefined) return { version, entries };
+  const wanted = new Set(keys);
+  return { version, entries: new Map([...entries].filter(([key]) => wanted.has(key))) };
 }
 
 function changesBetween(before: ContextView, after: ContextView): readonly Change[] {

@@ -13,21 +13,24 @@ const PAGE = 500;
 /** Of one answer: whoever wants more reads on. */
 const MOST_SIZE = 4 * 1024 * 1024;
 
-/** Events after a cursor that pass a filter; a gap is said, not passed over. */
+/**
+ * Events after a cursor, or all that there still are, which pass a filter; a gap is said, not passed
+ * over.
+ */
 export async function readEvents(
   store: CoordinationStore,
   partition: string,
-  after: number,
+  after: number | undefined,
   limit: number,
   filter: EventFilter,
 ): Promise<FilteredPage> {
   const { version } = await store.read(partition, []);
-  if (after > version) throw fromTheFuture(version);
+  if (after !== undefined && after > version) throw fromTheFuture(version);
   const events: JsonObject[] = [];
   let size = 0;
-  for (let cursor = after; ; ) {
+  for (let cursor = after ?? 0, isFirst = after === undefined; ; isFirst = false) {
     const page = await store.events(partition, cursor, PAGE);
-    if (page.gap) {
+    if (page.gap && !isFirst) {
       if (events.length > 0) return { events, cursor };
       return { events, cursor: version, snapshot_required: true };
     }

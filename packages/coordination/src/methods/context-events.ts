@@ -100,7 +100,7 @@ export const contextEventMethods = {
     summary: 'What happened in a session after a cursor: updates, members, locks',
     params: request({
       session_id: sessionId,
-      after: cursor.default(0),
+      after: cursor.optional().describe('By default from the oldest that is still there'),
       limit,
       ...filters,
       types: filters.types.describe('Types of events; by default all'),
@@ -139,7 +139,7 @@ export const contextEventMethods = {
     summary: 'The updates of the context after a cursor, with author, cause and trace',
     params: request({
       session_id: sessionId,
-      after: cursor.default(0),
+      after: cursor.optional().describe('By default from the oldest that is still there'),
       limit,
       keys: filters.keys,
       authors: filters.authors,

@@ -9,13 +9,16 @@ import type { EventFeeds, Following } from '../feed/event-feed.ts';
 import { partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
-import type { Access } from '../session/session-access.ts';
+import type { Access, SessionAccess } from '../session/session-access.ts';
 import type { Connection } from './connection.ts';
-import { isNotice, isOver, toNotice } from './push-messages.ts';
+import { versionForMember } from './membership.ts';
+import { isNotice, isOver, toNotice, toNotification } from './push-messages.ts';
 import { Subscription, subscriptionId } from './subscription.ts';
 
 export interface PeerFeedsOptions {
+  readonly principalId: string;
   readonly store: CoordinationStore;
+  readonly access: SessionAccess;
   readonly feeds: EventFeeds;
   readonly limits: CoordinationLimits;
   readonly push: Connection['push'];
@@ -66,7 +69,7 @@ export class PeerFeeds {
   }
 
   async subscribe(access: Access, filter: EventFilter, after: number) {
-    const { feeds, store, push, limits } = this.#options;
+    const { store, feeds, access: sessions, push, limits } = this.#options;
     const subscription_id = this.#unusedId(access.sessionId, filter);
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
@@ -77,6 +80,7 @@ export class PeerFeeds {
       after,
       backlog: limits.backlog_events,
       store,
+      sessions,
       push,
       onOver: () => void this.unsubscribe({ subscription_id }),
     });
@@ -113,10 +117,12 @@ export class PeerFeeds {
   }
 
   #followNotices(sessionId: string, id: string, agentId: string): Promise<Following> {
-    const { feeds, limits } = this.#options;
+    const { store, feeds, access, principalId } = this.#options;
+    const caller = { agentId, principalId };
     return feeds.follow(partitionOf.session(sessionId), {
       isFor: isNotice,
-      backlog: limits.backlog_events,
+      // They are few: who is slow gets them late, as long as the log has them.
+      backlog: Number.POSITIVE_INFINITY,
       deliver: (event) => {
         const holder = this.#notices.get(id)?.holder;
         const notice = holder === undefined ? undefined : toNotice(sessionId, event, holder);
@@ -124,7 +130,13 @@ export class PeerFeeds {
         if (!isOver(event, agentId)) return pushed;
         return Promise.resolve(pushed).then(() => this.#detach(id));
       },
-      gap: () => undefined,
+      gap: async (cursor) => {
+        const isWanted = () => this.#notices.has(id);
+        const membership = { store, access, caller, sessionId, isWanted };
+        if ((await versionForMember(membership)) === undefined) return await this.#detach(id);
+        const missed = { session_id: sessionId, cursor };
+        await this.#push(toNotification('session_manager.notices_missed', missed));
+      },
     });
   }
 

@@ -27,10 +27,17 @@ export class Peer {
   #speaker: string | undefined;
 
   constructor(services: Services, connection: Connection) {
-    const { store, feeds, limits } = services;
+    const { store, access, feeds, limits } = services;
     this.#services = services;
     this.#connection = connection;
-    this.feeds = new PeerFeeds({ store, feeds, limits, push: connection.push });
+    this.feeds = new PeerFeeds({
+      principalId: connection.principal.id,
+      store,
+      access,
+      feeds,
+      limits,
+      push: connection.push,
+    });
     const { agent } = connection;
     if (agent) this.#remember(agent.id, agent.epoch);
   }

@@ -37,6 +37,10 @@ export function isOver({ event }: StoredEvent, agentId: string): boolean {
   return type === 'session.ended' || (type === 'session.agent_left' && agent_id === agentId);
 }
 
+export function whyOver({ event }: StoredEvent): 'session_ended' | 'not_a_member' {
+  return typeOf(event) === 'session.ended' ? 'session_ended' : 'not_a_member';
+}
+
 /** What a member is told of an event; nothing of what it did itself. */
 export function toNotice(
   sessionId: string,

@@ -6,10 +6,17 @@ import { hash } from 'node:crypto';
 import type { CoordinationStore, StoredEvent } from '@starloom/core';
 import type { EventFilter } from '../context/event-filter.ts';
 import type { EventFeeds, Follower, Following } from '../feed/event-feed.ts';
-import { HEAD } from '../partitions.ts';
-import type { Access } from '../session/session-access.ts';
+import type { JsonObject } from '../json/json.ts';
+import type { Access, SessionAccess } from '../session/session-access.ts';
 import type { Connection } from './connection.ts';
-import { isOver, type Subscriber, toNotification, toSubscriptionPush } from './push-messages.ts';
+import { versionForMember } from './membership.ts';
+import {
+  isOver,
+  type Subscriber,
+  toNotification,
+  toSubscriptionPush,
+  whyOver,
+} from './push-messages.ts';
 
 export interface SubscriptionOptions {
   readonly access: Access;
@@ -17,6 +24,8 @@ export interface SubscriptionOptions {
   readonly filter: EventFilter;
   readonly after: number;
   readonly backlog: number;
+  /** By these it is found out, after a gap, whether the agent is still a member. */
+  readonly sessions: SessionAccess;
   readonly store: CoordinationStore;
   readonly push: NonNullable<Connection['push']>;
   /** Nothing more comes. */
@@ -68,23 +77,38 @@ export class Subscription implements Subscriber, Follower {
     return this.#gate ? this.#gate.then(() => this.#tell(event)) : this.#tell(event);
   }
 
+  /** What was passed over may have said that the agent is no longer a member. */
   async gap(cursor: number): Promise<void> {
     await this.#gate;
-    const { store, access } = this.#options;
-    const { entries } = await store.read(access.partition, [HEAD]);
+    const { store, sessions, access } = this.#options;
     const { session_id, subscription_id } = this;
-    const version = entries.get(HEAD)?.version ?? 0;
-    const gap = { session_id, subscription_id, version, cursor };
-    if (!this.#isStopped) {
-      await this.#push(toNotification('context_coordinator.snapshot_required', gap));
-    }
+    const version = await versionForMember({
+      store,
+      access: sessions,
+      caller: access.caller,
+      sessionId: session_id,
+      isWanted: () => !this.#isStopped,
+    });
+    if (version === undefined) return await this.#end('not_a_member');
+    await this.#say('snapshot_required', { session_id, subscription_id, version, cursor });
   }
 
   #tell(event: StoredEvent): Promise<void> | void {
     const text = toSubscriptionPush(this, event);
     const pushed = text === undefined || this.#isStopped ? undefined : this.#push(text);
     if (!isOver(event, this.#agentId)) return pushed;
-    return Promise.resolve(pushed).then(this.#options.onOver);
+    return Promise.resolve(pushed).then(() => this.#end(whyOver(event)));
+  }
+
+  /** Its last word. */
+  async #end(reason: string): Promise<void> {
+    const { session_id, subscription_id } = this;
+    await this.#say('subscription_ended', { session_id, subscription_id, reason });
+    this.#options.onOver();
+  }
+
+  async #say(what: 'snapshot_required' | 'subscription_ended', params: JsonObject): Promise<void> {
+    if (!this.#isStopped) await this.#push(toNotification(`context_coordinator.${what}`, params));
   }
 }
 

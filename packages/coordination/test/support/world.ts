@@ -88,9 +88,10 @@ export class Client {
   agentId = '';
   epoch = 0;
   #nextId = 1;
+  #room: Promise<void> | undefined;
 
   constructor(coordination: Coordination, { principal, push }: ClientOptions) {
-    const take = push ?? ((method, params) => void this.pushes.push({ method, params }));
+    const take = push ?? ((method, params) => this.#take({ method, params }));
     this.peer = coordination.connect({
       principal: { id: principal },
       push: push === null ? undefined : (text) => take(...toPush(text)),
@@ -118,6 +119,21 @@ export class Client {
 
   pushed(method: string): Record<string, Json>[] {
     return this.pushes.filter((push) => push.method === method).map(({ params }) => params);
+  }
+
+  /** As a client whose socket is full; until what it gives back is called. */
+  stopReading(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#room = promise;
+    return () => {
+      this.#room = undefined;
+      resolve();
+    };
+  }
+
+  #take(push: Push): Promise<void> | void {
+    if (this.#room === undefined) return void this.pushes.push(push);
+    return this.#room.then(() => void this.pushes.push(push));
   }
 
   async #send(method: string, params: object) {

@@ -1,6 +1,7 @@
 import type {
   Commit,
   CommitResult,
+  Idempotency,
   LeaseRequest,
   LockedCommitResult,
   Snapshot,
@@ -34,9 +35,9 @@ export function acquireAndCommit(
   request: Omit<Commit, 'fence'>,
 ): LockedCommitResult {
   const answer = partition.answers.once<LockedCommitResult>(
-    { kind: 'acquireAndCommit', idempotency: request.idempotency, now },
+    { kind: 'commit', idempotency: underLock(request), now },
     () => {
-      if (!isFree(partition, { resource, mode: 'exclusive', priority })) {
+      if (!isFree(partition, now, { resource, mode: 'exclusive', priority })) {
         return { ok: false, reason: 'held', heldBy: [...partition.locks.leases(resource)] };
       }
       const refusal = apply(partition, now, request);
@@ -48,6 +49,11 @@ export function acquireAndCommit(
     ({ ok }) => ok,
   );
   return answer === 'reused' ? { ok: false, reason: 'reused' } : answer;
+}
+
+/** It shares its keys with `commit`: a request is the one or the other. */
+function underLock({ idempotency }: Pick<Commit, 'idempotency'>): Idempotency | undefined {
+  return idempotency && { ...idempotency, request: `with lock: ${idempotency.request}` };
 }
 
 function mayWrite(

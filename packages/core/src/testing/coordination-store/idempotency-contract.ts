@@ -26,15 +26,16 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     expect(await store.commit('p', other)).toEqual({ ok: false, reason: 'reused' });
     expect(await scenario().values()).toEqual({ n: 1 });
     const lock = { resource: 'context', holder: 'alice' };
-    expect(await store.acquireAndCommit('p', lock, increment)).toMatchObject({ ok: true });
-    const reused = await store.acquireAndCommit('p', lock, other);
-    expect(reused).toEqual({ ok: false, reason: 'reused' });
-    expect(await scenario().values()).toEqual({ n: 2 });
+    for (const request of [increment, other]) {
+      const reused = await store.acquireAndCommit('p', lock, request);
+      expect(reused).toEqual({ ok: false, reason: 'reused' });
+    }
+    expect(await scenario().values()).toEqual({ n: 1 });
     await scenario().acquire('alice', { idempotency: { key: 'once', request: 'first' } });
     const second = { resource: 'second', idempotency: { key: 'once', request: 'second' } };
     expect(await scenario().request('alice', second)).toEqual({ reused: true });
     expect(await store.leases('p', 'second')).toEqual([]);
-    expect(await scenario().told()).toEqual(['counted', 'counted']);
+    expect(await scenario().told()).toEqual(['counted']);
   });
 
   it('applies one of many at once', async () => {
