@@ -102,6 +102,66 @@ it('reads versions that only a snapshot reaches, and says when one is too old', 
   expect(await client.refused('context_coordinator.get', old)).toMatchObject({ code: -32004 });
 });
 
+it('reads versions of a context of large values, the present one in any case', async () => {
+  await using world = new World({ keepEventBytes: 32 * 1024 * 1024 });
+  const { client, session_id } = await open(world);
+  const text = 'x'.repeat(1_000_000);
+  const versions: number[] = [];
+  for (let n = 0; n < 50; n += 1) {
+    const params = { session_id, update: { big: { n, text } } };
+    versions.push((await client.call('context_coordinator.update', params)).version);
+  }
+  const at = async (index: number) => {
+    const at_version = versions.at(index) ?? 0;
+    const { context } = await client.call('context_coordinator.get', { session_id, at_version });
+    return (context.big as { n: number }).n;
+  };
+  expect(await at(-1)).toBe(49);
+  expect(await at(-2)).toBe(48);
+  expect(await at(-20)).toBe(30);
+  const diff = { session_id, from: versions.at(-2) ?? 0 };
+  expect((await client.call('context_coordinator.diff', diff)).changes).toHaveLength(1);
+});
+
+it('begins with the oldest that is still there when nobody says where', async () => {
+  await using world = new World({ keepEvents: 20 });
+  const { client, session_id } = await open(world);
+  for (let n = 0; n < 60; n += 1) {
+    await client.call('context_coordinator.update', { session_id, update: { n } });
+  }
+  const { events, ...rest } = await client.call('context_coordinator.history', { session_id });
+  expect(events.map(({ update }) => update.n)).toEqual(
+    Array.from({ length: 20 }, (_, n) => 40 + n),
+  );
+  expect(rest).not.toHaveProperty('snapshot_required');
+  const all = await client.call('context_coordinator.events', { session_id, limit: 1_000 });
+  expect(all.events).toHaveLength(20);
+  const fromZero = { session_id, after: 0 };
+  expect(await client.call('context_coordinator.history', fromZero)).toMatchObject({
+    events: [],
+    snapshot_required: true,
+  });
+});
+
+it('gives no more than fits into one answer, and where to read on', async () => {
+  await using world = new World();
+  const { client, session_id } = await open(world);
+  const text = 'x'.repeat(900_000);
+  for (let n = 0; n < 12; n += 1) {
+    await client.call('context_coordinator.update', { session_id, update: { n, text } });
+  }
+  const seen: unknown[] = [];
+  for (let after: number | undefined, pages = 0; seen.length < 12; pages += 1) {
+    const params = { session_id, limit: 1_000, ...(after !== undefined && { after }) };
+    const page = await client.call('context_coordinator.history', params);
+    expect(JSON.stringify(page).length).toBeLessThan(6_000_000);
+    seen.push(...page.events.map(({ update }) => update.n));
+    after = page.cursor;
+    if (pages > 12) return expect.fail('it does not come to an end');
+  }
+  expect(seen).toEqual(Array.from({ length: 12 }, (_, n) => n));
+});
+
 it('keeps a bounded number of snapshots', async () => {
   await using world = new World({ limits: { snapshot_every: 2, snapshots_kept: 3 } });
   const { client, session_id } = await open(world);

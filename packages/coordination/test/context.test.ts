@@ -264,6 +264,40 @@ describe('context', () => {
     expect(await context()).toEqual({ list: ['x', 'x'] });
   });
 
+  it('answers a repeated request as the first, also when it could not be done any more', async () => {
+    await update({ update: { x: 1 } });
+    const patch = [
+      { op: 'test', path: '/x', value: 1 },
+      { op: 'remove', path: '/x' },
+    ];
+    const once = { op: 'patch' as const, update: patch, idempotency_key: 'patch' };
+    const first = await update(once);
+    expect(await update(once)).toEqual(first);
+    expect((await refused({ op: 'patch', update: patch })).code).toBe(-32013);
+
+    const lock = await client.call('memory_locker.acquire', { session_id });
+    const lock_token = 'lock_token' in lock ? lock.lock_token : expect.fail('was not free');
+    const locked = { agent_id: 'a', update: { y: 1 }, lock_token, idempotency_key: 'locked' };
+    const second = await update(locked);
+    await client.call('memory_locker.release', { session_id, lock_token });
+    const elsewhere = world.another();
+    const again = world.connect('ci', { coordination: elsewhere });
+    const params = { session_id, ...locked };
+    expect(await again.call('context_coordinator.update', params)).toEqual(second);
+    await elsewhere.close();
+    expect(await context()).toEqual({ y: 1 });
+  });
+
+  it('does a request once, with the lock or without', async () => {
+    const once = { op: 'increment' as const, update: { c: 1 }, idempotency_key: 'k' };
+    await update(once);
+    expect(await refused({ ...once, with_lock: true })).toMatchObject({
+      code: -32602,
+      data: { reason: 'idempotency_key_reused' },
+    });
+    expect(await context()).toEqual({ c: 1 });
+  });
+
   it('refuses another update under a key that is taken', async () => {
     const first = await update({ update: { a: 1 }, idempotency_key: 'k' });
     const reused = { code: -32602, data: { reason: 'idempotency_key_reused' } };

@@ -208,9 +208,7 @@ describe('subscriptions', () => {
       .poll(() => reader.pushed('session_manager.agent_left'))
       .toEqual([expect.objectContaining({ agent_id: 'other' })]);
     expect(reader.pushed('session_manager.agent_joined')).toHaveLength(1);
-    await expect
-      .poll(() => reader.pushed('context_coordinator.snapshot_required'))
-      .toHaveLength(1);
+    await expect.poll(() => reader.pushed('context_coordinator.snapshot_required')).toHaveLength(1);
     expect(reader.pushed('session_manager.notices_missed')).toEqual([]);
   });
 

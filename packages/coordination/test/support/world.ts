@@ -24,6 +24,7 @@ export interface WorldOptions {
   readonly limits?: Partial<CoordinationLimits>;
   readonly heartbeatIntervalMs?: number;
   readonly keepEvents?: number;
+  readonly keepEventBytes?: number;
 }
 
 /** Coordination on the fake store, at a time of its own. */
@@ -32,9 +33,9 @@ export class World implements AsyncDisposable {
   readonly store: MemoryCoordinationStore;
   readonly coordination: Coordination;
 
-  constructor({ keepEvents = 10_000, ...options }: WorldOptions = {}) {
+  constructor({ keepEvents = 10_000, keepEventBytes, ...options }: WorldOptions = {}) {
     const { clock } = this;
-    this.store = new MemoryCoordinationStore({ clock, keepEvents });
+    this.store = new MemoryCoordinationStore({ clock, keepEvents, keepEventBytes });
     this.coordination = createCoordination({ store: this.store, clock, ...options });
   }
 
