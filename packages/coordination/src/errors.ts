@@ -25,6 +25,7 @@ export const REASONS = {
   session_exists: { code: 'BAD_INPUT', rpc: -32013 },
   session_suspended: { code: 'BAD_INPUT', rpc: -32013 },
   in_progress: { code: 'OVERLOADED', rpc: -32013 },
+  outcome_unknown: { code: 'BAD_INPUT', rpc: -32013 },
   lock_required: { code: 'POLICY_DENIED', rpc: -32014 },
   lock_held: { code: 'OVERLOADED', rpc: -32014 },
   deadlock: { code: 'POLICY_DENIED', rpc: -32014 },
@@ -74,6 +75,11 @@ export function keyReused(): FabricError {
   return refuse('idempotency_key_reused', 'The key was used for another request', {
     fix: 'use a new key for a new request',
   });
+}
+
+/** Is it one of these? Then nothing was done. */
+export function isRefusal(error: unknown): boolean {
+  return FabricError.is(error) && Object.hasOwn(REASONS, String(error.details.reason));
 }
 
 export function isReason(error: unknown, reason: Reason): boolean {

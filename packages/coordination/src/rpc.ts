@@ -32,7 +32,7 @@ export class RpcPeer {
   constructor(services: Services, connection: Connection, onClose: () => void = () => {}) {
     this.#services = services;
     this.#peer = new Peer(services, connection);
-    this.#idempotency = new Idempotency(services.store);
+    this.#idempotency = new Idempotency(services.store, services.clock);
     this.#onClose = onClose;
   }
 

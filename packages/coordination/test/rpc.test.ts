@@ -229,6 +229,29 @@ describe('JSON-RPC', () => {
     }
   });
 
+  it('does nothing again of which nobody knows whether it was done', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', { mode: 'cas' });
+    const commit = world.store.commit.bind(world.store);
+    let isLost = true;
+    world.store.commit = async (partition, request) => {
+      const result = await commit(partition, request);
+      const isCheckpoint = request.writes.some(({ key }) => key.startsWith('checkpoint/'));
+      if (!isCheckpoint || !isLost) return result;
+      isLost = false;
+      throw new FabricError('OVERLOADED', 'The store does not answer');
+    };
+    const once = { session_id, idempotency_key: 'k' };
+    expect((await client.refused('session_manager.checkpoint', once)).code).toBe(-32010);
+    expect(await client.refused('session_manager.checkpoint', once)).toMatchObject({
+      code: -32013,
+      data: { reason: 'outcome_unknown' },
+    });
+    const { checkpoints } = await client.call('session_manager.checkpoints', { session_id });
+    expect(checkpoints).toHaveLength(1);
+  });
+
   it('tells a repeated request that the first is still under way', async () => {
     await using world = new World();
     const client = await world.agent('a');
