@@ -6,10 +6,13 @@ import { openTestGateway } from './test-gateway.ts';
 export type CoordinationWorld = Awaited<ReturnType<typeof openCoordinationWorld>>;
 
 /** A gateway with coordination in memory, and a way to act in it as any agent of any principal. */
-export async function openCoordinationWorld(agents: Parameters<typeof openTestGateway>[0] = {}) {
+export async function openCoordinationWorld(
+  agents: Parameters<typeof openTestGateway>[0] = {},
+  config: Record<string, unknown> = {},
+) {
   const store = await openStore({ kind: 'embedded' }, { log: silentLog });
   const coordination = createCoordination({ store, log: silentLog });
-  const opened = await openTestGateway(agents, { coordination });
+  const opened = await openTestGateway(agents, { coordination, config });
   return {
     url: opened.url,
     gateway: opened.gateway,

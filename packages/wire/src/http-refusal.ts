@@ -1,8 +1,9 @@
 // Refusals before a request reaches what it is for, as the contracts write them: HTTP status and a
-// JSON-RPC error whose data is the canonical payload; coordination says `data.details` beside it.
+// JSON-RPC error whose data is the canonical payload; coordination says `data.details` beside it, and
+// has one code for all that is not allowed.
 
 import type { ServerResponse } from 'node:http';
-import { createTrace, FabricError } from '@starloom/core';
+import { createTrace, ERRORS, FabricError } from '@starloom/core';
 
 export type RefusalDialect = 'payload' | 'details';
 
@@ -20,7 +21,7 @@ export function toRefusal(
   const error = FabricError.from(thrown);
   const { http_status, rpc_code, ...details } = error.details;
   const status = typeof http_status === 'number' ? http_status : error.row.http;
-  const code = typeof rpc_code === 'number' ? rpc_code : error.row.rpc;
+  const code = typeof rpc_code === 'number' ? rpc_code : rpcCodeOf(error, dialect);
   const { message } = error;
   const payload = new FabricError(error.code, message, { details }).toPayload(createTrace());
   const data = dialect === 'details' ? { details: message, ...payload } : payload;
@@ -43,4 +44,9 @@ export function sendRefusal(
   }
   const { status, body, headers } = toRefusal(thrown, id, dialect);
   response.writeHead(status, headers).end(body);
+}
+
+function rpcCodeOf({ code, row }: FabricError, dialect: RefusalDialect): number {
+  const isForbidden = dialect === 'details' && code === 'POLICY_DENIED';
+  return isForbidden ? ERRORS.AUTH_DENIED.rpc : row.rpc;
 }

@@ -1,6 +1,7 @@
 // Bytes in, lines of strict UTF-8 out, however the bytes are cut. Whole chunks are decoded at once:
 // a line end never lies inside a code point, so everything up to the last one is complete text and
 // only the tail is held. What is held never exceeds the limit, which is checked before copying.
+// A line that is refused ends the reading, unless somebody wants to hear of it: then it is skipped.
 
 import { isUtf8 } from 'node:buffer';
 import { FabricError } from '@starloom/core';
@@ -11,7 +12,11 @@ export interface LineSplitterOptions {
   readonly unit: 'line' | 'event';
   /** In bytes, line ends not counted. */
   readonly limit: number;
+  /** Of `line`: hears of each that is skipped; without it such a line is an error. */
+  readonly onBadLine?: ((why: BadLine) => void) | undefined;
 }
+
+export type BadLine = 'line_too_long' | 'invalid_utf8';
 
 const LF = 10;
 const CR = 13;
@@ -20,20 +25,24 @@ const KEPT_CAPACITY = 65_536;
 export class LineSplitter {
   readonly #unit: 'line' | 'event';
   readonly #limit: number;
+  readonly #onBadLine: LineSplitterOptions['onBadLine'];
   #held = Buffer.allocUnsafe(0);
   #heldLength = 0;
   /** Bytes of the unfinished event's earlier lines; always 0 for `line`. */
   #spent = 0;
   #afterCarriageReturn = false;
+  /** Up to the next line end: the line was refused. */
+  #skips = false;
 
   constructor(options: LineSplitterOptions) {
     this.#unit = options.unit;
     this.#limit = options.limit;
+    this.#onBadLine = options.onBadLine;
   }
 
   /** The lines that `chunk` completes. Exhaust it before the next call; it may throw mid-way. */
   *push(chunk: Uint8Array): Generator<string, void, undefined> {
-    let bytes = toBuffer(chunk);
+    let bytes = this.#unskipped(toBuffer(chunk));
     if (bytes.length === 0) return;
     if (this.#afterCarriageReturn && bytes[0] === LF) bytes = bytes.subarray(1);
     this.#afterCarriageReturn = this.#unit === 'event' && bytes.at(-1) === CR;
@@ -59,8 +68,10 @@ export class LineSplitter {
         carriageReturn !== -1 && (lineFeed === -1 || carriageReturn < lineFeed);
       const end = byCarriageReturn ? carriageReturn : lineFeed;
       const line = text.slice(start, this.#unit === 'line' ? trimmedEnd(text, start, end) : end);
-      this.#count(oneByteEach ? line.length : Buffer.byteLength(line));
-      yield valid ? line : decode(Buffer.from(line, 'latin1'));
+      if (this.#count(oneByteEach ? line.length : Buffer.byteLength(line))) {
+        const decoded = valid ? line : this.#decode(Buffer.from(line, 'latin1'));
+        if (decoded !== undefined) yield decoded;
+      }
       if (this.#unit === 'line' || line === '') this.#spent = 0;
 
       start = end + 1;
@@ -85,8 +96,24 @@ export class LineSplitter {
   #hold(tail: Buffer): void {
     if (tail.length === 0) return;
     const mayBeLineEnd = this.#unit === 'line' && tail.at(-1) === CR ? 1 : 0;
-    this.#check(this.#spent + this.#heldLength + tail.length - mayBeLineEnd);
-    this.#append(tail);
+    const length = this.#spent + this.#heldLength + tail.length - mayBeLineEnd;
+    if (this.#fits(length)) this.#append(tail);
+    else this.#skip();
+  }
+
+  #skip(): void {
+    this.#skips = true;
+    this.#heldLength = 0;
+    this.#held = Buffer.allocUnsafe(0);
+  }
+
+  /** What follows the line that is being skipped. */
+  #unskipped(bytes: Buffer): Buffer {
+    if (!this.#skips) return bytes;
+    const lineFeed = bytes.indexOf(LF);
+    if (lineFeed === -1) return bytes.subarray(bytes.length);
+    this.#skips = false;
+    return bytes.subarray(lineFeed + 1);
   }
 
   #append(bytes: Buffer): void {
@@ -100,18 +127,24 @@ export class LineSplitter {
     this.#heldLength = needed;
   }
 
-  #count(bytes: number): void {
+  #count(bytes: number): boolean {
     this.#spent += bytes;
-    this.#check(this.#spent);
+    return this.#fits(this.#spent);
   }
 
-  #check(bytes: number): void {
-    if (bytes <= this.#limit) return;
-    const [reason, what] =
-      this.#unit === 'line' ? ['line_too_long', 'a line'] : ['event_too_large', 'an event'];
-    throw new FabricError('UPSTREAM_ERROR', `The upstream sent ${what} over the size limit`, {
-      details: { reason, limit: this.#limit, fix: 'send less at once, or raise the limit' },
-    });
+  #fits(bytes: number): boolean {
+    if (bytes <= this.#limit) return true;
+    if (this.#unit === 'event') throw tooLarge('event_too_large', 'an event', this.#limit);
+    if (!this.#onBadLine) throw tooLarge('line_too_long', 'a line', this.#limit);
+    this.#onBadLine('line_too_long');
+    return false;
+  }
+
+  #decode(bytes: Buffer): string | undefined {
+    if (isUtf8(bytes)) return bytes.toString('utf8');
+    if (!this.#onBadLine) throw notUtf8();
+    this.#onBadLine('invalid_utf8');
+    return undefined;
   }
 
   #lastLineEnd(bytes: Buffer): number {
@@ -130,9 +163,14 @@ function trimmedEnd(text: string, start: number, end: number): number {
   return end > start && text.charCodeAt(end - 1) === CR ? end - 1 : end;
 }
 
-function decode(bytes: Buffer): string {
-  if (isUtf8(bytes)) return bytes.toString('utf8');
-  throw new FabricError('UPSTREAM_ERROR', 'The upstream sent bytes that are not UTF-8', {
+function tooLarge(reason: string, what: string, limit: number): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The upstream sent ${what} over the size limit`, {
+    details: { reason, limit, fix: 'send less at once, or raise the limit' },
+  });
+}
+
+function notUtf8(): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The upstream sent bytes that are not UTF-8', {
     details: { reason: 'invalid_utf8', fix: 'send UTF-8' },
   });
 }

@@ -1,8 +1,13 @@
-import { LineSplitter } from './line-splitter.ts';
+import { type BadLine, LineSplitter } from './line-splitter.ts';
 
 export interface ReadLinesOptions {
   /** Longest line in bytes, without its line end. */
   readonly maxLineBytes: number;
+  /**
+   * Called in turn for a line over the limit (as soon as that is known) or not in UTF-8: it is
+   * skipped, in bounded memory, and reading goes on. Without it reading fails there.
+   */
+  readonly onBadLine?: (why: BadLine) => void;
 }
 
 /**
@@ -13,9 +18,9 @@ export interface ReadLinesOptions {
  */
 export async function* readLines(
   source: AsyncIterable<Uint8Array>,
-  options: ReadLinesOptions,
+  { maxLineBytes, onBadLine }: ReadLinesOptions,
 ): AsyncGenerator<string, void, undefined> {
-  const splitter = new LineSplitter({ unit: 'line', limit: options.maxLineBytes });
+  const splitter = new LineSplitter({ unit: 'line', limit: maxLineBytes, onBadLine });
   for await (const chunk of source) {
     for (const line of splitter.push(chunk)) yield line;
   }

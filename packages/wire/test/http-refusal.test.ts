@@ -53,4 +53,11 @@ describe('a refusal over HTTP', () => {
     const { body } = toRefusal(new FabricError('BAD_INPUT', 'No such field'), 1, 'details');
     expect(parse(body).data).toMatchObject({ ok: false, details: 'No such field' });
   });
+
+  it('has one code for all that is not allowed in the dialect of coordination', () => {
+    const denied = new FabricError('POLICY_DENIED', 'Not from there');
+    expect(toRefusal(denied, 1, 'details')).toMatchObject({ status: 403 });
+    expect(parse(toRefusal(denied, 1, 'details').body).code).toBe(-32001);
+    expect(parse(toRefusal(denied, 1).body).code).toBe(-32003);
+  });
 });

@@ -103,6 +103,47 @@ describe('readLines', () => {
     },
   );
 
+  it('skips bad lines in turn and goes on where somebody wants to hear of them, however they are cut', async () => {
+    const text = Buffer.concat([
+      utf8('one\nfar too long\ntwo\n'),
+      Uint8Array.of(0xff, 0x0a),
+      utf8('éééé\r\nthree\n'),
+      utf8('this line has no end'),
+    ]);
+    const expected = ['one', 'line_too_long', 'two', 'invalid_utf8', 'line_too_long', 'three'];
+    await fc.assert(
+      fc.asyncProperty(cutPlaces, async (cuts) => {
+        const seen: string[] = [];
+        const options = { maxLineBytes: 6, onBadLine: (why: string) => seen.push(why) };
+        for await (const line of readLines(new ByteSource(cut(text, cuts)), options)) {
+          seen.push(line);
+        }
+        expect(seen).toEqual([...expected, 'line_too_long']);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('hears of an endless line once, holds none of it, and reads the next', async () => {
+    const block = new Uint8Array(1_048_576).fill(0x61);
+    const before = process.memoryUsage().arrayBuffers;
+    let most = 0;
+    const source = new ByteSource(
+      (function* longLine() {
+        for (let count = 0; count < 200; count += 1) {
+          yield block;
+          most = Math.max(most, process.memoryUsage().arrayBuffers - before);
+        }
+        yield utf8('\nnext\n');
+      })(),
+    );
+    const seen: string[] = [];
+    const onBadLine = (why: string) => seen.push(why);
+    const read = await collect(readLines(source, { maxLineBytes: 4 * 1_048_576, onBadLine }));
+    expect({ read, seen }).toEqual({ read: ['next'], seen: ['line_too_long'] });
+    expect(most).toBeLessThan(64 * 1_048_576);
+  });
+
   it('gives up on an endless line while reading, and closes the source', async () => {
     const block = new Uint8Array(1_024).fill(0x61);
     const source = new ByteSource(

@@ -1,12 +1,13 @@
 // The coordination plane on a channel of messages, a WebSocket or standard input and output: requests
 // are done in the order they come, and what is pushed comes in between.
 
-import type { Coordination, RpcPeer } from '@starloom/coordination';
+import type { Coordination } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { toRefusal } from '@starloom/wire';
 import { parseValue } from '../transports/frame.ts';
-import type { MessageChannel } from '../transports/message-transport.ts';
+import { type Incoming, type MessageChannel, textOf } from '../transports/message-transport.ts';
+import { mayWait } from './may-wait.ts';
 
 export interface RpcChannelOptions {
   readonly coordination: Coordination;
@@ -23,17 +24,17 @@ export async function serveRpcChannel(
   const gone = Promise.withResolvers<void>();
   const waiting = new Set<Promise<void>>();
   let turn: Promise<void> = Promise.resolve();
-  const receive = async (text: string) => {
-    const answer = await answerTo(peer, text);
-    if (answer !== undefined) await channel.write(JSON.stringify(answer));
-  };
-  channel.open((text) => {
-    const answered = turn
-      .then(() => receive(text))
+  const inTurn = (work: () => Promise<string | undefined>) =>
+    turn
+      .then(work)
+      .then((answer) => (answer === undefined ? undefined : channel.write(answer)))
       .catch((error: unknown) => {
         log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
       });
-    if (mayWait(text)) {
+  channel.open((incoming) => {
+    const { message, refusal } = read(incoming);
+    const answered = inTurn(async () => refusal ?? toText(await peer.handle(message)));
+    if (mayWait(message)) {
       waiting.add(answered);
       void answered.then(() => waiting.delete(answered));
     } else turn = answered;
@@ -44,15 +45,19 @@ export async function serveRpcChannel(
   await Promise.all(waiting);
 }
 
-/** One request after the other, but a request that may wait for a lock holds nobody up. */
-function mayWait(text: string): boolean {
-  return text.includes('"wait_ms"');
+interface Read {
+  readonly message?: unknown;
+  readonly refusal?: string;
 }
 
-async function answerTo(peer: RpcPeer, text: string): Promise<unknown> {
+function read(incoming: Incoming): Read {
   try {
-    return await peer.handle(parseValue(text));
+    return { message: parseValue(textOf(incoming)) };
   } catch (error) {
-    return JSON.parse(toRefusal(error, null, 'details').body);
+    return { refusal: toRefusal(error, null, 'details').body };
   }
+}
+
+function toText(answer: unknown): string | undefined {
+  return answer === undefined ? undefined : JSON.stringify(answer);
 }

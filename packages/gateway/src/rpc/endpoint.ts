@@ -4,11 +4,11 @@
 
 import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
-import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
 import { parseValue } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
 import { serveRpcChannel } from './channel.ts';
+import { RpcPosts } from './posts.ts';
 
 export interface RpcEndpointOptions {
   readonly coordination: Coordination;
@@ -16,21 +16,21 @@ export interface RpcEndpointOptions {
   readonly log: Log;
 }
 
-const KEEP_ALIVE_MS = 15_000;
-
 export class RpcEndpoint {
   readonly #options: RpcEndpointOptions;
-  readonly #open = new Set<() => Promise<void>>();
+  readonly #posts: RpcPosts;
+  readonly #channels = new Set<() => Promise<void>>();
 
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
+    this.#posts = new RpcPosts(options.coordination);
   }
 
   get routes(): HttpOptions['routes'] {
-    const serve = (exchange: HttpExchange) => this.#serveHttp(exchange);
-    const route = { parse: parseValue, serve, dialect: 'details' } as const;
+    const route = { parse: parseValue, dialect: 'details' } as const;
+    const post = { ...route, serve: (exchange: HttpExchange) => this.#servePost(exchange) };
     const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
-    const served = Object.fromEntries(paths.map((path) => [path, route]));
+    const served = Object.fromEntries(paths.map((path) => [path, post]));
     return { ...served, '/rpc/openapi.json': { ...route, serve: serveOpenApi } };
   }
 
@@ -38,9 +38,14 @@ export class RpcEndpoint {
     return { '/rpc/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
-  /** Ends every connection. */
+  /** Ends every connection; requests that still wait are answered first. */
   async close(): Promise<void> {
-    await Promise.all(Array.from(this.#open, (close) => close()));
+    await Promise.all([this.#posts.close(), ...Array.from(this.#channels, (close) => close())]);
+  }
+
+  async #servePost(exchange: HttpExchange): Promise<void> {
+    if (exchange.request.method === 'POST') return await this.#posts.serve(exchange);
+    throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws');
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
@@ -48,55 +53,10 @@ export class RpcEndpoint {
     const { principal } = upgrade;
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
-      this.#open.add(close);
+      this.#channels.add(close);
       await serveRpcChannel(channel, { coordination, principal, log });
-      this.#open.delete(close);
+      this.#channels.delete(close);
     });
-  }
-
-  async #serveHttp(exchange: HttpExchange): Promise<void> {
-    const { request, response, principal, body } = exchange;
-    if (request.method !== 'POST') {
-      throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws');
-    }
-    if (request.headers.accept?.includes('text/event-stream')) return this.#stream(exchange);
-    const peer = this.#options.coordination.connect({ principal });
-    try {
-      const answer = await peer.handle(body);
-      if (answer === undefined) response.writeHead(204).end();
-      else {
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-      }
-    } finally {
-      await peer.close();
-    }
-  }
-
-  /** The answer as the first event, then what is pushed, until the client leaves. */
-  async #stream({ response, principal, body }: HttpExchange): Promise<void> {
-    response.writeHead(200, SSE_HEADERS);
-    await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
-    const send = (data: string) => stream.send({ event: 'message', data });
-    const answered = Promise.withResolvers<void>();
-    const peer = this.#options.coordination.connect({
-      principal,
-      push: async (notification) => {
-        await answered.promise;
-        await send(notification);
-      },
-    });
-    const close = () => stream.close();
-    this.#open.add(close);
-    try {
-      const answer = await peer.handle(body);
-      if (answer !== undefined) await send(JSON.stringify(answer));
-      answered.resolve();
-      if (isSubscribed(body, answer)) await stream.closed;
-    } finally {
-      this.#open.delete(close);
-      answered.resolve();
-      await peer.close();
-    }
   }
 }
 
@@ -114,20 +74,4 @@ function notAllowed(message: string): FabricError {
   return new FabricError('BAD_INPUT', message, {
     details: { reason: 'method_not_allowed', http_status: 405 },
   });
-}
-
-/** Something was subscribed to: the stream stays open for what is pushed. */
-function isSubscribed(body: unknown, answer: unknown): boolean {
-  const asked = [body].flat().some((message) => methodOf(message) === SUBSCRIBE);
-  return asked && [answer].flat().some((each) => isObject(each) && 'result' in each);
-}
-
-const SUBSCRIBE = 'context_coordinator.subscribe';
-
-function methodOf(message: unknown): unknown {
-  return isObject(message) && 'method' in message ? message.method : undefined;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

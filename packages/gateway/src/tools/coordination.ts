@@ -36,10 +36,15 @@ function toTool(method: MethodDescription, coordination: Coordination): Tool {
       annotations: { readOnlyHint, openWorldHint: false, destructiveHint: !readOnlyHint },
     },
     async run(args, caller) {
-      const peer = coordination.connect({ principal: caller.principal });
+      const { principal, signal } = caller;
+      signal.throwIfAborted();
+      const peer = coordination.connect({ principal });
+      const leave = () => void peer.close();
+      signal.addEventListener('abort', leave, { once: true });
       try {
         return toToolResult(await ask(peer, name, args, caller), caller);
       } finally {
+        signal.removeEventListener('abort', leave);
         await peer.close();
       }
     },

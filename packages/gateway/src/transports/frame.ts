@@ -1,5 +1,6 @@
 // The first check of every message, whatever it came over: size was bounded while reading; here it
-// must be JSON, not too deep or too wide, free of keys that pollute prototypes, and JSON-RPC 2.0.
+// must be JSON, not too deep or too wide, free of keys that pollute prototypes and of numbers that
+// cannot be kept, and JSON-RPC 2.0.
 
 import { FabricError } from '@starloom/core';
 
@@ -44,10 +45,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw new FabricError('BAD_INPUT', 'The body is not JSON', {
-      details: { reason: 'not_json', rpc_code: PARSE_ERROR },
-      cause,
-    });
+    throw notJson('The body is not JSON', cause);
   }
 }
 
@@ -61,6 +59,9 @@ function assertShape(frame: unknown, limits: FrameLimits): void {
     if (nodes > limits.nodes) throw invalid(`more than ${limits.nodes} values`, 'too_many_values');
     const next: unknown[] = [];
     for (const value of level) {
+      if (typeof value === 'number' && !Number.isFinite(value)) {
+        throw notJson('A number of the body is beyond the range of a double');
+      }
       if (typeof value !== 'object' || value === null) continue;
       if (!Array.isArray(value)) assertKeys(value);
       for (const child of Object.values(value)) next.push(child);
@@ -92,6 +93,11 @@ function assertMessage(message: unknown): void {
   if (params !== undefined && (typeof params !== 'object' || params === null)) {
     throw invalid('"params" must be an object', 'not_json_rpc');
   }
+}
+
+function notJson(message: string, cause?: unknown): FabricError {
+  const details = { reason: 'not_json', rpc_code: PARSE_ERROR };
+  return new FabricError('BAD_INPUT', message, { details, cause });
 }
 
 function invalid(what: string, reason: string): FabricError {

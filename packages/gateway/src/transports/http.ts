@@ -14,7 +14,8 @@ import {
 } from '@starloom/wire';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { idOf } from './frame.ts';
-import { readBody } from './read-body.ts';
+import { isTooLarge, readBody } from './read-body.ts';
+import { refuseUnread } from './refuse-unread.ts';
 
 export interface HttpOptions {
   readonly host: string;
@@ -34,7 +35,7 @@ export interface Route {
   readonly parse: (text: string) => unknown;
   /** Serves a checked request. */
   readonly serve: (exchange: HttpExchange) => Promise<void>;
-  /** How refusals are written. */
+  /** How refusals are written, at this path and below it. */
   readonly dialect: RefusalDialect;
 }
 
@@ -108,14 +109,12 @@ export class HttpTransport {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let id: string | number | null = null;
-    let dialect: RefusalDialect = 'payload';
     try {
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const route = find(this.#options.routes, url);
-      dialect = route.dialect;
       if (!this.#options.isReady()) throw shuttingDown();
       let body: unknown;
       if (request.method === 'POST') {
@@ -128,7 +127,9 @@ export class HttpTransport {
       await route.serve({ request, response, principal, url, body });
     } catch (error) {
       this.#noteFailure(error);
-      sendRefusal(response, error, id, dialect);
+      const dialect = this.#dialectOf(request);
+      if (isTooLarge(error)) refuseUnread(request, response, toRefusal(error, id, dialect));
+      else sendRefusal(response, error, id, dialect);
     }
   }
 
@@ -141,7 +142,7 @@ export class HttpTransport {
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
-      const { status, body, headers } = toRefusal(error, null);
+      const { status, body, headers } = toRefusal(error, null, this.#dialectOf(request));
       const lines = Object.entries({ ...headers, connection: 'close' }).map(
         ([k, v]) => `${k}: ${v}`,
       );
@@ -184,6 +185,14 @@ export class HttpTransport {
       default:
         return undefined;
     }
+  }
+
+  /** Whatever is wrong with a request, where it was sent to decides how that is said. */
+  #dialectOf({ url = '/' }: IncomingMessage): RefusalDialect {
+    const path = URL.parse(url, 'http://gateway')?.pathname ?? '';
+    const routes = Object.entries(this.#options.routes);
+    const above = routes.find(([at]) => path === at || path.startsWith(`${at}/`));
+    return above?.[1].dialect ?? 'payload';
   }
 
   #noteFailure(thrown: unknown): void {

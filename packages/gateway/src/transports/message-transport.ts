@@ -7,9 +7,12 @@ import { FabricError, type Log } from '@starloom/core';
 import { toRefusal } from '@starloom/wire';
 import { idOf, parseFrame } from './frame.ts';
 
+/** A text as it came, or why it could not be read. */
+export type Incoming = string | FabricError;
+
 export interface MessageChannel {
   /** Calls back for each text that arrives, then once when the other side is gone. */
-  open(onText: (text: string) => void, onClose: () => void): void;
+  open(onText: (text: Incoming) => void, onClose: () => void): void;
   /** Nothing when there is room for the next, else a promise of it. Throws when nobody is there. */
   readonly write: (text: string) => Promise<void> | void;
   close(): Promise<void>;
@@ -60,9 +63,9 @@ export class MessageTransport implements Transport {
     return this.#channel.close();
   }
 
-  #receive(text: string): void {
+  #receive(text: Incoming): void {
     try {
-      const frame = parseFrame(text);
+      const frame = parseFrame(textOf(text));
       for (const message of Array.isArray(frame) ? frame : [frame]) {
         this.#intake(message, (taken) => this.onmessage?.(taken));
       }
@@ -82,7 +85,14 @@ export class MessageTransport implements Transport {
   }
 }
 
-function refusedId(text: string): string | number | null {
+/** Throws what was wrong with it. */
+export function textOf(incoming: Incoming): string {
+  if (typeof incoming === 'string') return incoming;
+  throw incoming;
+}
+
+function refusedId(text: Incoming): string | number | null {
+  if (typeof text !== 'string') return null;
   try {
     return idOf(JSON.parse(text));
   } catch {

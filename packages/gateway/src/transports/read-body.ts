@@ -8,6 +8,10 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
   return decode(await readBytes(request, limit));
 }
 
+export function isTooLarge(error: unknown): boolean {
+  return FabricError.is(error) && error.details.reason === TOO_LARGE;
+}
+
 /** By its events: the iterator of a stream costs more than the rest of a request's checks. */
 function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -31,6 +35,7 @@ function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   });
 }
 
+const TOO_LARGE = 'body_too_large';
 const BYTE_ORDER_MARK = '\ufeff';
 
 function decode(bytes: Buffer): string {
@@ -49,6 +54,6 @@ function gone(): FabricError {
 
 function tooLarge(limit: number): FabricError {
   return new FabricError('BAD_INPUT', `The body is larger than ${limit} bytes`, {
-    details: { reason: 'body_too_large', limit, http_status: 413, fix: 'raise limits.body_bytes' },
+    details: { reason: TOO_LARGE, limit, http_status: 413, fix: 'raise limits.body_bytes' },
   });
 }

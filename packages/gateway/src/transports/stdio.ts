@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { FabricError, type Log } from '@starloom/core';
-import { readLines } from '@starloom/wire';
-import type { MessageChannel } from './message-transport.ts';
+import { type BadLine, readLines } from '@starloom/wire';
+import { INVALID_REQUEST, PARSE_ERROR } from './frame.ts';
+import type { Incoming, MessageChannel } from './message-transport.ts';
 
 export interface StdioChannelOptions {
   readonly input: Readable;
@@ -11,7 +12,7 @@ export interface StdioChannelOptions {
   readonly log: Log;
 }
 
-/** One message a line. */
+/** One message a line; one that cannot be read is refused, and the next is read. */
 export function stdioChannel({
   input,
   output,
@@ -20,8 +21,11 @@ export function stdioChannel({
 }: StdioChannelOptions): MessageChannel {
   let isClosed = false;
   let room: Promise<unknown> | undefined;
-  const read = async (onText: (text: string) => void) => {
-    for await (const line of readLines(input, { maxLineBytes })) if (line !== '') onText(line);
+  const read = async (onText: (text: Incoming) => void) => {
+    const onBadLine = (why: BadLine) => onText(refused(why, maxLineBytes));
+    for await (const line of readLines(input, { maxLineBytes, onBadLine })) {
+      if (line !== '') onText(line);
+    }
   };
   return {
     open(onText, onClose) {
@@ -44,4 +48,15 @@ export function stdioChannel({
       input.destroy();
     },
   };
+}
+
+function refused(why: BadLine, limit: number): FabricError {
+  if (why === 'invalid_utf8') {
+    return new FabricError('BAD_INPUT', 'The line is not valid UTF-8', {
+      details: { reason: why, rpc_code: PARSE_ERROR },
+    });
+  }
+  return new FabricError('BAD_INPUT', `The line is larger than ${limit} bytes`, {
+    details: { reason: why, limit, rpc_code: INVALID_REQUEST, fix: 'raise limits.body_bytes' },
+  });
 }

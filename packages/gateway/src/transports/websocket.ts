@@ -54,7 +54,8 @@ function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
         else onText(data.toString());
       });
       webSocket.once('close', onClose);
-      webSocket.on('error', () => webSocket.terminate());
+      // `ws` says why with its close frame, and ends the connection if the client does not.
+      webSocket.on('error', () => {});
     },
     write(text) {
       if (webSocket.readyState !== WebSocket.OPEN) throw gone();

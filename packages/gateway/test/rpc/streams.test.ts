@@ -1,0 +1,50 @@
+import { readSse } from '@starloom/wire';
+import { describe, expect, it } from 'vitest';
+import { openCoordinationWorld } from '../coordination-world.ts';
+import { openLocked, post, request } from './clients.ts';
+
+const SUBSCRIBE = 'context_coordinator.subscribe';
+const accept = 'text/event-stream';
+const bounded = (ms: number) => AbortSignal.timeout(ms);
+
+describe('a POST that accepts a stream of events', () => {
+  it('ends when the subscription of a batch is refused, whatever else succeeds', async () => {
+    await using world = await openCoordinationWorld();
+    const batch = [
+      request('d', 'mcp.discover'),
+      request('s', SUBSCRIBE, { session_id: 'nobodys', agent_id: 'a' }),
+    ];
+    const response = await post(world.url, batch, { accept, signal: bounded(10_000) });
+    expect(await response.text()).toContain('-32004');
+  });
+
+  it('stays open for the subscription of a batch that is granted', async () => {
+    await using world = await openCoordinationWorld();
+    await openLocked(world);
+    const batch = [
+      request('d', 'no.such'),
+      request('s', SUBSCRIBE, { session_id: 's', agent_id: 'b' }),
+    ];
+    const leaving = new AbortController();
+    const response = await post(world.url, batch, { accept, signal: leaving.signal });
+    const body = response.body as AsyncIterable<Uint8Array>;
+    const events = readSse(body, { maxEventBytes: 65_536 })[Symbol.asyncIterator]();
+    expect((await events.next()).value?.data).toContain('subscription_id');
+    await world.act('session_manager.join', { session_id: 's', agent_id: 'c' });
+    expect((await events.next()).value?.data).toContain('agent_joined');
+    leaving.abort();
+  });
+
+  it.each([
+    ['text/event-stream', 'text/event-stream'],
+    ['application/json, Text/Event-Stream;q=0.5', 'text/event-stream'],
+    ['text/event-stream;q=0', 'application/json'],
+    ['text/event-stream; q=0.000, application/json', 'application/json'],
+    ['application/x-text/event-stream-not', 'application/json'],
+  ])('is one when it accepts %s: %s', async (accepted, type) => {
+    await using world = await openCoordinationWorld();
+    const response = await post(world.url, request(1, 'mcp.discover'), { accept: accepted });
+    expect(response.headers.get('content-type')).toContain(type);
+    expect(await response.text()).toContain('protocol_version');
+  });
+});
