@@ -11,4 +11,6 @@ export interface Connection {
    * such clients read from a cursor.
    */
   readonly push?: ((notification: string) => Promise<void> | void) | undefined;
+  /** Called when the last subscription ended without being asked to: with its session, say. */
+  readonly onSubscriptionsOver?: (() => void) | undefined;
 }

@@ -21,7 +21,7 @@ export interface PeerFeedsOptions {
   readonly access: SessionAccess;
   readonly feeds: EventFeeds;
   readonly limits: CoordinationLimits;
-  readonly push: Connection['push'];
+  readonly connection: Pick<Connection, 'push' | 'onSubscriptionsOver'>;
 }
 
 export interface WhichSubscriptions {
@@ -48,8 +48,7 @@ export class PeerFeeds {
 
   /** Notices of a session from now on, for one of the agents of this connection. */
   attach(sessionId: string, holder: string): Promise<void> | undefined {
-    const { push } = this.#options;
-    if (push === undefined || this.#closed) return undefined;
+    if (this.#options.connection.push === undefined || this.#closed) return undefined;
     const { agentId } = fromHolder(holder);
     const id = `${sessionId}\n${agentId}`;
     const known = this.#notices.get(id);
@@ -69,7 +68,8 @@ export class PeerFeeds {
   }
 
   async subscribe(access: Access, filter: EventFilter, after: number) {
-    const { store, feeds, access: sessions, push, limits } = this.#options;
+    const { store, feeds, access: sessions, limits } = this.#options;
+    const { push } = this.#options.connection;
     const subscription_id = this.#unusedId(access.sessionId, filter);
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
@@ -82,7 +82,7 @@ export class PeerFeeds {
       store,
       sessions,
       push,
-      onOver: () => void this.unsubscribe({ subscription_id }),
+      onOver: () => this.#onOver(subscription_id),
     });
     this.#subscriptions.set(subscription_id, subscription);
     try {
@@ -114,6 +114,11 @@ export class PeerFeeds {
     for (const subscription of this.#subscriptions.values()) subscription.stop();
     this.#subscriptions.clear();
     await Promise.all([...this.#notices.keys()].map((id) => this.#detach(id)));
+  }
+
+  #onOver(subscription_id: string): void {
+    this.unsubscribe({ subscription_id });
+    if (this.#subscriptions.size === 0) this.#options.connection.onSubscriptionsOver?.();
   }
 
   #followNotices(sessionId: string, id: string, agentId: string): Promise<Following> {
@@ -155,6 +160,7 @@ export class PeerFeeds {
   }
 
   #push(notification: string | undefined): Promise<void> | void {
-    if (notification !== undefined && !this.#closed) return this.#options.push?.(notification);
+    if (notification !== undefined && !this.#closed)
+      return this.#options.connection.push?.(notification);
   }
 }

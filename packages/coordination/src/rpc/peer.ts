@@ -36,7 +36,7 @@ export class Peer {
       access,
       feeds,
       limits,
-      push: connection.push,
+      connection,
     });
     const { agent } = connection;
     if (agent) this.#remember(agent.id, agent.epoch);

@@ -50,7 +50,7 @@ export class RpcPosts {
     });
   }
 
-  /** The answer as the first event, then what is pushed, until the client leaves. */
+  /** The answer as the first event, then what is pushed, until the client leaves or all is said. */
   async #stream({ response, principal, body }: HttpExchange): Promise<void> {
     response.writeHead(200, SSE_HEADERS);
     await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
@@ -60,7 +60,8 @@ export class RpcPosts {
       await answered.promise;
       await send(notification);
     };
-    await this.#withPeer(response, { principal, push }, async (peer) => {
+    const onSubscriptionsOver = () => void stream.close();
+    await this.#withPeer(response, { principal, push, onSubscriptionsOver }, async (peer) => {
       try {
         const answer = await this.#ask(peer, body);
         if (answer !== undefined) await send(JSON.stringify(answer));

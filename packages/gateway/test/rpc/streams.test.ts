@@ -35,6 +35,15 @@ describe('a POST that accepts a stream of events', () => {
     leaving.abort();
   });
 
+  it('ends with its last subscription, whose session is over', async () => {
+    await using world = await openCoordinationWorld();
+    await openLocked(world);
+    const subscribe = request(1, SUBSCRIBE, { session_id: 's', agent_id: 'b' });
+    const response = await post(world.url, subscribe, { accept, signal: bounded(20_000) });
+    await world.act('session_manager.end', { session_id: 's', agent_id: 'a' });
+    expect(await response.text()).toContain('"reason":"session_ended"');
+  });
+
   it.each([
     ['text/event-stream', 'text/event-stream'],
     ['application/json, Text/Event-Stream;q=0.5', 'text/event-stream'],
