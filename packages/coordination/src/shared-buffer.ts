@@ -105,10 +105,10 @@ export class SharedBuffer {
     await this.#index.change(sessionId, chunkId, { write });
   }
 
-  async release(caller: Caller, sessionId: string, chunkId: string): Promise<void> {
+  /** False when the caller had no reference. */
+  async release(caller: Caller, sessionId: string, chunkId: string): Promise<boolean> {
     await this.#admit(caller, sessionId, 'writer');
-    const key = referenceKey(chunkId, caller.agentId);
-    await this.#index.change(sessionId, chunkId, { write: { kind: 'delete', key } });
+    return await this.#index.removeReference(sessionId, chunkId, caller.agentId);
   }
 
   async annotate(
@@ -195,10 +195,13 @@ function cut(body: string, encoding: ChunkEncoding, { offset, length }: ChunkPar
   return { content, encoding: 'base64' } as const;
 }
 
-function stillNeeded({ chunk_id }: IndexedChunk, references: readonly string[]) {
+function stillNeeded(chunk: IndexedChunk, references: readonly string[]) {
+  const { chunk_id, version } = chunk;
   return refuse('conflict', `Others hold a reference to "${chunk_id}"`, {
     chunk_id,
     references,
+    current_version: version,
+    current: { references: chunk.references },
     fix: 'they release it with shared_buffer.release, or leave the session',
   });
 }

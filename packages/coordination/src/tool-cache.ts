@@ -11,12 +11,11 @@ import {
   type CacheName,
   cacheEntrySchema,
   cacheKey,
+  claimKey,
   dependencyLabel,
   entryKey,
   entryLabel,
-  invalidatedAt,
   labelsOf,
-  markKey,
   tagLabel,
   toolLabel,
 } from './cache/cache-entry.ts';
@@ -27,6 +26,7 @@ import {
   principalCacheScope,
   sessionCacheScope,
 } from './cache/cache-scope.ts';
+import { Invalidations } from './cache/invalidations.ts';
 import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single-flight.ts';
 import { refuse } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
@@ -58,7 +58,7 @@ export interface CachePut extends CacheName, Shared {
   readonly ttl_ms: number;
   readonly tags: readonly string[];
   readonly dependencies: readonly string[];
-  /** The version of the cache at which the computation began, as `get` gave it. */
+  /** The version of the cache at which the computation began; by default when the claim did. */
   readonly since?: number | undefined;
   readonly claim?: number | undefined;
 }
@@ -74,6 +74,7 @@ export interface CacheGet extends CacheName, Shared {
 export class ToolCache {
   readonly #options: ToolCacheOptions;
   readonly #index: CacheIndex;
+  readonly #invalidations: Invalidations;
   readonly #meter: Meter;
   readonly #flights: SingleFlight;
 
@@ -83,6 +84,7 @@ export class ToolCache {
     const lookUp = (target: CacheTarget) => this.#lookUp(target);
     this.#flights = new SingleFlight({ store, feeds, lookUp });
     this.#index = new CacheIndex(store, clock);
+    this.#invalidations = new Invalidations(store, this.#index, limits.cache_entries);
     const fix = 'store smaller results, or invalidate some';
     this.#meter = new Meter({ limits, entries: 'cache_entries', bytes: 'cache_bytes', fix });
   }
@@ -107,23 +109,25 @@ export class ToolCache {
     const { partition, key } = target;
     const claim =
       request.claim === undefined ? undefined : await this.#ownClaim(target, request.claim);
-    const { tool, tool_version = null, result, ttl_ms: ttlMs, since } = request;
+    const since = request.since ?? (claim && (await this.#flights.beganAt(target, claim)));
+    const { tool, tool_version = null, result, ttl_ms: ttlMs } = request;
     const labels = [...labelsOf(request, key, request)];
     const at = clock.now();
     const entry: CacheEntry = { tool, tool_version, result, labels, agent_id: caller.agentId, at };
     const bytes = jsonBytes(entry);
     assertSize('value_bytes', bytes, limits);
     await this.#reserve(scope, bytes);
+    const end = claim && ({ kind: 'delete', key: claimKey(key) } as const);
     for (;;) {
-      const marks = await store.read(partition, labels.map(markKey));
-      if (since !== undefined && invalidatedAt(marks, labels) > since)
+      const marks = await this.#invalidations.marksOf(partition, labels);
+      if (since !== undefined && marks.at > since) {
+        if (claim) await store.release(partition, claim);
         return { stored: false, key };
+      }
       const answer = await store.commit(partition, {
-        writes: [{ kind: 'put', key: entryKey(key), value: entry, ttlMs }],
+        writes: [{ kind: 'put', key: entryKey(key), value: entry, ttlMs }, ...(end ? [end] : [])],
         event: { type: 'cache.stored', key },
-        ifKeys: new Map(
-          labels.map((label) => [markKey(label), marks.entries.get(markKey(label))?.version ?? 0]),
-        ),
+        ifKeys: marks.ifKeys,
         fence: claim,
       });
       if (!answer.ok && answer.reason === 'fenced') throw staleToken(claim ?? UNCLAIMED, []);
@@ -154,29 +158,16 @@ export class ToolCache {
       readonly dependencies: readonly string[];
     },
   ): Promise<number> {
-    const { store, clock } = this.#options;
     const scope = await this.#scope(caller, request, 'writer');
     const { tool, params, tool_version } = request;
     const named = tool === undefined ? [] : [namedLabel(tool, params, tool_version)];
-    const labels = [
+    const labels = new Set([
       ...named,
       ...request.tags.map(tagLabel),
       ...request.dependencies.map(dependencyLabel),
-    ];
-    if (labels.length === 0) throw nothingNamed();
-    const writes = labels.map(
-      (label) =>
-        ({ kind: 'put', key: markKey(label), value: clock.now(), ttlMs: MARK_MS }) as const,
-    );
-    await store.commit(partitionOf.cache(scope), { writes });
-    const entries = await this.#index.entries(scope);
-    const hit = entries.filter((entry) => entry.labels.some((label) => labels.includes(label)));
-    await this.#index.remove(
-      scope,
-      hit.map(({ key }) => key),
-      'invalidated',
-    );
-    return hit.length;
+    ]);
+    if (labels.size === 0) throw nothingNamed();
+    return await this.#invalidations.invalidate(scope, [...labels]);
   }
 
   async stats(caller: Caller, shared: Shared, reset: boolean) {
@@ -193,8 +184,8 @@ export class ToolCache {
     const miss = { hit: false, since: snapshot.version } as const;
     if (stored === undefined) return miss;
     const { labels, result, at, agent_id } = cacheEntrySchema.parse(stored.value);
-    const marks = await store.read(partition, labels.map(markKey));
-    if (invalidatedAt(marks, labels) > stored.version) return miss;
+    const marks = await this.#invalidations.marksOf(partition, labels);
+    if (marks.at > stored.version) return miss;
     return { hit: true, result, at, agent_id };
   }
 
@@ -236,8 +227,6 @@ export class ToolCache {
   }
 }
 
-/** Longer than any entry may live, so that no entry outlives the mark that made it invalid. */
-const MARK_MS = 48 * 3_600_000;
 const TRACE_MS = 24 * 3_600_000;
 
 const UNCLAIMED = { resource: 'the claim', token: 0 };

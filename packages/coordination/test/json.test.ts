@@ -101,10 +101,46 @@ describe('JSON Patch', () => {
     expect(() => patch(document, operations)).toThrow();
   });
 
-  it('does not reach prototypes', () => {
-    const after = patch({}, [{ op: 'add', path: '/__proto__', value: { polluted: 1 } }]);
-    expect(Object.keys(after as object)).toEqual(['__proto__']);
+  it('ignores members of an operation that it does not know', () => {
+    const commented = [{ op: 'add', path: '/u', value: 1, comment: 'x', from: '/none' }];
+    expect(patch({}, commented)).toEqual({ u: 1 });
+  });
+
+  it.each([
+    ['an own key', {}, [{ op: 'add', path: '/__proto__', value: { polluted: 1 } }]],
+    ['a copy', { a: 1 }, [{ op: 'copy', from: '/a', path: '/__proto__' }]],
+    ['a move', { a: { b: 1 } }, [{ op: 'move', from: '/a/b', path: '/a/__proto__' }]],
+    [
+      'a constructor that gets a prototype',
+      { constructor: {} },
+      [{ op: 'add', path: '/constructor/prototype', value: 1 }],
+    ],
+    [
+      'a prototype that gets a constructor',
+      { a: { prototype: 1 } },
+      [{ op: 'move', from: '/a', path: '/constructor' }],
+    ],
+  ])('does not reach prototypes by %s', (_, document, operations) => {
+    expect(() => patch(document, operations)).toThrow(
+      expect.objectContaining({ details: expect.objectContaining({ reason: 'bad_params' }) }),
+    );
     expect(({} as Record<string, unknown>).polluted).toBe(undefined);
+  });
+
+  it('lets keys be that only look like these', () => {
+    const operations = [
+      { op: 'add', path: '/constructor', value: { a: 1 } },
+      { op: 'add', path: '/prototype', value: 2 },
+    ];
+    expect(patch({}, operations)).toEqual({ constructor: { a: 1 }, prototype: 2 });
+  });
+
+  it('tells the version and the value when a test fails', () => {
+    const operations = jsonPatchSchema.parse([{ op: 'test', path: '/a', value: 1 }]);
+    const details = { reason: 'test_failed', current_version: 7, current: 2 };
+    expect(() => applyJsonPatch({ a: 2 }, operations, 7)).toThrow(
+      expect.objectContaining({ details: expect.objectContaining(details) }),
+    );
   });
 });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { keyOf, partitionOf } from '../src/partitions.ts';
 import { World } from './support/world.ts';
 
 const DAY_MS = 86_400_000;
@@ -163,6 +164,18 @@ describe('sessions', () => {
     expect((await stranger.call('session_manager.list', {})).sessions).toEqual([]);
   });
 
+  it('hold an agent of their own principal to the role it was given', async () => {
+    await using world = new World();
+    const [owner, bob] = [await world.agent('owner'), await world.agent('bob')];
+    const access = { agents: { bob: 'reader' } } as const;
+    const { session_id } = await owner.call('session_manager.create', { access });
+    const joined = await bob.call('session_manager.join', { session_id, role: 'owner' });
+    expect(joined.role).toBe('reader');
+    await owner.call('session_manager.grant', { session_id, member: 'bob', role: 'writer' });
+    const again = await bob.call('session_manager.join', { session_id, role: 'owner' });
+    expect(again.role).toBe('writer');
+  });
+
   it('let in whom their access list names, in that role', async () => {
     await using world = new World();
     const owner = await world.agent('owner');
@@ -201,6 +214,77 @@ describe('sessions', () => {
     expect((await partner.refused('context_coordinator.update', update)).code).toBe(-32004);
     expect((await partner.refused('session_manager.join', { session_id })).code).toBe(-32004);
     await expect.poll(() => owner.pushed('session_manager.agent_left')).toHaveLength(1);
+  });
+
+  it('let members follow what their principal may, unless a role is their own', async () => {
+    await using world = new World();
+    const owner = await world.agent('owner');
+    const access = { principals: { bob: 'writer' }, agents: { own: 'writer' } } as const;
+    const { session_id } = await owner.call('session_manager.create', { mode: 'cas', access });
+    const bob = await world.agent('bob-1', 'bob');
+    const modest = await world.agent('modest', 'bob');
+    const own = await world.agent('own', 'bob');
+    const other = await world.agent('other');
+    await bob.call('session_manager.join', { session_id });
+    await modest.call('session_manager.join', { session_id, role: 'reader' });
+    await own.call('session_manager.join', { session_id });
+    await other.call('session_manager.join', { session_id });
+    const update = { session_id, update: { a: 1 } };
+    await bob.call('context_coordinator.update', update);
+    const roles = async () => {
+      const { members } = await owner.call('session_manager.get', { session_id });
+      return Object.fromEntries(members.map(({ agent_id, role }) => [agent_id, role]));
+    };
+    const others = { owner: 'owner', other: 'writer', own: 'writer' };
+    const grant = (role: 'reader' | 'owner') =>
+      owner.call('session_manager.grant', { session_id, principal: 'bob', role });
+    await grant('owner');
+    expect(await roles()).toEqual({ ...others, 'bob-1': 'owner', modest: 'reader' });
+    await grant('reader');
+    expect(await roles()).toEqual({ ...others, 'bob-1': 'reader', modest: 'reader' });
+    expect(await bob.refused('context_coordinator.update', update)).toMatchObject({
+      code: -32001,
+      data: { reason: 'role_too_low', role: 'reader' },
+    });
+    for (const wanted of [{}, { role: 'writer' }] as const) {
+      const again = await bob.call('session_manager.join', { session_id, ...wanted });
+      expect(again.role).toBe('reader');
+    }
+    await own.call('context_coordinator.update', update);
+    await owner.call('session_manager.grant', { session_id, member: 'own', role: 'reader' });
+    expect((await own.refused('context_coordinator.update', update)).code).toBe(-32001);
+    await owner.call('session_manager.revoke', { session_id, principal: 'bob' });
+    expect(Object.keys(await roles()).sort()).toEqual(['other', 'owner']);
+  });
+
+  it('lower whom they let in for being open, and never the owner that says so', async () => {
+    await using world = new World();
+    const [owner, guest] = [await world.agent('owner'), await world.agent('g', 'elsewhere')];
+    const { session_id } = await owner.call('session_manager.create', { open: true });
+    await guest.call('session_manager.join', { session_id });
+    const grant = (principal: string, role: 'reader' | 'owner') =>
+      owner.call('session_manager.grant', { session_id, principal, role });
+    await grant('elsewhere', 'reader');
+    expect((await guest.call('session_manager.join', { session_id })).role).toBe('reader');
+    await grant('ci', 'owner');
+    await grant('ci', 'reader');
+    expect((await owner.call('session_manager.get', { session_id })).role).toBe('owner');
+  });
+
+  it('end up with the last of several grants at once', async () => {
+    await using world = new World();
+    const owner = await world.agent('owner');
+    const principals = { bob: 'writer' } as const;
+    const { session_id } = await owner.call('session_manager.create', { access: { principals } });
+    const bob = await world.agent('bob-1', 'bob');
+    await bob.call('session_manager.join', { session_id });
+    const grants = (['reader', 'owner', 'writer', 'reader', 'owner'] as const).map((role) =>
+      owner.call('session_manager.grant', { session_id, principal: 'bob', role }),
+    );
+    await Promise.all(grants);
+    const { access, members } = await owner.call('session_manager.get', { session_id });
+    const member = members.find(({ agent_id }) => agent_id === 'bob-1');
+    expect(member?.role).toBe(access.principals.bob);
   });
 
   it('let in whoever knows their id when they are open', async () => {
@@ -269,7 +353,10 @@ describe('sessions', () => {
     ]);
     const { checkpoint_id } = kept;
     const early = await client.refused('session_manager.resume', { session_id, checkpoint_id });
-    expect(early.code).toBe(-32013);
+    expect(early).toMatchObject({
+      code: -32013,
+      data: { current_version: expect.any(Number), current: { state: 'active' } },
+    });
     await client.call('session_manager.suspend', { session_id });
     await client.call('session_manager.resume', { session_id, checkpoint_id });
     const { context } = await client.call('context_coordinator.get', { session_id });
@@ -277,6 +364,40 @@ describe('sessions', () => {
     const unknown = { session_id, checkpoint_id: 'none' };
     await client.call('session_manager.suspend', { session_id });
     expect((await client.refused('session_manager.resume', unknown)).code).toBe(-32004);
+  });
+
+  it('forget a checkpoint when an owner says so, and have room for another', async () => {
+    await using world = new World({ limits: { checkpoints_per_session: 1 } });
+    const [owner, helper] = [await world.agent('owner'), await world.agent('helper')];
+    const { session_id } = await owner.call('session_manager.create', { mode: 'cas' });
+    await helper.call('session_manager.join', { session_id });
+    const { checkpoint_id } = await helper.call('session_manager.checkpoint', { session_id });
+    const full = await helper.refused('session_manager.checkpoint', { session_id });
+    expect(full).toMatchObject({ code: -32016, data: { limit: 'checkpoints_per_session' } });
+    expect(full.data.fix).toContain('session_manager.remove_checkpoint');
+    const named = { session_id, checkpoint_id };
+    const remove = 'session_manager.remove_checkpoint';
+    expect((await helper.refused(remove, named)).code).toBe(-32001);
+    expect(await owner.call(remove, named)).toEqual({ removed: true });
+    expect(await owner.call(remove, named)).toEqual({ removed: false });
+    expect((await owner.refused('session_manager.fork', named)).code).toBe(-32004);
+    const { entries } = await world.store.read(partitionOf.history(session_id));
+    expect([...entries.keys()]).not.toContain(keyOf.checkpoint(checkpoint_id));
+    const next = await helper.call('session_manager.checkpoint', { session_id });
+    const { checkpoints } = await owner.call('session_manager.checkpoints', { session_id });
+    expect(checkpoints).toEqual([next]);
+  });
+
+  it('do not fork from two contexts at once', async () => {
+    await using world = new World();
+    const client = await world.agent('a');
+    const { session_id } = await client.call('session_manager.create', {});
+    const { checkpoint_id } = await client.call('session_manager.checkpoint', { session_id });
+    const both = { session_id, checkpoint_id, at_version: 0 };
+    const refusal = await client.refused('session_manager.fork', both);
+    expect(refusal).toMatchObject({ code: -32602, data: { reason: 'bad_params' } });
+    expect(refusal.data.fix).toContain('at_version');
+    expect((await client.call('session_manager.list', {})).sessions).toHaveLength(1);
   });
 
   it('fork at a version, at a checkpoint, or as they are', async () => {

@@ -95,7 +95,11 @@ describe('shared buffer', () => {
     const pinned = { session_id, chunk_id: ids[0] ?? '' };
     expect(await a.refused('shared_buffer.evict', pinned)).toMatchObject({
       code: -32013,
-      data: { references: ['b'] },
+      data: {
+        references: ['b'],
+        current_version: expect.any(Number),
+        current: { references: ['b'] },
+      },
     });
     await b.call('agent_registry.unregister', {});
     const freed = await a.call('shared_buffer.evict', { session_id, bytes: 1 });
@@ -120,6 +124,20 @@ describe('shared buffer', () => {
     });
     const { chunks } = await a.call('shared_buffer.list', { session_id });
     expect(chunks).toMatchObject([{ references: ['a'] }]);
+  });
+
+  it('says whether there was a reference to give back', async () => {
+    const { world, a, b, session_id, put } = await open();
+    await using _ = world;
+    const { chunk_id } = await put(a, 'one', { retain: true });
+    const chunk = { session_id, chunk_id };
+    expect(await b.call('shared_buffer.release', chunk)).toEqual({ released: false });
+    expect(await a.call('shared_buffer.release', chunk)).toEqual({ released: true });
+    expect(await a.call('shared_buffer.release', chunk)).toEqual({ released: false });
+    const { chunks } = await a.call('shared_buffer.list', { session_id });
+    expect(chunks).toMatchObject([{ references: [] }]);
+    await b.call('shared_buffer.evict', chunk);
+    expect((await a.refused('shared_buffer.release', chunk)).code).toBe(-32004);
   });
 
   it('refuses a chunk that is too large', async () => {

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { markKey } from '../src/cache/cache-entry.ts';
 import { principalCacheScope } from '../src/cache/cache-scope.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { type Client, World } from './support/world.ts';
 
+const DAY_MS = 86_400_000;
 const tool = 'search';
 const params = { q: 'leases', limit: 3 };
 
@@ -142,6 +144,60 @@ describe('tool cache', () => {
     });
   });
 
+  it('knows from the claim when a computation began', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { claim } = await get(a, { claim: true });
+    await b.call('tool_cache.invalidate', { tool });
+    expect(await put(a, 'outdated', { claim })).toMatchObject({ stored: false });
+    expect((await get(b)).hit).toBe(false);
+    const again = await get(b, { claim: true });
+    expect(await put(b, 'fresh', { claim: again.claim })).toMatchObject({ stored: true });
+    expect(await get(a)).toMatchObject({ hit: true, result: 'fresh' });
+  });
+
+  it('knows from a claim that was waited for when its computation began', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { claim = 0 } = await get(a, { claim: true });
+    const waiting = get(b, { wait_ms: 60_000 });
+    const partition = partitionOf.cache(principalCacheScope('ci'));
+    await expect.poll(() => world.store.waiting(partition)).toHaveLength(1);
+    await a.call('tool_cache.invalidate', { tool });
+    await a.call('tool_cache.abandon', { tool, params, claim });
+    const { claim: next } = await waiting;
+    expect(await put(b, 'begun after it', { claim: next })).toMatchObject({ stored: true });
+    await a.call('tool_cache.invalidate', { tool });
+    const last = await get(b, { claim: true });
+    await a.call('tool_cache.invalidate', { tags: ['x'] });
+    const late = { claim: last.claim, tags: ['x'] };
+    expect(await put(b, 'begun before it', late)).toMatchObject({ stored: false });
+  });
+
+  it('keeps the begin of a claim that is answered again', async () => {
+    await using world = new World();
+    const a = await world.agent('a');
+    const once = { claim: true, idempotency_key: 'k' };
+    await get(a, once);
+    await a.call('tool_cache.invalidate', { tool });
+    const { claim } = await get(a, once);
+    expect(await put(a, 'outdated', { claim })).toMatchObject({ stored: false });
+  });
+
+  it('passes the claim on when its result is void', async () => {
+    await using world = new World();
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
+    const { claim = 0, since } = await get(a, { claim: true });
+    const waiting = get(b, { wait_ms: 60_000 });
+    const partition = partitionOf.cache(principalCacheScope('ci'));
+    await expect.poll(() => world.store.waiting(partition)).toHaveLength(1);
+    await a.call('tool_cache.invalidate', { tool });
+    expect(await put(a, 'outdated', { claim, since })).toMatchObject({ stored: false });
+    const leases = await world.store.leases(partition);
+    expect(leases.map(({ holder }) => holder)).toEqual(['b']);
+    expect((await waiting).claim).toBeGreaterThan(claim);
+  });
+
   it('lets one compute while the others wait for its result', async () => {
     await using world = new World();
     const clients: Client[] = [];
@@ -270,6 +326,56 @@ describe('tool cache', () => {
     const hits = await Promise.all([1, 2, 3, 4].map((n) => client.call('tool_cache.get', name(n))));
     expect(hits.map(({ hit }) => hit)).toEqual([true, false, true, true]);
     expect(await client.call('tool_cache.stats', {})).toMatchObject({ entries: 3, evicted: 1 });
+  });
+
+  it('forgets how often a tool was hit when that is a week ago', async () => {
+    await using world = new World({ heartbeatIntervalMs: 90 * DAY_MS });
+    const client = await world.agent('a');
+    const hitsAfter = async (ms: number) => {
+      await world.advance(ms);
+      return (await client.call('tool_cache.stats', {})).hits_by_tool;
+    };
+    const hit = async () => {
+      await put(client, 'found');
+      await get(client);
+      await get(client);
+    };
+    await hit();
+    expect(await hitsAfter(5 * DAY_MS)).toEqual({ search: 2 });
+    await hit();
+    expect(await hitsAfter(5 * DAY_MS)).toEqual({ search: 4 });
+    expect(await hitsAfter(3 * DAY_MS)).toEqual({});
+    await hit();
+    await client.call('tool_cache.stats', { reset: true });
+    expect(await hitsAfter(0)).toEqual({});
+    await hit();
+    expect(await hitsAfter(5 * DAY_MS)).toEqual({ search: 2 });
+    expect(await hitsAfter(3 * DAY_MS)).toEqual({});
+  });
+
+  it('keeps a bounded number of invalidations, and none is forgotten', async () => {
+    await using world = new World({ limits: { cache_entries: 5 } });
+    const client = await world.agent('a');
+    const partition = partitionOf.cache(principalCacheScope('ci'));
+    const marks = async () => {
+      const { entries } = await world.store.read(partition);
+      return [...entries.keys()].filter((key) => key.startsWith(markKey('')));
+    };
+    const invalidate = (tag: string) => client.call('tool_cache.invalidate', { tags: [tag, tag] });
+    await put(client, 'found', { tags: ['y'] });
+    const { since } = await get(client, { tool: 'other' });
+    for (let n = 0; n < 5; n += 1) expect(await invalidate(`x${n}`)).toEqual({ invalidated: 0 });
+    expect((await get(client)).hit).toBe(true);
+    expect(await marks()).toHaveLength(5);
+    expect(await invalidate('x5')).toEqual({ invalidated: 1 });
+    expect(await marks()).toHaveLength(1);
+    expect((await get(client)).hit).toBe(false);
+    const late = { tool: 'other', tags: ['x0'], since };
+    expect(await put(client, 'outdated', late)).toMatchObject({ stored: false });
+    expect(await put(client, 'fresh', { tags: ['x0'] })).toMatchObject({ stored: true });
+    expect((await get(client)).hit).toBe(true);
+    for (let n = 0; n < 20; n += 1) await invalidate(`z${n}`);
+    expect((await marks()).length).toBeLessThanOrEqual(6);
   });
 
   it('refuses a result that is too large', async () => {

@@ -14,6 +14,7 @@ import {
   type IndexedChunk,
   infoKey,
   readsKey,
+  referenceKey,
   usedKey,
 } from './chunk-record.ts';
 
@@ -89,6 +90,23 @@ export class ChunkIndex {
         ifKeys: new Map([[key, entry.version]]),
       });
       if (ok) return value;
+    }
+  }
+
+  /** False when the agent had none to a chunk that is there. */
+  async removeReference(sessionId: string, chunkId: string, agentId: string): Promise<boolean> {
+    const partition = partitionOf.chunks(sessionId);
+    const key = referenceKey(chunkId, agentId);
+    for (;;) {
+      const { entries } = await this.#store.read(partition, [infoKey(chunkId), key]);
+      if (!entries.has(infoKey(chunkId))) throw notFound('chunk', chunkId);
+      const reference = entries.get(key);
+      if (reference === undefined) return false;
+      const { ok } = await this.#store.commit(partition, {
+        writes: [{ kind: 'delete', key }],
+        ifKeys: new Map([[key, reference.version]]),
+      });
+      if (ok) return true;
     }
   }
 

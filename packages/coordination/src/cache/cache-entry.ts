@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Json, Snapshot } from '@starloom/core';
+import type { Json } from '@starloom/core';
 import { z } from 'zod';
 import { digestibleJson, jsonSchema } from '../json/json.ts';
 
@@ -56,12 +56,9 @@ export const toolLabel = (tool: string) => `tool:${tool}`;
 export const tagLabel = (tag: string) => `tag:${tag}`;
 export const dependencyLabel = (dependency: string) => `dependency:${dependency}`;
 
-/** When a label was last invalidated, as a version of the cache; 0 when it was not. */
-export function invalidatedAt({ entries }: Snapshot, labels: readonly string[]): number {
-  return Math.max(0, ...labels.map((label) => entries.get(markKey(label))?.version ?? 0));
-}
-
 export const markKey = (label: string) => `invalidated/${label}`;
+/** Who computes it; the version of the entry is when that began. */
+export const claimKey = (key: string) => `claim/${key}`;
 export const entryKey = (key: string) => `entry/${key}`;
 export const infoKey = (key: string) => `info/${key}`;
 export const usedKey = (key: string) => `used/${key}`;

@@ -4,12 +4,14 @@
 import type { Clock, CoordinationStore, Snapshot, Write } from '@starloom/core';
 import { partitionOf } from '../partitions.ts';
 import type { Amount } from '../quota/meter.ts';
+import { RecentMap } from '../support/recent-map.ts';
 import {
   type CacheInfo,
   cacheInfoSchema,
   countKey,
   entryKey,
   infoKey,
+  markKey,
   usedKey,
 } from './cache-entry.ts';
 
@@ -21,12 +23,25 @@ export interface IndexedEntry extends CacheInfo {
   readonly usedAt: number;
 }
 
+export interface CacheContents {
+  readonly entries: readonly IndexedEntry[];
+  /** Labels that were invalidated. */
+  readonly marks: readonly string[];
+}
+
 const INFO_PREFIX = infoKey('');
+const MARK_PREFIX = markKey('');
 const TOOL_COUNT_PREFIX = countKey('tool/');
+
+/** How long the hits of a tool are remembered after the last, and how often that is renewed. */
+const TOOL_COUNT_MS = 7 * 86_400_000;
+const RENEW_MS = 3_600_000;
+const REMEMBERED = 10_000;
 
 export class CacheIndex {
   readonly #store: CoordinationStore;
   readonly #clock: Clock;
+  readonly #renewedAt = new RecentMap<number>(REMEMBERED);
 
   constructor(store: CoordinationStore, clock: Clock) {
     this.#store = store;
@@ -42,23 +57,51 @@ export class CacheIndex {
   }
 
   async noteHit(scope: string, key: string, tool: string, ttlMs: number): Promise<void> {
-    await this.#commit(scope, [
-      { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs },
-      { kind: 'increment', key: `${TOOL_COUNT_PREFIX}${tool}`, by: 1 },
+    const now = this.#clock.now();
+    const toolKey = `${TOOL_COUNT_PREFIX}${tool}`;
+    const writes: readonly Write[] = [
+      { kind: 'put', key: usedKey(key), value: now, ttlMs },
       ...counting('hits', 1),
-    ]);
+    ];
+    const renewal = `${scope}\n${tool}`;
+    const renewedAt = this.#renewedAt.get(renewal);
+    if (renewedAt !== undefined && now - renewedAt < RENEW_MS) {
+      await this.#commit(scope, [...writes, { kind: 'increment', key: toolKey, by: 1 }]);
+      return;
+    }
+    await this.#countAnew(scope, toolKey, writes);
+    this.#renewedAt.set(renewal, now);
   }
 
   async noteMiss(scope: string): Promise<void> {
     await this.#commit(scope, counting('misses', 1));
   }
 
-  async entries(scope: string): Promise<readonly IndexedEntry[]> {
-    return entriesIn(await this.#store.read(partitionOf.cacheIndex(scope)));
+  async addMarks(scope: string, labels: readonly string[], ttlMs: number): Promise<void> {
+    const keys = labels.map(markKey);
+    await this.#commit(
+      scope,
+      keys.map((key) => ({ kind: 'put', key, value: true, ttlMs })),
+    );
+  }
+
+  async removeMarks(scope: string, labels: readonly string[]): Promise<void> {
+    const keys = labels.map(markKey);
+    await this.#commit(
+      scope,
+      keys.map((key) => ({ kind: 'delete', key })),
+    );
+  }
+
+  async contents(scope: string): Promise<CacheContents> {
+    const snapshot = await this.#store.read(partitionOf.cacheIndex(scope));
+    const names = [...snapshot.entries.keys()].filter((name) => name.startsWith(MARK_PREFIX));
+    const marks = names.map((name) => name.slice(MARK_PREFIX.length));
+    return { entries: entriesIn(snapshot), marks };
   }
 
   async amount(scope: string): Promise<Amount> {
-    const entries = await this.entries(scope);
+    const { entries } = await this.contents(scope);
     return { entries: entries.length, bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
@@ -78,7 +121,8 @@ export class CacheIndex {
 
   /** Forgets what was not used for longest until this much is free. */
   async makeRoom(scope: string, excess: Amount): Promise<void> {
-    const entries = [...(await this.entries(scope))].sort((a, b) => a.usedAt - b.usedAt);
+    const contents = await this.contents(scope);
+    const entries = [...contents.entries].sort((a, b) => a.usedAt - b.usedAt);
     const keys: string[] = [];
     let bytes = 0;
     for (const entry of entries) {
@@ -96,7 +140,8 @@ export class CacheIndex {
     const [hits, misses] = [count('hits'), count('misses')];
     const tools = [...snapshot.entries]
       .filter(([key]) => key.startsWith(TOOL_COUNT_PREFIX))
-      .map(([key, { value }]) => [key.slice(TOOL_COUNT_PREFIX.length), Number(value)]);
+      .map(([key, { value }]) => [key.slice(TOOL_COUNT_PREFIX.length), Number(value)] as const)
+      .filter(([, hitsOfTool]) => hitsOfTool > 0);
     return {
       entries: entries.length,
       bytes: entries.reduce((sum, entry) => sum + entry.bytes, 0),
@@ -106,15 +151,28 @@ export class CacheIndex {
       puts: count('puts'),
       invalidated: count('invalidated'),
       evicted: count('evicted'),
-      hits_by_tool: Object.fromEntries(tools) as Record<string, number>,
+      hits_by_tool: Object.fromEntries(tools),
     };
   }
 
   async reset(scope: string): Promise<void> {
     const { entries } = await this.#store.read(partitionOf.cacheIndex(scope));
     const counts = [...entries.keys()].filter((key) => key.startsWith(countKey('')));
-    const writes = counts.map((key) => ({ kind: 'delete', key }) as const);
-    await this.#commit(scope, writes);
+    await this.#commit(scope, counts.map(resetting));
+  }
+
+  /** An increment keeps the time to live of a count; this begins it again. */
+  async #countAnew(scope: string, key: string, others: readonly Write[]): Promise<void> {
+    const partition = partitionOf.cacheIndex(scope);
+    for (;;) {
+      const entry = (await this.#store.read(partition, [key])).entries.get(key);
+      const value = Number(entry?.value ?? 0) + 1;
+      const { ok } = await this.#store.commit(partition, {
+        writes: [...others, { kind: 'put', key, value, ttlMs: TOOL_COUNT_MS }],
+        ifKeys: new Map([[key, entry?.version ?? 0]]),
+      });
+      if (ok) return;
+    }
   }
 
   async #commit(scope: string, writes: readonly Write[]): Promise<void> {
@@ -133,4 +191,10 @@ function entriesIn({ entries }: Snapshot): readonly IndexedEntry[] {
 
 function counting(name: CacheCount, by: number): readonly Write[] {
   return [{ kind: 'increment', key: countKey(name), by }];
+}
+
+/** The count of a tool stays as 0, since one that an increment brings back would live for ever. */
+function resetting(key: string): Write {
+  if (!key.startsWith(TOOL_COUNT_PREFIX)) return { kind: 'delete', key };
+  return { kind: 'put', key, value: 0, ttlMs: TOOL_COUNT_MS };
 }

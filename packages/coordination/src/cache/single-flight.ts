@@ -1,8 +1,11 @@
 // One computes, the others wait for it. Whoever computes holds a lease on the key of the result; if
-// it dies, the lease ends and the next in the queue computes.
+// it dies, the lease ends and the next in the queue computes. When a claim began is written down
+// before it is given out, as a version of the cache: what is invalidated after that is newer than
+// the result.
 
 import {
   type CoordinationStore,
+  type Entry,
   type Idempotency,
   type Json,
   type Lease,
@@ -13,6 +16,7 @@ import { keyReused } from '../errors.ts';
 import type { EventFeeds } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
 import { LogWatch } from '../feed/log-watch.ts';
+import { claimKey } from './cache-entry.ts';
 
 export type CacheAnswer =
   | { readonly hit: true; readonly result: Json; readonly at: number; readonly agent_id: string }
@@ -70,14 +74,14 @@ export class SingleFlight {
       idempotency: flight.idempotency,
     });
     if ('reused' in answer) throw keyReused();
-    if ('lease' in answer) return await this.#computeOrUse(target, answer.lease);
+    if ('lease' in answer) return await this.#computeOrUse(target, answer.lease, flight, parent);
     if ('heldBy' in answer) return othersCompute(await lookUp(target));
     ticket = answer.queued.ticket;
     while (!deadline.signal.aborted) {
       const found = await lookUp(target);
       if (found.hit) break;
       const lease = await this.#leaseOf(target, ticket);
-      if (lease) return await this.#computeOrUse(target, lease);
+      if (lease) return await this.#computeOrUse(target, lease, flight, parent);
       await orAborted(watch.news(), deadline.signal).catch(() => undefined);
     }
     return await this.#stopWaiting(target, ticket);
@@ -92,13 +96,49 @@ export class SingleFlight {
     return leases.find((lease) => lease.token === token && lease.holder === holder);
   }
 
-  /** The result may have come while the claim was waited for. */
-  async #computeOrUse(target: CacheTarget, lease: Lease): Promise<CacheAnswer> {
+  /** The version of the cache at which the claim began; 0 when that is not known. */
+  async beganAt(target: CacheTarget, { token }: Lease): Promise<number> {
+    const began = await this.#begin(target);
+    return began?.value === token ? began.version : 0;
+  }
+
+  /** The result may have come while the claim was waited for, or who waited may be gone. */
+  async #computeOrUse(
+    target: CacheTarget,
+    lease: Lease,
+    flight: Flight,
+    parent: AbortSignal | undefined,
+  ): Promise<CacheAnswer> {
     const { store, lookUp } = this.#options;
     const found = await lookUp(target);
-    if (!found.hit) return { ...found, claim: lease.token, expires_at: lease.expiresAt };
-    await store.release(target.partition, lease);
-    return found;
+    if (!found.hit) await this.#noteBegin(target, lease, flight.claim_ttl_ms);
+    if (found.hit || parent?.aborted) {
+      await store.release(target.partition, lease);
+      return found;
+    }
+    return { ...found, claim: lease.token, expires_at: lease.expiresAt };
+  }
+
+  /** Once per claim, also when it is answered again; not for a claim that is over already. */
+  async #noteBegin(target: CacheTarget, lease: Lease, ttlMs: number): Promise<void> {
+    const { partition } = target;
+    const { token: value } = lease;
+    const key = claimKey(target.key);
+    for (;;) {
+      const last = await this.#begin(target);
+      if (last?.value === value) return;
+      const answer = await this.#options.store.commit(partition, {
+        writes: [{ kind: 'put', key, value, ttlMs }],
+        ifKeys: new Map([[key, last?.version ?? 0]]),
+        fence: lease,
+      });
+      if (answer.ok || answer.reason !== 'conflict') return;
+    }
+  }
+
+  async #begin({ partition, key }: CacheTarget): Promise<Entry | undefined> {
+    const { entries } = await this.#options.store.read(partition, [claimKey(key)]);
+    return entries.get(claimKey(key));
   }
 
   async #stopWaiting(target: CacheTarget, ticket: string): Promise<CacheAnswer> {

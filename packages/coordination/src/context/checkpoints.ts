@@ -5,9 +5,8 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, CoordinationStore } from '@starloom/core';
 import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
-import { notFound, refuse } from '../errors.ts';
+import { notFound, overQuota, refuse } from '../errors.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
-import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
 import type { SessionMeta } from '../session/session-record.ts';
@@ -39,6 +38,12 @@ export interface CheckpointsOptions {
   readonly history: ContextHistory;
 }
 
+/** What a fork begins with: a checkpoint, the context at a version, or as it is. */
+export interface Origin {
+  readonly checkpointId?: string | undefined;
+  readonly version?: number | undefined;
+}
+
 const LIST = 'checkpoints';
 
 export class Checkpoints {
@@ -64,7 +69,7 @@ export class Checkpoints {
     const body = { kind: 'put', key, value: toBody(view) } as const;
     for (;;) {
       const { list, version } = await this.#list(sessionId);
-      assertCount('checkpoints_per_session', list.length + 1, limits);
+      assertRoom(list.length + 1, limits);
       const { ok } = await store.commit(partitionOf.history(sessionId), {
         writes: [body, { kind: 'put', key: LIST, value: [...list, checkpoint] }],
         ifKeys: new Map([[LIST, version]]),
@@ -82,6 +87,29 @@ export class Checkpoints {
     return (await this.#list(sessionId)).list;
   }
 
+  /** False when there was no such checkpoint. */
+  async remove(caller: Caller, sessionId: string, checkpointId: string): Promise<boolean> {
+    const { store, access } = this.#options;
+    const { partition } = await access.fresh(caller, sessionId, { role: 'owner' });
+    for (;;) {
+      const { list, version } = await this.#list(sessionId);
+      const rest = list.filter(({ checkpoint_id }) => checkpoint_id !== checkpointId);
+      if (rest.length === list.length) return false;
+      const { ok } = await store.commit(partitionOf.history(sessionId), {
+        writes: [
+          { kind: 'delete', key: keyOf.checkpoint(checkpointId) },
+          { kind: 'put', key: LIST, value: rest },
+        ],
+        ifKeys: new Map([[LIST, version]]),
+      });
+      if (!ok) continue;
+      const about = { agent_id: caller.agentId, checkpoint_id: checkpointId };
+      const event = { type: 'session.checkpoint_removed', ...about };
+      await store.commit(partition, { writes: [], event });
+      return true;
+    }
+  }
+
   /** Opens a suspended session again, if asked with the context of a checkpoint. */
   async resume(caller: Caller, sessionId: string, checkpointId?: string): Promise<SessionMeta> {
     const { store, access, timers } = this.#options;
@@ -89,7 +117,7 @@ export class Checkpoints {
       const admitted = await access.fresh(caller, sessionId, { role: 'owner' });
       const { partition, meta, guard } = admitted;
       if (meta.state !== 'suspended') {
-        if (checkpointId !== undefined) throw notSuspended(sessionId);
+        if (checkpointId !== undefined) throw await this.#notSuspended(admitted);
         return meta;
       }
       if (checkpointId !== undefined) {
@@ -110,10 +138,11 @@ export class Checkpoints {
   async fork(
     caller: Caller,
     sessionId: string,
-    from: { readonly checkpointId?: string | undefined; readonly version?: number | undefined },
+    from: Origin,
     wanted: Pick<NewSession, 'session_id' | 'metadata' | 'mode' | 'ttl_ms'>,
   ): Promise<SessionMeta> {
     const { store, access, sessions, history } = this.#options;
+    assertOneOrigin(from);
     const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
     const view =
       from.checkpointId !== undefined
@@ -168,13 +197,34 @@ export class Checkpoints {
       ifKeys: guard,
     });
     if (ok) return;
-    throw refuse('conflict', 'The session changed meanwhile', { fix: 'try again' });
+    const now = await readContext(store, partition);
+    throw refuse('conflict', 'The session changed meanwhile', {
+      current_version: now.version,
+      current: valuesOf(now),
+      fix: 'try again',
+    });
+  }
+
+  async #notSuspended({ sessionId, partition, meta }: Access) {
+    const { version } = await readContext(this.#options.store, partition, []);
+    return refuse('conflict', `The session "${sessionId}" is not suspended`, {
+      session_id: sessionId,
+      current_version: version,
+      current: { state: meta.state },
+      fix: 'session_manager.suspend first, so that nobody writes meanwhile',
+    });
   }
 }
 
-function notSuspended(sessionId: string) {
-  return refuse('conflict', `The session "${sessionId}" is not suspended`, {
-    session_id: sessionId,
-    fix: 'session_manager.suspend first, so that nobody writes meanwhile',
+function assertRoom(count: number, { checkpoints_per_session: allowed }: CoordinationLimits): void {
+  if (count <= allowed) return;
+  const fix = 'remove some with session_manager.remove_checkpoint';
+  throw overQuota('checkpoints_per_session', allowed, fix);
+}
+
+function assertOneOrigin({ checkpointId, version }: Origin): void {
+  if (checkpointId === undefined || version === undefined) return;
+  throw refuse('bad_params', 'A fork begins with one context, and two are named', {
+    fix: 'send checkpoint_id or at_version, not both',
   });
 }

@@ -117,7 +117,7 @@ function appended(update: JsonObject, { entries }: ContextView): JsonObject {
 function patched(update: Json, view: ContextView): Plan {
   const before = Object.fromEntries([...view.entries].map(([key, { value }]) => [key, value]));
   const after = isJsonArray(update)
-    ? applyJsonPatch(before, parsePatch(update))
+    ? applyJsonPatch(before, parsePatch(update), view.version)
     : mergePatch(before, toObject(update));
   if (!isJsonObject(after)) {
     throw refuse('patch_failed', 'The patch would make the context something else than an object', {

@@ -1,10 +1,11 @@
 // JSON Patch (RFC 6902) on JSON Pointers (RFC 6901). The document that is given is never changed:
-// an operation that fails leaves nothing behind.
+// an operation that fails leaves nothing behind. Members of an operation that the RFC does not know
+// are ignored, as its section 4 says; keys that reach prototypes are refused, as in any request.
 
 import type { Json } from '@starloom/core';
 import { z } from 'zod';
 import { refuse } from '../errors.ts';
-import { jsonSchema, sameJson } from './json.ts';
+import { isJsonObject, jsonSchema, sameJson } from './json.ts';
 
 const pointerSchema = z.string().regex(/^(\/([^~]|~[01])*)?$/, 'expected a JSON Pointer');
 const to = { path: pointerSchema };
@@ -14,12 +15,12 @@ const valued = { path: pointerSchema, value: jsonSchema };
 export const jsonPatchSchema = z
   .array(
     z.discriminatedUnion('op', [
-      z.strictObject({ op: z.literal('add'), ...valued }),
-      z.strictObject({ op: z.literal('replace'), ...valued }),
-      z.strictObject({ op: z.literal('test'), ...valued }),
-      z.strictObject({ op: z.literal('remove'), ...to }),
-      z.strictObject({ op: z.literal('move'), ...from }),
-      z.strictObject({ op: z.literal('copy'), ...from }),
+      z.object({ op: z.literal('add'), ...valued }),
+      z.object({ op: z.literal('replace'), ...valued }),
+      z.object({ op: z.literal('test'), ...valued }),
+      z.object({ op: z.literal('remove'), ...to }),
+      z.object({ op: z.literal('move'), ...from }),
+      z.object({ op: z.literal('copy'), ...from }),
     ]),
   )
   .min(1)
@@ -30,9 +31,10 @@ type Operation = JsonPatch[number];
 
 type Mutable = null | boolean | number | string | Mutable[] | { [key: string]: Mutable };
 
-export function applyJsonPatch(document: Json, patch: JsonPatch): Json {
+/** `version` is that of the document: a test that fails tells it. */
+export function applyJsonPatch(document: Json, patch: JsonPatch, version?: number): Json {
   const holder: { [key: string]: Mutable } = { root: structuredClone(document) as Mutable };
-  for (const [index, operation] of patch.entries()) apply(holder, operation, index);
+  for (const [index, operation] of patch.entries()) apply(holder, operation, index, version);
   return holder.root ?? null;
 }
 
@@ -42,7 +44,12 @@ export function parsePointer(pointer: string): string[] {
   return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function apply(holder: { [key: string]: Mutable }, operation: Operation, index: number): void {
+function apply(
+  holder: { [key: string]: Mutable },
+  operation: Operation,
+  index: number,
+  version: number | undefined,
+): void {
   const place = locate(holder, operation.path, index);
   switch (operation.op) {
     case 'add':
@@ -61,6 +68,7 @@ function apply(holder: { [key: string]: Mutable }, operation: Operation, index: 
       throw refuse('test_failed', `The test of "${operation.path}" does not hold`, {
         operation: index,
         path: operation.path,
+        ...(version !== undefined && { current_version: version }),
         current: found ?? null,
         fix: 'read the context again and make a new patch',
       });
@@ -122,6 +130,7 @@ function take(place: Place): Mutable {
 function add(place: Place, value: Mutable): void {
   const { parent, key } = place;
   if (!Array.isArray(parent)) {
+    assertKey(place, value);
     Object.defineProperty(parent, key, {
       value,
       enumerable: true,
@@ -133,6 +142,19 @@ function add(place: Place, value: Mutable): void {
   const at = key === '-' ? parent.length : toIndex(key);
   if (at === undefined || at > parent.length) throw failed(place, 'there is no such index');
   parent.splice(at, 0, value);
+}
+
+/** No `__proto__`, and no `prototype` in a `constructor`, in however many steps. */
+function assertKey({ key, pointer, index }: Place, value: Mutable): void {
+  const isInConstructor = key === 'prototype' && parsePointer(pointer).at(-2) === 'constructor';
+  const hasPrototype =
+    key === 'constructor' && isJsonObject(value) && Object.hasOwn(value, 'prototype');
+  if (key !== '__proto__' && !isInConstructor && !hasPrototype) return;
+  throw refuse('bad_params', `Operation ${index} of the patch makes a forbidden key`, {
+    operation: index,
+    path: pointer,
+    fix: 'use other keys than "__proto__" and "constructor.prototype"',
+  });
 }
 
 function toIndex(key: string): number | undefined {

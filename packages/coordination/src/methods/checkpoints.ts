@@ -83,13 +83,35 @@ export const checkpointMethods = {
     }),
   }),
 
+  'session_manager.remove_checkpoint': defineMethod({
+    summary: 'Forgets a checkpoint. For owners',
+    params: request({
+      session_id: sessionId,
+      checkpoint_id: z.string().max(64).describe('As session_manager.checkpoint gave it'),
+    }),
+    result: z.object({ removed: z.boolean().describe('False when there was no such checkpoint') }),
+    errors: ['not_found', 'role_too_low', 'stale_epoch'],
+    effect: 'write',
+    example: {
+      params: { session_id: exampleSession, checkpoint_id: exampleCheckpoint.checkpoint_id },
+      result: { removed: true },
+    },
+    run: async ({ services, caller }, { session_id, checkpoint_id }) => ({
+      removed: await services.checkpoints.remove(caller, session_id, checkpoint_id),
+    }),
+  }),
+
   'session_manager.fork': defineMethod({
     summary: 'A new session of the caller that begins with the context of this one',
     params: request({
       session_id: sessionId,
       new_session_id: sessionId.optional().describe('By default a new one that nobody can guess'),
       at_version: version.optional().describe('The context as it was then'),
-      checkpoint_id: z.string().max(64).optional().describe('The context of this checkpoint'),
+      checkpoint_id: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('The context of this checkpoint; not together with at_version'),
       metadata: metadata.optional(),
       mode: mode.optional(),
       ttl_ms: sessionTtl.optional(),

@@ -211,7 +211,9 @@ export const sessionManagerMethods = {
   }),
 
   'session_manager.grant': defineMethod({
-    summary: 'Lets an agent, or the agents of a principal, take part in a role. For owners',
+    summary:
+      'Lets an agent, or the agents of a principal, take part in a role; members have it at once, ' +
+      'but a role given to an agent itself goes before that of its principal. For owners',
     params: request({ session_id: sessionId, ...grantee, role: roleSchema }),
     result: z.object({ session_id: z.string(), access: detailSchema.shape.access }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'quota'],

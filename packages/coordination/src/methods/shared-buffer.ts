@@ -133,17 +133,16 @@ export const sharedBufferMethods = {
   'shared_buffer.release': defineMethod({
     summary: 'Gives a reference back',
     params: request({ session_id: sessionId, chunk_id: chunkId }),
-    result: z.object({ released: z.literal(true) }),
+    result: z.object({ released: z.boolean().describe('False when the caller had no reference') }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended'],
     effect: 'write',
     example: {
       params: { session_id: exampleSession, chunk_id: exampleId },
       result: { released: true },
     },
-    run: async ({ services, caller }, { session_id, chunk_id }) => {
-      await services.buffer.release(caller, session_id, chunk_id);
-      return { released: true as const };
-    },
+    run: async ({ services, caller }, { session_id, chunk_id }) => ({
+      released: await services.buffer.release(caller, session_id, chunk_id),
+    }),
   }),
 
   'shared_buffer.annotate': defineMethod({

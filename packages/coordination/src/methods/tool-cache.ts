@@ -29,7 +29,9 @@ const entry = {
   since: z
     .int()
     .optional()
-    .describe('As the miss gave it: an invalidation since then makes it void'),
+    .describe(
+      'As the miss gave it: an invalidation since then makes it void; by default since the claim',
+    ),
 };
 const claim = z.int().describe('The right to compute it, as get gave it');
 
@@ -68,7 +70,7 @@ export const toolCacheMethods = {
     summary: 'Keeps a result',
     params: request({ ...entry, ...shared, claim: claim.optional() }),
     result: z.object({
-      stored: z.boolean().describe('False when it was outdated already'),
+      stored: z.boolean().describe('False when it was outdated already; the claim is over, too'),
       key: z.string(),
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'stale_token', 'quota'],

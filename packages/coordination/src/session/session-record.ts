@@ -56,19 +56,35 @@ export function isRoleEnough(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** The role of an agent that asks to join; `undefined` when it may not. */
+/**
+ * The role of an agent that asks to join; `undefined` when it may not. Agents of the principal whose
+ * session it is may be what they want, but for those that were given a role themselves.
+ */
 export function roleOnJoin(
   { access, principal, open }: SessionMeta,
   { agentId, principalId }: { readonly agentId: string; readonly principalId: string },
   wanted: Role | undefined,
 ): Role | undefined {
-  const listed = ownRole(access.agents, agentId) ?? ownRole(access.principals, principalId);
-  if (principal === principalId) return wanted ?? listed ?? 'writer';
-  const granted = listed ?? (open ? 'writer' : undefined);
+  const own = ownRole(access.agents, agentId);
+  const ofPrincipal = ownRole(access.principals, principalId);
+  if (principal === principalId && own === undefined) return wanted ?? ofPrincipal ?? 'writer';
+  const granted = own ?? ofPrincipal ?? (open ? 'writer' : undefined);
   if (granted === undefined) return undefined;
   return wanted && isRoleEnough(granted, wanted) ? wanted : granted;
 }
 
-function ownRole(roles: Readonly<Record<string, Role>>, id: string): Role | undefined {
+/**
+ * The role of a member when what its principal may has changed. One that is as high as the principal
+ * had it follows; one that the agent chose, or was given itself, stays as far as it may.
+ */
+export function roleByPrincipal(member: Member, before: SessionMeta, now: SessionMeta): Role {
+  const { agent_id: agentId, principal: principalId, role } = member;
+  if (ownRole(now.access.agents, agentId) !== undefined) return role;
+  const isFollowing = role === roleOnJoin(before, { agentId, principalId }, undefined);
+  const wanted = isFollowing ? undefined : role;
+  return roleOnJoin(now, { agentId, principalId }, wanted) ?? role;
+}
+
+export function ownRole(roles: Readonly<Record<string, Role>>, id: string): Role | undefined {
   return Object.hasOwn(roles, id) ? roles[id] : undefined;
 }

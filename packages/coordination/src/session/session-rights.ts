@@ -9,8 +9,17 @@ import { keyOf, META } from '../partitions.ts';
 import { assertCount, assertSize } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Sessions } from '../session.ts';
+import { readMembers } from './read-members.ts';
 import type { Access, SessionAccess } from './session-access.ts';
-import { memberSchema, type Role, type SessionMeta } from './session-record.ts';
+import {
+  type Member,
+  memberSchema,
+  metaSchema,
+  ownRole,
+  type Role,
+  roleByPrincipal,
+  type SessionMeta,
+} from './session-record.ts';
 import type { SessionTimers } from './session-timers.ts';
 
 export interface SessionRightsOptions {
@@ -27,6 +36,12 @@ export interface Grantee {
   readonly principal?: string | undefined;
 }
 
+interface Change {
+  readonly partition: string;
+  readonly before: SessionMeta;
+  readonly after: SessionMeta;
+}
+
 export class SessionRights {
   readonly #options: SessionRightsOptions;
 
@@ -35,51 +50,63 @@ export class SessionRights {
   }
 
   async update(caller: Caller, sessionId: string, metadata: JsonObject): Promise<SessionMeta> {
-    return await this.#change(caller, sessionId, 'session.updated', (meta) => {
+    const { after } = await this.#change(caller, sessionId, 'session.updated', (meta) => {
       const merged = mergePatch(meta.metadata, metadata);
       assertSize('metadata_bytes', jsonBytes(merged), this.#options.limits);
       return { ...meta, metadata: isJsonObject(merged) ? merged : {} };
     });
+    return after;
   }
 
   /** Nobody writes or holds a lock until it is resumed, and its time stands still. */
   async suspend(caller: Caller, sessionId: string): Promise<SessionMeta> {
     const { store, timers } = this.#options;
-    const meta = await this.#change(caller, sessionId, 'session.suspended', (before) => ({
-      ...before,
+    const change = await this.#change(caller, sessionId, 'session.suspended', (meta) => ({
+      ...meta,
       state: 'suspended',
     }));
-    const { partition } = await this.#owner(caller, sessionId);
-    await freeEverybody(store, partition);
+    await freeEverybody(store, change.partition);
     await timers.stop(sessionId);
-    return meta;
+    return change.after;
   }
 
+  /** Members have the role at once, but one that was given to an agent itself goes first. */
   async grant(caller: Caller, sessionId: string, to: Grantee, role: Role): Promise<SessionMeta> {
-    const { limits } = this.#options;
-    const meta = await this.#change(caller, sessionId, 'session.granted', (before) => {
+    const { store, limits } = this.#options;
+    const change = await this.#change(caller, sessionId, 'session.granted', (meta) => {
       const agents = to.member === undefined ? {} : { [to.member]: role };
       const principals = to.principal === undefined ? {} : { [to.principal]: role };
       const access = {
-        agents: { ...before.access.agents, ...agents },
-        principals: { ...before.access.principals, ...principals },
+        agents: { ...meta.access.agents, ...agents },
+        principals: { ...meta.access.principals, ...principals },
       };
       const count = Object.keys(access.agents).length + Object.keys(access.principals).length;
       assertCount('members_per_session', count, limits);
-      return { ...before, access };
+      return { ...meta, access };
     });
-    if (to.member !== undefined) await this.#setRole(caller, sessionId, to.member, role);
-    return meta;
+    const { partition, before, after } = change;
+    for (const { agent_id, principal } of await readMembers(store, partition)) {
+      if (agent_id === to.member) {
+        await this.#setRole(partition, agent_id, (member, meta) =>
+          ownRole(meta.access.agents, member.agent_id),
+        );
+      } else if (principal === to.principal && agent_id !== caller.agentId) {
+        await this.#setRole(partition, agent_id, (member, meta) =>
+          roleByPrincipal(member, before, meta),
+        );
+      }
+    }
+    return after;
   }
 
   /** Takes the right back; whoever is a member by it is one no longer. */
   async revoke(caller: Caller, sessionId: string, from: Grantee): Promise<SessionMeta> {
     const { sessions } = this.#options;
-    const meta = await this.#change(caller, sessionId, 'session.revoked', (before) => ({
-      ...before,
+    const { after } = await this.#change(caller, sessionId, 'session.revoked', (meta) => ({
+      ...meta,
       access: {
-        agents: without(before.access.agents, from.member),
-        principals: without(before.access.principals, from.principal),
+        agents: without(meta.access.agents, from.member),
+        principals: without(meta.access.principals, from.principal),
       },
     }));
     const access = await this.#owner(caller, sessionId);
@@ -89,7 +116,7 @@ export class SessionRights {
       if (isMeant && agent_id !== caller.agentId)
         await sessions.remove(access, agent_id, 'revoked');
     }
-    return meta;
+    return after;
   }
 
   async #owner(caller: Caller, sessionId: string): Promise<Access> {
@@ -101,29 +128,41 @@ export class SessionRights {
     sessionId: string,
     type: string,
     change: (meta: SessionMeta) => SessionMeta,
-  ): Promise<SessionMeta> {
+  ): Promise<Change> {
     for (;;) {
-      const { partition, meta, guard } = await this.#owner(caller, sessionId);
-      const value = change(meta);
+      const { partition, meta: before, guard } = await this.#owner(caller, sessionId);
+      const after = change(before);
       const event: Json = { type, agent_id: caller.agentId };
-      const writes = [{ kind: 'put', key: META, value }] as const;
+      const writes = [{ kind: 'put', key: META, value: after }] as const;
       const { ok } = await this.#options.store.commit(partition, { writes, event, ifKeys: guard });
-      if (ok) return value;
+      if (ok) return { partition, before, after };
     }
   }
 
-  async #setRole(caller: Caller, sessionId: string, agentId: string, role: Role): Promise<void> {
+  /** By the session as it is then: of several grants at once, the last one counts. */
+  async #setRole(
+    partition: string,
+    agentId: string,
+    decide: (member: Member, meta: SessionMeta) => Role | undefined,
+  ): Promise<void> {
     const { store } = this.#options;
-    const { partition } = await this.#owner(caller, sessionId);
     const key = keyOf.member(agentId);
     for (;;) {
-      const entry = (await store.read(partition, [key])).entries.get(key);
-      if (entry === undefined) return;
-      const value = { ...memberSchema.parse(entry.value), role };
-      const event = { type: 'session.role_changed', agent_id: agentId, role };
-      const writes = [{ kind: 'put', key, value }] as const;
-      const ifKeys = new Map([[key, entry.version]]);
-      if ((await store.commit(partition, { writes, event, ifKeys })).ok) return;
+      const { entries } = await store.read(partition, [META, key]);
+      const [meta, entry] = [entries.get(META), entries.get(key)];
+      if (meta === undefined || entry === undefined) return;
+      const member = memberSchema.parse(entry.value);
+      const role = decide(member, metaSchema.parse(meta.value));
+      if (role === undefined || role === member.role) return;
+      const { ok } = await store.commit(partition, {
+        writes: [{ kind: 'put', key, value: { ...member, role } }],
+        event: { type: 'session.role_changed', agent_id: agentId, role },
+        ifKeys: new Map([
+          [META, meta.version],
+          [key, entry.version],
+        ]),
+      });
+      if (ok) return;
     }
   }
 }
