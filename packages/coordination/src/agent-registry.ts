@@ -42,6 +42,9 @@ export interface Registration {
 const LATE_SHARE = 1.5;
 const LATE_MS = 500;
 
+/** When there is no room for one more, this part of all is forgotten at once. */
+const FORGOTTEN_SHARE = 0.01;
+
 export class AgentRegistry {
   readonly #options: AgentRegistryOptions;
   readonly #index: CapabilityIndex;
@@ -112,13 +115,11 @@ export class AgentRegistry {
     if (token !== stored.record.epoch) throw lifeIsOver(agentId, token);
     await store.release(AGENTS, { resource: agentId, token });
     await presence.retire(agentId, token, 'unregistered');
-    const key = keyOf.agent(agentId);
-    const event = { type: 'agent.unregistered', agent_id: agentId, epoch: token };
-    const current = await readAgent(store, agentId);
-    if (current?.record.epoch === token) {
-      const ifKeys = new Map([[key, current.version]]);
-      await store.commit(AGENTS, { writes: [{ kind: 'delete', key }], ifKeys, event });
-    }
+    await this.#delete(agentId, token, {
+      type: 'agent.unregistered',
+      agent_id: agentId,
+      epoch: token,
+    });
     return { unregistered: true };
   }
 
@@ -193,7 +194,29 @@ export class AgentRegistry {
       measure: async () => ({
         now: { entries: (await store.read(AGENTS)).entries.size, bytes: 0 },
       }),
+      makeRoom: ({ entries }) => this.#forgetSome(entries),
     });
+  }
+
+  /** Agents that are gone, those first that were not seen for longest. Their names stay theirs. */
+  async #forgetSome(atLeast: number): Promise<void> {
+    const { presence, limits } = this.#options;
+    const count = Math.max(atLeast, Math.ceil(limits.agents * FORGOTTEN_SHARE));
+    const gone = (await this.list('inactive')).toSorted((a, b) => a.last_seen - b.last_seen);
+    await inBatches(gone.slice(0, count), async ({ agent_id, epoch }) => {
+      await presence.retire(agent_id, epoch, 'heartbeat_missed');
+      await this.#delete(agent_id, epoch);
+    });
+  }
+
+  /** Unless another life has begun. */
+  async #delete(agentId: string, epoch: number, event?: JsonObject): Promise<void> {
+    const { store } = this.#options;
+    const current = await readAgent(store, agentId);
+    if (current?.record.epoch !== epoch) return;
+    const key = keyOf.agent(agentId);
+    const ifKeys = new Map([[key, current.version]]);
+    await store.commit(AGENTS, { writes: [{ kind: 'delete', key }], ifKeys, event });
   }
 
   async #begin(agentId: string, principalId: string): Promise<Lease> {

@@ -5,15 +5,14 @@ import type { CoordinationStore, Json, Lease, LeaseMode } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
 import { keyReused } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
-import { isTurnOf } from './feed/log-event.ts';
 import { LogWatch } from './feed/log-watch.ts';
 import { freeHolders } from './locks/free-locks.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
-import { awaitTurn, refuseDeadlock } from './locks/lock-queue.ts';
-
+import { awaitTurn, cancelPlace, concernsPlace, refuseDeadlock } from './locks/lock-queue.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { Access, SessionAccess } from './session/session-access.ts';
+import type { Access, Need, SessionAccess } from './session/session-access.ts';
+import { inBatches } from './support/in-batches.ts';
 import { RecentMap } from './support/recent-map.ts';
 
 /** The lock that an update of the context needs. */
@@ -64,27 +63,29 @@ export class MemoryLock {
 
   async acquire(caller: Caller, request: AcquireRequest): Promise<Acquired> {
     const { store, access, feeds } = this.#options;
-    const need = {
-      role: request.mode === 'shared' ? 'reader' : 'writer',
-      state: 'active',
-    } as const;
+    const role = request.mode === 'shared' ? 'reader' : 'writer';
+    const need: Need = { role, state: 'active' };
     const admitted = await access.recent(caller, request.session_id, need);
     await this.#reserve(admitted.partition);
     const isWaiting = request.wait_ms > 0 && !request.async;
     let ticket: string | undefined;
-    const isTurn = (event: Json) => isTurnOf(event, ticket);
-    using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isTurn) : undefined;
+    const isNews = (event: Json) => concernsPlace(event, caller.agentId, ticket);
+    using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isNews) : undefined;
     const answer = await store.acquire(admitted.partition, toLeaseRequest(admitted, request));
     if ('reused' in answer) throw keyReused();
-    if ('heldBy' in answer) throw lockHeld(request.resource, answer.heldBy);
-    if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, caller) };
+    if ('heldBy' in answer) throw lockHeld(request.resource, answer.heldBy, admitted.holder);
+    if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, need) };
     ticket = answer.queued.ticket;
     const place = { partition: admitted.partition, resource: request.resource, ticket };
     await refuseDeadlock(store, place);
     if (watch === undefined) return answer;
-    const turn = { watch, waitMs: request.wait_ms, signal: caller.signal };
-    const lease = await awaitTurn(store, place, turn);
-    return { lease: await this.#keep(admitted, lease, caller) };
+    const lease = await awaitTurn(store, place, {
+      watch,
+      waitMs: request.wait_ms,
+      signal: caller.signal,
+      assertAllowed: () => this.#assertStill(admitted, need),
+    });
+    return { lease: await this.#keep(admitted, lease, need) };
   }
 
   async renew(caller: Caller, sessionId: string, lock: LockName, ttlMs: number): Promise<Lease> {
@@ -108,6 +109,8 @@ export class MemoryLock {
   async releaseAll(caller: Caller, sessionId: string): Promise<readonly string[]> {
     const { store, access } = this.#options;
     const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
+    const places = (await store.waiting(partition)).filter((place) => place.holder === holder);
+    await inBatches(places, (place) => cancelPlace(store, { partition, ...place }, caller.agentId));
     return await freeHolders(store, partition, (each) => each === holder, 'released');
   }
 
@@ -119,8 +122,9 @@ export class MemoryLock {
       entry.ticket === ticket && entry.holder === holder;
     const lease = (await store.leases(partition)).find(isOwn);
     if (lease) return (await store.release(partition, lease)).released;
-    if (!(await store.waiting(partition)).some(isOwn)) return false;
-    if (await store.cancelWait(partition, ticket)) return true;
+    const place = (await store.waiting(partition)).find(isOwn);
+    if (place === undefined) return false;
+    if (await cancelPlace(store, { partition, ...place }, caller.agentId)) return true;
     return await this.cancel(caller, sessionId, ticket);
   }
 
@@ -187,21 +191,23 @@ export class MemoryLock {
   }
 
   /** The caller may have lost its place in the session, or its life, while the lock was granted. */
-  async #keep(admitted: Access, lease: Lease, caller: Caller): Promise<Lease> {
-    const { store, access } = this.#options;
+  async #keep(admitted: Access, lease: Lease, need: Need): Promise<Lease> {
+    const { store } = this.#options;
     try {
-      caller.signal?.throwIfAborted();
-      const now = await access.fresh(caller, admitted.sessionId, {
-        role: 'reader',
-        state: 'active',
-      });
-      if (now.holder !== lease.holder) throw staleToken(lease, []);
+      admitted.caller.signal?.throwIfAborted();
+      await this.#assertStill(admitted, need);
     } catch (error) {
       await store.release(admitted.partition, lease);
       throw error;
     }
     this.#remember(admitted.partition, lease);
     return lease;
+  }
+
+  /** The same life of the caller has all that it needs, as the store has it now. */
+  async #assertStill({ caller, sessionId, member }: Access, need: Need): Promise<void> {
+    const sameLife = { ...caller, epoch: member.epoch };
+    await this.#options.access.fresh(sameLife, sessionId, need);
   }
 
   async #leases({ partition }: Access, resource: string): Promise<readonly Lease[]> {

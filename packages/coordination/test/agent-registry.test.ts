@@ -167,6 +167,46 @@ describe('agent registry', () => {
     expect(members.map(({ agent_id }) => agent_id)).toEqual(['owner']);
   });
 
+  it('forgets those who are gone for longest when there is no room, but not whose their names are', async () => {
+    await using world = new World({ limits: { agents: 3 } });
+    for (const agentId of ['first', 'second']) {
+      await world.agent(agentId);
+      await world.advance(10);
+    }
+    await world.advance(2 * BEAT_MS);
+    await world.agent('third');
+    const list = async () => {
+      const { agents } = await world.connect().call('agent_registry.list', {});
+      return agents.map(({ agent_id }) => agent_id).sort();
+    };
+    await world.agent('fourth');
+    expect(await list()).toEqual(['fourth', 'second', 'third']);
+    const thief = world.connect('elsewhere');
+    const named = { agent_id: 'first', capabilities: [] };
+    expect((await thief.refused('agent_registry.register', named)).code).toBe(-32001);
+    await world.agent('first');
+    expect(await list()).toEqual(['first', 'fourth', 'third']);
+    const more = { agent_id: 'second', capabilities: [] };
+    expect(await world.connect().refused('agent_registry.register', more)).toMatchObject({
+      code: -32016,
+      data: { limit: 'agents', allowed: 3 },
+    });
+  });
+
+  it('takes leave of those who are gone before it forgets them', async () => {
+    await using world = new World({ limits: { agents: 2 } });
+    const client = world.connect();
+    await client.call('agent_registry.register', { agent_id: 'gone', capabilities: ['search'] });
+    const { session_id } = await client.call('session_manager.create', { agent_id: 'gone' });
+    world.clock.advance(10 * BEAT_MS);
+    await world.agent('a');
+    const b = await world.agent('b');
+    expect((await b.refused('agent_registry.get', { agent_id: 'gone' })).code).toBe(-32004);
+    expect((await world.store.read('capability:search')).entries.size).toBe(0);
+    const { entries } = await world.store.read(`session:${session_id}`, ['member/gone']);
+    expect(entries.get('member/gone')?.value).toMatchObject({ connected: false });
+  });
+
   it('refuses more agents than there may be', async () => {
     await using world = new World({ limits: { agents: 2 } });
     await world.agent('a');

@@ -18,6 +18,17 @@ async function acquire(client: Client, params: AcquireParams) {
   return granted;
 }
 
+/** A lock that somebody else holds, and a request that waits for it for minutes. */
+async function waitBehind(world: World) {
+  const { session_id, clients } = await open(world, 'owner', 'waiter');
+  const [owner, waiter] = clients as [Client, Client];
+  await acquire(owner, { session_id, ttl_ms: 3_600_000 });
+  const answer = waiter.refused('memory_locker.acquire', { session_id, wait_ms: 600_000 });
+  const places = async () => (await owner.call('memory_locker.status', { session_id })).waiting;
+  await expect.poll(places).toHaveLength(1);
+  return { session_id, owner, waiter, answer, places };
+}
+
 describe('memory locker', () => {
   it('[C7] acquires, renews, releases, shows and waits for locks', async () => {
     await using world = new World();
@@ -83,6 +94,106 @@ describe('memory locker', () => {
     expect((await a.call('memory_locker.status', { session_id })).waiting).toEqual([]);
     await a.call('memory_locker.release', { session_id, lock_token });
     expect((await a.call('memory_locker.status', { session_id })).locked).toBe(false);
+  });
+
+  it('answers a waiter at once when the session is suspended or ends', async () => {
+    for (const [method, expected] of [
+      ['session_manager.suspend', { code: -32013, data: { reason: 'session_suspended' } }],
+      ['session_manager.end', { code: -32004, data: { reason: 'not_found' } }],
+    ] as const) {
+      await using world = new World();
+      const { session_id, owner, answer } = await waitBehind(world);
+      await owner.call(method, { session_id });
+      expect(await answer, method).toMatchObject(expected);
+    }
+  });
+
+  it('answers a waiter at once when it is taken out of the session, or goes', async () => {
+    for (const [method, who, params] of [
+      ['session_manager.revoke', 'owner', { member: 'waiter' }],
+      ['session_manager.leave', 'waiter', {}],
+    ] as const) {
+      await using world = new World();
+      const { session_id, answer, places, ...clients } = await waitBehind(world);
+      await clients[who].call(method, { session_id, ...params });
+      expect(await answer, method).toMatchObject({ code: -32004, data: { reason: 'not_found' } });
+      expect(await places()).toEqual([]);
+    }
+  });
+
+  it('answers a waiter at once when its life is over', async () => {
+    for (const end of [
+      async (world: World) => void (await world.agent('waiter')),
+      async (_: World, waiter: Client) => void (await waiter.call('agent_registry.unregister', {})),
+      async (world: World, _: Client, owner: Client) => {
+        await world.advance(30_000);
+        await owner.call('agent_registry.heartbeat', {});
+        await world.advance(30_000);
+      },
+    ]) {
+      await using world = new World();
+      const { owner, waiter, answer, places } = await waitBehind(world);
+      await end(world, waiter, owner);
+      expect(await answer).toMatchObject({ code: -32015, data: { reason: 'stale_epoch' } });
+      expect(await places()).toEqual([]);
+    }
+  });
+
+  it('answers a waiter at once when it may not have the lock any more', async () => {
+    await using world = new World();
+    const { session_id, owner, answer, places } = await waitBehind(world);
+    await owner.call('session_manager.grant', { session_id, member: 'waiter', role: 'reader' });
+    expect(await answer).toMatchObject({ code: -32001, data: { reason: 'role_too_low' } });
+    expect(await places()).toEqual([]);
+  });
+
+  it('answers a waiter at once when its place is given up, also on another gateway', async () => {
+    await using world = new World();
+    const elsewhere = world.another();
+    for (const how of ['memory_locker.cancel', 'memory_locker.release_all'] as const) {
+      const { session_id, owner, waiter, answer } = await waitBehind(world);
+      const again = world.connect('ci', { coordination: elsewhere });
+      const own = { agent_id: 'waiter', epoch: waiter.epoch, session_id };
+      const [place] = (await again.call('memory_locker.status', own)).waiting;
+      const ticket = place?.ticket ?? '';
+      if (how === 'memory_locker.cancel') await again.call(how, { ...own, ticket });
+      else await again.call(how, own);
+      expect(await answer, how).toMatchObject({
+        code: -32014,
+        data: { reason: 'lock_held', cancelled: true, ticket, holder: 'owner' },
+      });
+      await owner.call('session_manager.end', { session_id });
+    }
+    await elsewhere.close();
+  });
+
+  it('refuses to wait for whoever is not a member any more, though it was one lately', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'owner', 'b');
+    const [owner, b] = clients as [Client, Client];
+    await b.call('memory_locker.status', { session_id });
+    await acquire(owner, { session_id });
+    const elsewhere = world.another();
+    const there = world.connect('ci', { coordination: elsewhere });
+    const own = { agent_id: 'owner', epoch: owner.epoch };
+    await there.call('session_manager.revoke', { ...own, session_id, member: 'b' });
+    const params = { session_id, wait_ms: 600_000 };
+    expect((await b.refused('memory_locker.acquire', params)).code).toBe(-32004);
+    const { waiting } = await owner.call('memory_locker.status', { session_id });
+    expect(waiting).toEqual([]);
+    await elsewhere.close();
+  });
+
+  it('says who holds a lock, and to the holder that it is the one', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    await acquire(a, { session_id });
+    const own = await a.refused('memory_locker.acquire', { session_id });
+    const other = await b.refused('memory_locker.acquire', { session_id });
+    expect(own).toMatchObject({ code: -32014, data: { reason: 'lock_held', holder: 'a' } });
+    expect(own.data.details).toMatch(/^You hold .*already/);
+    expect(other.data.details).toMatch(/locked by "a"/);
   });
 
   it('serves waiters by priority, then as they came', async () => {

@@ -277,3 +277,49 @@ it('tells nothing more of a session that ended', async () => {
   expect(events.at(-1)?.event).toMatchObject({ type: 'session.ended' });
   expect(b.pushed('session_manager.agent_joined')).toEqual([]);
 });
+
+it('frees what an agent was about to compute when its life ends, in all caches', async () => {
+  for (const how of ['registers again', 'unregisters', 'is lost'] as const) {
+    await using world = new World();
+    const { session_id, clients } = await inSession(world, 'a', 'b');
+    const [a, b] = clients as [Client, Client];
+    const name = { tool: 'search', params: { q: how }, claim: true, claim_ttl_ms: 600_000 };
+    const scopes = [{ scope: 'principal' }, { scope: 'session', session_id }] as const;
+    for (const scope of [...scopes, { scope: 'agent' } as const]) {
+      const answer = await a.call('tool_cache.get', { ...name, ...scope });
+      expect(answer).toMatchObject({ hit: false, claim: expect.any(Number) });
+    }
+    for (const scope of scopes) {
+      const answer = await b.call('tool_cache.get', { ...name, ...scope });
+      expect(answer).toMatchObject({ hit: false, computing: true });
+    }
+    await world.advance(BEAT_MS);
+    await beat(b);
+    if (how === 'unregisters') await a.call('agent_registry.unregister', {});
+    if (how === 'is lost') await world.advance(BEAT_MS);
+    const again = how === 'registers again' ? await world.agent('a') : undefined;
+    for (const scope of scopes) {
+      const answer = await b.call('tool_cache.get', { ...name, ...scope });
+      expect(answer, how).toMatchObject({ hit: false, claim: expect.any(Number) });
+    }
+    const own = await (again ?? (await world.agent('a'))).call('tool_cache.get', {
+      ...name,
+      scope: 'agent',
+    });
+    expect(own, how).toMatchObject({ hit: false, claim: expect.any(Number) });
+  }
+});
+
+it('leaves a new life its claims when the end of the one before is seen late', async () => {
+  await using world = new World();
+  const { session_id, clients } = await inSession(world, 'a', 'b');
+  const b = clients[1] as Client;
+  const before = (clients[0] as Client).epoch;
+  world.clock.advance(BEAT_MS);
+  const after = await world.agent('a');
+  world.clock.advance(1);
+  const name = { tool: 'search', params: {}, scope: 'session', session_id, claim: true } as const;
+  await after.call('tool_cache.get', name);
+  await world.coordination.services.presence.retire('a', before, 'heartbeat_missed');
+  expect(await b.call('tool_cache.get', name)).toMatchObject({ hit: false, computing: true });
+});

@@ -119,6 +119,34 @@ describeWithEngine('redis', (engine) => {
       await store.close();
     });
 
+    it('leaves nothing behind of a partition that has held nothing for ten minutes', async () => {
+      await using world = await openRedisWorld(engine().url);
+      const { store, advance } = await world.openAt(MODEL_START);
+      const left = async () =>
+        (await world.client.keys('*')).filter((key) => !/floor$|time of tests/.test(key));
+      const put = { kind: 'put', key: 'a', value: 1 } as const;
+      const expiring = { ...put, ttlMs: 1000 };
+      for (let n = 0; n < 20; n += 1) await store.commit(`deleted${n}`, { writes: [put] });
+      for (let n = 0; n < 20; n += 1) await store.commit(`expired${n}`, { writes: [expiring] });
+      await store.commit('told', { writes: [put], event: 'told' });
+      await store.commit('refilled', { writes: [put] });
+      const writes = [{ kind: 'delete', key: 'a' }] as const;
+      for (let n = 0; n < 20; n += 1) await store.commit(`deleted${n}`, { writes });
+      for (const name of ['told', 'refilled']) await store.commit(name, { writes });
+      await advance(1000);
+      await store.tick();
+      await store.commit('refilled', { writes: [put] });
+      expect(await store.read('deleted7')).toMatchObject({ version: 2 });
+      await advance(600_000);
+      await store.tick();
+      const names = (await left()).map((key) => key.replace(/^.*\}:/, ''));
+      expect(names.sort()).toEqual(['d:refilled', 'e:told', 'm:refilled', 'm:told']);
+      expect(await store.read('deleted7')).toMatchObject({ version: 0 });
+      expect(await store.commit('deleted7', { writes: [put] })).toEqual({ ok: true, version: 1 });
+      expect(await store.read('refilled')).toMatchObject({ version: 3 });
+      await store.close();
+    });
+
     it('ticks through more partitions than one script takes', async () => {
       await using world = await openRedisWorld(engine().url);
       const { store, advance } = await world.openAt(MODEL_START);

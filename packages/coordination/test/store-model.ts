@@ -27,6 +27,7 @@ interface ModelEntry {
 }
 
 type Place = Omit<Waiting, 'position'> & { readonly ttlMs: number };
+type Rank = Pick<Place, 'resource' | 'priority' | 'since'>;
 
 interface Answered {
   readonly request: string | undefined;
@@ -35,6 +36,7 @@ interface Answered {
 }
 
 const TEN_MINUTES = 600_000;
+const FIVE_SECONDS = 5_000;
 const REUSED = { ok: false, reason: 'reused' } as const;
 
 export class ModelPartition {
@@ -48,6 +50,10 @@ export class ModelPartition {
   #queue: Place[] = [];
   #marks = new Map<string, number>();
   #answers = new Map<string, Answered>();
+  /** When it was last asked to change, what it was before that, and when it did change. */
+  #askedAt = 0;
+  #before = '';
+  #changedAt = 0;
   /** Everything that was ever granted or queued, for tests to come back to. */
   readonly granted: Lease[] = [];
   readonly tickets: string[] = [];
@@ -117,7 +123,7 @@ export class ModelPartition {
       { now, kind: 'commit', ...underLock(commit) },
       REUSED,
       () => {
-        if (!this.#isFree(resource, 'exclusive', priority)) {
+        if (!this.#isFree(now, resource, 'exclusive', priority)) {
           return { ok: false, reason: 'held', heldBy: this.#leasesOn(resource) };
         }
         const refusal = this.#write(now, commit);
@@ -136,12 +142,14 @@ export class ModelPartition {
       { reused: true },
       () => {
         const { resource, holder, mode, ttlMs, waitMs = 0, priority = 0 } = request;
-        if (this.#isFree(resource, mode, priority)) return { lease: this.#grant(now, request) };
+        if (this.#isFree(now, resource, mode, priority))
+          return { lease: this.#grant(now, request) };
         if (waitMs === 0) return { heldBy: this.#leasesOn(resource) };
         const ticket = `${this.#next(now)}:${resource}`;
         const until = now + waitMs;
-        this.#queue.push({ ticket, resource, holder, mode, ttlMs, priority, since: now, until });
-        this.#queue.sort((a, b) => b.priority - a.priority);
+        const place = { ticket, resource, holder, mode, ttlMs, priority, since: now, until };
+        const ahead = this.#queue.findLastIndex((other) => this.#isAhead(other, place));
+        this.#queue.splice(ahead + 1, 0, place);
         this.tickets.push(ticket);
         const queue = this.#queue.filter((place) => place.resource === resource);
         const position = queue.findIndex((place) => place.ticket === ticket) + 1;
@@ -194,6 +202,7 @@ export class ModelPartition {
   }
 
   settle(now: number): void {
+    this.#forgetIfBlank(now);
     const keys = [...this.#entries].filter(([, { expiresAt }]) => expiresAt <= now);
     keys.sort(([a, x], [b, y]) => x.expiresAt - y.expiresAt || (a < b ? -1 : 1));
     for (const [key, { onExpire }] of keys) {
@@ -207,6 +216,15 @@ export class ModelPartition {
     lost.sort((a, b) => a.expiresAt - b.expiresAt || a.token - b.token);
     for (const lease of lost) this.#lose(now, lease, 'expired');
     for (const { resource } of [...late, ...lost]) this.#grantWaiting(now, resource);
+  }
+
+  #forgetIfBlank(now: number): void {
+    const held = [...this.#entries.values(), ...this.#events, ...this.#leases, ...this.#queue];
+    const state = () => JSON.stringify([this.#version, held]);
+    if (state() !== this.#before) this.#changedAt = this.#askedAt;
+    if (held.length === 0 && this.#changedAt + TEN_MINUTES <= now) this.#version = 0;
+    this.#before = state();
+    this.#askedAt = now;
   }
 
   #write(now: number, commit: Commit): Extract<CommitResult, { current: Snapshot }> | undefined {
@@ -280,9 +298,17 @@ export class ModelPartition {
     return this.#leasesOn(resource).some((l) => mode === 'exclusive' || l.mode === 'exclusive');
   }
 
-  #isFree(resource: string, mode: LeaseMode, priority: number): boolean {
-    const ahead = this.#queue.some((p) => p.resource === resource && p.priority >= priority);
-    return !ahead && !this.#isBlocked(resource, mode);
+  #isFree(now: number, resource: string, mode: LeaseMode, priority: number): boolean {
+    const newcomer = { resource, priority, since: now };
+    const mustWait = this.#queue.some((place) => this.#isAhead(place, newcomer));
+    return !mustWait && !this.#isBlocked(resource, mode);
+  }
+
+  /** Of a place and of somebody who comes later. */
+  #isAhead(place: Rank, newcomer: Rank): boolean {
+    if (place.resource !== newcomer.resource) return false;
+    const hasWaitedLong = newcomer.since - place.since >= FIVE_SECONDS;
+    return hasWaitedLong || place.priority >= newcomer.priority;
   }
 
   #grant(now: number, request: Omit<LeaseRequest, 'idempotency'> & { ticket?: string }): Lease {

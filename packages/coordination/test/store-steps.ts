@@ -8,7 +8,7 @@ export const RESOURCES = ['r', 's'];
 const KEYS = ['x', 'y', 'z'];
 
 const index = fc.nat({ max: 20 });
-const ttlMs = fc.constantFrom(100, 300, 1000);
+const ttlMs = fc.constantFrom(100, 300, 1000, 20_000);
 const idempotency = optional(
   fc.record({
     key: fc.constantFrom('once', 'twice'),
@@ -17,7 +17,7 @@ const idempotency = optional(
   5,
 );
 const value = fc.constantFrom(0, 1, 2.5, 'text', null, { deep: [1, 'ö'] }, []);
-const event = optional(fc.constantFrom('told', { type: 'update' }), 1);
+const event = optional(fc.constantFrom('told', { type: 'update' }), 2);
 
 const write = fc.oneof(
   fc.record({ kind: fc.constant('put'), key: fc.constantFrom(...KEYS), value }),
@@ -52,7 +52,7 @@ const request = fc.record({
   holder: fc.constantFrom('a', 'b', 'c'),
   mode: fc.constantFrom('exclusive', 'shared'),
   ttlMs,
-  waitMs: optional(fc.constantFrom(0, 150, 2000), 1),
+  waitMs: optional(fc.constantFrom(0, 150, 2000, 15_000), 1),
   priority: optional(fc.constantFrom(-1, 0, 1), 2),
   idempotency,
 });
@@ -100,7 +100,7 @@ export const step = fc.oneof(
     arbitrary: fc.record({
       kind: fc.constant('advance'),
       partition,
-      ms: fc.constantFrom(1, 50, 100, 250, 700, 600_000),
+      ms: fc.constantFrom(1, 50, 100, 250, 700, 5000, 599_000, 600_000),
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('reopen'), partition }) },

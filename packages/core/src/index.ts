@@ -2,6 +2,7 @@ export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canoni
 export { type Clock, systemClock } from './clock.ts';
 export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
 export { type AskedEventLimits, toEventLimits } from './coordination/event-log.ts';
+export { OVERTAKEN_FOR_MS } from './coordination/lock-table.ts';
 export {
   type Journal,
   type JournalRecord,

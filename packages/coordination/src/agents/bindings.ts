@@ -30,7 +30,7 @@ export class Bindings {
       if (known.principalId !== principalId) throw taken(agentId);
       return;
     }
-    const owner = await this.#read(agentId);
+    const owner = await readOwner(this.#options.store, agentId);
     if (owner === undefined) return;
     if (owner.principalId !== principalId) throw taken(agentId);
     this.#remember(agentId, principalId);
@@ -46,7 +46,7 @@ export class Bindings {
   async bind(agentId: string, principalId: string): Promise<void> {
     const { store, limits } = this.#options;
     for (;;) {
-      const owner = await this.#read(agentId);
+      const owner = await readOwner(store, agentId);
       if (owner && owner.principalId !== principalId) throw taken(agentId);
       const value = principalId;
       const put = { kind: 'put', key: agentId, value, ttlMs: limits.forget_agent_ms } as const;
@@ -58,16 +58,20 @@ export class Bindings {
     }
   }
 
-  async #read(agentId: string) {
-    const { entries } = await this.#options.store.read(BINDINGS, [agentId]);
-    const entry = entries.get(agentId);
-    return entry && { principalId: String(entry.value), version: entry.version };
-  }
-
   #remember(agentId: string, principalId: string): void {
     const until = this.#options.clock.monotonic() + TRUSTED_MS;
     this.#known.set(agentId, { principalId, until });
   }
+}
+
+/** Whose the id is, if it is anybody's. */
+export async function readOwner(
+  store: CoordinationStore,
+  agentId: string,
+): Promise<{ readonly principalId: string; readonly version: number } | undefined> {
+  const { entries } = await store.read(BINDINGS, [agentId]);
+  const entry = entries.get(agentId);
+  return entry && { principalId: String(entry.value), version: entry.version };
 }
 
 function taken(agentId: string) {

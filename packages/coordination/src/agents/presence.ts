@@ -4,13 +4,15 @@
 // others of a session are told once all the same, since the notice and the member change together.
 
 import type { Clock, CoordinationStore, Entry, Json } from '@starloom/core';
-import { freeHolders } from '../locks/free-locks.ts';
+import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-scope.ts';
+import { freeClaims, freeHolders } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import { type Member, memberSchema, metaSchema } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { type AgentRecord, namesOf, readAgent, toJson } from './agent-record.ts';
+import { readOwner } from './bindings.ts';
 import { fromHolder } from './caller.ts';
 import { CapabilityIndex } from './capability-index.ts';
 
@@ -43,6 +45,7 @@ export class Presence {
     const record = stored?.record.epoch === epoch ? stored.record : undefined;
     if (record?.status === 'inactive') return;
     const last_seen = record?.last_seen ?? this.#clock.now();
+    const before = await this.#endOf(agentId, epoch);
     await this.#inSessions(agentId, async (sessionId) => {
       await this.#change(sessionId, agentId, (member) => {
         if (member.epoch !== epoch || !member.connected) return undefined;
@@ -50,7 +53,9 @@ export class Presence {
         return { member: { ...member, connected: false, last_seen }, event };
       });
       await this.#free(sessionId, agentId, epoch);
+      await this.#freeCache(sessionCacheScope(sessionId), agentId, before);
     });
+    await this.#freeOwnCaches(agentId, before);
     if (record === undefined) return;
     await this.#index.remove(agentId, epoch, namesOf(record));
     await this.#markInactive(record);
@@ -65,7 +70,9 @@ export class Presence {
         return { member: { ...member, epoch, connected: true }, event };
       });
       await this.#free(sessionId, agentId, epoch - 1);
+      await this.#freeCache(sessionCacheScope(sessionId), agentId, epoch);
     });
+    await this.#freeOwnCaches(agentId, epoch);
   }
 
   async #inSessions(agentId: string, work: (sessionId: string) => Promise<void>): Promise<void> {
@@ -79,6 +86,25 @@ export class Presence {
       return life.agentId === agentId && life.epoch <= epoch;
     };
     await freeHolders(this.#store, partitionOf.session(sessionId), isOver, 'lost');
+  }
+
+  /** The epoch of a later life, if one has begun: what that one claims has larger tokens. */
+  async #endOf(agentId: string, epoch: number): Promise<number> {
+    const [life] = await this.#store.leases(AGENTS, agentId);
+    return life && life.token > epoch ? life.token : Number.POSITIVE_INFINITY;
+  }
+
+  /** What it was about to compute; another may do so now. */
+  async #freeCache(scope: string, agentId: string, before: number): Promise<void> {
+    await freeClaims(this.#store, partitionOf.cache(scope), { holder: agentId, before });
+  }
+
+  async #freeOwnCaches(agentId: string, before: number): Promise<void> {
+    const owner = await readOwner(this.#store, agentId);
+    if (owner === undefined) return;
+    const { principalId } = owner;
+    const scopes = [principalCacheScope(principalId), agentCacheScope({ principalId, agentId })];
+    await inBatches(scopes, (scope) => this.#freeCache(scope, agentId, before));
   }
 
   /** Changes a member unless `decide` finds nothing to do. */

@@ -22,6 +22,24 @@ export async function freeHolders(
   return leases.map(({ resource }) => resource);
 }
 
+/**
+ * Frees what a holder has or waits for by a name that all its lives share: what it got before a later
+ * life began, whose epoch is a number of the same kind.
+ */
+export async function freeClaims(
+  store: CoordinationStore,
+  partition: string,
+  { holder, before }: { readonly holder: string; readonly before: number },
+): Promise<void> {
+  const [places, leases] = await Promise.all([store.waiting(partition), store.leases(partition)]);
+  const ownPlaces = places.filter(
+    (place) => place.holder === holder && Number.parseInt(place.ticket, 10) < before,
+  );
+  await inBatches(ownPlaces, ({ ticket }) => store.cancelWait(partition, ticket));
+  const claims = leases.filter((lease) => lease.holder === holder && lease.token < before);
+  await inBatches(claims, (lease) => store.release(partition, lease));
+}
+
 /** Frees everything that anybody has or waits for in a partition; the log tells the holders. */
 export async function freeEverybody(store: CoordinationStore, partition: string): Promise<void> {
   const waiting = await store.waiting(partition);

@@ -7,11 +7,32 @@ export interface LockName {
   readonly token: number;
 }
 
-export function lockHeld(resource: string, leases: readonly Lease[]): FabricError {
-  return refuse('lock_held', `"${resource}" is locked by somebody else`, {
+/** To the holder `own`, if it is known who asks. */
+export function lockHeld(resource: string, leases: readonly Lease[], own?: string): FabricError {
+  const isOwn = leases.some(({ holder }) => holder === own);
+  const shown = present(leases);
+  const by = 'holder' in shown ? `locked by "${shown.holder}"` : 'not free';
+  const message = isOwn ? `You hold the lock of "${resource}" already` : `"${resource}" is ${by}`;
+  return refuse('lock_held', message, {
     resource,
+    ...shown,
+    fix: isOwn
+      ? 'go on with the lock_token that you have, or release it first'
+      : 'ask with wait_ms to stand in the queue',
+  });
+}
+
+/** Whoever stood there, or somebody in its name, gave the place up before it was its turn. */
+export function placeGivenUp(
+  { resource, ticket }: { readonly resource: string; readonly ticket: string },
+  leases: readonly Lease[],
+): FabricError {
+  return refuse('lock_held', `The place in the queue of "${resource}" was given up`, {
+    resource,
+    ticket,
+    cancelled: true,
     ...present(leases),
-    fix: 'ask with wait_ms to stand in the queue',
+    fix: 'ask again if the lock is still needed',
   });
 }
 

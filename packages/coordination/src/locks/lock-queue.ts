@@ -1,11 +1,13 @@
-// Standing in the queue of a lock: not for ever, not in a circle, and without asking again and again.
+// Standing in the queue of a lock: not for ever, not in a circle, without asking again and again, and
+// not longer than there is a place to stand in and a right to it.
 
-import { type CoordinationStore, type Lease, orAborted } from '@starloom/core';
+import { type CoordinationStore, type Json, type Lease, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import { fromHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
+import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
 import type { LogWatch } from '../feed/log-watch.ts';
-import { lockHeld } from './lock-errors.ts';
+import { lockHeld, placeGivenUp } from './lock-errors.ts';
 import { findDeadlock, isLast } from './wait-for-graph.ts';
 
 export interface PlaceInQueue {
@@ -30,28 +32,97 @@ export async function refuseDeadlock(
   });
 }
 
-/** The lease when it is granted; -32014 when that does not happen in time. */
+export interface Turn {
+  readonly watch: LogWatch;
+  readonly waitMs: number;
+  readonly signal: AbortSignal | undefined;
+  /** Throws when the waiter has no right to the lock (any more). */
+  readonly assertAllowed: () => Promise<unknown>;
+}
+
+/** The lease when it is granted; refused at once when it will not be, and when the time is over. */
 export async function awaitTurn(
   store: CoordinationStore,
-  { partition, resource, ticket }: PlaceInQueue,
-  turn: {
-    readonly watch: LogWatch;
-    readonly waitMs: number;
-    readonly signal: AbortSignal | undefined;
-  },
+  place: PlaceInQueue,
+  turn: Turn,
 ): Promise<Lease> {
-  const find = async () => {
-    const leases = await store.leases(partition, resource);
-    return leases.find((lease) => lease.ticket === ticket);
-  };
+  const { partition, resource, ticket } = place;
   using deadline = deadlineSignal({ ms: turn.waitMs, parent: turn.signal });
-  while (!deadline.signal.aborted) {
-    const lease = await find();
-    if (lease) return lease;
-    await orAborted(turn.watch.news(), deadline.signal).catch(() => undefined);
+  try {
+    while (!deadline.signal.aborted) {
+      const lease = await findLease(store, place);
+      if (lease) return lease;
+      const isWaiting = await standsInQueue(store, place);
+      await turn.assertAllowed();
+      if (!isWaiting) return await leaseOrRefusal(store, place);
+      await orAborted(turn.watch.news(), deadline.signal).catch(() => undefined);
+    }
+  } catch (error) {
+    await giveUp(store, place);
+    throw error;
   }
   const isCancelled = await store.cancelWait(partition, ticket);
-  const lease = isCancelled ? undefined : await find();
+  const lease = isCancelled ? undefined : await findLease(store, place);
   if (lease) return lease;
   throw lockHeld(resource, await store.leases(partition, resource));
+}
+
+/** The agent gives up a place of its own; the log says so to whoever waits there. */
+export async function cancelPlace(
+  store: CoordinationStore,
+  { partition, resource, ticket }: PlaceInQueue,
+  agentId: string,
+): Promise<boolean> {
+  if (!(await store.cancelWait(partition, ticket))) return false;
+  const event = { type: CANCELLED, agent_id: agentId, resource, ticket };
+  await store.commit(partition, { writes: [], event });
+  return true;
+}
+
+/** Is it the turn of the ticket, or may its agent have lost the place or the right to it? */
+export function concernsPlace(event: Json, agentId: string, ticket: string | undefined): boolean {
+  const { type, agent_id, ticket: cancelled } = fieldsOf(event);
+  if (type === CANCELLED) return ticket === undefined || ticket === cancelled;
+  if (isTurnOf(event, ticket) || type === 'session.suspended' || type === 'session.ended')
+    return true;
+  return agent_id === agentId && MEMBER_CHANGES.includes(String(type));
+}
+
+const CANCELLED = 'lock.cancelled';
+const MEMBER_CHANGES: readonly string[] = [
+  'session.agent_left',
+  'session.agent_disconnected',
+  'session.agent_returned',
+  'session.agent_joined',
+  'session.role_changed',
+];
+
+async function findLease(
+  store: CoordinationStore,
+  { partition, resource, ticket }: PlaceInQueue,
+): Promise<Lease | undefined> {
+  const leases = await store.leases(partition, resource);
+  return leases.find((lease) => lease.ticket === ticket);
+}
+
+async function standsInQueue(
+  store: CoordinationStore,
+  { partition, resource, ticket }: PlaceInQueue,
+): Promise<boolean> {
+  const places = await store.waiting(partition, resource);
+  return places.some((place) => place.ticket === ticket);
+}
+
+/** Of a ticket without a place: it had its turn a moment ago, or it will have none. */
+async function leaseOrRefusal(store: CoordinationStore, place: PlaceInQueue): Promise<Lease> {
+  const leases = await store.leases(place.partition, place.resource);
+  const lease = leases.find(({ ticket }) => ticket === place.ticket);
+  if (lease) return lease;
+  throw placeGivenUp(place, leases);
+}
+
+async function giveUp(store: CoordinationStore, place: PlaceInQueue): Promise<void> {
+  if (await store.cancelWait(place.partition, place.ticket)) return;
+  const lease = await findLease(store, place);
+  if (lease) await store.release(place.partition, lease);
 }

@@ -56,7 +56,12 @@ export const memoryLockerMethods = {
       mode: mode.default('exclusive').describe('"shared" among readers'),
       ttl_ms: lockTtl,
       wait_ms: waitMs.describe('How long to wait for it; 0 not at all'),
-      priority: z.int().min(-100).max(100).default(0).describe('Higher is served first'),
+      priority: z
+        .int()
+        .min(-100)
+        .max(100)
+        .default(0)
+        .describe('Higher is served first; who has waited for 5 s is overtaken no more'),
       async: z
         .boolean()
         .default(false)

@@ -37,6 +37,7 @@ export class CoordinationMachine {
     const { changes, lastEvent } = partition;
     settle(partition, now);
     const result = operations[operation](partition, now, ...args);
+    if (partition.changes > changes) partition.noteBlank(now);
     const isBlank = this.#keep(name, partition, now);
     const changed = partition.changes > changes || (isBlank && known !== undefined);
     const told = partition.lastEvent > lastEvent ? partition.lastEvent : undefined;

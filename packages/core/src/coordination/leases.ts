@@ -1,5 +1,6 @@
 // Grants happen here and nowhere else: at once when nothing is in the way, or from the head of the
-// queue as soon as that is so. The queue is never skipped.
+// queue as soon as that is so. The queue is never skipped, except by a higher priority, and then only
+// those who have not waited for long.
 
 import type {
   AcquireResult,
@@ -8,6 +9,7 @@ import type {
   LeaseRequest,
   ReleaseResult,
 } from '../ports/store.ts';
+import { mayOvertake } from './lock-table.ts';
 import type { Partition } from './partition.ts';
 
 type LeaseId = Pick<Lease, 'resource' | 'token'>;
@@ -16,7 +18,7 @@ export function acquire(partition: Partition, now: number, request: LeaseRequest
   const answer = partition.answers.once<AcquireResult>(
     { kind: 'acquire', idempotency: request.idempotency, now },
     () => {
-      if (isFree(partition, request)) return { lease: grant(partition, request, now) };
+      if (isFree(partition, now, request)) return { lease: grant(partition, request, now) };
       if ((request.waitMs ?? 0) > 0) return { queued: queue(partition, request, now) };
       return { heldBy: [...partition.locks.leases(request.resource)] };
     },
@@ -69,11 +71,12 @@ export function cancelWait(partition: Partition, now: number, ticket: string): b
 /** Whether it would be granted at once: nothing in the way, and nobody to overtake. */
 export function isFree(
   partition: Partition,
-  request: Pick<LeaseRequest, 'resource' | 'mode' | 'priority'>,
+  now: number,
+  { resource, mode, priority = 0 }: Pick<LeaseRequest, 'resource' | 'mode' | 'priority'>,
 ): boolean {
-  if (isBlocked(partition, request)) return false;
-  const [head] = partition.locks.places(request.resource);
-  return head === undefined || head.priority < (request.priority ?? 0);
+  if (isBlocked(partition, { resource, mode })) return false;
+  const newcomer = { priority, since: now };
+  return partition.locks.places(resource).every((place) => mayOvertake(newcomer, place));
 }
 
 export function loseLease(

@@ -13,6 +13,17 @@ export interface Place {
   readonly until: number;
 }
 
+/** Whoever has waited this long is not overtaken any more, whatever the priority. */
+export const OVERTAKEN_FOR_MS = 5_000;
+
+type Rank = Pick<Place, 'priority' | 'since'>;
+
+/** May the one that comes now go before the one that stands there already? */
+export function mayOvertake(newcomer: Rank, place: Rank): boolean {
+  const hasWaitedMs = newcomer.since - place.since;
+  return newcomer.priority > place.priority && hasWaitedMs < OVERTAKEN_FOR_MS;
+}
+
 export interface LockRecord {
   readonly leases: readonly Lease[];
   readonly places: readonly Place[];
@@ -86,13 +97,12 @@ export class LockTable {
     return this.places(resource).find((place) => place.ticket === ticket);
   }
 
-  /** Behind all of the same or a higher priority; says which place that is, from 1. */
+  /** Behind all that it may not overtake; says which place that is, from 1. */
   addPlace(place: Place): number {
     this.#changes += 1;
     this.#size += 1;
     const places = listOf(this.#places, place.resource);
-    const behind = places.findIndex(({ priority }) => priority < place.priority);
-    const index = behind === -1 ? places.length : behind;
+    const index = places.findLastIndex((other) => !mayOvertake(place, other)) + 1;
     places.splice(index, 0, place);
     return index + 1;
   }

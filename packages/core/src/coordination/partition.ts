@@ -8,6 +8,9 @@ import { type Deadline, Deadlines } from './deadlines.ts';
 import { type EventLimits, EventLog, type EventRecord } from './event-log.ts';
 import { type LockRecord, LockTable, type Place } from './lock-table.ts';
 
+/** No request takes so long: whoever read a version by then has used it, and no answer is kept. */
+const KEPT_BLANK_MS = 600_000;
+
 export interface EntryRecord {
   readonly json: string;
   readonly version: number;
@@ -25,6 +28,7 @@ export interface PartitionRecord {
   readonly events: readonly EventRecord[];
   readonly locks: LockRecord;
   readonly answers: readonly (readonly [string, Answer])[];
+  readonly blankAt?: number | undefined;
 }
 
 export class Partition {
@@ -35,11 +39,14 @@ export class Partition {
   readonly #deadlines = new Deadlines();
   #version: number;
   #sequence: number;
+  /** When it is forgotten, unless it holds something by then. */
+  #blankAt: number;
   #changes = 0;
 
   constructor(limits: EventLimits, record?: Partial<PartitionRecord>) {
     this.#version = record?.version ?? 0;
     this.#sequence = record?.sequence ?? 0;
+    this.#blankAt = record?.blankAt ?? Number.POSITIVE_INFINITY;
     this.#entries = new Map(record?.entries);
     this.#events = new EventLog(limits, record?.events, record?.trimmedTo);
     this.locks = new LockTable(record?.locks);
@@ -56,6 +63,7 @@ export class Partition {
       events: this.#events.records,
       locks: this.locks.toRecord(),
       answers: this.answers.toRecord(),
+      ...(Number.isFinite(this.#blankAt) && { blankAt: this.#blankAt }),
     };
   }
 
@@ -74,13 +82,27 @@ export class Partition {
 
   /** When time changes something next. */
   get nextDue(): number {
-    const blankAt = this.#hasNothing() ? this.#sequence + 1 : Number.POSITIVE_INFINITY;
-    return Math.min(this.#deadlines.next, this.answers.nextDue, blankAt);
+    const goneAt = this.#isUnused() ? this.#sequence + 1 : Number.POSITIVE_INFINITY;
+    return Math.min(this.#deadlines.next, this.answers.nextDue, this.#blankAt, goneAt);
   }
 
   /** No different from a partition that never was, since numbers begin at the engine's time. */
   isBlank(now: number): boolean {
-    return this.#hasNothing() && this.#sequence < now;
+    return this.#isUnused() && this.#sequence < now;
+  }
+
+  /** To be called after each change: when it holds nothing any more, it is forgotten some time. */
+  noteBlank(now: number): void {
+    if (this.#version > 0 && this.#holdsNothing()) this.#blankAt = now + KEPT_BLANK_MS;
+  }
+
+  /** Its versions begin anew when it has held nothing for long. */
+  forgetBlank(now: number): void {
+    if (this.#blankAt > now) return;
+    this.#blankAt = Number.POSITIVE_INFINITY;
+    if (!this.#holdsNothing()) return;
+    this.#changes += 1;
+    this.#version = 0;
   }
 
   /** What a drop leaves: numbers that go on. */
@@ -153,8 +175,12 @@ export class Partition {
     return this.locks.places(resource).filter(({ until }) => until > now);
   }
 
-  #hasNothing(): boolean {
+  #isUnused(): boolean {
     return this.#version === 0 && this.locks.size === 0 && this.answers.size === 0;
+  }
+
+  #holdsNothing(): boolean {
+    return this.#entries.size === 0 && this.#events.last === 0 && this.locks.size === 0;
   }
 
   *#allDeadlines(): Iterable<Deadline> {

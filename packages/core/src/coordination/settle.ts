@@ -11,6 +11,7 @@ import type { Partition } from './partition.ts';
 export function settle(partition: Partition, now: number): void {
   if (partition.nextDue > now) return;
   partition.answers.forget(now);
+  partition.forgetBlank(now);
   const due = partition.takeDue(now);
   for (const key of expiredKeys(partition, due)) expireKey(partition, key, now);
   const places = expiredPlaces(partition, due);

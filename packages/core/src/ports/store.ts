@@ -105,7 +105,10 @@ export interface LeaseRequest {
   readonly ttlMs: number;
   /** How long to stand in the queue when the lease is not free; without it, not at all. */
   readonly waitMs?: number | undefined;
-  /** Higher is served first, 0 by default; equals are served as they came. */
+  /**
+   * Higher is served first, 0 by default; equals are served as they came. Whoever has waited for
+   * five seconds is overtaken no more.
+   */
   readonly priority?: number | undefined;
   /** As that of a commit; the first answer comes again when it was a lease or a place. */
   readonly idempotency?: Idempotency | undefined;
@@ -176,13 +179,16 @@ export type LockEvent =
  * wrote, which is kept with the data and outlives the lease.
  *
  * Nobody overtakes in the queue of a resource: a request is granted at once only when no lease is
- * in its way and nobody of the same or a higher priority waits. A place whose time is over is never
- * granted.
+ * in its way and nobody of the same or a higher priority waits, nor anybody who has waited for five
+ * seconds. A place whose time is over is never granted.
  *
  * What time makes due is seen at once by every read: expired keys, leases and places are absent.
  * The events about it, and the grants that follow, come with the next operation that may write to
  * the partition, or with `tick`, whichever is first: events of expired keys, then lost leases, then
  * grants.
+ *
+ * A partition that has held no keys, events, leases and places for ten minutes is as one that never
+ * was: its versions begin anew, as after a drop.
  *
  * What a read or a watcher was told is as durable as the engine makes an answered commit. When the
  * engine cannot be reached, operations throw OVERLOADED with `details.reason` =

@@ -64,6 +64,7 @@ for index = firstWrite, #ARGV, 5 do
   local kind, key, ttl, onExpire = ARGV[index], ARGV[index + 1], ARGV[index + 3], ARGV[index + 4]
   local expiresAt = '0'
   if kind == 'increment' then
+    P.isFilled = true
     call('HSET', data, key, version .. ' ' .. sums[index])
   elseif ttl ~= '' then
     expiresAt = text(now + tonumber(ttl))
@@ -74,6 +75,7 @@ for index = firstWrite, #ARGV, 5 do
     call('HDEL', base .. 'x:' .. P.name, key)
   end
   if kind == 'put' then
+    P.isFilled = true
     call('HSET', data, key, version .. ' ' .. expiresAt .. ' ' .. ARGV[index + 2])
   elseif kind == 'delete' then
     call('HDEL', data, key)

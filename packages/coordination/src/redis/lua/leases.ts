@@ -14,24 +14,24 @@ local L = library()
 /** Then resource, holder, mode, ttl, wait, priority. */
 export const ACQUIRE = `${BEGIN}
 ${RECALL}
-local request = {
+local wanted = {
   resource = ARGV[4], holder = ARGV[5], mode = ARGV[6], ttlMs = tonumber(ARGV[7]),
 }
 local resource, waitMs, priority = ARGV[4], tonumber(ARGV[8]), tonumber(ARGV[9])
 local leases = L.leases(resource)
 local reply
-if L.isFree(resource, leases, request.mode, priority) then
-  reply = { 'lease', cjson.encode(L.grant(leases, request)) }
+if L.isFree(resource, leases, wanted.mode, priority) then
+  reply = { 'lease', cjson.encode(L.grant(leases, wanted)) }
   L.setLeases(resource, leases)
 elseif waitMs > 0 then
   local place = {
-    ticket = text(nextNumber()) .. ':' .. resource, resource = resource, holder = request.holder,
-    mode = request.mode, ttlMs = request.ttlMs, priority = priority,
+    ticket = text(nextNumber()) .. ':' .. resource, resource = resource, holder = wanted.holder,
+    mode = wanted.mode, ttlMs = wanted.ttlMs, priority = priority,
     since = now, ['until'] = now + waitMs,
   }
   local places = L.places(resource)
   local position = #places + 1
-  while position > 1 and places[position - 1].priority < priority do position = position - 1 end
+  while position > 1 and L.mayOvertake(priority, places[position - 1]) do position = position - 1 end
   table.insert(places, position, place)
   L.setPlaces(resource, places)
   expect('w' .. place.ticket, place['until'])

@@ -1,6 +1,8 @@
 // Leases and places as lists of JSON per resource, in the order of grants and of the queue; and what
 // time alone changes, in the order the port promises: events of expired keys, lost leases, grants.
 
+import { OVERTAKEN_FOR_MS } from '@starloom/core';
+
 export const LOCKS = `
 local function library()
   local L = {}
@@ -47,8 +49,14 @@ local function library()
   function L.isFree(resource, leases, mode, priority)
     if isBlocked(leases, mode) then return false end
     if #leases == 0 then return true end
-    local head = L.places(resource)[1]
-    return not head or head.priority < priority
+    for _, place in ipairs(L.places(resource)) do
+      if not L.mayOvertake(priority, place) then return false end
+    end
+    return true
+  end
+
+  function L.mayOvertake(priority, place)
+    return priority > place.priority and now - place.since < ${OVERTAKEN_FOR_MS}
   end
 
   function L.grant(leases, request)
@@ -57,6 +65,7 @@ local function library()
       token = nextNumber(), expiresAt = now + request.ttlMs, ticket = request.ticket,
     }
     table.insert(leases, lease)
+    P.isFilled = true
     expect(leaseTimer(lease), lease.expiresAt)
     return lease
   end
@@ -135,6 +144,10 @@ local function library()
     local due = call('ZRANGEBYSCORE', timers, '-inf', now)
     call('ZREMRANGEBYSCORE', timers, '-inf', now)
     P.isChanged, P.hasNewTimers = true, true
+    if isBlank() then
+      forget()
+      return open(P.name)
+    end
     local touched, isTouched = {}, {}
     for _, kind in ipairs({ 'k', 'w', 'l' }) do
       local expire = kind == 'k' and expireKey or kind == 'w' and L.takePlace or expireLease

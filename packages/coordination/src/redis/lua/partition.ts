@@ -1,9 +1,10 @@
 // The first part of every script that writes. A partition is a hash `m` (version, numbers, fencing
 // marks), a hash `d` of entries (`<version> <expires at, or 0> <json>`), a hash `x` of events that
 // tell of expiry, a stream `e` of events, hashes `l` and `q` (resource → list of leases, of places)
-// and a sorted set `t` of all that expires. Stream ids are `<created>-<version>`, where `created` is
-// the time in microseconds at which the partition began, so that they rise even across a drop.
-// Beside the partitions of a bucket stand `due` (partition → its next deadline) and `floor` (a
+// and a sorted set `t` of all that expires, each by its kind: `k` a key, `l` a lease, `w` a place, `a`
+// the partition itself when it holds nothing else. Stream ids are `<created>-<version>`, where
+// `created` is the time in microseconds at which the partition began, so that they rise even across a
+// drop. Beside the partitions of a bucket stand `due` (partition → its next deadline) and `floor` (a
 // number that no token of a partition that was dropped exceeds).
 //
 // Making a function costs a script as much as using it. So what is seldom needed is made by
@@ -41,6 +42,13 @@ local function forget()
   call('ZREM', base .. 'due', P.name)
 end
 
+-- Nothing tells it from a partition that never was, except its version.
+local function isBlank()
+  local suffix = ':' .. P.name
+  return P.events == 0 and
+    call('EXISTS', base .. 'd' .. suffix, base .. 'l' .. suffix, base .. 'q' .. suffix) == 0
+end
+
 local function updateDue()
   local due = call('ZRANGE', base .. 't:' .. P.name, 0, 0, 'WITHSCORES')[2]
   if tonumber(due) == P.due then return end
@@ -49,9 +57,15 @@ local function updateDue()
   if due then call('ZADD', base .. 'due', due, P.name) else call('ZREM', base .. 'due', P.name) end
 end
 
+local function expect(member, at)
+  P.isChanged, P.hasNewTimers = true, true
+  call('ZADD', base .. 't:' .. P.name, at, member)
+end
+
 -- With the token that wrote under a lease on the resource, if one did.
 local function save(resource, token)
   if not P.isChanged then return end
+  if not P.isFilled and P.version > 0 and isBlank() then expect('a', text(now + 600000)) end
   if P.hasNewTimers then updateDue() end
   if P.version == 0 and not P.due then return forget() end
   if P.isNew then call('HSET', P.meta, 'created', P.created) end
@@ -85,11 +99,6 @@ local function nextNumber()
   P.isChanged = true
   P.sequence = math.max(P.sequence + 1, now)
   return P.sequence
-end
-
-local function expect(member, at)
-  P.isChanged, P.hasNewTimers = true, true
-  call('ZADD', base .. 't:' .. P.name, at, member)
 end
 
 -- Whether it was expected.

@@ -100,6 +100,26 @@ export function queueContract(scenario: () => StoreScenario): void {
     });
   });
 
+  it('lets nobody overtake who has waited for five seconds, whatever the priority', async () => {
+    const long = { ttlMs: 60_000, waitMs: 60_000 };
+    const shared = { ...long, mode: 'shared' } as const;
+    const reader = await scenario().acquire('reader', shared);
+    await scenario().queue('writer', { ...long, priority: -1 });
+    const hurried = await scenario().acquire('hurried', { ...shared, priority: 1 });
+    await scenario().queue('early', { ...long, priority: 1 });
+    await scenario().subject.advance(5_000);
+    const late = { ...shared, priority: 100 };
+    expect(await scenario().request('late', { ...late, waitMs: 0 })).toEqual({
+      heldBy: [reader, hurried],
+    });
+    expect((await scenario().queue('late', late)).position).toBe(3);
+    expect((await scenario().queue('later', { ...late, priority: 101 })).position).toBe(3);
+    expect(await scenario().waiters()).toEqual(['early', 'writer', 'later', 'late']);
+    await scenario().store.breakLease('p', 'context');
+    await scenario().store.breakLease('p', 'context');
+    expect(await scenario().holders()).toEqual(['writer']);
+  });
+
   it('grants a waiter when the lease expires', async () => {
     await scenario().acquire('alice');
     const { ticket } = await scenario().queue('bob');
