@@ -108,7 +108,8 @@ export class Context {
         history.noteUpdate(admitted, result.version, sum(sizesOf(plan.update)));
         return toAnswer(result);
       }
-      if (result.reason === 'held') throw lockHeld(CONTEXT_RESOURCE, result.heldBy);
+      if (result.reason === 'held')
+        throw lockHeld(CONTEXT_RESOURCE, result.heldBy, admitted.holder);
       if (result.reason === 'reused') throw keyReused();
       if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
       if (result.reason === 'not_a_number') throw notANumber(toView(result.current));

@@ -276,13 +276,26 @@ export class ModelPartition {
   ): Answer {
     const known = this.#answers.get(`${kind} ${key}`);
     if (key !== undefined && known && known.until > now) {
-      return known.request === request ? (known.answer as Answer) : reused;
+      if (known.request !== request) return reused;
+      if (this.#isTrue(known.answer as Answer)) return known.answer as Answer;
     }
     const answer = make();
     const isRefusal = 'heldBy' in answer || ('ok' in answer && answer.ok === false);
     const until = now + TEN_MINUTES;
+    this.#answers.delete(`${kind} ${key}`);
     if (!isRefusal) this.#answers.set(`${kind} ${key}`, { request, answer, until });
     return answer;
+  }
+
+  /** What it gave is still there. */
+  #isTrue(answer: object): boolean {
+    if ('lease' in answer) {
+      const { resource, token } = answer.lease as Lease;
+      return this.#leases.some((lease) => lease.resource === resource && lease.token === token);
+    }
+    if (!('queued' in answer)) return true;
+    const { ticket } = answer.queued as { ticket: string };
+    return [...this.#leases, ...this.#queue].some((each) => each.ticket === ticket);
   }
 
   #next(now: number): number {

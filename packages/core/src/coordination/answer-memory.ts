@@ -39,19 +39,22 @@ export class AnswerMemory {
 
   /**
    * The first answer to a request of this kind and key, or `make`s it and keeps it if asked to.
-   * `reused` when the key was another request's.
+   * `reused` when the key was another request's. An answer that is not true any more is made anew.
    */
   once<Result>(
     { kind, idempotency, now }: Asked,
     make: () => Result,
     isKept: (answer: Result) => boolean,
+    isTrue: (answer: Result) => boolean = () => true,
   ): Result | 'reused' {
     if (idempotency === undefined) return make();
     const { key, request } = idempotency;
     const id = `${kind}:${key}`;
     const known = this.#answers.get(id);
-    if (known !== undefined) return known.request === request ? (known.answer as Result) : 'reused';
+    if (known !== undefined && known.request !== request) return 'reused';
+    if (known !== undefined && isTrue(known.answer as Result)) return known.answer as Result;
     const answer = make();
+    this.#answers.delete(id);
     if (isKept(answer)) this.#answers.set(id, { request, answer, until: now + MEMORY_MS });
     return answer;
   }

@@ -23,8 +23,18 @@ export function acquire(partition: Partition, now: number, request: LeaseRequest
       return { heldBy: [...partition.locks.leases(request.resource)] };
     },
     (made) => !('heldBy' in made),
+    (known) => isAlive(partition, known),
   );
   return answer === 'reused' ? { reused: true } : answer;
+}
+
+/** A lease or a place that is gone is no answer to who asks again: it would hold nothing. */
+function isAlive({ locks }: Partition, answer: AcquireResult): boolean {
+  if ('lease' in answer) return locks.findLease(answer.lease) !== undefined;
+  if (!('queued' in answer)) return false;
+  const { ticket } = answer.queued;
+  const isGranted = locks.leases().some((lease) => lease.ticket === ticket);
+  return isGranted || locks.findPlace(ticket) !== undefined;
 }
 
 export function renew(

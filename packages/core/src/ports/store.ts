@@ -110,7 +110,7 @@ export interface LeaseRequest {
    * five seconds is overtaken no more.
    */
   readonly priority?: number | undefined;
-  /** As that of a commit; the first answer comes again when it was a lease or a place. */
+  /** As that of a commit; the first answer comes again while its lease or place is there. */
   readonly idempotency?: Idempotency | undefined;
 }
 

@@ -2,15 +2,21 @@
 // by itself. It names the partition's beginning, so that a dropped partition takes it along; one
 // that holds nothing else stays for it.
 
-/** Ends the script with the first answer, if there was one. */
-export const RECALL = `
+/** Ends the script with the first answer, if there was one and it is still true. */
+export const recall = (isTrue: string) => `
 local request = KEYS[2] and string.match(ARGV[2], '^%d+ %d+ (.*)')
 if KEYS[2] then
   local stored = call('GET', KEYS[2])
   local answer = stored and cmsgpack.unpack(stored)
   if answer and answer.created == P.created and answer['until'] > now then
-    save()
-    return answer.request == request and answer.reply or { 'reused' }
+    if answer.request ~= request then
+      save()
+      return { 'reused' }
+    end
+    if ${isTrue} then
+      save()
+      return answer.reply
+    end
   end
 end
 `;

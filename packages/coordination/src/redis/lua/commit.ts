@@ -3,14 +3,14 @@
 // commit: version it expects or '', event or '', number of keys whose versions it expects, those as
 // key and version, then writes as kind, key and three values.
 
-import { RECALL, REMEMBER } from './answers.ts';
+import { REMEMBER, recall } from './answers.ts';
 import { LOCKS } from './locks.ts';
 import { PARTITION } from './partition.ts';
 
 const BEGIN = `${PARTITION}${LOCKS}
 open(ARGV[3])
 settle()
-${RECALL}
+${recall('true')}
 `;
 
 /** Ends the script if the commit is refused; else all of it is written. */

@@ -1,7 +1,7 @@
 // Each begins: ARGV = base, settings (events to keep, bytes of them, what a request with a key
 // asks for), partition.
 
-import { RECALL, REMEMBER } from './answers.ts';
+import { REMEMBER, recall } from './answers.ts';
 import { LOCKS } from './locks.ts';
 import { PARTITION } from './partition.ts';
 
@@ -11,9 +11,22 @@ settle()
 local L = library()
 `;
 
+/** Is the lease or the place that was given still there? A ticket ends with its resource. */
+const IS_ALIVE = `
+local function isAlive(reply)
+  if reply[1] == 'lease' then
+    local lease = cjson.decode(reply[2])
+    return L.find(L.leases(lease.resource), 'token', lease.token)
+  end
+  local resource = string.match(reply[2], '^%d+:(.*)$')
+  return L.find(L.places(resource), 'ticket', reply[2])
+    or L.find(L.leases(resource), 'ticket', reply[2])
+end
+`;
+
 /** Then resource, holder, mode, ttl, wait, priority. */
 export const ACQUIRE = `${BEGIN}
-${RECALL}
+${IS_ALIVE}${recall('isAlive(answer.reply)')}
 local wanted = {
   resource = ARGV[4], holder = ARGV[5], mode = ARGV[6], ttlMs = tonumber(ARGV[7]),
 }

@@ -73,6 +73,23 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     expect(await scenario().values()).toEqual({ n: 1 });
   });
 
+  it('gives a repeated request another lease or place when the first is gone', async () => {
+    const keyed = (key: string) => ({ idempotency: { key, request: 'lock' } });
+    const first = await scenario().acquire('alice', keyed('a'));
+    const place = await scenario().queue('bob', keyed('b'));
+    await scenario().store.cancelWait('p', place.ticket);
+    const second = await scenario().queue('bob', keyed('b'));
+    expect(second.ticket).not.toBe(place.ticket);
+    await scenario().store.release('p', first);
+    expect(await scenario().queue('bob', keyed('b'))).toEqual(second);
+    const granted = await scenario().store.leases('p', 'context');
+    expect(granted).toMatchObject([{ holder: 'bob', ticket: second.ticket }]);
+    for (const lease of granted) await scenario().store.release('p', lease);
+    const again = await scenario().acquire('alice', keyed('a'));
+    expect(again.token).toBeGreaterThan(first.token);
+    expect(await scenario().acquire('alice', keyed('a'))).toEqual(again);
+  });
+
   it('gives a repeated request the lease or the place it got before', async () => {
     const keyed = (key: string) => ({ idempotency: { key, request: 'lock' } });
     const once = keyed('once');
