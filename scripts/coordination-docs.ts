@@ -63,6 +63,9 @@ is older than that, the gap is said (\`snapshot_required\`).
 \`starloom://sessions/{session_id}/context\`: JSON with its version. Whoever subscribes to it is told of updates; many
 updates in a row may come as one notice, so read it again.
 
+**In TypeScript.** The [coordination client](coordination-client.md) stays connected, beats, sends again and
+resumes by itself; it is also where to read which store to choose.
+
 **As OpenAPI.** [coordination.openapi.json](coordination.openapi.json), which a gateway also serves at
 \`/rpc/openapi.json\`, with the same keys as \`/rpc\`.
 

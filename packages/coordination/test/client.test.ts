@@ -7,33 +7,8 @@ import {
   openCoordinationClient,
   rpcCodeOf,
 } from '../src/client/index.ts';
+import { ClientWorld, FAST } from './support/client-world.ts';
 import { MemoryLink } from './support/memory-link.ts';
-import { World, type WorldOptions } from './support/world.ts';
-
-const FAST = { backoffMs: { least: 1, most: 5 } };
-
-class ClientWorld implements AsyncDisposable {
-  readonly world: World;
-  readonly link: MemoryLink;
-  readonly #clients: CoordinationClient[] = [];
-
-  constructor(options: WorldOptions = {}) {
-    this.world = new World(options);
-    this.link = new MemoryLink(this.world.coordination);
-  }
-
-  async open(agentId: string, link = this.link): Promise<CoordinationClient> {
-    const { connect } = link;
-    const client = await openCoordinationClient({ connect, agentId, ...FAST });
-    this.#clients.push(client);
-    return client;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const client of this.#clients) await client.close();
-    await this.world[Symbol.asyncDispose]();
-  }
-}
 
 const reason = async (promise: Promise<unknown>) => {
   const error = await promise.then(
@@ -83,14 +58,13 @@ describe('client', () => {
     await using at = new ClientWorld();
     const client = await at.open('a');
     const { session_id } = await client.sessions.create({});
-    const granted = await client.locks.acquire({ session_id });
+    const { lock_token } = await client.locks.acquire({ session_id });
     const { epoch } = client;
     const seen: string[] = [];
     client.on('disconnected', () => seen.push('disconnected'));
     client.on('reconnected', () => seen.push('reconnected'));
     client.on('lease_lost', () => seen.push('lease lost'));
     at.link.cut();
-    const lock_token = 'lock_token' in granted ? granted.lock_token : 0;
     await client.context.update({ session_id, update: { a: 1 }, lock_token });
     expect(client.epoch).toBe(epoch);
     expect(at.link.connections).toBe(2);
@@ -281,8 +255,8 @@ describe('client', () => {
     const lost: unknown[] = [];
     client.on('lease_lost', (lock) => lost.push(lock));
     for (const isAway of [false, true]) {
-      const granted = await client.locks.acquire({ session_id, resource: 'x', ttl_ms: 3_600_000 });
-      const lock_token = 'lock_token' in granted ? granted.lock_token : 0;
+      const asked = { session_id, resource: 'x', ttl_ms: 3_600_000 };
+      const { lock_token } = await client.locks.acquire(asked);
       const { epoch } = client;
       at.link.isDown = isAway;
       if (isAway) at.link.cut();
@@ -300,14 +274,14 @@ describe('client', () => {
     const [a, b] = [await at.open('a'), await at.open('b')];
     const { session_id } = await a.sessions.create({});
     await b.sessions.join({ session_id });
-    const granted = await b.locks.acquire({ session_id, ttl_ms: 1_000 });
+    const { lock_token } = await b.locks.acquire({ session_id, ttl_ms: 1_000 });
     const lost = new Promise((resolve) => b.once('lease_lost', resolve));
     const gone = new Promise((resolve) => b.once('agent_disconnected', resolve));
     await at.world.advance(1_500);
     expect(await lost).toMatchObject({
       session_id,
       resource: 'context',
-      lock_token: 'lock_token' in granted ? granted.lock_token : 0,
+      lock_token,
       reason: 'expired',
     });
     await a.unregister();
@@ -348,12 +322,14 @@ describe('client', () => {
     await using at = new ClientWorld();
     const client = await at.open('a');
     const { session_id } = await client.sessions.create({});
+    let refused: number | undefined;
     const work = client.withLock({ session_id, ttl_ms: 60_000 }, async ({ signal, lock_token }) => {
       await at.world.advance(60_000);
       await expect.poll(() => signal.aborted).toBe(true);
-      return await reason(client.context.update({ session_id, update: {}, lock_token }));
+      refused = await reason(client.context.update({ session_id, update: {}, lock_token }));
     });
-    expect(await work).toBe(-32015);
+    expect(await reason(work)).toBe(-32015);
+    expect(refused).toBe(-32015);
   });
 
   it('computes a result once for many who ask', async () => {

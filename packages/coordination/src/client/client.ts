@@ -4,14 +4,21 @@
 import { EventEmitter } from 'node:events';
 import { FabricError, type Log, silentLog } from '@starloom/core';
 import { type CachedCall, cached } from './cached.ts';
-import { HeldLocks } from './held-locks.ts';
+import { Leases } from './leases.ts';
 import { Link, type Send } from './link.ts';
 import { type ClientEvents, toClientEvent } from './push-events.ts';
 import { rpcCodeOf } from './rpc-error.ts';
-import { type Call, createService, type MethodParams } from './services.ts';
+import {
+  type Call,
+  createService,
+  type LockService,
+  type MethodParams,
+  type MethodResult,
+} from './services.ts';
 import type { SubscribeParams, Subscription, SubscriptionHandlers } from './subscription.ts';
 import { Subscriptions } from './subscriptions.ts';
 import type { Connect } from './transport.ts';
+import { Turns } from './turns.ts';
 import { type LockedWork, type LockParams, withLock } from './with-lock.ts';
 
 type Register = MethodParams<'agent_registry.register'>;
@@ -54,22 +61,23 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   readonly agents;
   readonly sessions;
   readonly context;
-  readonly locks;
+  readonly locks: LockService;
   readonly cache;
   readonly buffer;
   readonly #options: CoordinationClientOptions;
   readonly #log: Log;
   readonly #link: Link;
-  readonly #held = new HeldLocks();
+  readonly #leases: Leases;
   readonly #subscriptions: Subscriptions;
-  readonly #turns = new Map<string, Promise<void>>();
+  readonly #turns = new Turns();
   #epoch: number | undefined;
   #beatTimer: NodeJS.Timeout | undefined;
   #isBeating = false;
-  #wasReady = false;
+  #connections = 0;
 
   constructor(options: CoordinationClientOptions) {
     super();
+    this.setMaxListeners(0);
     const { connect, requestMs = REQUEST_MS, backoffMs = BACKOFF_MS } = options;
     this.#options = options;
     this.#log = options.log ?? silentLog;
@@ -83,19 +91,21 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       onLost: () => this.emit('disconnected'),
       onClosed: (reason) => {
         clearInterval(this.#beatTimer);
+        this.#leases.loseAll('closed');
         this.emit('closed', reason);
       },
     });
+    this.#leases = new Leases({
+      agentId: options.agentId,
+      log: this.#log,
+      tell: (lost) => this.emit('lease_lost', lost),
+    });
     this.#subscriptions = new Subscriptions(this.#link, this.#log);
-    this.call = (async (method, params) => {
-      const result = await this.#link.request(method, params);
-      this.#noteLocks(method, params, result);
-      return result;
-    }) as Call;
+    this.call = ((method, params) => this.#call(method, params)) as Call;
     this.agents = createService('agent_registry', this.call);
     this.sessions = createService('session_manager', this.call);
     this.context = createService('context_coordinator', this.call);
-    this.locks = createService('memory_locker', this.call);
+    this.locks = createService('memory_locker', this.call) as LockService;
     this.cache = createService('tool_cache', this.call);
     this.buffer = createService('shared_buffer', this.call);
   }
@@ -119,26 +129,19 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   }
 
   /**
-   * Does the work under a lock, which is renewed meanwhile and released afterwards. To the others an
-   * agent is one: its own works take turns here, since the server would refuse them as a deadlock.
+   * Does the work under a lock, which is renewed meanwhile and released afterwards. When the lock is
+   * lost, the work's signal aborts, and this rejects with -32015 once the work has ended. To the
+   * others an agent is one: its own works take turns here, since the server would refuse them as a
+   * deadlock.
    */
   withLock<Result>(params: LockParams, work: LockedWork<Result>): Promise<Result> {
-    const id = `${params.session_id}\n${params.resource ?? 'context'}`;
-    const turn = (this.#turns.get(id) ?? Promise.resolve()).then(() =>
-      withLock(this, params, work),
-    );
-    const done = turn.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#turns.set(id, done);
-    void done.then(() => this.#turns.get(id) === done && this.#turns.delete(id));
-    return turn;
+    const name = `${params.session_id}\n${params.resource ?? 'context'}`;
+    return this.#turns.take(name, () => withLock({ client: this, log: this.#log }, params, work));
   }
 
   /** A cached result, or the computed one, which then is cached; of many at once one computes. */
-  async cached(call: CachedCall): Promise<unknown> {
-    return await cached(this.cache, call);
+  async cached<Result>(call: CachedCall<Result>): Promise<Result> {
+    return await cached({ cache: this.cache, log: this.#log }, call);
   }
 
   /** Ends the life of the agent, then the connection. */
@@ -152,11 +155,42 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.#link.close();
   }
 
+  async #call(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const [askedAt, connection] = [performance.now(), this.#connections];
+    this.#leases.asked(method, params);
+    try {
+      const result = await this.#link.request(method, params);
+      this.#leases.answered(method, params, result, askedAt);
+      if (connection !== this.#connections) this.#renewOld(method, params, result);
+      return result;
+    } catch (error) {
+      this.#leases.refused(method, params, error);
+      throw error;
+    }
+  }
+
+  /** The answer is of an earlier connection: so may be the lock, and much of its time be over. */
+  #renewOld(method: string, params: Readonly<Record<string, unknown>>, result: unknown): void {
+    if (method !== 'memory_locker.acquire') return;
+    const acquired = result as MethodResult<'memory_locker.acquire'>;
+    if (!('lock_token' in acquired)) return;
+    const { session_id, resource, ttl_ms, agent_id } = params as MethodParams<typeof method>;
+    const { lock_token } = acquired;
+    this.locks
+      .renew({ session_id, resource, ttl_ms, agent_id, lock_token })
+      .catch((thrown: unknown) => {
+        const error = FabricError.from(thrown);
+        this.#log.info({ error, session_id, lock_token }, 'coordination: a lock was not renewed');
+      });
+  }
+
   async #onOpen(direct: Send): Promise<void> {
-    if (this.#epoch === undefined || !(await this.#goOn(direct))) await this.#register(direct);
+    const isSameLife = this.#epoch !== undefined && (await this.#goOn(direct));
+    if (!isSameLife) await this.#register(direct);
     await this.#subscriptions.restart(direct);
-    if (this.#wasReady) this.emit('reconnected');
-    this.#wasReady = true;
+    await this.#leases.confirm(direct);
+    this.#connections += 1;
+    if (this.#connections > 1) this.emit('reconnected');
   }
 
   /** Goes on in the same life; false when it is over. */
@@ -185,9 +219,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.#beatEvery(registered.heartbeat_interval_ms * BEAT_SHARE);
     if (isFirst) return;
     this.emit('new_life', { epoch: registered.epoch });
-    for (const lock of this.#held.removeAll()) {
-      this.emit('lease_lost', { ...lock, reason: 'new_life' });
-    }
+    this.#leases.loseAll('new_life');
   }
 
   #beatEvery(ms: number): void {
@@ -215,24 +247,21 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       return;
     }
     const event = toClientEvent(method, params);
-    if (event?.name === 'lease_lost') this.#held.remove(event.data);
-    if (event?.name === 'lease_granted') this.#held.add(event.data);
-    if (event) this.emit(event.name, event.data as never);
+    if (event === undefined) return;
+    if (event.name === 'lease_lost') {
+      this.#leases.lost(event.data);
+      return;
+    }
+    if (event.name === 'lease_granted') this.#leases.granted(event.data);
+    if (event.name === 'notices_missed') this.#confirm(event.data.session_id);
+    this.emit(event.name, event.data as never);
   }
 
-  #noteLocks(method: string, params: Readonly<Record<string, unknown>>, result: unknown): void {
-    const {
-      session_id,
-      resource = 'context',
-      lock_token,
-    } = { ...params, ...(result as object) } as {
-      session_id: string;
-      resource?: string;
-      lock_token?: number;
-    };
-    if (lock_token === undefined) return;
-    const lock = { session_id, resource, lock_token };
-    if (method === 'memory_locker.acquire') this.#held.add(lock);
-    if (method === 'memory_locker.release') this.#held.remove(lock);
+  /** On this connection; the next begins with the same. */
+  #confirm(sessionId: string): void {
+    this.#leases.confirm(this.#link.requestHere, sessionId).catch((thrown: unknown) => {
+      const error = FabricError.from(thrown);
+      this.#log.info({ error, sessionId }, 'coordination: locks were not confirmed');
+    });
   }
 }

@@ -6,9 +6,17 @@ export {
   openCoordinationClient,
 } from './client.ts';
 export type { HeldLock } from './held-locks.ts';
+export type { LostLock } from './leases.ts';
 export type { ClientEvents } from './push-events.ts';
 export { rpcCodeOf } from './rpc-error.ts';
-export type { MethodName, MethodParams, MethodResult, Service } from './services.ts';
+export type {
+  GrantedLock,
+  LockService,
+  MethodName,
+  MethodParams,
+  MethodResult,
+  Service,
+} from './services.ts';
 export type {
   ContextSnapshot,
   SubscribeParams,

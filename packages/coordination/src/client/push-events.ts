@@ -1,5 +1,6 @@
 import type { FabricError } from '@starloom/core';
 import type { HeldLock } from './held-locks.ts';
+import type { LostLock } from './leases.ts';
 
 interface Notice {
   readonly session_id: string;
@@ -15,12 +16,14 @@ export interface ClientEvents {
   closed: [FabricError];
   /** The agent was lost and began a new life: all that it held is gone. */
   new_life: [{ readonly epoch: number }];
-  lease_lost: [HeldLock & { readonly reason: string }];
+  lease_lost: [LostLock];
   lease_granted: [HeldLock & { readonly ticket: string; readonly expires_at: number }];
   agent_disconnected: [Notice & { readonly reason: string; readonly last_seen: number }];
   agent_joined: [Notice & { readonly role?: string; readonly returned?: true }];
   agent_left: [Notice & { readonly reason: string }];
   session_changed: [Notice & { readonly state: string }];
+  /** The client was too slow for the notices of a session; its locks there are looked up. */
+  notices_missed: [Omit<Notice, 'agent_id'>];
 }
 
 const NAMES = {
@@ -30,6 +33,7 @@ const NAMES = {
   'session_manager.agent_joined': 'agent_joined',
   'session_manager.agent_left': 'agent_left',
   'session_manager.state_changed': 'session_changed',
+  'session_manager.notices_missed': 'notices_missed',
 } as const satisfies Record<string, keyof ClientEvents>;
 
 export type PushEvent = {

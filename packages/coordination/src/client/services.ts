@@ -20,6 +20,16 @@ export type Service<Name extends string> = {
     : never]: (params: MethodParams<Method>) => Promise<MethodResult<Method>>;
 };
 
+type Acquire = MethodParams<'memory_locker.acquire'>;
+type Acquired = MethodResult<'memory_locker.acquire'>;
+export type GrantedLock = Extract<Acquired, { readonly lock_token: number }>;
+
+/** Only with `async` there may be a ticket instead of the lock. */
+export interface LockService extends Omit<Service<'memory_locker'>, 'acquire'> {
+  acquire(params: Acquire & { readonly async?: false | undefined }): Promise<GrantedLock>;
+  acquire(params: Acquire): Promise<Acquired>;
+}
+
 export function createService<Name extends string>(name: Name, call: Call): Service<Name> {
   const service = new Proxy(Object.freeze({}), {
     get: (_, operation) =>

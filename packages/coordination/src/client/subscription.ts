@@ -19,12 +19,15 @@ export interface SubscriptionHandlers {
   snapshot?(snapshot: ContextSnapshot): void;
   /** Something that was asked for by `types`. */
   event?(event: Readonly<Record<string, unknown>>): void;
-  /** It cannot go on after the connection was lost: the session is over, or not the agent's. */
+  /** It cannot go on: the session is over, or the agent is not in it any more. */
   ended?(reason: FabricError): void;
 }
 
 export type SubscribeParams = MethodParams<'context_coordinator.subscribe'>;
 type Push = Readonly<Record<string, unknown>>;
+
+const CONTEXT_UPDATE = 'context.update';
+const NOT_FOUND = -32004;
 
 export class Subscription {
   readonly #params: SubscribeParams;
@@ -78,17 +81,17 @@ export class Subscription {
 
   /** What the server pushed for this subscription. */
   take(method: string, params: Push): void {
-    this.#turn = this.#turn
-      .then(() => this.#deliver(method, params))
-      .catch((error: unknown) => {
-        this.#log.error({ error: FabricError.from(error) }, 'coordination: a subscriber failed');
-      });
+    this.#then(() => this.#deliver(method, params));
   }
 
   /** The server does not let it go on. */
   end(reason: FabricError): void {
+    this.#id = undefined;
     this.#onClose();
-    this.#handlers.ended?.(reason);
+    this.#then(() => {
+      if (!this.#isClosed) this.#handlers.ended?.(reason);
+      this.#isClosed = true;
+    });
   }
 
   /** What still comes for it is for nobody else: its id is free once the server says so. */
@@ -105,25 +108,50 @@ export class Subscription {
     }
   }
 
+  #then(step: () => Promise<void> | void): void {
+    this.#turn = this.#turn.then(step).catch((error: unknown) => {
+      this.#log.error({ error: FabricError.from(error) }, 'coordination: a subscriber failed');
+    });
+  }
+
   async #deliver(method: string, params: Push): Promise<void> {
     if (this.#isClosed) return;
-    const cursor = Number(params.cursor);
-    if (cursor <= this.cursor && method !== 'context_coordinator.snapshot_required') return;
+    if (method === 'context_coordinator.subscription_ended')
+      return this.end(subscriptionEnded(params));
     if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
+    const cursor = Number(params.cursor);
+    if (cursor <= this.cursor) return;
     this.#cursor = cursor;
     if (method === 'context_coordinator.update') this.#handlers.update(toChange(params));
     else this.#handlers.event?.(params);
   }
 
+  /** Of a context that is not followed nothing is asked but how far it is. */
   async #snapshot(): Promise<void> {
-    const { session_id } = this.#params;
-    const answer = await this.#link.request('context_coordinator.get', { session_id });
-    const snapshot = answer as ContextSnapshot;
-    this.#cursor = Math.max(this.cursor, snapshot.cursor);
-    this.#handlers.snapshot?.(snapshot);
+    const { session_id, keys = [''], types = [CONTEXT_UPDATE] } = this.#params;
+    const answer = await this.#link.request('context_coordinator.get', {
+      session_id,
+      ...(!types.includes(CONTEXT_UPDATE) && { keys: [] }),
+    });
+    const { context, version, cursor } = answer as ContextSnapshot;
+    const isWanted = ([key]: [string, Json]) => keys.some((prefix) => key.startsWith(prefix));
+    this.#cursor = Math.max(this.cursor, cursor);
+    this.#handlers.snapshot?.({
+      context: Object.fromEntries(Object.entries(context).filter(isWanted)),
+      version,
+      cursor,
+    });
   }
 }
 
 function toChange(params: Push): ContextChange {
   return params as unknown as ContextChange;
+}
+
+function subscriptionEnded({ session_id, reason }: Push): FabricError {
+  const why =
+    reason === 'session_ended' ? 'The session has ended' : 'The agent is not in the session';
+  return new FabricError('CAPABILITY_NOT_FOUND', `${why}: nothing more comes of it`, {
+    details: { rpc: NOT_FOUND, reason, session_id, fix: 'join it again, or another' },
+  });
 }

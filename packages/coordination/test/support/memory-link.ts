@@ -1,10 +1,12 @@
 import type { Transport } from '../../src/client/index.ts';
 import type { Coordination, RpcPeer } from '../../src/index.ts';
 
+type Message = Record<string, unknown>;
+
 /** Connects clients to coordination without a network, and cuts them off. */
 export class MemoryLink {
   readonly #coordination: Coordination;
-  readonly #open = new Set<{ cut(): void }>();
+  readonly #open = new Set<{ cut(): void; say(message: Message): void }>();
   /** How often a client connected. */
   connections = 0;
   /** How often each message of the server arrives. */
@@ -12,9 +14,9 @@ export class MemoryLink {
   /** While true, whoever connects is refused. */
   isDown = false;
   /** Sees every message of the clients before the server does; false drops it. */
-  onSend: (message: { method: string; params: Record<string, unknown> }) => boolean = () => true;
+  onSend: (message: { method: string; params: Message }) => boolean = () => true;
   /** Sees every message of the server; false drops it. */
-  onAnswer: (message: Record<string, unknown>) => boolean = () => true;
+  onAnswer: (message: Message) => boolean = () => true;
 
   constructor(coordination: Coordination) {
     this.#coordination = coordination;
@@ -24,7 +26,7 @@ export class MemoryLink {
     if (this.isDown) throw new Error('the link is down');
     this.connections += 1;
     let isOpen = true;
-    const deliver = (message: Record<string, unknown>) => {
+    const deliver = (message: Message) => {
       if (!isOpen || !this.onAnswer(message)) return;
       for (let n = 0; n < this.copies; n += 1) transport.onmessage?.(JSON.stringify(message));
     };
@@ -39,7 +41,8 @@ export class MemoryLink {
       void peer.close();
       transport.onclose?.();
     };
-    const entry = { cut: end };
+    const say = (message: Message) => transport.onmessage?.(JSON.stringify(message));
+    const entry = { cut: end, say };
     const transport: Transport = {
       onmessage: undefined,
       onclose: undefined,
@@ -54,6 +57,11 @@ export class MemoryLink {
     this.#open.add(entry);
     return transport;
   };
+
+  /** What a server might say. */
+  say(message: Message): void {
+    for (const { say } of [...this.#open]) say({ jsonrpc: '2.0', ...message });
+  }
 
   cut(): void {
     for (const { cut } of [...this.#open]) cut();
