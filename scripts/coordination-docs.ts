@@ -58,10 +58,18 @@ is the count at its last change, good for \`if_version\`; a \`cursor\` is a plac
 The log of a session goes back 10,000 events or 32 MiB of them, whichever is less; to a reader whose cursor
 is older than that, the gap is said (\`snapshot_required\`).
 
+**Once.** A request with an \`idempotency_key\` is done once, however often it is sent: later copies are answered as
+the first for ten minutes, and another request under the same key is refused (\`idempotency_key_reused\`). Of one whose
+gateway or store failed on the way nobody may know whether it was done; updates and locks are found out,
+anything else is answered with \`outcome_unknown\` and not done again.
+
+**Names of sessions.** Let them be new ones, or let the server choose. A session that is created again under the name of
+one that ended begins to count anew, so versions and cursors of the old one mean nothing in it.
+
 **As MCP.** On \`/mcp\` the methods of sessions, context, locks and buffer are tools (\`session.*\`, \`context.*\`,
 \`lock.*\`, \`buffer.*\`). The context of each session that an agent of the caller's principal is in is the resource
 \`starloom://sessions/{session_id}/context\`: JSON with its version. Whoever subscribes to it is told of updates; many
-updates in a row may come as one notice, so read it again.
+updates in a row may come as one notice, so read it again. That takes a connection on which something can be told: a\nWebSocket, standard input and output, or MCP 2026-07-28 (\`subscriptions/listen\`); older clients over HTTP read.
 
 **In TypeScript.** The [coordination client](coordination-client.md) stays connected, beats, sends again and
 resumes by itself; it is also where to read which store to choose.

@@ -49,7 +49,7 @@ export const memoryLockerMethods = {
   'memory_locker.acquire': defineMethod({
     summary:
       'Takes a lock. When it is held, the request waits its turn for wait_ms, higher priority ' +
-      'first; a wait that would never end is refused at once',
+      'first; a wait that would never end, by a circle within the session, is refused at once',
     params: request({
       session_id: sessionId,
       resource,
