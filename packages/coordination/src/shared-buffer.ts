@@ -8,7 +8,7 @@ import { ChunkEviction } from './buffer/chunk-eviction.ts';
 import { ChunkIndex, type ChunkRead } from './buffer/chunk-index.ts';
 import {
   type ChunkEncoding,
-  type ChunkInfo,
+  type ChunkRecord,
   chunkIdOf,
   type IndexedChunk,
   referenceKey,
@@ -116,7 +116,7 @@ export class SharedBuffer {
     sessionId: string,
     chunkId: string,
     metadata: JsonObject,
-  ): Promise<ChunkInfo> {
+  ): Promise<ChunkRecord> {
     assertSize('metadata_bytes', jsonBytes(metadata), this.#options.limits);
     await this.#admit(caller, sessionId, 'writer');
     return await this.#index.change(sessionId, chunkId, { info: { metadata } });
@@ -172,10 +172,12 @@ export class SharedBuffer {
       makeRoom: async (excess) => void (await this.#eviction.makeRoom(sessionId, excess)),
     });
     const body = { kind: 'put', key: chunk_id, value: content.toString(encoding) } as const;
-    await store.commit(partitionOf.chunkBodies(sessionId), { writes: [body] });
+    const bodies = partitionOf.chunkBodies(sessionId);
+    const written = await store.commit(bodies, { writes: [body] });
+    const body_version = written.ok ? written.version : 0;
     const { agentId: agent_id } = caller;
     const at = clock.now();
-    const info = { chunk_id, bytes, media_type, encoding, metadata, agent_id, at };
+    const info = { chunk_id, bytes, media_type, encoding, metadata, agent_id, at, body_version };
     await this.#index.add(sessionId, info);
   }
 }

@@ -41,7 +41,7 @@ export class ChunkEviction {
 
   /** False when somebody took a reference meanwhile. */
   async evict(sessionId: string, chunk: IndexedChunk): Promise<boolean> {
-    const { chunk_id, references, version, bytes } = chunk;
+    const { chunk_id, references, version, body_version, bytes } = chunk;
     const keys = [
       ...[infoKey, readsKey, usedKey].map((toKey) => toKey(chunk_id)),
       ...references.map((agentId) => referenceKey(chunk_id, agentId)),
@@ -53,8 +53,10 @@ export class ChunkEviction {
       ifKeys: new Map([[infoKey(chunk_id), version]]),
     });
     if (!ok) return false;
-    const writes = [{ kind: 'delete', key: chunk_id }] as const;
-    await this.#store.commit(partitionOf.chunkBodies(sessionId), { writes });
+    await this.#store.commit(partitionOf.chunkBodies(sessionId), {
+      writes: [{ kind: 'delete', key: chunk_id }],
+      ifKeys: new Map([[chunk_id, body_version]]),
+    });
     return true;
   }
 

@@ -7,8 +7,8 @@ import { fieldsOf } from '../feed/log-event.ts';
 import { partitionOf } from '../partitions.ts';
 import type { Amount } from '../quota/meter.ts';
 import {
-  type ChunkInfo,
-  chunkInfoSchema,
+  type ChunkRecord,
+  chunkRecordSchema,
   chunksIn,
   countKey,
   type IndexedChunk,
@@ -36,7 +36,7 @@ export class ChunkIndex {
     this.#clock = clock;
   }
 
-  async get(sessionId: string, chunkId: string): Promise<ChunkInfo | undefined> {
+  async get(sessionId: string, chunkId: string): Promise<ChunkRecord | undefined> {
     return (await this.#entry(sessionId, chunkId))?.info;
   }
 
@@ -49,7 +49,7 @@ export class ChunkIndex {
     return { entries: chunks.length, bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
-  async add(sessionId: string, info: ChunkInfo): Promise<void> {
+  async add(sessionId: string, info: ChunkRecord): Promise<void> {
     const { chunk_id, bytes, agent_id } = info;
     await this.#store.commit(partitionOf.chunks(sessionId), {
       writes: [{ kind: 'put', key: infoKey(chunk_id), value: info }],
@@ -77,8 +77,8 @@ export class ChunkIndex {
   async change(
     sessionId: string,
     chunkId: string,
-    change: { readonly write?: Write; readonly info?: Partial<ChunkInfo> },
-  ): Promise<ChunkInfo> {
+    change: { readonly write?: Write; readonly info?: Partial<ChunkRecord> },
+  ): Promise<ChunkRecord> {
     const key = infoKey(chunkId);
     for (;;) {
       const entry = await this.#entry(sessionId, chunkId);
@@ -148,7 +148,7 @@ export class ChunkIndex {
     const key = infoKey(chunkId);
     const { entries } = await this.#store.read(partitionOf.chunks(sessionId), [key]);
     const entry = entries.get(key);
-    return entry && { info: chunkInfoSchema.parse(entry.value), version: entry.version };
+    return entry && { info: chunkRecordSchema.parse(entry.value), version: entry.version };
   }
 }
 

@@ -17,9 +17,14 @@ export const chunkInfoSchema = z.object({
   agent_id: z.string(),
   at: z.number(),
 });
-export type ChunkInfo = z.infer<typeof chunkInfoSchema>;
 
-export interface IndexedChunk extends ChunkInfo {
+export const chunkRecordSchema = chunkInfoSchema.extend({
+  /** Of the entry that holds the body: whoever puts the same content writes it anew. */
+  body_version: z.number(),
+});
+export type ChunkRecord = z.infer<typeof chunkRecordSchema>;
+
+export interface IndexedChunk extends ChunkRecord {
   /** Of its entry: whoever takes a reference changes it. */
   readonly version: number;
   readonly reads: number;
@@ -50,7 +55,7 @@ export function chunksIn({ entries }: Snapshot): readonly IndexedChunk[] {
   }
   return [...entries].flatMap(([key, { value, version }]) => {
     if (!key.startsWith(INFO_PREFIX)) return [];
-    const info = chunkInfoSchema.parse(value);
+    const info = chunkRecordSchema.parse(value);
     const { chunk_id } = info;
     return [
       {

@@ -31,12 +31,15 @@ export async function freeClaims(
   partition: string,
   { holder, before }: { readonly holder: string; readonly before: number },
 ): Promise<void> {
-  const [places, leases] = await Promise.all([store.waiting(partition), store.leases(partition)]);
-  const ownPlaces = places.filter(
-    (place) => place.holder === holder && Number.parseInt(place.ticket, 10) < before,
+  const isMeant = (asked: { readonly holder: string; readonly at: number }) =>
+    asked.holder === holder && asked.at < before;
+  const places = (await store.waiting(partition)).filter((place) =>
+    isMeant({ ...place, at: Number.parseInt(place.ticket, 10) }),
   );
-  await inBatches(ownPlaces, ({ ticket }) => store.cancelWait(partition, ticket));
-  const claims = leases.filter((lease) => lease.holder === holder && lease.token < before);
+  await inBatches(places, ({ ticket }) => store.cancelWait(partition, ticket));
+  const claims = (await store.leases(partition)).filter((lease) =>
+    isMeant({ ...lease, at: Number.parseInt(lease.ticket ?? `${lease.token}`, 10) }),
+  );
   await inBatches(claims, (lease) => store.release(partition, lease));
 }
 

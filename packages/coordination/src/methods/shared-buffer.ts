@@ -106,7 +106,7 @@ export const sharedBufferMethods = {
     run: async ({ services, caller }, { session_id, by, limit: count }) => {
       const all = [...(await services.buffer.list(caller, session_id, by))];
       const latest = all.sort((a, b) => b.used_at - a.used_at).slice(0, count);
-      const chunks = latest.map(({ version: _, references, ...chunk }) => ({
+      const chunks = latest.map(({ version: _, body_version: __, references, ...chunk }) => ({
         ...chunk,
         references: [...references],
       }));
@@ -155,8 +155,11 @@ export const sharedBufferMethods = {
       params: { session_id: exampleSession, chunk_id: exampleId, metadata: { topic: 'leases' } },
       result: { ...exampleInfo, metadata: { topic: 'leases' } },
     },
-    run: async ({ services, caller }, { session_id, chunk_id, metadata: about }) =>
-      await services.buffer.annotate(caller, session_id, chunk_id, about),
+    run: async ({ services, caller }, { session_id, chunk_id, metadata: about }) => {
+      const chunk = await services.buffer.annotate(caller, session_id, chunk_id, about);
+      const { body_version: _, ...info } = chunk;
+      return info;
+    },
   }),
 
   'shared_buffer.evict': defineMethod({

@@ -1,3 +1,6 @@
+// Time is faked for the whole process here, and what the process shares counts on it: so this runs in
+// a process of its own, as system tests do.
+
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it, vi } from 'vitest';
 import type { CoordinationClient, HeldLock, LostLock } from '../src/client/index.ts';
 import { CLIENT_TIMERS, ClientWorld } from './support/client-world.ts';

@@ -1,0 +1,53 @@
+import { expect, it } from 'vitest';
+import { principalCacheScope } from '../src/cache/cache-scope.ts';
+import { partitionOf } from '../src/partitions.ts';
+import { beforeCommit } from './support/before-commit.ts';
+import { World } from './support/world.ts';
+
+const session_id = 's';
+
+it('keeps a chunk whose content is put again while it is evicted', async () => {
+  await using world = new World();
+  const [a, b] = [await world.agent('a'), await world.agent('b')];
+  await a.call('session_manager.create', { session_id });
+  await b.call('session_manager.join', { session_id });
+  const { chunk_id } = await a.call('shared_buffer.put', { session_id, content: 'same' });
+  beforeCommit(
+    world.store,
+    (partition, { writes }) =>
+      partition === partitionOf.chunkBodies(session_id) &&
+      writes.some(({ kind }) => kind === 'delete'),
+    () => b.call('shared_buffer.put', { session_id, content: 'same', retain: true }),
+  );
+  await a.call('shared_buffer.evict', { session_id, chunk_id });
+  expect((await b.call('shared_buffer.list', { session_id })).chunks).toHaveLength(1);
+  const got = await b.call('shared_buffer.get', { session_id, chunk_id });
+  expect(got).toMatchObject({ content: 'same' });
+});
+
+it('leaves no claim with a life that is over, not even one that it is granted meanwhile', async () => {
+  await using world = new World();
+  const [a, b, c] = [await world.agent('a'), await world.agent('b'), await world.agent('c')];
+  const tool = 't';
+  const { claim = 0 } = await a.call('tool_cache.get', { tool, claim: true });
+  const waiting = b.peer.handle({
+    jsonrpc: '2.0',
+    id: 9,
+    method: 'tool_cache.get',
+    params: { tool, wait_ms: 600_000 },
+  });
+  const cache = partitionOf.cache(principalCacheScope('ci'));
+  await expect.poll(async () => (await world.store.waiting(cache)).length).toBe(1);
+  const cancelWait = world.store.cancelWait.bind(world.store);
+  let isAbandoned = false;
+  world.store.cancelWait = async (...args) => {
+    if (!isAbandoned) await a.call('tool_cache.abandon', { tool, claim });
+    isAbandoned = true;
+    return await cancelWait(...args);
+  };
+  await c.call('agent_registry.register', { agent_id: 'b', capabilities: [] });
+  expect(isAbandoned).toBe(true);
+  expect(await world.store.leases(cache)).toEqual([]);
+  await b.peer.close();
+  await waiting;
+});
