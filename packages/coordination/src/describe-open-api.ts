@@ -1,6 +1,7 @@
 // The table of methods as an OpenAPI 3.1 document. JSON-RPC has one operation per path, so methods
 // are told apart by the schema of their request; what is pushed stands under webhooks.
 
+import type { Json } from '@starloom/core';
 import type { MethodDescription } from './describe-methods.ts';
 import { describePushes, type PushDescription } from './describe-pushes.ts';
 import type { JsonObject } from './json/json.ts';
@@ -178,19 +179,42 @@ function toExamples({ name, example }: MethodDescription) {
   ] as const;
 }
 
-function toWebhook({ summary, to, example }: PushDescription): JsonObject {
+function toWebhook(push: PushDescription): JsonObject {
+  const { method, summary, to, example } = push;
   return {
     post: {
       summary,
       description: `Goes to ${to}`,
       requestBody: {
         content: {
-          'application/json': { schema: { type: 'object' }, example: toJson(example) },
+          'application/json': {
+            schema: toNotificationSchema(push),
+            example: { jsonrpc: '2.0', method, params: toJson(example) },
+          },
         },
       },
       responses: { '204': { description: 'A notification gets no answer' } },
     },
   };
+}
+
+/** What the example shows is what is always there; some events say more. */
+function toNotificationSchema({ method, example }: PushDescription): JsonObject {
+  const fields = Object.entries(toJson(example));
+  const properties = Object.fromEntries(fields.map(([name, value]) => [name, toTypeOf(value)]));
+  return {
+    type: 'object',
+    required: ['jsonrpc', 'method', 'params'],
+    properties: {
+      jsonrpc: { const: '2.0' },
+      method: { const: method },
+      params: { type: 'object', required: ['session_id'], properties },
+    },
+  };
+}
+
+function toTypeOf(value: Json): JsonObject {
+  return { type: typeof value === 'object' ? 'object' : typeof value };
 }
 
 function toFailure(description: string): JsonObject {

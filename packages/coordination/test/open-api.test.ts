@@ -66,6 +66,11 @@ it('refers to nothing that is not there, and says what is pushed and what can go
     expect(document.components[kind]).toHaveProperty([name]);
   }
   expect(Object.keys(document.webhooks)).toEqual(describePushes().map(({ method }) => method));
+  for (const { method, example } of describePushes()) {
+    const body = document.webhooks[method].post.requestBody.content['application/json'];
+    expect(body.example).toEqual({ jsonrpc: '2.0', method, params: example });
+    expect(Object.keys(body.schema.properties.params.properties)).toEqual(Object.keys(example));
+  }
   const update = document.components.schemas['context_coordinator.update.request'];
   expect(update['x-errors']).toContainEqual({ reason: 'lock_required', code: -32014 });
 });

@@ -301,7 +301,14 @@ describe('the coordination plane as MCP tools', () => {
     const refused = await use('context.update', { session_id: 's', update: { n: 1 } });
     expect(refused).toMatchObject({
       ok: false,
-      error: { code: 'POLICY_DENIED', details: { reason: 'lock_required', rpc_code: -32014 } },
+      error: {
+        code: 'POLICY_DENIED',
+        details: {
+          reason: 'lock_required',
+          rpc_code: -32014,
+          fix: expect.stringContaining('lock.acquire'),
+        },
+      },
     });
     const { lock_token } = await use('lock.acquire', { session_id: 's' });
     const update = { session_id: 's', update: { n: 1 }, lock_token };

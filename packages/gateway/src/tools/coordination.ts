@@ -62,17 +62,33 @@ async function ask(peer: Peer, method: string, args: unknown, caller: Caller): P
 function toToolResult(answer: unknown, caller: Caller) {
   const { result, error } = answer as RpcAnswer;
   if (!error) return toResult({ ok: true, ...result });
-  const { details: message, code, ...details } = error.data;
+  const { details: message, code, fix, ...details } = error.data;
   const failure = new FabricError(isErrorCode(code) ? code : 'BAD_INPUT', message, {
-    details: { ...details, rpc_code: error.code },
+    details: {
+      ...details,
+      ...(fix !== undefined && { fix: toToolNames(fix) }),
+      rpc_code: error.code,
+    },
   });
   return toErrorResult(failure.toPayload(answerTrace(caller)));
+}
+
+/** Advice names methods; here they are tools. */
+function toToolNames(fix: string): string {
+  return Object.entries(PREFIXES).reduce(
+    (text, [service, prefix]) => text.replaceAll(`${service}.`, `${prefix}.`),
+    fix,
+  );
 }
 
 interface RpcAnswer {
   readonly result?: Record<string, unknown>;
   readonly error?: {
     readonly code: number;
-    readonly data: { readonly details: string; readonly [field: string]: unknown };
+    readonly data: {
+      readonly details: string;
+      readonly fix?: string;
+      readonly [field: string]: unknown;
+    };
   };
 }
