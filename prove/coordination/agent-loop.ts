@@ -1,17 +1,12 @@
-// What one agent of the workload does, one thing after the other, by its own dice.
+// What one agent of the workload does, one thing after the other, by its own dice: everything once,
+// in any order, then as it comes.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Client, toRead, toVersion } from './client.ts';
+import { Actions, type Places } from './actions.ts';
+import type { Client } from './client.ts';
+import { Deck } from './deck.ts';
 import type { Outcome } from './history.ts';
 import type { Random } from './random.ts';
-
-export interface Places {
-  /** Sessions whose updates need the lock, and sessions whose updates need none. */
-  readonly locked: readonly [string, ...string[]];
-  readonly free: readonly [string, ...string[]];
-  readonly keys: readonly [string, ...string[]];
-  readonly counters: readonly [string, ...string[]];
-}
 
 export interface AgentLoopOptions {
   readonly client: Client;
@@ -22,154 +17,110 @@ export interface AgentLoopOptions {
   readonly stop: AbortSignal;
 }
 
-const REPEATS = 200;
+interface Step {
+  readonly weight: number;
+  readonly take: () => Promise<Outcome | undefined>;
+}
+
 const BACK_OFF_MS = 25;
 
 export async function runAgent({ client, random, places, lockMs, stop }: AgentLoopOptions) {
-  const all = [...places.locked, ...places.free];
-  const begin = async (): Promise<undefined> => {
-    if (!(await client.register())) return;
-    for (const session_id of all) {
-      await client.ask('session_manager.join', { agent_id: client.agent, session_id });
-    }
-  };
-  const disconnect = (): undefined => {
-    client.disconnect();
-  };
-  const steps: readonly (readonly [weight: number, step: () => Promise<Outcome | undefined>])[] = [
-    [26, () => read(random.pick([random.pick(places.free), random.pick(places.locked)]))],
-    [20, () => increment(random.pick(places.free))],
-    [14, () => write(random.pick(places.free), {})],
-    [14, () => compareAndSet(random.pick(places.free))],
-    [12, () => writeUnderLock(random.pick(places.locked))],
-    [8, () => write(random.pick(places.locked), { with_lock: true })],
-    [4, () => beat()],
-    [1, () => beatAsBefore()],
-    [1, () => begin()],
-    [1, async () => disconnect()],
+  const actions = new Actions(client, random, places, lockMs);
+  const free = () => random.pick(places.free);
+  const locked = () => random.pick(places.locked);
+  const steps: readonly [Step, ...Step[]] = [
+    { weight: 26, take: () => read(random.pick([free(), locked()])) },
+    { weight: 20, take: () => actions.increment(free()) },
+    { weight: 14, take: () => actions.write(free()) },
+    { weight: 14, take: () => actions.compareAndSet(free()) },
+    { weight: 12, take: () => writeUnderLock(locked()) },
+    { weight: 8, take: () => actions.write(locked(), { lock: { with_lock: true } }) },
+    { weight: 5, take: () => readUnderLock(locked()) },
+    { weight: 4, take: () => actions.beat() },
+    { weight: 1, take: () => actAsBefore() },
+    { weight: 1, take: () => begin() },
+    { weight: 1, take: () => disconnect() },
   ];
-  const total = steps.reduce((sum, [weight]) => sum + weight, 0);
+  const total = steps.reduce((sum, { weight }) => sum + weight, 0);
+  const deck = new Deck(steps, random, () => chooseStep(random.next() * total));
 
   await begin();
   while (!stop.aborted) {
-    const outcome = await chooseStep(random.next() * total)();
+    const outcome = await deck.draw().take();
     if (outcome?.kind === 'unknown') await delay(BACK_OFF_MS);
     if (outcome?.kind === 'refused' && LOST.has(outcome.reason)) await begin();
   }
 
-  function chooseStep(roll: number) {
+  function chooseStep(roll: number): Step {
     let passed = 0;
-    for (const [weight, step] of steps) {
+    const chosen = steps.find(({ weight }) => {
       passed += weight;
-      if (roll < passed) return step;
+      return roll < passed;
+    });
+    return chosen ?? steps[0];
+  }
+
+  async function begin(): Promise<undefined> {
+    if (await client.register()) await join();
+  }
+
+  async function join(): Promise<void> {
+    for (const session_id of [...places.locked, ...places.free]) {
+      await client.ask('session_manager.join', { agent_id: client.agent, session_id });
     }
-    return beat;
+  }
+
+  async function disconnect(): Promise<undefined> {
+    client.disconnect();
   }
 
   async function read(session: string): Promise<Outcome> {
     const key = random.pick([random.pick(places.keys), random.pick(places.counters)]);
-    return await client.perform({
-      session,
-      operation: { kind: 'read', key },
-      method: 'context_coordinator.get',
-      params: { keys: [key] },
-      toResult: toRead(key),
-    });
-  }
-
-  async function write(session: string, params: { with_lock?: true; lock_token?: number }) {
-    const key = random.pick(places.keys);
-    const value = `${client.agent}:${random.below(2 ** 32)}`;
-    const token = params.lock_token === undefined ? {} : { token: params.lock_token };
-    return await client.perform({
-      session,
-      operation: { kind: 'write', key, value, ...token },
-      method: 'context_coordinator.update',
-      params: { update: { [key]: value }, ...params },
-      toResult: toVersion,
-      repeats: repeats(),
-    });
-  }
-
-  async function increment(session: string): Promise<Outcome> {
-    const key = random.pick(places.counters);
-    return await client.perform({
-      session,
-      operation: { kind: 'increment', key, by: 1 },
-      method: 'context_coordinator.update',
-      params: { update: { [key]: 1 }, op: 'increment' },
-      toResult: toVersion,
-      repeats: repeats(),
-    });
-  }
-
-  async function compareAndSet(session: string): Promise<Outcome> {
-    const key = random.pick(places.keys);
-    const before = await client.perform({
-      session,
-      operation: { kind: 'read', key },
-      method: 'context_coordinator.get',
-      params: { keys: [key] },
-      toResult: toRead(key),
-    });
-    if (before.kind !== 'ok') return before;
-    const ifVersion = before.result.version ?? 0;
-    const value = `${client.agent}:${random.below(2 ** 32)}`;
-    return await client.perform({
-      session,
-      operation: { kind: 'cas', key, value, ifVersion },
-      method: 'context_coordinator.update',
-      params: { update: { [key]: value }, if_versions: { [key]: ifVersion } },
-      toResult: toVersion,
-      repeats: repeats(),
-    });
+    return await actions.read(session, key);
   }
 
   /** Now and then the holder sleeps past its lease and writes all the same. */
   async function writeUnderLock(session: string): Promise<Outcome> {
-    const resource = 'context';
-    const granted = await client.perform({
-      session,
-      operation: { kind: 'acquire', resource },
-      method: 'memory_locker.acquire',
-      params: { resource, ttl_ms: lockMs, wait_ms: random.below(2) * lockMs },
-      toResult: ({ lock_token }) => ({ token: Number(lock_token) }),
-    });
+    const waitMs = random.below(2) * lockMs;
+    const granted = await actions.acquire(session, { mode: 'exclusive', waitMs });
     const token = granted.kind === 'ok' ? granted.result.token : undefined;
     if (token === undefined) return granted;
     if (random.chance(0.3)) await delay(lockMs * (1 + random.next()));
-    for (let left = random.below(4); left > 0; left -= 1)
-      await write(session, { lock_token: token });
-    const last = await write(session, { lock_token: token });
-    if (random.chance(0.1)) return last;
-    return await client.perform({
-      session,
-      operation: { kind: 'release', resource, token },
-      method: 'memory_locker.release',
-      params: { resource, lock_token: token },
-      toResult: () => ({}),
-    });
+    const lock = { lock_token: token };
+    for (let left = random.below(4); left > 0; left -= 1) await actions.write(session, { lock });
+    const last = await actions.write(session, { lock });
+    return random.chance(0.1) ? last : await actions.release(session, token);
   }
 
-  /** As if the life before this one had only been asleep. */
-  async function beatAsBefore(): Promise<undefined> {
-    if (client.earlierEpoch > 0) await beat(client.earlierEpoch);
+  /** Reads twice, asks whether the lease lived through it, and tries to write under it. */
+  async function readUnderLock(session: string): Promise<Outcome> {
+    const granted = await actions.acquire(session, { mode: 'shared', waitMs: lockMs });
+    const token = granted.kind === 'ok' ? granted.result.token : undefined;
+    if (token === undefined) return granted;
+    const key = random.pick(places.keys);
+    await actions.read(session, key, token);
+    await delay((random.next() * lockMs) / 4);
+    await actions.read(session, key, token);
+    await actions.renew(session, token);
+    await actions.write(session, { lock: { lock_token: token } });
+    return await actions.release(session, token);
   }
 
-  async function beat(epoch = client.epoch): Promise<Outcome> {
-    return await client.perform({
-      epoch,
-      session: '',
-      operation: { kind: 'heartbeat' },
-      method: 'agent_registry.heartbeat',
-      params: {},
-      toResult: () => ({}),
-    });
-  }
-
-  /** Some give up at once, so that there are operations nobody knows about. */
-  function repeats(): number {
-    return random.chance(0.7) ? REPEATS : 0;
+  /** As if the life before this one had only been asleep, perhaps with the lock in its hands. */
+  async function actAsBefore(): Promise<undefined> {
+    const waitMs = random.below(2) * lockMs;
+    const held = await actions.acquire(locked(), { mode: 'exclusive', waitMs });
+    const lost = held.kind === 'ok' ? held.result.token : undefined;
+    const epoch = client.epoch;
+    if (!(await client.register()) || epoch === 0) return;
+    const mode = random.pick(['exclusive', 'shared'] as const);
+    await actions.beat(epoch);
+    await actions.write(free(), { epoch });
+    await actions.write(locked(), { epoch, lock: { with_lock: true } });
+    if (lost !== undefined) await actions.write(locked(), { epoch, lock: { lock_token: lost } });
+    await actions.acquire(locked(), { mode, waitMs, epoch });
+    await actions.acquire(locked(), { mode, waitMs: lockMs, isAsync: true, epoch });
+    await join();
   }
 }
 

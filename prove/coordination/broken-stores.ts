@@ -1,7 +1,14 @@
 // Stores with one known fault each. A proof that lets one of them pass proves nothing.
 
-import { setTimeout as delay } from 'node:timers/promises';
-import type { Commit, CoordinationStore, EventPage, Json, Lease, Snapshot } from '@starloom/core';
+import type { Commit, CoordinationStore, EventPage } from '@starloom/core';
+import {
+  grantInTwoSteps,
+  incrementInTwoSteps,
+  publishOnly,
+  readFromCopy,
+  shareBesideWriters,
+  withChanges,
+} from './store-changes.ts';
 import type { Invariant } from './violation.ts';
 
 export interface BrokenStore {
@@ -12,9 +19,6 @@ export interface BrokenStore {
 }
 
 const AGENTS = 'agents';
-const CONTEXT = 'context';
-const RACE_MS = 2;
-const AWAY_MS = 10;
 
 export const BROKEN_STORES: readonly BrokenStore[] = [
   {
@@ -38,9 +42,48 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
   },
   { fault: 'a lock is granted in two steps', breaks: 'token_increases', around: grantInTwoSteps },
   {
+    fault: 'a shared lock keeps nobody out',
+    breaks: 'shared_keeps_writers_out',
+    around: shareBesideWriters,
+  },
+  {
     fault: 'what is published while a reader is away is lost',
     breaks: 'delivered_once_and_whole',
     around: publishOnly,
+  },
+  {
+    fault: 'every tenth event is passed over',
+    breaks: 'delivered_once_and_whole',
+    around: (store) =>
+      withChanges(store, {
+        async events(partition, after, limit): Promise<EventPage> {
+          const page = await store.events(partition, after, limit);
+          return { ...page, events: page.events.filter(({ version }) => version % 10 > 0) };
+        },
+      }),
+  },
+  {
+    fault: 'a gap is said instead of anything else',
+    breaks: 'delivered_once_and_whole',
+    around: (store) =>
+      withChanges(store, {
+        async events(partition): Promise<EventPage> {
+          const { version } = await store.read(partition, []);
+          return { events: [], cursor: version, gap: true };
+        },
+      }),
+  },
+  {
+    fault: 'a gap is said to subscribers, and the log is whole for whoever asks for all of it',
+    breaks: 'delivered_once_and_whole',
+    around: (store) =>
+      withChanges(store, {
+        async events(partition, after, limit): Promise<EventPage> {
+          const page = await store.events(partition, after, limit);
+          const isGap = after > 0 && page.events.length > 0;
+          return isGap ? { ...page, events: [], gap: true } : page;
+        },
+      }),
   },
   {
     fault: 'an event is delivered twice now and then',
@@ -91,100 +134,28 @@ export const BROKEN_STORES: readonly BrokenStore[] = [
       }),
   },
   {
+    fault: 'what was done under a key is done again',
+    breaks: 'repeated_once',
+    around: (store) =>
+      withChanges(store, {
+        commit: (partition, { idempotency: _, ...commit }) => store.commit(partition, commit),
+        acquire: (partition, { idempotency: _, ...lease }) => store.acquire(partition, lease),
+      }),
+  },
+  {
+    fault: 'a lock is granted again when it is asked for again',
+    breaks: 'repeated_once',
+    around: (store) =>
+      withChanges(store, {
+        acquire: (partition, { idempotency: _, ...lease }) => store.acquire(partition, lease),
+      }),
+  },
+  {
     fault: 'reads are answered from a copy that lags',
     breaks: 'linearizable',
     around: readFromCopy,
   },
 ];
-
-type Changes = Partial<CoordinationStore>;
-
-function withChanges(store: CoordinationStore, changes: Changes): CoordinationStore {
-  return new Proxy(store, {
-    get(target, name) {
-      const changed = Reflect.get(changes, name);
-      if (changed !== undefined) return changed;
-      const own: unknown = Reflect.get(target, name, target);
-      return typeof own === 'function' ? own.bind(target) : own;
-    },
-  });
-}
-
-/** Looks whether the lock is free, and takes it a moment later. */
-function grantInTwoSteps(store: CoordinationStore): CoordinationStore {
-  const granted = new Map<string, Lease>();
-  const idOf = (partition: string, token: number) => `${partition} ${token}`;
-  let latest = 0;
-  return withChanges(store, {
-    async acquire(partition, request) {
-      if (request.resource !== CONTEXT) return await store.acquire(partition, request);
-      const seen = latest;
-      const held = [...granted].filter(([id, { expiresAt }]) => {
-        return id.startsWith(`${partition} `) && expiresAt > Date.now();
-      });
-      if (held.length > 0) return { heldBy: held.map(([, lease]) => lease) };
-      await delay(RACE_MS);
-      const { resource, holder, mode, ttlMs } = request;
-      latest = Math.max(seen + 1, Date.now());
-      const lease = { resource, holder, mode, token: latest, expiresAt: Date.now() + ttlMs };
-      granted.set(idOf(partition, latest), lease);
-      return { lease };
-    },
-    async leases(partition, resource) {
-      const known = [...granted].filter(([id]) => id.startsWith(`${partition} `));
-      return [...known.map(([, lease]) => lease), ...(await store.leases(partition, resource))];
-    },
-    async release(partition, lease) {
-      if (granted.delete(idOf(partition, lease.token))) return { released: true, granted: [] };
-      return await store.release(partition, lease);
-    },
-    async commit(partition, { fence, ...commit }) {
-      const isOurs = fence && granted.has(idOf(partition, fence.token));
-      return await store.commit(partition, isOurs ? commit : { ...commit, fence });
-    },
-  });
-}
-
-/** Ten times a second the reader is away for a moment; nothing that happens then comes again. */
-function publishOnly(store: CoordinationStore): CoordinationStore {
-  return withChanges(store, {
-    async events(partition, after, limit) {
-      const page = await store.events(partition, after, limit);
-      return { ...page, events: page.events.filter(({ at }) => at % 100 >= AWAY_MS) };
-    },
-  });
-}
-
-function incrementInTwoSteps(store: CoordinationStore): CoordinationStore {
-  return withChanges(store, {
-    async commit(partition, commit) {
-      const keys = commit.writes.flatMap(({ kind, key }) => (kind === 'increment' ? [key] : []));
-      if (keys.length === 0) return await store.commit(partition, commit);
-      const { entries } = await store.read(partition, keys);
-      await delay(RACE_MS);
-      const writes = commit.writes.map((write) => {
-        if (write.kind !== 'increment') return write;
-        const before: Json = entries.get(write.key)?.value ?? 0;
-        return { kind: 'put', key: write.key, value: Number(before) + write.by } as const;
-      });
-      return await store.commit(partition, { ...commit, writes });
-    },
-  });
-}
-
-function readFromCopy(store: CoordinationStore): CoordinationStore {
-  const copies = new Map<string, { readonly snapshot: Snapshot; readonly until: number }>();
-  return withChanges(store, {
-    async read(partition, keys) {
-      const id = `${partition} ${keys?.join()}`;
-      const copy = copies.get(id);
-      if (copy && copy.until > performance.now()) return copy.snapshot;
-      const snapshot = await store.read(partition, keys);
-      copies.set(id, { snapshot, until: performance.now() + 10 * RACE_MS });
-      return snapshot;
-    },
-  });
-}
 
 function isUpdate({ event }: Commit): boolean {
   return JSON.stringify(event ?? null).includes('"context.update"');

@@ -3,15 +3,18 @@
 
 import type { Json } from '@starloom/core';
 import type { LogEntry, Recorded, Recording, SessionLog } from './history.ts';
+import { KEPT_EVENTS } from './promised-sizes.ts';
 import { type Violation, violation } from './violation.ts';
 
 export function checkAcknowledged({ operations, logs }: Recording): readonly Violation[] {
   const bySession = Map.groupBy(operations.filter(isUpdate), ({ session }) => session);
   return [...logs].flatMap(([session, log]) => {
     const entries = Map.groupBy(log.entries, ({ cause }) => cause);
-    return (bySession.get(session) ?? []).flatMap((update) =>
-      checkUpdate(update, entries.get(update.id) ?? [], log),
-    );
+    const updates = bySession.get(session) ?? [];
+    return [
+      ...checkBeginning(session, log),
+      ...updates.flatMap((update) => checkUpdate(update, entries.get(update.id) ?? [], log)),
+    ];
   });
 }
 
@@ -32,6 +35,13 @@ export function checkSums(recording: Recording): readonly Violation[] {
     const message = `${name} is ${value}; ${least} was acknowledged and ${open} is unknown`;
     return [violation('sum_of_increments', message, [final])];
   });
+}
+
+/** A log may not begin late unless more has happened than it must keep. */
+function checkBeginning(session: string, { from }: SessionLog): readonly Violation[] {
+  if (from === 0 || from > KEPT_EVENTS) return [];
+  const message = `${session}: the log is gone up to ${from}, and it keeps ${KEPT_EVENTS} events`;
+  return [violation('nothing_acknowledged_lost', message)];
 }
 
 function checkUpdate(

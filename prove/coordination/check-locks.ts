@@ -1,5 +1,5 @@
-// Tokens of exclusive leases order their holders, and a write under an older token than one that
-// was granted before it began must have been refused.
+// Tokens order the leases of a resource, and a write under an older token than one that was granted
+// before it began must have been refused, as must one under a shared lease.
 
 import type { Recorded, Recording } from './history.ts';
 import { type Violation, violation } from './violation.ts';
@@ -21,6 +21,7 @@ export function checkStaleWrites(recording: Recording): readonly Violation[] {
   return [...fencedWritesBySession(recording)].flatMap(([session, writes]) => [
     ...checkMark(writes),
     ...checkAgainstGrants(writes, grants.get(`${session} context`) ?? []),
+    ...checkModes(writes, grants.get(`${session} context`) ?? []),
   ]);
 }
 
@@ -70,8 +71,30 @@ function checkAgainstGrants(writes: readonly Grant[], grants: readonly Grant[]):
   });
 }
 
+function checkModes(writes: readonly Grant[], grants: readonly Grant[]): Violation[] {
+  const shared = new Map(
+    grants.flatMap(({ by, token }) => {
+      return by.operation.kind === 'acquire' && by.operation.mode === 'shared'
+        ? [[token, by] as const]
+        : [];
+    }),
+  );
+  return writes.flatMap(({ by, token }) => {
+    const grant = shared.get(token);
+    if (grant === undefined) return [];
+    const message = `a write under the shared token ${token} was accepted`;
+    return [violation('no_stale_write', message, [grant, by])];
+  });
+}
+
 function grantsByResource({ operations }: Recording): Map<string, Grant[]> {
-  return groupBy(operations.flatMap(toGrant), ({ by: { session, operation } }) => {
+  const byId = new Map(operations.map((by) => [by.id, by]));
+  const grants = operations.flatMap((by) => {
+    const first = by.operation.kind === 'repeat' ? byId.get(by.operation.of) : undefined;
+    const known = first && toGrant(first)[0]?.token;
+    return toGrant(by).filter(({ token }) => token !== known);
+  });
+  return groupBy(grants, ({ by: { session, operation } }) => {
     return `${session} ${operation.kind === 'acquire' ? operation.resource : 'context'}`;
   });
 }

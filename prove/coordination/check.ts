@@ -2,6 +2,8 @@ import { checkDeliveries } from './check-deliveries.ts';
 import { checkAcknowledged, checkSums } from './check-effects.ts';
 import { checkEpochs } from './check-epochs.ts';
 import { checkStaleWrites, checkTokens } from './check-locks.ts';
+import { checkRepeats } from './check-repeats.ts';
+import { checkSharedLocks } from './check-shared-locks.ts';
 import type { Recording } from './history.ts';
 import { checkKeys } from './key-model.ts';
 import type { Violation } from './violation.ts';
@@ -18,10 +20,12 @@ export function check(recording: Recording): Checked {
   const invariants = [
     checkTokens,
     checkStaleWrites,
+    checkSharedLocks,
     checkDeliveries,
     checkSums,
     checkEpochs,
     checkAcknowledged,
+    checkRepeats,
   ];
   const found = invariants.flatMap((checkOne) => checkOne(recording));
   return { violations: [...found, ...violations], keys, undecided };

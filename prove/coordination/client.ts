@@ -4,7 +4,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json } from '@starloom/core';
-import type { History, Operation, Outcome, Result } from './history.ts';
+import type { Asked, History, Operation, Outcome, Result } from './history.ts';
 import type { Answer, Fields, Link, OnPush, OpenLink } from './link.ts';
 
 export interface ClientOptions {
@@ -24,19 +24,27 @@ export interface Request {
   readonly params: Fields;
   readonly toResult: (result: Fields) => Result;
   /** The life to act in; by default the present one. */
-  readonly epoch?: number;
-  /** How often it may be sent again. */
-  readonly repeats?: number;
+  readonly epoch?: number | undefined;
+  /** By default it is sent once, without a key. */
+  readonly sending?: Sending | undefined;
+}
+
+export interface Sending {
+  /** How often it may be sent again while there is no answer. */
+  readonly repeats: number;
+  /** The connection is cut while the first request is under way. */
+  readonly isCut: boolean;
+  /** Sent once more over a new connection after it was answered. */
+  readonly isRepeated: boolean;
 }
 
 const RECONNECT_MS = 50;
 const REPEAT_FOR_MS = 20_000;
+const ONCE: Sending = { repeats: 0, isCut: false, isRepeated: false };
 
 export class Client {
   readonly agent: string;
   epoch = 0;
-  /** The life before this one; 0 when there was none. */
-  earlierEpoch = 0;
   readonly #options: ClientOptions;
   #link: Link | undefined;
 
@@ -55,7 +63,6 @@ export class Client {
       toResult: ({ epoch }) => ({ epoch: Number(epoch) }),
     });
     if (outcome.kind !== 'ok') return false;
-    this.earlierEpoch = this.epoch;
     this.epoch = outcome.result.epoch ?? 0;
     return true;
   }
@@ -63,24 +70,21 @@ export class Client {
   async perform(request: Request): Promise<Outcome> {
     const { history } = this.#options;
     const { agent } = this;
-    const { session, operation, method, params, toResult, repeats = 0 } = request;
-    const { epoch = this.epoch } = request;
+    const { session, operation, method, toResult, epoch = this.epoch } = request;
+    const { repeats, isCut, isRepeated } = request.sending ?? ONCE;
     const id = history.nextId(agent);
-    const life = epoch > 0 ? { epoch } : {};
-    const key = repeats > 0 ? { idempotency_key: id } : {};
-    const cause = method === 'context_coordinator.update' ? { cause: id } : {};
-    const place = session === '' ? {} : { session_id: session };
-    const whole = { agent_id: agent, ...life, ...place, ...key, ...cause, ...params };
+    const params = toParams(request, { agent, epoch, id });
     const link = await this.link();
     const settle = history.invoke({ agent, epoch, session, operation }, id);
-    let answer = await link.request(method, whole);
-    const giveUpAt = performance.now() + REPEAT_FOR_MS;
-    for (let sent = 0; answer.kind === 'unknown' && sent < repeats; sent += 1) {
-      if (performance.now() > giveUpAt) break;
-      answer = asRepetition(await this.ask(method, whole));
-    }
+    const first = link.request(method, params);
+    if (isCut) link.close();
+    const answer = await this.#insist(await first, repeats, method, params);
     const outcome = toOutcome(answer, toResult);
     settle(outcome);
+    if (isRepeated && repeats > 0 && outcome.kind === 'ok') {
+      const asked = { agent, epoch, session, operation: { kind: 'repeat', of: id } } as const;
+      await this.#repeat(asked, request, params);
+    }
     return outcome;
   }
 
@@ -112,14 +116,37 @@ export class Client {
     this.#link?.close();
   }
 
+  /** Until there is an answer. */
+  async #insist(first: Answer, repeats: number, method: string, params: Fields): Promise<Answer> {
+    let answer = first;
+    const giveUpAt = performance.now() + REPEAT_FOR_MS;
+    for (let sent = 0; answer.kind === 'unknown' && sent < repeats; sent += 1) {
+      if (performance.now() > giveUpAt) break;
+      answer = asRepetition(await this.ask(method, params));
+    }
+    return answer;
+  }
+
+  async #repeat(asked: Asked, { method, toResult }: Request, params: Fields): Promise<void> {
+    const { history } = this.#options;
+    this.disconnect();
+    await this.link();
+    const settle = history.invoke(asked, history.nextId(this.agent));
+    settle(toOutcome(await this.ask(method, params), toResult));
+  }
+
   async #pause(): Promise<void> {
     await delay(RECONNECT_MS, undefined, { signal: this.#options.signal });
   }
 }
 
-export function toVersion({ version, lock_token }: Fields): Result {
-  const token = lock_token === undefined ? {} : { token: Number(lock_token) };
-  return { version: Number(version), ...token };
+export function toVersion(result: Fields): Result {
+  return { version: Number(result.version), ...toToken(result) };
+}
+
+/** A place in the queue has none. */
+export function toToken({ lock_token }: Fields): Result {
+  return lock_token === undefined ? {} : { token: Number(lock_token) };
 }
 
 /** The answer to `context_coordinator.get` of one key. */
@@ -131,12 +158,22 @@ export function toRead(key: string): (result: Fields) => Result {
   };
 }
 
+export function toOutcome(answer: Answer, toResult: (result: Fields) => Result): Outcome {
+  return answer.kind === 'ok' ? { kind: 'ok', result: toResult(answer.result) } : answer;
+}
+
+function toParams(
+  { session, method, params, sending = ONCE }: Request,
+  { agent, epoch, id }: { readonly agent: string; readonly epoch: number; readonly id: string },
+): Fields {
+  const life = epoch > 0 ? { epoch } : {};
+  const key = sending.repeats > 0 ? { idempotency_key: id } : {};
+  const cause = method === 'context_coordinator.update' ? { cause: id } : {};
+  const place = session === '' ? {} : { session_id: session };
+  return { agent_id: agent, ...life, ...place, ...key, ...cause, ...params };
+}
+
 function asRepetition(answer: Answer): Answer {
   if (answer.kind !== 'refused') return answer;
   return { kind: 'unknown', why: `repetition refused: ${answer.reason}` };
-}
-
-function toOutcome(answer: Answer, toResult: (result: Fields) => Result): Outcome {
-  if (answer.kind === 'ok') return { kind: 'ok', result: toResult(answer.result) };
-  return answer.kind === 'refused' ? { kind: 'refused', reason: answer.reason } : answer;
 }

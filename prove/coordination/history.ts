@@ -1,10 +1,11 @@
 // What every client asked and what it was told, by one clock. An operation without an answer keeps
 // its end open: it may take effect at any later time, or never.
 
-import type { Json } from '@starloom/core';
+import type { Json, LeaseMode } from '@starloom/core';
 
 export type Operation =
-  | { readonly kind: 'read'; readonly key: string }
+  /** `token`: under a shared lock. */
+  | { readonly kind: 'read'; readonly key: string; readonly token?: number }
   /** Under a lock: with the token it holds, or with one taken and given back in the same step. */
   | { readonly kind: 'write'; readonly key: string; readonly value: Json; readonly token?: number }
   | {
@@ -14,10 +15,13 @@ export type Operation =
       readonly ifVersion: number;
     }
   | { readonly kind: 'increment'; readonly key: string; readonly by: number }
-  | { readonly kind: 'acquire'; readonly resource: string }
+  | { readonly kind: 'acquire'; readonly resource: string; readonly mode: LeaseMode }
+  | { readonly kind: 'renew'; readonly resource: string; readonly token: number }
   | { readonly kind: 'release'; readonly resource: string; readonly token: number }
   | { readonly kind: 'register' }
-  | { readonly kind: 'heartbeat' };
+  | { readonly kind: 'heartbeat' }
+  /** The request with this id once more, under its key, although it had been answered. */
+  | { readonly kind: 'repeat'; readonly of: string };
 
 export interface Result {
   readonly value?: Json | undefined;
@@ -29,7 +33,7 @@ export interface Result {
 export type Outcome =
   | { readonly kind: 'ok'; readonly result: Result }
   /** It had no effect, says the answer. */
-  | { readonly kind: 'refused'; readonly reason: string }
+  | { readonly kind: 'refused'; readonly reason: string; readonly code: number }
   | { readonly kind: 'unknown'; readonly why: string };
 
 export interface Recorded {
@@ -63,6 +67,8 @@ export type Delivery =
   | { readonly kind: 'update'; readonly version: number; readonly cause: string }
   /** Said aloud: what came up to `version` was not delivered. */
   | { readonly kind: 'gap'; readonly version: number }
+  /** What it took instead of what it missed. */
+  | { readonly kind: 'snapshot'; readonly version: number }
   /** It could not resume from there; it tries again. */
   | { readonly kind: 'refused'; readonly version: number; readonly reason: string }
   /** The plane does not know the cursor any more that it gave. */

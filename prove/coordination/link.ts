@@ -7,7 +7,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 export type Answer =
   | { readonly kind: 'ok'; readonly result: Fields }
-  | { readonly kind: 'refused'; readonly reason: string; readonly details: string }
+  | { readonly kind: 'refused'; readonly reason: string; readonly code: number }
   | { readonly kind: 'unknown'; readonly why: string };
 
 export interface Link {
@@ -25,9 +25,9 @@ export function toAnswer(message: Fields): Answer {
   const error = isFields(message.error) ? message.error : {};
   const data = isFields(error.data) ? error.data : {};
   const reason = String(data.reason ?? data.code ?? error.code);
-  const details = String(data.details ?? error.message);
   const isRefusal = Object.hasOwn(REASONS, reason) && reason !== 'in_progress';
-  return isRefusal ? { kind: 'refused', reason, details } : { kind: 'unknown', why: reason };
+  if (!isRefusal) return { kind: 'unknown', why: reason };
+  return { kind: 'refused', reason, code: Number(error.code) };
 }
 
 /** A client in the process of the plane. */

@@ -2,9 +2,10 @@
 
 import { type CommandContext, type Measurement, runCommand } from '../../bench/command.ts';
 import { readOrigin } from '../../bench/origin.ts';
-import { type CampaignResult, runCampaign } from './campaign.ts';
+import { runCampaign } from './campaign.ts';
 import { type ProveOptions, parseOptions, USAGE } from './options.ts';
 import { toReport, toText } from './report.ts';
+import type { CampaignResult } from './tally.ts';
 
 await runCommand({ usage: USAGE, parse: parseOptions, run: prove });
 

@@ -10,7 +10,7 @@ export interface ProveOptions extends CommandOptions {
 
 export const USAGE = `npm run prove:coordination -- [options]
 
-  --seconds <n>    how long, per store (default 30)
+  --seconds <n>    how long, per store, at least (default 30)
   --store <name>   embedded, redis or both (default both)
   --seed <n>       of the choices of clients and faults (default: by the clock)
   --json           print the report as one line of JSON

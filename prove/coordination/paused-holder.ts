@@ -5,15 +5,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { childEnvironment } from '@starloom/wire';
 import { Child } from '../../bench/child.ts';
-import { Client, toVersion } from './client.ts';
+import { Client, toOutcome, toToken, toVersion } from './client.ts';
 import type { GatewayProcess } from './gateway-process.ts';
-import type { History, Operation, Outcome, Result } from './history.ts';
+import type { History, Operation } from './history.ts';
 import type { Answer, Fields } from './link.ts';
 
 const PROGRAM = fileURLToPath(new URL('holder-program.ts', import.meta.url));
 const LEASE_MS = 400;
 const ANSWER_MS = 15_000;
 const RESOURCE = 'context';
+/**
+ * Ahead of the agents of the workload, so that a pause does not fail for want of a lock; and the
+ * wait is shorter than the lease, which is so still there at its end when no news of it came.
+ */
+const LEASE = { resource: RESOURCE, ttl_ms: LEASE_MS, wait_ms: 300, priority: 100 };
+const MOST_ATTEMPTS = 10;
 
 export interface PauseOptions {
   readonly gateway: GatewayProcess;
@@ -54,12 +60,9 @@ export class PausedHolder implements AsyncDisposable {
     const join = { agent_id: agent, session_id: session };
     await this.#child.send({ address, method: 'session_manager.join', params: join });
     await answered();
-    const acquire = { kind: 'acquire', resource: RESOURCE } as const;
-    const lease = { resource: RESOURCE, ttl_ms: LEASE_MS, wait_ms: 2_000 };
-    const settle = await ask(acquire, 'memory_locker.acquire', lease);
-    const granted = toOutcome(await answered(), ({ lock_token }) => ({
-      token: Number(lock_token),
-    }));
+    const acquire = { kind: 'acquire', resource: RESOURCE, mode: 'exclusive' } as const;
+    const settle = await ask(acquire, 'memory_locker.acquire', LEASE);
+    const granted = toOutcome(await answered(), toToken);
     settle(granted);
     const token = granted.kind === 'ok' ? granted.result.token : undefined;
     if (token === undefined) return false;
@@ -91,28 +94,34 @@ export class PausedHolder implements AsyncDisposable {
 async function writeAsAnother(agent: string, options: PauseOptions): Promise<boolean> {
   const { gateway, history, session, signal } = options;
   const client = new Client({ agent, open: gateway.open, history, signal });
-  await client.ask('session_manager.join', { agent_id: agent, session_id: session });
+  try {
+    for (let left = MOST_ATTEMPTS; left > 0; left -= 1) {
+      await client.ask('session_manager.join', { agent_id: agent, session_id: session });
+      if (await writeOnce(client, session)) return true;
+    }
+    return false;
+  } finally {
+    client.disconnect();
+  }
+}
+
+async function writeOnce(client: Client, session: string): Promise<boolean> {
   const granted = await client.perform({
     session,
-    operation: { kind: 'acquire', resource: RESOURCE },
+    operation: { kind: 'acquire', resource: RESOURCE, mode: 'exclusive' },
     method: 'memory_locker.acquire',
-    params: { resource: RESOURCE, ttl_ms: LEASE_MS, wait_ms: 2_000 },
-    toResult: ({ lock_token }) => ({ token: Number(lock_token) }),
+    params: LEASE,
+    toResult: toToken,
   });
   const token = granted.kind === 'ok' ? granted.result.token : undefined;
   if (token === undefined) return false;
+  const value = client.agent;
   const written = await client.perform({
     session,
-    operation: { kind: 'write', key: 'k0', value: agent, token },
+    operation: { kind: 'write', key: 'k0', value, token },
     method: 'context_coordinator.update',
-    params: { update: { k0: agent }, lock_token: token },
+    params: { update: { k0: value }, lock_token: token },
     toResult: toVersion,
   });
-  client.disconnect();
   return written.kind === 'ok';
-}
-
-function toOutcome(answer: Answer, toResult: (result: Fields) => Result): Outcome {
-  if (answer.kind === 'ok') return { kind: 'ok', result: toResult(answer.result) };
-  return answer.kind === 'refused' ? { kind: 'refused', reason: answer.reason } : answer;
 }

@@ -27,6 +27,12 @@ export class Random {
     return this.next() < probability;
   }
 
+  /** The same items in another order (Fisher and Yates). */
+  shuffle<Item>(items: readonly Item[]): Item[] {
+    const left = [...items];
+    return items.flatMap(() => left.splice(this.below(left.length), 1));
+  }
+
   /** A generator of its own, so that one client's choices do not depend on another's pace. */
   fork(): Random {
     return new Random(this.below(2 ** 32));

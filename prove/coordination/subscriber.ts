@@ -1,4 +1,5 @@
-// Follows sessions and resumes from its cursor on every new connection.
+// Follows sessions and resumes from its cursor on every new connection. When it is told of a gap it
+// takes a snapshot, as any client must.
 
 import { Client } from './client.ts';
 import type { Delivery, History } from './history.ts';
@@ -15,6 +16,8 @@ export interface SubscriberOptions {
 interface Follow {
   readonly record: (delivery: Delivery) => void;
   cursor: number;
+  /** The gap it was told of last, until it has a snapshot. */
+  owed: number | undefined;
 }
 
 export class Subscriber {
@@ -26,7 +29,8 @@ export class Subscriber {
     this.#agent = agent;
     this.#follows = new Map(
       sessions.map((session) => {
-        return [session, { record: history.subscribe(agent, session, 0), cursor: 0 }] as const;
+        const record = history.subscribe(agent, session, 0);
+        return [session, { record, cursor: 0, owed: undefined }] as const;
       }),
     );
     this.client = new Client({
@@ -39,9 +43,24 @@ export class Subscriber {
     });
   }
 
-  /** True when it came to this version of the session. */
-  hasSeen(session: string, version: number): boolean {
-    return (this.#follows.get(session)?.cursor ?? 0) >= version;
+  /** True when it came to this version of the session, with nothing left to make up for. */
+  hasSettled(session: string, version: number): boolean {
+    const follow = this.#follows.get(session);
+    return follow !== undefined && follow.cursor >= version && follow.owed === undefined;
+  }
+
+  /** Connects when it is not, and takes the snapshots it was told to take. */
+  async keepUp(until: AbortSignal): Promise<void> {
+    const link = await this.client.link(until);
+    for (const [session_id, follow] of this.#follows) {
+      const { owed } = follow;
+      if (owed === undefined) continue;
+      const who = { agent_id: this.#agent, session_id };
+      const answer = await link.request('context_coordinator.get', who);
+      if (answer.kind !== 'ok' || owed !== follow.owed) continue;
+      follow.record({ kind: 'snapshot', version: Number(answer.result.cursor) });
+      follow.owed = undefined;
+    }
   }
 
   async #subscribe(link: Link): Promise<void> {
@@ -71,6 +90,7 @@ export class Subscriber {
       follow.record({ kind: 'update', version, cause: String(cause) });
     } else if (method === 'context_coordinator.snapshot_required') {
       follow.record({ kind: 'gap', version });
+      follow.owed = version;
     } else return;
     follow.cursor = version;
   }

@@ -3,10 +3,12 @@ import type { Recorded } from './history.ts';
 export const INVARIANTS = [
   'token_increases',
   'no_stale_write',
+  'shared_keeps_writers_out',
   'delivered_once_and_whole',
   'sum_of_increments',
   'single_epoch',
   'nothing_acknowledged_lost',
+  'repeated_once',
   'linearizable',
 ] as const;
 export type Invariant = (typeof INVARIANTS)[number];

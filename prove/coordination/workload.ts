@@ -3,7 +3,8 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError, type Json } from '@starloom/core';
-import { type Places, runAgent } from './agent-loop.ts';
+import type { Places } from './actions.ts';
+import { runAgent } from './agent-loop.ts';
 import { Client, toRead } from './client.ts';
 import type { History, LogEntry } from './history.ts';
 import type { Fields, OpenLink } from './link.ts';
@@ -79,11 +80,11 @@ export class Workload {
       await runAgent({ client, random: random.fork(), places: this.places, lockMs, stop });
       client.disconnect();
     });
-    const following = this.#subscribers.map(async ({ client }) => {
+    const following = this.#subscribers.map(async (subscriber) => {
       const dice = random.fork();
       while (!stop.aborted) {
-        if (dice.chance(0.02)) client.disconnect();
-        await client.link(stop).catch(() => undefined);
+        if (dice.chance(0.02)) subscriber.client.disconnect();
+        await subscriber.keepUp(stop).catch(() => undefined);
         await delay(POLL_MS);
       }
     });
@@ -101,8 +102,8 @@ export class Workload {
       const last = log.entries.at(-1)?.version ?? 0;
       for (const subscriber of this.#subscribers) {
         const isThere = async () => {
-          await subscriber.client.link(AbortSignal.timeout(CONNECT_MS)).catch(() => undefined);
-          return subscriber.hasSeen(session, last);
+          await subscriber.keepUp(AbortSignal.timeout(CONNECT_MS)).catch(() => undefined);
+          return subscriber.hasSettled(session, last);
         };
         await this.#until('a subscriber', isThere).catch(() => undefined);
       }
@@ -131,7 +132,9 @@ export class Workload {
     for (let after = 0; ; ) {
       const page = await this.#page({ agent_id, session_id, after, limit: PAGE });
       if (page.snapshot_required) {
+        const isAgain = from > 0;
         from = after = Number(page.cursor);
+        if (isAgain) return { from, entries };
         continue;
       }
       const events = page.events as readonly Fields[];

@@ -1,5 +1,6 @@
 import { MemoryCoordinationStore } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
+import { ACTS, toActs } from '../../prove/coordination/acts.ts';
 import { BROKEN_STORES } from '../../prove/coordination/broken-stores.ts';
 import { proveStore } from '../../prove/coordination/prove-store.ts';
 import { INVARIANTS } from '../../prove/coordination/violation.ts';
@@ -13,6 +14,20 @@ describe('the proof', () => {
     expect(proven.violations).toEqual([]);
     expect(proven).toMatchObject({ undecided: 0, keys: 18 });
     expect(proven.history.operations.length).toBeGreaterThan(100);
+    for (const { deliveries } of proven.history.subscriptions) {
+      expect(deliveries.length).toBeGreaterThan(10);
+      expect(deliveries.filter(({ kind }) => kind !== 'update')).toEqual([]);
+    }
+  });
+
+  it('sees everything happen that it has a check for', async ({ signal }) => {
+    const unseen = new Set<string>(ACTS);
+    for (let seed = 1; seed <= MOST_ATTEMPTS && unseen.size > 0; seed += 1) {
+      await using world = openMemory();
+      const { history } = await proveStore(world.store, { seconds: 1, seed, signal });
+      for (const act of history.operations.flatMap(toActs)) unseen.delete(act);
+    }
+    expect([...unseen]).toEqual([]);
   });
 
   it.for(BROKEN_STORES)('finds it out when $fault', async ({ around, breaks }, { signal }) => {

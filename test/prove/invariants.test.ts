@@ -25,9 +25,11 @@ const ok = (result: {
   value?: string | number;
   epoch?: number;
 }) => ({ kind: 'ok', result }) as const;
-const REFUSED = { kind: 'refused', reason: 'stale_token' } as const;
+const REFUSED = { kind: 'refused', reason: 'stale_token', code: -32_015 } as const;
+const held = { kind: 'refused', reason: 'lock_held', code: -32_014 } as const;
 const UNKNOWN = { kind: 'unknown', why: 'closed' } as const;
-const acquire = { kind: 'acquire', resource: 'context' } as const;
+const acquire = { kind: 'acquire', resource: 'context', mode: 'exclusive' } as const;
+const share = { ...acquire, mode: 'shared' } as const;
 const write = (token: number, key = `k${token}`) =>
   ({ kind: 'write', key, value: 'v', token }) as const;
 const increment = { kind: 'increment', key: 'n', by: 1 } as const;
@@ -59,6 +61,23 @@ describe('writes', () => {
     expect(found()).toEqual([]);
     did({ operation: write(1) }, ok({ version: 3 }));
     expect(found()).toContain('no_stale_write');
+  });
+
+  it('under a shared lock must be refused', () => {
+    const { did, found } = tell();
+    did({ operation: share }, ok({ token: 1 }));
+    did({ operation: write(1) }, REFUSED);
+    expect(found()).toEqual([]);
+    did({ operation: write(1) }, ok({ version: 3 }));
+    expect(found()).toContain('no_stale_write');
+  });
+
+  it('must be in a log that begins with the session unless it became too long', () => {
+    const [short, long] = [tell(), tell()];
+    short.history.logs.set('s', { from: 10_000, entries: [] });
+    expect(short.found()).toEqual(['nothing_acknowledged_lost']);
+    long.history.logs.set('s', { from: 10_001, entries: [] });
+    expect(long.found()).toEqual([]);
   });
 
   it('must stand in the log once, if acknowledged, and not at all, if refused', () => {
@@ -102,6 +121,86 @@ describe('counters', () => {
   );
 });
 
+describe('what was read under a shared lock', () => {
+  const read = { kind: 'read', key: 'k', token: 1 } as const;
+  const renew = { kind: 'renew', resource: 'context', token: 1 } as const;
+
+  it.for([
+    ['stays as it is', 5, ok({}), []],
+    ['changes, and the lease is gone', 6, REFUSED, []],
+    ['changes, and nobody knows of the lease', 6, UNKNOWN, []],
+    ['changes, and the lease lived through it', 6, ok({}), ['shared_keeps_writers_out']],
+  ] as const)('%s', ([, version, renewed, expected]) => {
+    const { did, found } = tell();
+    did({ operation: share }, ok({ token: 1 }));
+    did({ operation: { kind: 'write', key: 'k', value: 'v' }, agent: 'b' }, ok({ version: 5 }));
+    did({ operation: read }, ok({ value: 'v', version: 5 }));
+    if (version > 5) {
+      did({ operation: { kind: 'write', key: 'k', value: 'v' }, agent: 'b' }, ok({ version }));
+    }
+    did({ operation: read }, ok({ value: 'v', version }));
+    did({ operation: renew }, renewed);
+    expect(found()).toEqual(expected);
+  });
+});
+
+describe('a request that comes again', () => {
+  const refused = (reason: string) => ({ kind: 'refused', reason, code: -32_013 }) as const;
+
+  it.for([
+    ['gets the first answer', ok({ version: 3, token: 7 }), true],
+    ['gets no answer', UNKNOWN, true],
+    ['comes from one who lost its place', refused('not_found'), true],
+    ['was done again', ok({ version: 4, token: 7 }), false],
+    ['was granted again', ok({ version: 3, token: 8 }), false],
+    ['stands in its own way', refused('lock_held'), false],
+    ['conflicts with itself', refused('conflict'), false],
+  ] as const)('%s', ([, outcome, isRight]) => {
+    const { did, found } = tell();
+    const of = did(
+      { operation: { kind: 'write', key: 'k', value: 'v' } },
+      ok({ version: 3, token: 7 }),
+    );
+    did({ operation: { kind: 'repeat', of } }, outcome);
+    expect(found()).toEqual(isRight ? [] : ['repeated_once']);
+  });
+});
+
+describe('a lock that is asked for again', () => {
+  it.for([
+    ['is held by others and its own lease is over', held, REFUSED, true],
+    ['is granted anew and the first lease is over', ok({ token: 2 }), REFUSED, true],
+    ['is held by others although its own lease lives', held, ok({}), false],
+    ['is granted anew although the first lease lives', ok({ token: 2 }), ok({}), false],
+    ['is the same as before', ok({ token: 1 }), ok({}), true],
+  ] as const)('%s', ([, again, released, isRight]) => {
+    const { did, found } = tell();
+    const of = did({ operation: acquire }, ok({ token: 1 }));
+    did({ operation: { kind: 'repeat', of } }, again);
+    did({ operation: { kind: 'release', resource: 'context', token: 1 } }, released);
+    expect(found()).toEqual(isRight ? [] : ['repeated_once']);
+  });
+
+  it('may not get a token that was granted to somebody else', () => {
+    const { did, found } = tell();
+    const of = did({ operation: acquire }, ok({ token: 1 }));
+    did({ operation: acquire, agent: 'b' }, ok({ token: 2 }));
+    did({ operation: { kind: 'repeat', of } }, ok({ token: 2 }));
+    expect(found()).toContain('token_increases');
+  });
+});
+
+it('finds an earlier life that is refused for another reason than that it is over', () => {
+  const { did, found } = tell();
+  did({ operation: { kind: 'register' }, epoch: 0 }, ok({ epoch: 5 }));
+  did({ operation: { kind: 'register' }, epoch: 5 }, ok({ epoch: 6 }));
+  did({ operation: acquire, epoch: 5 }, { kind: 'refused', reason: 'not_found', code: -32_004 });
+  did({ operation: acquire, epoch: 6 }, { kind: 'refused', reason: 'lock_held', code: -32_014 });
+  expect(found()).toEqual([]);
+  did({ operation: acquire, epoch: 5 }, { kind: 'refused', reason: 'lock_held', code: -32_014 });
+  expect(found()).toEqual(['single_epoch']);
+});
+
 it('finds an earlier life that acts after a later one began', () => {
   const { did, found } = tell();
   did({ operation: { kind: 'register' }, epoch: 0 }, ok({ epoch: 5 }));
@@ -118,10 +217,16 @@ describe('a subscriber', () => {
     return { version, cause: `c${version}`, op: 'merge', update: {} };
   });
   const update = (version: number) => ({ kind: 'update', version, cause: `c${version}` }) as const;
+  const gapUpTo = (version: number) =>
+    [
+      { kind: 'gap', version },
+      { kind: 'snapshot', version },
+    ] as const;
 
   it.for([
     ['everything', [update(1), update(2), update(3)], true],
-    ['a gap that is said', [update(1), { kind: 'gap', version: 2 }, update(3)], true],
+    ['a gap although it kept up', [update(1), ...gapUpTo(2), update(3)], false],
+    ['nothing but gaps', [1, 2, 3].flatMap(gapUpTo), false],
     ['a silent gap', [update(1), update(3)], false],
     ['less than there is', [update(1), update(2)], false],
     ['a double', [update(1), update(2), update(2), update(3)], false],
@@ -138,5 +243,32 @@ describe('a subscriber', () => {
     const deliver = history.subscribe('b', 's', 0);
     for (const delivery of deliveries) deliver(delivery);
     expect(found()).toEqual(isRight ? [] : ['delivered_once_and_whole']);
+  });
+
+  it.for([
+    ['a snapshot instead', [{ kind: 'snapshot', version: 1_002 }], true],
+    ['a newer snapshot instead', [{ kind: 'snapshot', version: 1_003 }], true],
+    ['an older snapshot', [{ kind: 'snapshot', version: 1_001 }], false],
+    ['no snapshot', [], false],
+  ] as const)('that was more than 1,000 behind gets a gap and %s', ([, instead, isRight]) => {
+    const { history, found } = tell();
+    const late = [1, 2, 1_002, 1_003].map((version) => {
+      return { version, cause: `c${version}`, op: 'merge', update: {} };
+    });
+    history.logs.set('s', { from: 0, entries: late });
+    const deliver = history.subscribe('b', 's', 0);
+    deliver(update(1));
+    deliver({ kind: 'gap', version: 1_002 });
+    for (const delivery of instead) deliver(delivery);
+    deliver(update(1_003));
+    expect(found()).toEqual(isRight ? [] : ['delivered_once_and_whole']);
+  });
+
+  it('that was exactly 1,000 behind has kept up', () => {
+    const { history, found } = tell();
+    const deliver = history.subscribe('b', 's', 0);
+    deliver({ kind: 'gap', version: 1_000 });
+    deliver({ kind: 'snapshot', version: 1_000 });
+    expect(found()).toEqual(['delivered_once_and_whole']);
   });
 });

@@ -108,8 +108,10 @@ export class Context {
         history.noteUpdate(admitted, result.version, sum(sizesOf(plan.update)));
         return toAnswer(result);
       }
-      if (result.reason === 'held')
+      if (result.reason === 'held') {
+        await access.fresh(caller, request.session_id, need);
         throw lockHeld(CONTEXT_RESOURCE, result.heldBy, admitted.holder);
+      }
       if (result.reason === 'reused') throw keyReused();
       if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
       if (result.reason === 'not_a_number') throw notANumber(toView(result.current));
@@ -136,6 +138,7 @@ export class Context {
     } catch (error) {
       const done = await this.#recall(access, request);
       if (done) return done;
+      await this.#options.access.fresh(access.caller, access.sessionId, { role: 'writer' });
       throw error;
     }
   }

@@ -8,7 +8,13 @@ import type { EventFeeds } from './feed/event-feed.ts';
 import { LogWatch } from './feed/log-watch.ts';
 import { freeHolders } from './locks/free-locks.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
-import { awaitTurn, cancelPlace, concernsPlace, refuseDeadlock } from './locks/lock-queue.ts';
+import {
+  awaitTurn,
+  cancelPlace,
+  concernsPlace,
+  giveUp,
+  refuseDeadlock,
+} from './locks/lock-queue.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Access, Need, SessionAccess } from './session/session-access.ts';
@@ -73,12 +79,21 @@ export class MemoryLock {
     using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isNews) : undefined;
     const answer = await store.acquire(admitted.partition, toLeaseRequest(admitted, request));
     if ('reused' in answer) throw keyReused();
-    if ('heldBy' in answer) throw lockHeld(request.resource, answer.heldBy, admitted.holder);
+    if ('heldBy' in answer) {
+      await this.#assertStill(admitted, need);
+      throw lockHeld(request.resource, answer.heldBy, admitted.holder);
+    }
     if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, need) };
     ticket = answer.queued.ticket;
     const place = { partition: admitted.partition, resource: request.resource, ticket };
     await refuseDeadlock(store, place);
-    if (watch === undefined) return answer;
+    if (watch === undefined) {
+      await this.#assertStill(admitted, need).catch(async (error: unknown) => {
+        await giveUp(store, place);
+        throw error;
+      });
+      return answer;
+    }
     const lease = await awaitTurn(store, place, {
       watch,
       waitMs: request.wait_ms,

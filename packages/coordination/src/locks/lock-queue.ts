@@ -121,7 +121,8 @@ async function leaseOrRefusal(store: CoordinationStore, place: PlaceInQueue): Pr
   throw placeGivenUp(place, leases);
 }
 
-async function giveUp(store: CoordinationStore, place: PlaceInQueue): Promise<void> {
+/** The place, or the lease that was granted in the same moment. */
+export async function giveUp(store: CoordinationStore, place: PlaceInQueue): Promise<void> {
   if (await store.cancelWait(place.partition, place.ticket)) return;
   const lease = await findLease(store, place);
   if (lease) await store.release(place.partition, lease);
