@@ -65,6 +65,10 @@ export interface UpdateAnswer {
   readonly lock_token?: number;
 }
 
+interface SizedPlan extends Plan {
+  readonly bytes: number;
+}
+
 const UPDATE = 'context_coordinator.update';
 /** A version that no partition is at. */
 const NEVER = -1;
@@ -105,7 +109,7 @@ export class Context {
       if ('version' in plan) return plan;
       const result = await this.#commit(admitted, request, plan, expected);
       if (result.ok) {
-        history.noteUpdate(admitted, result.version, sum(sizesOf(plan.update)));
+        history.noteUpdate(admitted, result.version, plan.bytes);
         return toAnswer(result);
       }
       if (result.reason === 'held') {
@@ -131,7 +135,7 @@ export class Context {
   }
 
   /** The plan; or, if the request was done before, the answer it had then. */
-  async #mayPlan(access: Access, request: ContextUpdate): Promise<Plan | UpdateAnswer> {
+  async #mayPlan(access: Access, request: ContextUpdate): Promise<SizedPlan | UpdateAnswer> {
     try {
       await this.#assertLock(access, request);
       return await this.#plan(access, request);
@@ -171,19 +175,20 @@ export class Context {
     throw lockRequired(resource, await locks.heldBy(access, resource));
   }
 
-  async #plan(access: Access, { op, update }: ContextUpdate): Promise<Plan> {
+  async #plan(access: Access, { op, update }: ContextUpdate): Promise<SizedPlan> {
     const { limits } = this.#options;
     const keys = keysToRead(op, update);
     const view = keys === 'none' ? NOTHING : await this.#view(access, keys);
     const plan = planUpdate(op, update, view);
     const sizes = sizesOf(plan.update);
     for (const size of sizes) assertSize('value_bytes', size, limits);
+    const bytes = sum(sizes);
     await this.#meter.reserve({
       name: access.sessionId,
-      more: { entries: sizes.length, bytes: sum(sizes) },
+      more: { entries: sizes.length, bytes },
       measure: async () => growth(await this.#view(access, 'all'), plan),
     });
-    return plan;
+    return { ...plan, bytes };
   }
 
   async #view({ partition }: Access, keys: 'all' | readonly string[]): Promise<ContextView> {
