@@ -169,7 +169,8 @@ export class Context {
     const resource = CONTEXT_RESOURCE;
     if (with_lock) return;
     if (token !== undefined) {
-      const mode = await locks.assertHolder(access, { resource, token });
+      const holds = locks.assertHolder(access, { resource, token });
+      const mode = holds instanceof Promise ? await holds : holds;
       if (mode === 'exclusive') return;
     } else if (access.meta.mode === 'cas') return;
     throw lockRequired(resource, await locks.heldBy(access, resource));
@@ -183,11 +184,12 @@ export class Context {
     const sizes = sizesOf(plan.update);
     for (const size of sizes) assertSize('value_bytes', size, limits);
     const bytes = sum(sizes);
-    await this.#meter.reserve({
+    const room = this.#meter.reserve({
       name: access.sessionId,
       more: { entries: sizes.length, bytes },
       measure: async () => growth(await this.#view(access, 'all'), plan),
     });
+    if (room) await room;
     return { ...plan, bytes };
   }
 

@@ -175,9 +175,12 @@ export class MemoryLock {
   }
 
   /** Refuses a token that was never granted to this life of the caller. */
-  async assertHolder(access: Access, { resource, token }: LockName): Promise<LeaseMode> {
-    const known = this.#tokens.get(tokenId(access.partition, resource, token));
-    if (known?.holder === access.holder) return known.mode;
+  assertHolder(access: Access, lock: LockName): Promise<LeaseMode> | LeaseMode {
+    const known = this.#tokens.get(tokenId(access.partition, lock.resource, lock.token));
+    return known?.holder === access.holder ? known.mode : this.#findMode(access, lock);
+  }
+
+  async #findMode(access: Access, { resource, token }: LockName): Promise<LeaseMode> {
     const leases = await this.#leases(access, resource);
     const lease = leases.find((held) => held.token === token && held.holder === access.holder);
     if (lease === undefined) throw staleToken({ resource, token }, leases);

@@ -93,11 +93,11 @@ export class RpcPeer {
     const caller = await this.#peer.callerOf(named, params);
     const call = { services: this.#services, peer: this.#peer, caller };
     const result = await this.#once(name, method, call, () => method.run(call, parsed));
-    await method.onAnswer?.(call, result);
+    if (method.onAnswer) await method.onAnswer(call, result);
     return result;
   }
 
-  async #once(
+  #once(
     name: string,
     { effect }: Method,
     { caller }: Call,
@@ -105,9 +105,9 @@ export class RpcPeer {
   ): Promise<unknown> {
     const { principalId } = caller;
     const idempotency = effect === 'write' ? idempotencyOf(caller, name) : undefined;
-    if (idempotency === undefined) return await run();
+    if (idempotency === undefined) return run();
     const keyed = { ...idempotency, principalId };
-    return await this.#idempotency.once(keyed, async () => (await run()) as Json);
+    return this.#idempotency.once(keyed, async () => (await run()) as Json);
   }
 
   #log({ method }: RpcRequest, error: FabricError): void {

@@ -104,7 +104,7 @@ export const contextCoordinatorMethods = {
       },
       result: { version: 12 },
     },
-    run: async ({ services, caller }, params) => await services.context.update(caller, params),
+    run: ({ services, caller }, params) => services.context.update(caller, params),
   }),
 
   'context_coordinator.diff': defineMethod({

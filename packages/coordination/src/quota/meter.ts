@@ -45,10 +45,14 @@ export class Meter {
     this.#options = options;
   }
 
-  /** Throws -32016 when there is no room for `more`. */
-  async reserve({ name, more, measure, makeRoom }: Reservation): Promise<void> {
+  /** Refused with -32016 when there is no room for `more`; nothing to wait for when there surely is. */
+  reserve(reservation: Reservation): Promise<void> | undefined {
+    const { name, more } = reservation;
     const bound = this.#bounds.get(name);
-    if (bound && this.#fits(name, bound, more)) return;
+    return bound && this.#fits(name, bound, more) ? undefined : this.#measure(reservation);
+  }
+
+  async #measure({ name, more, measure, makeRoom }: Reservation): Promise<void> {
     const measured = await measure();
     if (this.#fits(name, measured.now, measured.more ?? more)) return;
     const total = sum(measured.now, measured.more ?? more);

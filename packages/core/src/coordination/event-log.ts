@@ -23,13 +23,17 @@ export function toEventLimits({
   return { keepEvents, keepEventBytes };
 }
 
-const TRIMMED: EventRecord = { version: 0, at: 0, json: '' };
-
-/** The last events of a partition, in order of their versions. */
+/**
+ * The last events of a partition, in order of their versions. Kept by columns: there are many, and to
+ * forget an old one must not bring it back from where the caches have long let it go.
+ */
 export class EventLog {
   readonly #limits: EventLimits;
-  readonly #records: EventRecord[] = [];
-  /** Records before this index are trimmed; they are cut off many at a time. */
+  readonly #versions: number[] = [];
+  readonly #times: number[] = [];
+  readonly #texts: string[] = [];
+  readonly #sizes: number[] = [];
+  /** What stands before this index is trimmed; it is cut off many at a time. */
   #start = 0;
   #bytes = 0;
   #trimmedTo: number;
@@ -46,27 +50,29 @@ export class EventLog {
 
   /** Of the newest event that ever was; 0 without any. */
   get last(): number {
-    return this.#records.at(-1)?.version ?? this.#trimmedTo;
+    return this.#versions.at(-1) ?? this.#trimmedTo;
   }
 
   get records(): readonly EventRecord[] {
-    return this.#records.slice(this.#start);
+    return this.#slice(this.#start, this.#versions.length);
   }
 
-  append(record: EventRecord): void {
-    this.#records.push(record);
-    this.#bytes += Buffer.byteLength(record.json);
+  append({ version, at, json }: EventRecord): void {
+    const size = Buffer.byteLength(json);
+    this.#versions.push(version);
+    this.#times.push(at);
+    this.#texts.push(json);
+    this.#sizes.push(size);
+    this.#bytes += size;
     while (this.#isTooLong()) this.#trimOne();
-    if (this.#start <= this.#limits.keepEvents) return;
-    this.#records.splice(0, this.#start);
-    this.#start = 0;
+    if (this.#start > this.#limits.keepEvents) this.#cut();
   }
 
   page(after: number, limit: number, version: number): EventPage {
     if (after > version) return { events: [], cursor: version, gap: true };
     const first = this.#indexAfter(after);
-    const records = this.#records.slice(first, first + limit);
-    const isLast = first + records.length >= this.#records.length;
+    const records = this.#slice(first, first + limit);
+    const isLast = first + records.length >= this.#versions.length;
     return {
       events: records.map(toStoredEvent),
       cursor: isLast ? version : (records.at(-1)?.version ?? after),
@@ -74,12 +80,20 @@ export class EventLog {
     };
   }
 
+  #slice(from: number, to: number): EventRecord[] {
+    return this.#versions.slice(from, to).map((version, index) => ({
+      version,
+      at: this.#times[from + index] ?? 0,
+      json: this.#texts[from + index] ?? 'null',
+    }));
+  }
+
   #indexAfter(version: number): number {
     let low = this.#start;
-    let high = this.#records.length;
+    let high = this.#versions.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#records[middle]?.version ?? 0) <= version) low = middle + 1;
+      if ((this.#versions[middle] ?? 0) <= version) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -87,16 +101,22 @@ export class EventLog {
 
   #isTooLong(): boolean {
     const { keepEvents, keepEventBytes } = this.#limits;
-    const events = this.#records.length - this.#start;
+    const events = this.#versions.length - this.#start;
     return events > keepEvents || (this.#bytes > keepEventBytes && events > 1);
   }
 
   #trimOne(): void {
-    const { version, json } = this.#records[this.#start] ?? TRIMMED;
-    this.#records[this.#start] = TRIMMED;
+    const index = this.#start;
+    this.#trimmedTo = this.#versions[index] ?? this.#trimmedTo;
+    this.#bytes -= this.#sizes[index] ?? 0;
+    this.#texts[index] = '';
     this.#start += 1;
-    this.#bytes -= Buffer.byteLength(json);
-    this.#trimmedTo = version;
+  }
+
+  #cut(): void {
+    const columns = [this.#versions, this.#times, this.#texts, this.#sizes];
+    for (const column of columns) column.splice(0, this.#start);
+    this.#start = 0;
   }
 }
 

@@ -136,7 +136,8 @@ export class MachineStore implements CoordinationStore {
   async #see<Result>(partition: string, look: () => Result): Promise<Result> {
     this.#journal.assertReady();
     const seen = look();
-    await this.#journal.flushed(partition);
+    const flushed = this.#journal.flushed(partition);
+    if (flushed) await flushed;
     return seen;
   }
 
@@ -149,7 +150,8 @@ export class MachineStore implements CoordinationStore {
     const now = this.#now();
     const { result, changed, told } = this.#machine.apply(partition, now, operation, ...args);
     if (changed) this.#journal.append({ partition, now, operation, args });
-    await this.#journal.flushed(partition);
+    const flushed = this.#journal.flushed(partition);
+    if (flushed) await flushed;
     if (told !== undefined) this.#tell(partition, told);
     return result;
   }
