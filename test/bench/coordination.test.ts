@@ -178,7 +178,6 @@ describe('clients', () => {
       kind: 'fan_out',
       ...gateway,
       subscribers: 3,
-      rampMs: 0,
       measureMs: 200,
     } as const;
     using fanOut = await FanOut.open(work);
@@ -197,7 +196,6 @@ describe('clients', () => {
       kind: 'fan_out',
       ...gateway,
       subscribers: 3,
-      rampMs: 0,
       measureMs: 200,
     } as const;
     using fanOut = await FanOut.open(work);
