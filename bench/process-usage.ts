@@ -17,6 +17,12 @@ export function cpuMicroseconds(pid: number): number | undefined {
   return (Number(fields[USER_TICKS]) + Number(fields[SYSTEM_TICKS])) * MICROSECONDS_PER_TICK;
 }
 
+/** CPU time of its main thread alone, exact as soon as that thread has gone to sleep. */
+export function mainThreadMicroseconds(pid: number): number | undefined {
+  const nanoseconds = readProcess(pid, 'schedstat')?.split(' ', 1)[0];
+  return nanoseconds === undefined ? undefined : Number(nanoseconds) / 1000;
+}
+
 /** What others on the same host took of all cores so far, while something here wanted to run. */
 export function stolenMicroseconds(): number | undefined {
   const line = readText('/proc/stat')?.split('\n', 1)[0];
@@ -29,7 +35,7 @@ export function residentMegabytes(pid: number): number | undefined {
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;
 }
 
-function readProcess(pid: number, name: 'stat' | 'status'): string | undefined {
+function readProcess(pid: number, name: 'stat' | 'status' | 'schedstat'): string | undefined {
   return readText(`/proc/${pid}/${name}`);
 }
 

@@ -1,10 +1,11 @@
-// As much as a single writer on `node:sqlite` can make durable: the bytes that the store writes for
-// an update, in batches as large as what the store has in flight, flushed as the store flushes.
+// As much as a single writer on `node:sqlite` can take: the bytes that the store writes for an
+// update, in batches as large as what the store has in flight; in a file flushed as the store
+// flushes, or in memory.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { FabricError } from '@starloom/core';
 import { measureHere } from './measure-here.ts';
-import { IN_FLIGHT, VALUE } from './plan.ts';
+import { type CellName, IN_FLIGHT, VALUE } from './plan.ts';
 import type { UpdateTarget } from './update-target.ts';
 
 export class BareJournal implements Disposable {
@@ -12,17 +13,18 @@ export class BareJournal implements Disposable {
   readonly #insert: StatementSync;
   readonly #record: string;
 
-  constructor(path: string, record: string) {
+  /** Without a path it is in memory. */
+  constructor(record: string, path = ':memory:') {
     this.#database = new DatabaseSync(path);
     this.#database.exec(SCHEMA);
     this.#insert = this.#database.prepare('INSERT INTO log (record) VALUES (?)');
     this.#record = record;
   }
 
-  get target(): UpdateTarget {
+  target(cell: CellName): UpdateTarget {
     const step = () => this.#writeBatch();
     return {
-      cell: 'embedded.durable',
+      cell,
       name: 'bare',
       measure: (slice) => {
         this.#database.exec('DELETE FROM log');

@@ -18,13 +18,15 @@ export async function openEmbeddedPart(): Promise<Part> {
   const memory = await open();
   const durable = await open(join(folder.path, 'durable.db'));
   const record = await sampleRecord(join(folder.path, 'sample.db'));
-  const journal = opened.use(new BareJournal(join(folder.path, 'bare.db'), record));
+  const bareMemory = opened.use(new BareJournal(record));
+  const bareDurable = opened.use(new BareJournal(record, join(folder.path, 'bare.db')));
   const kept = opened.move();
   return {
     targets: [
       planeTarget('embedded.memory', memory),
+      bareMemory.target('embedded.memory'),
       planeTarget('embedded.durable', durable),
-      journal.target,
+      bareDurable.target('embedded.durable'),
     ],
     versions: { sqlite: process.versions.sqlite ?? 'unknown' },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),

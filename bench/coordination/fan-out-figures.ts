@@ -15,6 +15,8 @@ export interface FanOutFigures extends LastDelivery {
   readonly undisturbed?: LastDelivery;
   /** CPU time of the server per delivery. */
   readonly cpu_us?: number;
+  /** CPU time of the server's main thread per update: the same whoever else uses the host. */
+  readonly server_cpu?: { readonly p50_ms: number; readonly p99_ms: number };
 }
 
 /** Of fewer there is no p99. */
@@ -36,14 +38,23 @@ function toFigures({ results }: MeasuredFanOut, subscribers: number): FanOutFigu
   if (last === undefined) return undefined;
   const calm = deliveries.filter(({ stolenMicroseconds }) => stolenMicroseconds === 0);
   const undisturbed = calm.length < ENOUGH ? undefined : toLastDelivery(calm);
+  const server_cpu = toServerCpu(deliveries);
   const cpu = good.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
   return {
     ...last,
     ...(undisturbed && { undisturbed }),
+    ...(server_cpu && { server_cpu }),
     ...(cpu.length === good.length && {
       cpu_us: round(sum(cpu) / (deliveries.length * subscribers), 1),
     }),
   };
+}
+
+function toServerCpu(deliveries: readonly Delivery[]): FanOutFigures['server_cpu'] {
+  const used = deliveries.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
+  const [p50, p99] = [quantile(used, 0.5), quantile(used, 0.99)];
+  if (p50 === undefined || p99 === undefined) return undefined;
+  return { p50_ms: round(p50 / 1000, 2), p99_ms: round(p99 / 1000, 2) };
 }
 
 function toLastDelivery(deliveries: readonly Delivery[]): LastDelivery | undefined {

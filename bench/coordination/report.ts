@@ -30,7 +30,7 @@ export interface Report extends MeasuringReport, Origin {
 }
 
 /** Every target of updates, two of the fan-out, and the resume. */
-const CHECKS = 11;
+const CHECKS = 12;
 
 export function toReport(measured: Measured, origin: Origin): Report {
   const outcomes = [

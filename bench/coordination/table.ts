@@ -46,7 +46,7 @@ function gatewayTable({ figures: { fan_out, resume } }: Report): string {
   const fanOuts = TARGETS.flatMap((name): TableCell[][] => {
     const of = fan_out[name];
     if (!of) return [];
-    const { undisturbed, cpu_us } = of;
+    const { undisturbed, server_cpu, cpu_us } = of;
     return [
       [`fan-out, last delivery, ${name}`, ...timesOf(of), cpu_us],
       ...(undisturbed
@@ -54,6 +54,16 @@ function gatewayTable({ figures: { fan_out, resume } }: Report): string {
             [
               `… ${undisturbed.updates} undisturbed of ${of.updates}`,
               ...timesOf(undisturbed),
+              undefined,
+            ],
+          ]
+        : []),
+      ...(server_cpu
+        ? [
+            [
+              "… CPU time of the server's main thread",
+              server_cpu.p50_ms,
+              server_cpu.p99_ms,
               undefined,
             ],
           ]

@@ -34,13 +34,13 @@ describe('a run without Redis', () => {
 
   it('gets everything done as it should be, and counts what it left out', () => {
     expect(report.failures).toEqual([]);
-    expect(report).toMatchObject({ passed: 7, failed: 0, skipped: 4 });
+    expect(report).toMatchObject({ passed: 8, failed: 0, skipped: 4 });
   });
 
   it('gives rates of the stores and of the gateway', () => {
     const figures = expect.objectContaining({ updates_per_second: POSITIVE });
     expect(report.figures.updates).toEqual({
-      'embedded.memory': { starloom: figures },
+      'embedded.memory': { starloom: figures, bare: figures },
       'embedded.durable': { starloom: figures, bare: figures },
       'gateway.lock_token': { starloom: figures },
     });
@@ -48,6 +48,7 @@ describe('a run without Redis', () => {
 
   it('gives the ratio to SQLite, and to a bare server', () => {
     expect(report.ratios).toEqual({
+      'starloom_over_bare.embedded.memory': POSITIVE,
       'starloom_over_bare.embedded.durable': POSITIVE,
       'starloom_over_bare.fan_out.last_delivery_p50_ms': POSITIVE,
     });

@@ -45,7 +45,7 @@ describe('the report', () => {
       target('embedded.durable', 'starloom', [1]),
     ];
     const report = toReport(measured({ updates }), ORIGIN);
-    expect(report).toMatchObject({ passed: 1, failed: 2, skipped: 8 });
+    expect(report).toMatchObject({ passed: 1, failed: 2, skipped: 9 });
     expect(report.failures).toEqual([
       'redis.with_lock bare: lock lost',
       'embedded.memory starloom: no update',
@@ -70,12 +70,12 @@ describe('the report', () => {
     expect(report.figures.fan_out.starloom).toMatchObject({ updates: 3, ...times });
     expect(report.figures.resume).toEqual({ events: 10_000, p50_ms: 200, most_ms: 300 });
     expect(report.ratios).toEqual({ 'starloom_over_bare.fan_out.last_delivery_p50_ms': 2 });
-    expect(report).toMatchObject({ passed: 3, failed: 0, skipped: 8 });
+    expect(report).toMatchObject({ passed: 3, failed: 0, skipped: 9 });
   });
 
   it('holds the goal against updates during which nobody took a core away, and shows all', () => {
     const deliver = (count: number, lastMs: number, stolenMicroseconds: number) =>
-      Array.from({ length: count }, () => ({ lastMs, stolenMicroseconds }));
+      Array.from({ length: count }, () => ({ lastMs, stolenMicroseconds, cpuMicroseconds: 9_500 }));
     const fanOutOf = (calm: number) => {
       const deliveries = [...deliver(calm, 12, 0), ...deliver(10, 90, 10_000)];
       const results = [{ result: { deliveries } }];
@@ -86,9 +86,12 @@ describe('the report', () => {
       updates: 110,
       last_delivery_p99_ms: 90,
       undisturbed: { updates: 100, last_delivery_p99_ms: 12 },
+      server_cpu: { p50_ms: 9.5, p99_ms: 9.5 },
     });
     expect(goals).toMatchObject([{ measured: 12, met: true }]);
-    expect(toMarkdown(fanOutOf(100))).toContain('| … 100 undisturbed of 110 | 12 | 12 | – |');
+    const table = toMarkdown(fanOutOf(100));
+    expect(table).toContain('| … 100 undisturbed of 110 | 12 | 12 | – |');
+    expect(table).toContain("| … CPU time of the server's main thread | 9.5 | 9.5 | – |");
     expect(fanOutOf(99).goals).toMatchObject([{ measured: 90, met: false }]);
   });
 
@@ -104,6 +107,14 @@ describe('the report', () => {
       ['≥ 10000', true],
     ]);
     expect(toMarkdown(report)).toContain('| embedded.memory | 49000 | – | – | – | – |');
+  });
+
+  it('holds the goal of an idle core against the CPU time, where that is known', () => {
+    const slices = [{ updates: 40_000, seconds: 1, cpuMicroseconds: 640_000 }];
+    const updates = [{ ...target('embedded.memory', 'starloom', []), slices }];
+    const [goal] = toReport(measured({ updates }), ORIGIN).goals;
+    expect(goal).toMatchObject({ measured: 62_500, met: true });
+    expect(goal?.name).toContain('of CPU time');
   });
 
   it('fails a fan-out of which any round failed', () => {

@@ -48,7 +48,16 @@ export class Audience {
       this.#outcome.fail(`update ${turn.number}: ${this.#missing} never came`);
     });
     speak();
+    this.#stayAwake();
     await all;
+  }
+
+  /**
+   * Until the turn is over. Clients on machines of their own cost the server nothing but what it
+   * sends; one that sleeps on this machine would have to be woken up, message by message.
+   */
+  #stayAwake(): void {
+    if (this.#missing > 0 && !this.#outcome.hasFailed) setImmediate(() => this.#stayAwake());
   }
 
   #hear(listener: Listener, payload: Buffer): void {
@@ -74,6 +83,10 @@ export class Audience {
 class Outcome {
   #failure: FabricError | undefined;
   #current: PromiseWithResolvers<void> | undefined;
+
+  get hasFailed(): boolean {
+    return this.#failure !== undefined;
+  }
 
   next(): Promise<void> {
     const current = Promise.withResolvers<void>();

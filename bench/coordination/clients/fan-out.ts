@@ -1,5 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { cpuMicroseconds, stolenMicroseconds } from '../../process-usage.ts';
+import {
+  cpuMicroseconds,
+  mainThreadMicroseconds,
+  stolenMicroseconds,
+} from '../../process-usage.ts';
 import { VALUE } from '../plan.ts';
 import { Audience } from './audience.ts';
 import { Connection } from './connection.ts';
@@ -47,8 +51,11 @@ export class FanOut implements Disposable {
     const cpuBefore = cpuMicroseconds(pid);
     const startedAt = performance.now();
     do {
-      deliveries.push(await this.#deliver());
+      const before = mainThreadMicroseconds(pid);
+      const delivery = await this.#deliver();
       await delay(GAP_MS);
+      const used = since(before, mainThreadMicroseconds(pid));
+      deliveries.push({ ...delivery, cpuMicroseconds: used });
     } while (performance.now() - startedAt < measureMs);
     return { deliveries, cpuMicroseconds: since(cpuBefore, cpuMicroseconds(pid)) };
   }

@@ -38,6 +38,8 @@ export interface Delivery {
   readonly lastMs: number;
   /** CPU time that others on the host took meanwhile; `undefined` where nobody tells. */
   readonly stolenMicroseconds?: number | undefined;
+  /** What the main thread of the server needed for it, however long it had to wait for a core. */
+  readonly cpuMicroseconds?: number | undefined;
 }
 
 export interface FanOutResult {
