@@ -158,6 +158,21 @@ describe.each(names)('%s', (method) => {
     expect(Object.fromEntries(await Promise.all(answers))).toEqual(expectedAnswers(needed));
   });
 
+  it('[C14] reaches no agent outside of the session, not even of the same principal', async () => {
+    for (const [, params] of ROWS[method]) {
+      await using world = new World();
+      const bystander = await world.agent('bystander');
+      const session_id = 'elsewhere';
+      await bystander.call('session_manager.create', { session_id });
+      await bystander.call('context_coordinator.subscribe', { session_id });
+      const { agent, given } = await prepare(world, 'owner');
+      expect(await ask(agent, method, params(given))).toBe('done');
+      const update = { a: 1 };
+      await bystander.call('context_coordinator.update', { session_id, update, with_lock: true });
+      await expect.poll(() => bystander.pushes).toMatchObject([{ params: { session_id, update } }]);
+    }
+  });
+
   it('says that a role may be too low exactly when it may', () => {
     const mayBeTooLow = ROWS[method].some(([needed]) => needed === 'writer' || needed === 'owner');
     const errors: readonly string[] = METHODS[method].errors;
