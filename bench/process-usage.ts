@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 
 /** Linux counts in hundredths of a second towards programs, whatever its own clock does. */
 const MICROSECONDS_PER_TICK = 10_000;
-const STOLEN_TICKS = 8;
 const USER_TICKS = 11;
 const SYSTEM_TICKS = 12;
 
@@ -21,13 +20,6 @@ export function cpuMicroseconds(pid: number): number | undefined {
 export function mainThreadMicroseconds(pid: number): number | undefined {
   const nanoseconds = readProcess(pid, 'schedstat')?.split(' ', 1)[0];
   return nanoseconds === undefined ? undefined : Number(nanoseconds) / 1000;
-}
-
-/** What others on the same host took of all cores so far, while something here wanted to run. */
-export function stolenMicroseconds(): number | undefined {
-  const line = readText('/proc/stat')?.split('\n', 1)[0];
-  const ticks = line?.split(/ +/)[STOLEN_TICKS];
-  return ticks === undefined ? undefined : Number(ticks) * MICROSECONDS_PER_TICK;
 }
 
 export function residentMegabytes(pid: number): number | undefined {

@@ -11,7 +11,7 @@ export interface LastDelivery {
 }
 
 export interface FanOutFigures extends LastDelivery {
-  /** Of the updates during which others on the host took no CPU time, when they are enough. */
+  /** Of the updates during which nobody took the core away from the server, when they are enough. */
   readonly undisturbed?: LastDelivery;
   /** CPU time of the server per delivery. */
   readonly cpu_us?: number;
@@ -21,6 +21,9 @@ export interface FanOutFigures extends LastDelivery {
 
 /** Of fewer there is no p99. */
 const ENOUGH = 100;
+
+/** Less than this is not lost, but how exactly it can be told. */
+const LOST_MS = 1;
 
 export function toFanOutFigures({ fanOuts, sizes }: Pick<Measured, 'fanOuts' | 'sizes'>) {
   const figures: Partial<Record<TargetName, FanOutFigures>> = {};
@@ -36,7 +39,7 @@ function toFigures({ results }: MeasuredFanOut, subscribers: number): FanOutFigu
   const deliveries = good.flatMap((result) => result.deliveries);
   const last = toLastDelivery(deliveries);
   if (last === undefined) return undefined;
-  const calm = deliveries.filter(({ stolenMicroseconds }) => stolenMicroseconds === 0);
+  const calm = deliveries.filter(isUndisturbed);
   const undisturbed = calm.length < ENOUGH ? undefined : toLastDelivery(calm);
   const server_cpu = toServerCpu(deliveries);
   const cpu = good.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
@@ -50,11 +53,19 @@ function toFigures({ results }: MeasuredFanOut, subscribers: number): FanOutFigu
   };
 }
 
+/**
+ * From the first delivery to the last the server has nothing to wait for. What that takes longer than
+ * all the CPU time it had for the update, it was kept from running, or the clients were.
+ */
+function isUndisturbed({ firstMs, lastMs, cpuMs }: Delivery): boolean {
+  return cpuMs !== undefined && lastMs - firstMs - cpuMs < LOST_MS;
+}
+
 function toServerCpu(deliveries: readonly Delivery[]): FanOutFigures['server_cpu'] {
-  const used = deliveries.flatMap(({ cpuMicroseconds }) => cpuMicroseconds ?? []);
+  const used = deliveries.flatMap(({ cpuMs }) => cpuMs ?? []);
   const [p50, p99] = [quantile(used, 0.5), quantile(used, 0.99)];
   if (p50 === undefined || p99 === undefined) return undefined;
-  return { p50_ms: round(p50 / 1000, 2), p99_ms: round(p99 / 1000, 2) };
+  return { p50_ms: round(p50, 2), p99_ms: round(p99, 2) };
 }
 
 function toLastDelivery(deliveries: readonly Delivery[]): LastDelivery | undefined {

@@ -54,7 +54,7 @@ describe('the report', () => {
 
   it('gives times of the last delivery beside a bare server, and of resuming', () => {
     const result = (times: number[]) => ({
-      result: { deliveries: times.map((lastMs) => ({ lastMs })) },
+      result: { deliveries: times.map((lastMs) => ({ firstMs: 1, lastMs })) },
     });
     const report = toReport(
       measured({
@@ -73,11 +73,11 @@ describe('the report', () => {
     expect(report).toMatchObject({ passed: 3, failed: 0, skipped: 9 });
   });
 
-  it('holds the goal against updates during which nobody took a core away, and shows all', () => {
-    const deliver = (count: number, lastMs: number, stolenMicroseconds: number) =>
-      Array.from({ length: count }, () => ({ lastMs, stolenMicroseconds, cpuMicroseconds: 9_500 }));
+  it('holds the goal against updates during which nobody took the core away, and shows all', () => {
+    const deliver = (count: number, lastMs: number) =>
+      Array.from({ length: count }, () => ({ firstMs: 2, lastMs, cpuMs: 9.5 }));
     const fanOutOf = (calm: number) => {
-      const deliveries = [...deliver(calm, 12, 0), ...deliver(10, 90, 10_000)];
+      const deliveries = [...deliver(calm, 12), ...deliver(10, 90)];
       const results = [{ result: { deliveries } }];
       return toReport(measured({ fanOuts: [{ name: 'starloom', results }] }), ORIGIN);
     };
@@ -118,7 +118,10 @@ describe('the report', () => {
   });
 
   it('fails a fan-out of which any round failed', () => {
-    const results = [{ result: { deliveries: [{ lastMs: 5 }] } }, { failure: '3 never came' }];
+    const results = [
+      { result: { deliveries: [{ firstMs: 1, lastMs: 5 }] } },
+      { failure: '3 never came' },
+    ];
     const { failures } = toReport(measured({ fanOuts: [{ name: 'bare', results }] }), ORIGIN);
     expect(failures).toEqual(['fan_out bare: 3 never came']);
   });

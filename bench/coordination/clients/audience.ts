@@ -22,6 +22,7 @@ export class Audience {
   readonly #outcome = new Outcome();
   #turn: Turn = { number: -1, isRight: () => false };
   #missing = 0;
+  #firstAt = 0;
   /** What one got was right, and mostly all get the same: comparing is cheaper than looking. */
   #right: Buffer | undefined;
 
@@ -37,8 +38,8 @@ export class Audience {
     this.#listeners.push(listener);
   }
 
-  /** Resolves when all have heard. */
-  async hear(turn: Turn, speak: () => void): Promise<void> {
+  /** Resolves when all have heard; says when the first had. */
+  async hear(turn: Turn, speak: () => void): Promise<number> {
     this.#turn = turn;
     this.#missing = this.#listeners.length;
     this.#right = undefined;
@@ -50,6 +51,7 @@ export class Audience {
     speak();
     this.#stayAwake();
     await all;
+    return this.#firstAt;
   }
 
   /**
@@ -66,6 +68,7 @@ export class Audience {
       this.#outcome.fail(`not what update ${number} should bring: ${payload}`);
       return;
     }
+    if (this.#missing === this.#listeners.length) this.#firstAt = performance.now();
     listener.heard = number;
     this.#missing -= 1;
     if (this.#missing === 0) this.#outcome.pass();

@@ -1,9 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  cpuMicroseconds,
-  mainThreadMicroseconds,
-  stolenMicroseconds,
-} from '../../process-usage.ts';
+import { cpuMicroseconds, mainThreadMicroseconds } from '../../process-usage.ts';
 import { VALUE } from '../plan.ts';
 import { Audience } from './audience.ts';
 import { Connection } from './connection.ts';
@@ -55,7 +51,7 @@ export class FanOut implements Disposable {
       const delivery = await this.#deliver();
       await delay(GAP_MS);
       const used = since(before, mainThreadMicroseconds(pid));
-      deliveries.push({ ...delivery, cpuMicroseconds: used });
+      deliveries.push({ ...delivery, cpuMs: used && used / 1000 });
     } while (performance.now() - startedAt < measureMs);
     return { deliveries, cpuMicroseconds: since(cpuBefore, cpuMicroseconds(pid)) };
   }
@@ -70,14 +66,12 @@ export class FanOut implements Disposable {
     const frame = toUpdate(turn, this.#writer);
     const marker = `"turn":${turn},`;
     const isRight = (payload: Buffer) => payload.includes(marker);
-    const stolenBefore = stolenMicroseconds();
     let startedAt = 0;
-    await this.#audience.hear({ number: turn, isRight }, () => {
+    const firstAt = await this.#audience.hear({ number: turn, isRight }, () => {
       startedAt = performance.now();
       this.#writer.connection.send(frame);
     });
-    const lastMs = performance.now() - startedAt;
-    return { lastMs, stolenMicroseconds: since(stolenBefore, stolenMicroseconds()) };
+    return { firstMs: firstAt - startedAt, lastMs: performance.now() - startedAt };
   }
 }
 

@@ -34,12 +34,11 @@ export interface ResumeWork {
 
 /** Of an update to everybody. */
 export interface Delivery {
-  /** From sending it until the last subscriber has it. */
+  /** From sending it until the first subscriber has it, and until the last has. */
+  readonly firstMs: number;
   readonly lastMs: number;
-  /** CPU time that others on the host took meanwhile; `undefined` where nobody tells. */
-  readonly stolenMicroseconds?: number | undefined;
   /** What the main thread of the server needed for it, however long it had to wait for a core. */
-  readonly cpuMicroseconds?: number | undefined;
+  readonly cpuMs?: number | undefined;
 }
 
 export interface FanOutResult {
