@@ -26,15 +26,12 @@ export interface CallOptions {
 const MINUTE_MS = 60_000;
 
 export async function connectToGateway({ env }: Terminal): Promise<GatewayClient> {
-  const known = await readClientFile(stateFolder(env));
-  const url = env.STARLOOM_URL ?? known?.url;
-  const key = env.STARLOOM_KEY ?? known?.key;
+  const { url, headers } = await readAddress(env);
   if (!url) throw unreachable('No gateway is known here', undefined);
   const client = new Client(
     { name: 'starloom-cli', version: '0.1.0' },
     { versionNegotiation: { mode: 'auto' } },
   );
-  const headers = key ? { authorization: `Bearer ${key}` } : {};
   const transport = new StreamableHTTPClientTransport(new URL('/mcp', url), {
     requestInit: { headers },
   });
@@ -48,6 +45,14 @@ export async function connectToGateway({ env }: Terminal): Promise<GatewayClient
     call: (tool, args, options = {}) => callTool(client, tool, args, options),
     [Symbol.asyncDispose]: () => client.close(),
   };
+}
+
+/** Of the gateway that the environment names, or else of the one that ran here last. */
+export async function readAddress(env: Terminal['env']) {
+  const known = await readClientFile(stateFolder(env));
+  const key = env.STARLOOM_KEY ?? known?.key;
+  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+  return { url: env.STARLOOM_URL ?? known?.url, headers };
 }
 
 async function callTool<Name extends ToolName>(
@@ -94,7 +99,7 @@ function toConnectError(error: unknown, url: string): unknown {
   return unreachable(`No gateway answers at ${url}`, error);
 }
 
-function unreachable(message: string, cause: unknown): FabricError {
+export function unreachable(message: string, cause: unknown): FabricError {
   return new FabricError('AGENT_OFFLINE', message, {
     details: { reason: 'unreachable', fix: 'start one with "starloom up", or set STARLOOM_URL' },
     cause,

@@ -241,32 +241,3 @@ describe('starloom up', () => {
     expect(stderr).toMatch(/state folder(.|\n)*STARLOOM_HOME/);
   });
 });
-
-describe('starloom rpc --stdio', () => {
-  it('serves the coordination plane over standard input and output, in order', async () => {
-    await using place = await scratch({});
-    const child = await spawnProcess({
-      command: process.execPath,
-      args: [LAUNCHER, 'rpc', '--stdio'],
-      cwd: place.folder,
-      env: childEnvironment({ extra: { STARLOOM_HOME: join(place.folder, 'home') } }),
-    });
-    const requests = [
-      ['mcp.discover', {}],
-      ['agent_registry.register', { agent_id: 'a', capabilities: ['x'] }],
-      ['session_manager.create', { session_id: 's', mode: 'cas' }],
-      ['context_coordinator.update', { session_id: 's', update: { n: 1 } }],
-      ['context_coordinator.get', { session_id: 's' }],
-    ] as const;
-    for (const [id, [method, params]] of requests.entries()) {
-      await child.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
-    }
-    child.stdin.end();
-    const answers = [];
-    for await (const line of child.lines()) answers.push(JSON.parse(line));
-    expect(answers.map(({ id }) => id)).toEqual([0, 1, 2, 3, 4]);
-    expect(answers[4].result).toMatchObject({ context: { n: 1 } });
-    expect(await child.exited).toMatchObject({ code: 0 });
-    await child.stop();
-  });
-});

@@ -29,6 +29,7 @@ export function toRefusal(
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
   if (status === 413) headers.connection = 'close';
+  if (status === 405) headers.allow = String(details.allow);
   return { status, body, headers };
 }
 

@@ -6,7 +6,12 @@ import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { toRefusal } from '@starloom/wire';
 import { parseValue } from '../transports/frame.ts';
-import { type Incoming, type MessageChannel, textOf } from '../transports/message-transport.ts';
+import {
+  type Incoming,
+  idFor,
+  type MessageChannel,
+  textOf,
+} from '../transports/message-transport.ts';
 import { mayWait } from './may-wait.ts';
 
 export interface RpcChannelOptions {
@@ -54,7 +59,7 @@ function read(incoming: Incoming): Read {
   try {
     return { message: parseValue(textOf(incoming)) };
   } catch (error) {
-    return { refusal: toRefusal(error, null, 'details').body };
+    return { refusal: toRefusal(error, idFor(incoming, error), 'details').body };
   }
 }
 

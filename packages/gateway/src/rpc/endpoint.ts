@@ -45,7 +45,7 @@ export class RpcEndpoint {
 
   async #servePost(exchange: HttpExchange): Promise<void> {
     if (exchange.request.method === 'POST') return await this.#posts.serve(exchange);
-    throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws');
+    throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
@@ -65,13 +65,13 @@ let openApi: string | undefined;
 /** With the same keys as everything here; the documentation has a copy for everybody. */
 async function serveOpenApi({ request, response }: HttpExchange): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    throw notAllowed('It can be read only');
+    throw notAllowed('It can be read only', 'GET, HEAD');
   openApi ??= JSON.stringify(describeOpenApi());
   response.writeHead(200, { 'content-type': 'application/json' }).end(openApi);
 }
 
-function notAllowed(message: string): FabricError {
+function notAllowed(message: string, allow: string): FabricError {
   return new FabricError('BAD_INPUT', message, {
-    details: { reason: 'method_not_allowed', http_status: 405 },
+    details: { reason: 'method_not_allowed', http_status: 405, allow },
   });
 }

@@ -19,7 +19,7 @@ export const INVALID_REQUEST = -32600;
 /** JSON within the limits; BAD_INPUT with `details.rpc_code` where JSON-RPC has a code of its own. */
 export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): unknown {
   const value = parseJson(text);
-  assertShape(value, limits);
+  if (assertShape(value, limits) === 'with_large_numbers') assertExact(text);
   return value;
 }
 
@@ -34,33 +34,42 @@ export function parseFrame(text: string, limits: FrameLimits = FRAME_LIMITS): un
   return frame;
 }
 
-/** The id to answer with when the frame itself is refused. */
+/** The id to answer with. */
 export function idOf(frame: unknown): string | number | null {
   if (typeof frame !== 'object' || frame === null || !('id' in frame)) return null;
   const { id } = frame;
-  return typeof id === 'string' || typeof id === 'number' ? id : null;
+  const isKept = typeof id === 'number' && Math.abs(id) <= Number.MAX_SAFE_INTEGER;
+  return typeof id === 'string' || isKept ? id : null;
+}
+
+/** The same for a text that was refused: what is not JSON has none. */
+export function refusedId(text: string, error: unknown): string | number | null {
+  const isJson = FabricError.from(error).details.rpc_code !== PARSE_ERROR;
+  return isJson ? idOf(JSON.parse(text)) : null;
 }
 
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw notJson('The body is not JSON', cause);
+    throw notJson('The message is not JSON', cause);
   }
 }
 
 /** Level by level rather than by recursion: a hostile depth must not cost the stack. */
-function assertShape(frame: unknown, limits: FrameLimits): void {
+function assertShape(frame: unknown, limits: FrameLimits): 'plain' | 'with_large_numbers' {
   let level: unknown[] = [frame];
   let nodes = 0;
+  let isLarge = false;
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > limits.depth) throw invalid(`nested deeper than ${limits.depth}`, 'too_deep');
     nodes += level.length;
     if (nodes > limits.nodes) throw invalid(`more than ${limits.nodes} values`, 'too_many_values');
     const next: unknown[] = [];
     for (const value of level) {
-      if (typeof value === 'number' && !Number.isFinite(value)) {
-        throw notJson('A number of the body is beyond the range of a double');
+      if (typeof value === 'number') {
+        if (!Number.isFinite(value)) throw notJson('A number is beyond the range of a double');
+        if (Math.abs(value) > Number.MAX_SAFE_INTEGER) isLarge = true;
       }
       if (typeof value !== 'object' || value === null) continue;
       if (!Array.isArray(value)) assertKeys(value);
@@ -68,6 +77,22 @@ function assertShape(frame: unknown, limits: FrameLimits): void {
     }
     level = next;
   }
+  return isLarge ? 'with_large_numbers' : 'plain';
+}
+
+type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+
+/**
+ * Whole numbers that a double would change. What is written as a fraction or power is meant as a
+ * double, and so is what a double of that size is written as.
+ */
+function assertExact(text: string): void {
+  const check: Reviver = (_, value, { source = '' }) => {
+    if (typeof value !== 'number' || !/^-?\d+$/.test(source)) return value;
+    if (String(value) === source || BigInt(value) === BigInt(source)) return value;
+    throw invalid(`${source} cannot be kept exactly; send it as a string`, 'inexact_number');
+  };
+  JSON.parse(text, check as (key: string, value: unknown) => unknown);
 }
 
 function assertKeys(value: object): void {

@@ -13,7 +13,7 @@ import {
   toRefusal,
 } from '@starloom/wire';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
-import { idOf } from './frame.ts';
+import { idOf, refusedId } from './frame.ts';
 import { isTooLarge, readBody } from './read-body.ts';
 import { refuseUnread } from './refuse-unread.ts';
 
@@ -120,7 +120,12 @@ export class HttpTransport {
       if (request.method === 'POST') {
         assertJson(request);
         const text = await readBody(request, this.#options.bodyBytes);
-        body = route.parse(text);
+        try {
+          body = route.parse(text);
+        } catch (error) {
+          id = refusedId(text, error);
+          throw error;
+        }
         id = idOf(body);
       }
       const principal = this.#authenticate(request, 'http');
@@ -222,9 +227,14 @@ function find<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
 
 function assertJson({ headers }: IncomingMessage): void {
   const [type = ''] = (headers['content-type'] ?? '').split(';');
-  if (type.trim().toLowerCase() === 'application/json') return;
-  throw new FabricError('BAD_INPUT', 'The content type must be application/json', {
-    details: { reason: 'content_type', http_status: 415 },
+  const { 'content-encoding': encoding = 'identity' } = headers;
+  const isPlain = encoding.toLowerCase() === 'identity';
+  if (isPlain && type.trim().toLowerCase() === 'application/json') return;
+  const message = isPlain
+    ? 'The content type must be application/json'
+    : 'The body must not be compressed';
+  throw new FabricError('BAD_INPUT', message, {
+    details: { reason: isPlain ? 'content_type' : 'content_encoding', http_status: 415 },
   });
 }
 

@@ -5,7 +5,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
 import { toRefusal } from '@starloom/wire';
-import { idOf, parseFrame } from './frame.ts';
+import { parseFrame, refusedId } from './frame.ts';
 
 /** A text as it came, or why it could not be read. */
 export type Incoming = string | FabricError;
@@ -72,7 +72,7 @@ export class MessageTransport implements Transport {
     } catch (thrown) {
       const error = FabricError.from(thrown);
       this.#log.debug({ error }, 'a message was refused');
-      void this.#refuse(toRefusal(error, refusedId(text)).body);
+      void this.#refuse(toRefusal(error, idFor(text, error)).body);
     }
   }
 
@@ -91,11 +91,7 @@ export function textOf(incoming: Incoming): string {
   throw incoming;
 }
 
-function refusedId(text: Incoming): string | number | null {
-  if (typeof text !== 'string') return null;
-  try {
-    return idOf(JSON.parse(text));
-  } catch {
-    return null;
-  }
+/** The id to answer with when it is refused. */
+export function idFor(refused: Incoming, error: unknown): string | number | null {
+  return typeof refused === 'string' ? refusedId(refused, error) : null;
 }

@@ -71,10 +71,50 @@ describe('a refusal of the coordination plane', () => {
     }
   });
 
+  it.each([
+    ['as a value', '{"jsonrpc":"2.0","id":1,"method":"mcp.discover","params":9007199254740993}', 1],
+    ['as an id', '{"jsonrpc":"2.0","id":9007199254740993,"method":"mcp.discover"}', null],
+  ])('refuses a whole number that a double would change, %s', async (_, message, id) => {
+    await using world = await openCoordinationWorld();
+    using socket = await openSocket(world.url);
+    socket.send(message);
+    const response = await post(world.url, message);
+    await expect.poll(() => socket.received).toHaveLength(1);
+    for (const answer of [await response.json(), ...socket.received]) {
+      expect(answer).toMatchObject({ id, error: { code: -32600 } });
+      expect(answer.error.data.details).toMatch(/9007199254740993.*string/);
+    }
+  });
+
+  it('answers a message it cannot take under its id, where it has one', async () => {
+    await using world = await openCoordinationWorld();
+    using socket = await openSocket(world.url);
+    const deep = `${'['.repeat(70)}${']'.repeat(70)}`;
+    const message = `{"jsonrpc":"2.0","id":5,"method":"mcp.discover","params":${deep}}`;
+    socket.send(message);
+    const response = await post(world.url, message);
+    await expect.poll(() => socket.received).toHaveLength(1);
+    for (const answer of [await response.json(), ...socket.received]) {
+      expect(answer).toMatchObject({ id: 5, error: { code: -32600 } });
+    }
+  });
+
+  it('says which methods there are, and that a body must not be compressed', async () => {
+    await using world = await openCoordinationWorld();
+    const { status, headers } = await fetch(`${world.url}/rpc`, { headers: key });
+    expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
+    const compressed = await fetch(`${world.url}/rpc`, {
+      method: 'POST',
+      headers: { ...key, 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: '{}',
+    });
+    expect(compressed.status).toBe(415);
+  });
+
   it('leaves numbers at the edge of a double alone', async () => {
     await using world = await openCoordinationWorld();
     await world.act('session_manager.create', { session_id: 's', agent_id: 'a', mode: 'cas' });
-    const update = { session_id: 's', agent_id: 'a', update: { n: Number.MAX_VALUE } };
+    const update = { session_id: 's', agent_id: 'a', update: { n: Number.MAX_VALUE, m: 2 ** 60 } };
     const response = await post(world.url, request(1, 'context_coordinator.update', update));
     expect(await response.json()).toHaveProperty('result');
   });

@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal.ts';
 export function addRpcCommand(program: Command, terminal: Terminal): void {
   program
     .command('rpc')
-    .description('serve sessions, shared context and locks as JSON-RPC, without a gateway')
+    .description('sessions, shared context and locks as JSON-RPC, for a client that has only pipes')
     .option('--stdio', 'over standard input and output, one message a line')
     .action(async (options: { stdio?: true }, command: Command) => {
       if (!options.stdio) throw toUsageError('say --stdio; over HTTP it is part of "starloom up"');
