@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { openCoordinationClient, webSocketConnect } from '../src/client/index.ts';
 import { serve } from './support/small-gateway.ts';
@@ -43,4 +46,38 @@ it('says that the key is refused, or that nobody is there', async () => {
   });
   await server.close();
   await expect(open('secret')).rejects.toMatchObject({ code: 'AGENT_OFFLINE' });
+});
+
+it.each([
+  [403, 'AUTH_DENIED', /key/],
+  [404, 'AGENT_OFFLINE', /address/],
+  [429, 'RATE_LIMITED', /later/],
+  [503, 'OVERLOADED', /later/],
+])('says what to do when the gateway answers %i', async (status, code, fix) => {
+  const server = createServer();
+  server.on('upgrade', (_, socket) => {
+    socket.end(`HTTP/1.1 ${status} No\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n`);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const connect = webSocketConnect({ url: `ws://127.0.0.1:${port}/rpc/ws`, key: 'secret' });
+  await expect(openCoordinationClient({ connect, agentId: 'a' })).rejects.toMatchObject({
+    code,
+    details: { status, retry_after_ms: 5_000, fix: expect.stringMatching(fix) },
+  });
+  server.close();
+});
+
+it.each([
+  ['an address', { url: 'nonsense' }],
+  ['a key', { url: 'ws://127.0.0.1:1/rpc/ws', key: 'two\nlines' }],
+])('says that %s cannot be used, and does not show the key', async (_, options) => {
+  const connect = webSocketConnect(options);
+  const opening = openCoordinationClient({ connect, agentId: 'a' });
+  await expect(opening).rejects.toMatchObject({
+    code: 'BAD_INPUT',
+    details: { url: options.url, fix: expect.any(String) },
+  });
+  await expect(opening).rejects.not.toThrow(/lines/);
 });

@@ -4,10 +4,13 @@
 import { EventEmitter } from 'node:events';
 import { FabricError, type Log, silentLog } from '@starloom/core';
 import { type CachedCall, cached } from './cached.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { KnownSessions } from './known-sessions.ts';
 import { Leases } from './leases.ts';
 import { Link, type Send } from './link.ts';
 import { type ClientEvents, toClientEvent } from './push-events.ts';
-import { rpcCodeOf } from './rpc-error.ts';
+import { rpcCodeOf, toFields } from './rpc-error.ts';
+import { createRunHandler, type RunHandler } from './run-handler.ts';
 import {
   type Call,
   createService,
@@ -19,7 +22,8 @@ import type { SubscribeParams, Subscription, SubscriptionHandlers } from './subs
 import { Subscriptions } from './subscriptions.ts';
 import type { Connect } from './transport.ts';
 import { Turns } from './turns.ts';
-import { type LockedWork, type LockParams, withLock } from './with-lock.ts';
+import { type LockedWork, type LockHolder, type LockParams, withLock } from './with-lock.ts';
+import { WorkScope } from './work-scope.ts';
 
 type Register = MethodParams<'agent_registry.register'>;
 
@@ -29,6 +33,7 @@ export interface CoordinationClientOptions {
   readonly capabilities?: Register['capabilities'] | undefined;
   readonly name?: string | undefined;
   readonly metadata?: Register['metadata'];
+  /** Also told what handlers throw; without one that is a warning of the process. */
   readonly log?: Log | undefined;
   /** How long a request may take, besides what it waits on purpose. */
   readonly requestMs?: number | undefined;
@@ -37,8 +42,6 @@ export interface CoordinationClientOptions {
 
 const REQUEST_MS = 30_000;
 const BACKOFF_MS = { least: 100, most: 10_000 };
-/** Beats come earlier than asked for, so that a slow one is not too late. */
-const BEAT_SHARE = 0.7;
 /** The life is over, or the server has forgotten it. */
 const LIFE_IS_OVER = [-32015, -32004];
 
@@ -66,13 +69,14 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   readonly buffer;
   readonly #options: CoordinationClientOptions;
   readonly #log: Log;
+  readonly #run: RunHandler;
   readonly #link: Link;
   readonly #leases: Leases;
   readonly #subscriptions: Subscriptions;
-  readonly #turns = new Turns();
+  readonly #knownSessions: KnownSessions;
+  readonly #lockHolder: LockHolder;
+  readonly #heartbeat: Heartbeat;
   #epoch: number | undefined;
-  #beatTimer: NodeJS.Timeout | undefined;
-  #isBeating = false;
   #connections = 0;
 
   constructor(options: CoordinationClientOptions) {
@@ -81,6 +85,8 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     const { connect, requestMs = REQUEST_MS, backoffMs = BACKOFF_MS } = options;
     this.#options = options;
     this.#log = options.log ?? silentLog;
+    this.#run = createRunHandler(options.log);
+    this.#knownSessions = new KnownSessions(this.#log);
     this.#link = new Link({
       connect,
       requestMs,
@@ -89,18 +95,30 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       onOpen: (direct) => this.#onOpen(direct),
       onPush: (method, params) => this.#onPush(method, params),
       onLost: () => this.emit('disconnected'),
-      onClosed: (reason) => {
-        clearInterval(this.#beatTimer);
-        this.#leases.loseAll('closed');
-        this.emit('closed', reason);
-      },
+      onClosed: (reason) => this.#onClosed(reason),
+    });
+    this.#heartbeat = new Heartbeat({
+      beat: () => this.#beat(),
+      onSilence: () => this.#link.reconnect(),
+      requestMs,
     });
     this.#leases = new Leases({
       agentId: options.agentId,
       log: this.#log,
-      tell: (lost) => this.emit('lease_lost', lost),
+      send: this.#link.request,
+      onLost: (lost) => this.emit('lease_lost', lost),
+      onGranted: (granted) => this.emit('lease_granted', granted),
+      onTicketGone: (ticket) => this.emit('ticket_gone', ticket),
     });
-    this.#subscriptions = new Subscriptions(this.#link, this.#log);
+    this.#lockHolder = {
+      client: this,
+      known: this.#leases.known,
+      turns: new Turns(),
+      scope: new WorkScope(),
+      log: this.#log,
+    };
+    const { request } = this.#link;
+    this.#subscriptions = new Subscriptions({ request, run: this.#run, log: this.#log });
     this.call = ((method, params) => this.#call(method, params)) as Call;
     this.agents = createService('agent_registry', this.call);
     this.sessions = createService('session_manager', this.call);
@@ -130,13 +148,12 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
 
   /**
    * Does the work under a lock, which is renewed meanwhile and released afterwards. When the lock is
-   * lost, the work's signal aborts, and this rejects with -32015 once the work has ended. To the
-   * others an agent is one: its own works take turns here, since the server would refuse them as a
-   * deadlock.
+   * lost, the work's signal aborts, and this rejects with -32015 once the work has ended. Works of
+   * one client exclude each other as those of several do; one inside another of the same lock is
+   * refused.
    */
-  withLock<Result>(params: LockParams, work: LockedWork<Result>): Promise<Result> {
-    const name = `${params.session_id}\n${params.resource ?? 'context'}`;
-    return this.#turns.take(name, () => withLock({ client: this, log: this.#log }, params, work));
+  async withLock<Result>(params: LockParams, work: LockedWork<Result>): Promise<Result> {
+    return await withLock(this.#lockHolder, params, work);
   }
 
   /** A cached result, or the computed one, which then is cached; of many at once one computes. */
@@ -146,21 +163,34 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
 
   /** Ends the life of the agent, then the connection. */
   async unregister(): Promise<void> {
-    clearInterval(this.#beatTimer);
-    await this.agents.unregister({ agent_id: this.agentId });
-    await this.close();
+    this.#heartbeat.stop();
+    try {
+      await this.agents.unregister({ agent_id: this.agentId });
+    } finally {
+      await this.close();
+    }
   }
 
   async close(): Promise<void> {
     this.#link.close();
   }
 
+  /** Tells every handler, whatever others throw. */
+  override emit<Name extends keyof ClientEvents>(name: Name, ...args: ClientEvents[Name]): boolean {
+    const handlers = this.rawListeners(name);
+    for (const handler of handlers) {
+      void this.#run(name, () => Reflect.apply(handler, this, args));
+    }
+    return handlers.length > 0;
+  }
+
   async #call(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const [askedAt, connection] = [performance.now(), this.#connections];
     this.#leases.asked(method, params);
     try {
-      const result = await this.#link.request(method, params);
+      const result = await this.#link.request(method, params, this.#leases.onLate(method, params));
       this.#leases.answered(method, params, result, askedAt);
+      this.#knownSessions.note({ ...params, ...toFields(result) });
       if (connection !== this.#connections) this.#renewOld(method, params, result);
       return result;
     } catch (error) {
@@ -189,8 +219,23 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     if (!isSameLife) await this.#register(direct);
     await this.#subscriptions.restart(direct);
     await this.#leases.confirm(direct);
+    const missed = await this.#missedNotices(direct);
     this.#connections += 1;
     if (this.#connections > 1) this.emit('reconnected');
+    for (const session_id of missed) this.emit('notices_missed', { session_id });
+  }
+
+  /** Nobody keeps notices for who is away: this says where there may have been some. */
+  async #missedNotices(direct: Send): Promise<readonly string[]> {
+    if (this.#connections === 0 || this.listenerCount('notices_missed') === 0) return [];
+    return await this.#knownSessions.list(direct);
+  }
+
+  #onClosed(reason: FabricError): void {
+    this.#heartbeat.stop();
+    this.#subscriptions.close(reason.code === 'CANCELLED' ? undefined : reason);
+    this.#leases.loseAll('closed');
+    this.emit('closed', reason);
   }
 
   /** Goes on in the same life; false when it is over. */
@@ -216,36 +261,29 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       ...(metadata !== undefined && { metadata }),
     })) as { epoch: number; heartbeat_interval_ms: number };
     this.#epoch = registered.epoch;
-    this.#beatEvery(registered.heartbeat_interval_ms * BEAT_SHARE);
+    this.#heartbeat.every(registered.heartbeat_interval_ms);
     if (isFirst) return;
-    this.emit('new_life', { epoch: registered.epoch });
     this.#leases.loseAll('new_life');
-  }
-
-  #beatEvery(ms: number): void {
-    clearInterval(this.#beatTimer);
-    this.#beatTimer = setInterval(() => void this.#beat(), ms).unref();
+    this.emit('new_life', { epoch: registered.epoch });
   }
 
   async #beat(): Promise<void> {
-    if (this.#isBeating || !this.#link.isReady) return;
-    this.#isBeating = true;
+    const { isReady, requestHere } = this.#link;
+    if (!isReady) return;
     try {
-      if (!(await this.#goOn(this.#link.request))) await this.#register(this.#link.request);
+      if (!(await this.#goOn(requestHere))) await this.#register(requestHere);
     } catch (thrown) {
       const error = FabricError.from(thrown);
       this.#log.info({ error }, 'coordination: a beat failed');
-      if (error.code === 'TIMEOUT') this.#link.reconnect();
-    } finally {
-      this.#isBeating = false;
     }
   }
 
   #onPush(method: string, params: Readonly<Record<string, unknown>>): void {
     if (params.subscription_id !== undefined) {
-      this.#subscriptions.take(method, params);
+      this.#subscriptions.take({ method, params });
       return;
     }
+    this.#knownSessions.note(params);
     const event = toClientEvent(method, params);
     if (event === undefined) return;
     if (event.name === 'lease_lost') {

@@ -1,5 +1,6 @@
 // What the client holds. Each lock ends by the client's own clock unless it is held anew before: no
-// answer and no push is needed to know that its time is over.
+// answer and no push is needed to know that its time is over. A timer tells it; whoever asks gets
+// the clock itself, since a timer is late when the process was busy or stopped.
 
 /** A lock that this client has. */
 export interface HeldLock {
@@ -10,6 +11,7 @@ export interface HeldLock {
 
 interface Held {
   readonly lock: HeldLock;
+  readonly until: number;
   readonly timer: NodeJS.Timeout | undefined;
 }
 
@@ -22,18 +24,20 @@ export class HeldLocks {
   }
 
   /** Until then, by `performance.now()`; without it until it is dropped. */
-  hold(lock: HeldLock, until?: number): void {
+  hold(lock: HeldLock, until = Number.POSITIVE_INFINITY): void {
     this.drop(lock);
-    const end = () => this.drop(lock) && this.#onEnd(lock);
-    const timer =
-      until === undefined
-        ? undefined
-        : setTimeout(end, Math.max(0, until - performance.now())).unref();
-    this.#locks.set(lockId(lock), { lock, timer });
+    const ms = Math.max(0, until - performance.now());
+    const timer = Number.isFinite(ms) ? setTimeout(() => this.#end(lock), ms).unref() : undefined;
+    this.#locks.set(lockId(lock), { lock, until, timer });
   }
 
+  /** Ends it first when its time is over. */
   has(lock: HeldLock): boolean {
-    return this.#locks.has(lockId(lock));
+    const held = this.#locks.get(lockId(lock));
+    if (held === undefined) return false;
+    if (performance.now() < held.until) return true;
+    this.#end(lock);
+    return false;
   }
 
   /** False when it was not held. */
@@ -46,6 +50,10 @@ export class HeldLocks {
   list(sessionId?: unknown): readonly HeldLock[] {
     const locks = [...this.#locks.values()].map(({ lock }) => lock);
     return locks.filter(({ session_id }) => sessionId === undefined || session_id === sessionId);
+  }
+
+  #end(lock: HeldLock): void {
+    if (this.drop(lock)) this.#onEnd(lock);
   }
 }
 

@@ -6,7 +6,8 @@ export {
   openCoordinationClient,
 } from './client.ts';
 export type { HeldLock } from './held-locks.ts';
-export type { LostLock } from './leases.ts';
+export type { LostLock } from './known-locks.ts';
+export type { GrantedTicket } from './leases.ts';
 export type { ClientEvents } from './push-events.ts';
 export { rpcCodeOf } from './rpc-error.ts';
 export type {
@@ -23,6 +24,7 @@ export type {
   Subscription,
   SubscriptionHandlers,
 } from './subscription.ts';
+export type { Ticket } from './tickets.ts';
 export type { Connect, Transport } from './transport.ts';
 export { type WebSocketOptions, webSocketConnect } from './web-socket.ts';
 export type { Lock, LockedWork, LockParams } from './with-lock.ts';

@@ -1,181 +1,219 @@
-// Follows what is asked, answered and pushed about the locks of the client's agent, and tells each
-// loss once. The time of a lease is counted from before it was asked for, so the client never
-// believes in one for longer than the server does, save for a wait, whose end only the server knows.
+// Follows what is asked, answered and pushed about the locks of the client's agent. The time of a
+// lease is counted from before it was asked for, so the client never believes in one for longer than
+// the server does, save for a wait, whose end only the server knows.
 
 import { FabricError, type Log } from '@starloom/core';
-import { RecentMap } from '../support/recent-map.ts';
-import { type HeldLock, HeldLocks, lockId } from './held-locks.ts';
+import { type HeldLock, lockId } from './held-locks.ts';
+import { KnownLocks, type LostLock } from './known-locks.ts';
 import type { Send } from './link.ts';
-import { rpcCodeOf } from './rpc-error.ts';
+import { isGone, lockLost } from './lock-errors.ts';
+import { type LockStatus, readLockStatus } from './lock-status.ts';
 import type { MethodResult } from './services.ts';
+import { type OpenTicket, type Ticket, Tickets } from './tickets.ts';
 
-export interface LostLock extends HeldLock {
-  /**
-   * `expired` and `broken` as the server says it, or by the client's own clock; `gone` when it was
-   * not there any more; `new_life` when the agent was lost; `closed` when the client was closed.
-   */
-  readonly reason: string;
+export interface GrantedTicket extends HeldLock, Ticket {
+  readonly expires_at: number;
 }
 
 export interface LeasesOptions {
   readonly agentId: string;
   readonly log: Log;
-  readonly tell: (lost: LostLock) => void;
+  readonly send: Send;
+  readonly onLost: (lost: LostLock) => void;
+  /** The turn of a ticket came while nobody was there to be told. */
+  readonly onGranted: (granted: GrantedTicket) => void;
+  /** A ticket will not be granted any more. */
+  readonly onTicketGone: (ticket: Ticket) => void;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 /** A push also says whose lock it is. */
 type OfAgent<Lock> = Lock & { readonly agent_id?: string };
 
-/** What was asked for by a ticket, and what it was granted. */
-interface Ticket {
-  readonly ttlMs?: number;
-  readonly lock?: HeldLock;
-}
-
 /** As the server takes it. */
 const TTL_MS = 60_000;
 const MARGIN_MS = 1_000;
 const MARGIN_SHARE = 1 / 20;
-const REMEMBERED = 1_000;
 /** By which an agent gives up all that it holds, in a session or altogether. */
 const LEAVING = ['memory_locker.release_all', 'session_manager.leave', 'agent_registry.unregister'];
-/** The token is stale, or there is no such session for the agent. */
-const GONE = [-32015, -32004];
 
 /** A lease counts as over this much before its time, so that nothing is begun at the end of it. */
 export function leaseMargin(ttlMs: number): number {
   return Math.min(MARGIN_MS, ttlMs * MARGIN_SHARE);
 }
 
-type Ending = 'told' | 'given up';
-
 export class Leases {
+  readonly known: KnownLocks;
   readonly #options: LeasesOptions;
-  readonly #held = new HeldLocks((lock) => this.#lose({ ...lock, reason: 'expired' }));
-  readonly #ended = new RecentMap<Ending>(REMEMBERED);
-  readonly #tickets = new RecentMap<Ticket>(REMEMBERED);
+  readonly #tickets = new Tickets();
 
   constructor(options: LeasesOptions) {
     this.#options = options;
+    this.known = new KnownLocks(options.onLost);
   }
 
   /** What the agent gives up is not lost, whenever the server hears of it. */
   asked(method: string, params: Fields): void {
     if (!this.#isOwn(params)) return;
-    if (method === 'memory_locker.release') this.#giveUp(toLock(params));
+    if (method === 'memory_locker.release') this.known.giveUp(toLock(params), 'releasing');
     if (method === 'memory_locker.cancel') this.#giveUpTicket(String(params.ticket));
     if (!LEAVING.includes(method)) return;
-    for (const lock of this.#held.list(params.session_id)) this.#giveUp(lock);
+    for (const lock of this.known.list(params.session_id)) this.known.giveUp(lock);
+    for (const { ticket } of this.#tickets.list(params.session_id)) this.#tickets.close(ticket);
   }
 
+  /** Throws when the lock that was asked for is lost before its answer came. */
   answered(method: string, params: Fields, result: unknown, askedAt: number): void {
     if (!this.#isOwn(params)) return;
     const fields = { ...params, ...(result as Fields) };
     const ttlMs = Number(params.ttl_ms ?? TTL_MS);
-    if (method === 'memory_locker.renew') this.#keep(toLock(fields), leaseEnd(askedAt, ttlMs));
+    if (method === 'memory_locker.release') this.known.giveUp(toLock(params));
+    if (method === 'memory_locker.renew') this.#renewed(toLock(fields), leaseEnd(askedAt, ttlMs));
     if (method !== 'memory_locker.acquire') return;
-    if (fields.queued === true) this.#queued(String(fields.ticket), ttlMs);
+    if (fields.queued === true) this.#queued({ ...toTicket(fields), ttlMs });
     else this.#acquired(toLock(fields), leaseEnd(grantedAt(params, askedAt), ttlMs));
   }
 
   refused(method: string, params: Fields, error: unknown): void {
-    if (method !== 'memory_locker.renew' || !this.#isOwn(params)) return;
-    if (GONE.includes(rpcCodeOf(error) ?? 0)) this.#loseIfHeld(toLock(params), 'gone');
+    if (!this.#isOwn(params) || !isGone(error)) return;
+    const lock = toLock(params);
+    if (method === 'memory_locker.renew') this.known.loseIfHeld(lock, 'gone');
+    if (method === 'memory_locker.release') this.known.lose({ ...lock, reason: 'gone' });
+  }
+
+  /** What takes the answer when nobody waits for it any more. */
+  onLate(method: string, params: Fields): ((result: unknown) => void) | undefined {
+    if (method !== 'memory_locker.acquire') return undefined;
+    return (result) => this.#grantedTooLate(params, result);
   }
 
   /** It was pushed that it is the turn of a request that waited, with a ticket or for its answer. */
   granted(pushed: OfAgent<HeldLock & { readonly ticket: string }>): void {
     if (!this.#isOwn(pushed)) return;
     const lock = toLock({ ...pushed });
-    const { ttlMs } = this.#tickets.get(pushed.ticket) ?? {};
-    this.#tickets.set(pushed.ticket, { ...(ttlMs !== undefined && { ttlMs }), lock });
-    if (ttlMs !== undefined) this.#keep(lock, leaseEnd(performance.now(), ttlMs));
-    else if (!this.#held.has(lock)) this.#keep(lock);
+    const opened = this.#tickets.grant(pushed.ticket, lock);
+    if (opened) this.known.keep(lock, leaseEnd(performance.now(), opened.ttlMs));
+    else if (!this.known.isHeld(lock)) this.known.keep(lock);
   }
 
   /** It was pushed that a lock is lost. */
   lost(pushed: OfAgent<LostLock>): void {
-    if (this.#isOwn(pushed)) this.#lose(pushed);
-    else this.#options.tell(pushed);
+    if (this.#isOwn(pushed)) this.known.lose(pushed);
+    else this.#options.onLost(pushed);
   }
 
   loseAll(reason: string): void {
-    for (const lock of this.#held.list()) this.#loseIfHeld(lock, reason);
+    for (const lock of this.known.list()) this.known.loseIfHeld(lock, reason);
+    for (const ticket of this.#tickets.list()) this.#loseTicket(ticket);
   }
 
-  /** Asks whether what is believed to be held is held, in a session or in all. */
+  /**
+   * Asks, in a session or in all, whether what is believed to be held is held, and what became of
+   * the tickets.
+   */
   async confirm(send: Send, sessionId?: string): Promise<void> {
-    const sessions = new Set(this.#held.list(sessionId).map(({ session_id }) => session_id));
-    for (const session_id of sessions) {
-      const believed = this.#held.list(session_id);
-      const tokens = await this.#tokensIn(send, session_id);
-      for (const lock of believed) {
-        if (!tokens.has(lockId(lock))) this.#loseIfHeld(lock, 'gone');
-      }
+    const believed = [...this.known.list(sessionId), ...this.#tickets.list(sessionId)];
+    for (const session_id of new Set(believed.map((each) => each.session_id))) {
+      const [held, tickets] = [this.known.list(session_id), this.#tickets.list(session_id)];
+      const status = await readLockStatus(send, session_id, this.#options.log);
+      if (status === undefined) continue;
+      const missing = held.filter((lock) => !status.locks.has(lockId(lock)));
+      for (const lock of missing) this.known.loseIfHeld(lock, 'gone');
+      for (const ticket of tickets) await this.#confirmTicket(send, ticket, status);
     }
   }
 
-  async #tokensIn(send: Send, session_id: string): Promise<ReadonlySet<string>> {
+  /** A lock without a word of its grant is that of the ticket which has no place any more. */
+  async #confirmTicket(send: Send, opened: OpenTicket, status: LockStatus): Promise<void> {
+    if (status.tickets.has(opened.ticket)) return;
+    const lock = [...status.locks.values()].find(
+      (each) => each.resource === opened.resource && this.known.isUnknown(each),
+    );
+    const granted = lock && (await this.#takeOver(send, opened, lock));
+    if (granted) this.#options.onGranted(granted);
+    else this.#loseTicket(opened);
+  }
+
+  /** Much of its time may be over: it is renewed first. */
+  async #takeOver(
+    send: Send,
+    { ticket, ttlMs }: OpenTicket,
+    lock: HeldLock,
+  ): Promise<GrantedTicket | undefined> {
+    const askedAt = performance.now();
     try {
-      const answer = await send('memory_locker.status', { session_id });
-      const { locks } = answer as MethodResult<'memory_locker.status'>;
-      return new Set(
-        locks.map(({ resource, lock_token = 0 }) => lockId({ session_id, resource, lock_token })),
-      );
-    } catch (thrown) {
-      const code = rpcCodeOf(thrown);
-      if (code === undefined) throw thrown;
-      if (GONE.includes(code)) return new Set();
-      const error = FabricError.from(thrown);
-      this.#options.log.warn({ error, session_id }, 'coordination: locks could not be confirmed');
-      return new Set(this.#held.list(session_id).map(lockId));
+      const renewed = await send('memory_locker.renew', { ...lock, ttl_ms: ttlMs });
+      if (!this.#tickets.isOpen(ticket)) return undefined;
+      const { expires_at } = renewed as MethodResult<'memory_locker.renew'>;
+      this.#tickets.grant(ticket, lock);
+      this.known.keep(lock, leaseEnd(askedAt, ttlMs));
+      return { ...lock, ticket, expires_at };
+    } catch (error) {
+      if (isGone(error)) return undefined;
+      throw error;
     }
   }
 
-  /** One that was pushed as lost before the answer is told again, to who did not know it then. */
+  /** A lock that nobody knows of is given back. */
+  #grantedTooLate(params: Fields, result: unknown): void {
+    const fields = { ...params, ...(result as Fields) };
+    const { session_id, agent_id, ticket } = fields;
+    const whose = { session_id, ...(agent_id !== undefined && { agent_id }) };
+    if (fields.queued === true) {
+      this.#sendOrLog('memory_locker.cancel', { ...whose, ticket });
+      return;
+    }
+    const lock = toLock(fields);
+    if (this.#isOwn(params)) this.known.giveUp(lock);
+    this.#sendOrLog('memory_locker.release', { ...whose, ...lock });
+  }
+
   #acquired(lock: HeldLock, until: number): void {
-    const isLost = this.#ended.get(lockId(lock)) === 'told';
-    this.#keep(lock, isLost ? performance.now() : until);
+    const lost = this.known.lossOf(lock);
+    if (lost) throw lockLost(lost);
+    if (until <= performance.now()) throw this.#cameTooLate(lock);
+    this.known.keep(lock, until);
+  }
+
+  #cameTooLate(lock: HeldLock): FabricError {
+    this.known.giveUp(lock);
+    this.#sendOrLog('memory_locker.release', { ...lock });
+    return lockLost({ ...lock, reason: 'expired' });
+  }
+
+  /** One that was told as lost is nobody's any more: it is given back. */
+  #renewed(lock: HeldLock, until: number): void {
+    if (this.known.lossOf(lock)) this.#sendOrLog('memory_locker.release', { ...lock });
+    else this.known.keep(lock, until);
   }
 
   /** The grant may have been pushed before the answer with the ticket. */
-  #queued(ticket: string, ttlMs: number): void {
-    const { lock } = this.#tickets.get(ticket) ?? {};
-    this.#tickets.set(ticket, { ttlMs, ...(lock && { lock }) });
-    if (lock && this.#held.has(lock)) this.#keep(lock, leaseEnd(performance.now(), ttlMs));
-  }
-
-  /** What was given up stays so, even if a renewal that was under way is confirmed. */
-  #keep(lock: HeldLock, until?: number): void {
-    if (this.#ended.get(lockId(lock)) === 'given up') return;
-    this.#ended.delete(lockId(lock));
-    this.#held.hold(lock, until);
+  #queued(opened: OpenTicket): void {
+    const lock = this.#tickets.open(opened);
+    if (lock && this.known.isHeld(lock))
+      this.known.keep(lock, leaseEnd(performance.now(), opened.ttlMs));
   }
 
   #giveUpTicket(ticket: string): void {
-    const { lock } = this.#tickets.get(ticket) ?? {};
-    if (lock) this.#giveUp(lock);
+    this.#tickets.close(ticket);
+    const lock = this.#tickets.lockOf(ticket);
+    if (lock) this.known.giveUp(lock);
   }
 
-  #giveUp(lock: HeldLock): void {
-    this.#held.drop(lock);
-    this.#ended.set(lockId(lock), 'given up');
-  }
-
-  #loseIfHeld(lock: HeldLock, reason: string): void {
-    if (this.#held.has(lock)) this.#lose({ ...lock, reason });
-  }
-
-  #lose(lost: LostLock): void {
-    this.#held.drop(lost);
-    if (this.#ended.get(lockId(lost)) !== undefined) return;
-    this.#ended.set(lockId(lost), 'told');
-    this.#options.tell(lost);
+  #loseTicket({ session_id, resource, ticket }: OpenTicket): void {
+    if (this.#tickets.close(ticket)) this.#options.onTicketGone({ session_id, resource, ticket });
   }
 
   #isOwn({ agent_id }: { readonly agent_id?: unknown }): boolean {
     return agent_id === undefined || agent_id === this.#options.agentId;
+  }
+
+  #sendOrLog(method: string, params: Fields): void {
+    this.#options.send(method, params).catch((thrown: unknown) => {
+      if (isGone(thrown)) return;
+      const error = FabricError.from(thrown);
+      this.#options.log.info({ error, ...params }, 'coordination: a lock was not given back');
+    });
   }
 }
 
@@ -188,8 +226,11 @@ function grantedAt({ wait_ms = 0 }: Fields, askedAt: number): number {
   return Number(wait_ms) > 0 ? performance.now() : askedAt;
 }
 
-function toLock(fields: Fields): HeldLock {
-  const { session_id, resource = 'context', lock_token } = fields;
+function toTicket({ session_id, resource = 'context', ticket }: Fields): Ticket {
+  return { session_id: String(session_id), resource: String(resource), ticket: String(ticket) };
+}
+
+function toLock({ session_id, resource = 'context', lock_token }: Fields): HeldLock {
   return {
     session_id: String(session_id),
     resource: String(resource),

@@ -1,9 +1,17 @@
 // Requests over a connection that may be lost at any time. Whatever was not answered is sent again
-// on the next connection, under its own idempotency key, so that it is done once all the same.
+// on the next connection, under its own idempotency key, so that it is done once all the same. Until
+// it is closed it keeps the process alive: by its connection, or by waiting for the next.
 
-import { randomUUID } from 'node:crypto';
 import { FabricError, type Log } from '@starloom/core';
-import { fromRpcError } from './rpc-error.ts';
+import {
+  connectionLost,
+  type OnLate,
+  type OpenRequest,
+  OpenRequests,
+  type Params,
+} from './open-requests.ts';
+import { refusedBy } from './refused-frame.ts';
+import { fromRpcError, toFields } from './rpc-error.ts';
 import type { Connect, Transport } from './transport.ts';
 
 export interface LinkOptions {
@@ -11,7 +19,7 @@ export interface LinkOptions {
   readonly log: Log;
   /** Called on each connection before anything else is sent; it sends by `direct`. */
   readonly onOpen: (direct: Send) => Promise<void>;
-  readonly onPush: (method: string, params: Readonly<Record<string, unknown>>) => void;
+  readonly onPush: (method: string, params: Params) => void;
   readonly onLost: () => void;
   /** There will be no other connection. */
   readonly onClosed: (reason: FabricError) => void;
@@ -21,23 +29,19 @@ export interface LinkOptions {
 
 /** What is sent by either. */
 export type Sends = Pick<Link, 'request' | 'requestHere'>;
-export type Send = (method: string, params: Readonly<Record<string, unknown>>) => Promise<unknown>;
+export type Send = (method: string, params: Params, onLate?: OnLate) => Promise<unknown>;
 
-interface Pending {
-  readonly text: string;
-  readonly isDirect: boolean;
-  readonly resolve: (result: unknown) => void;
-  readonly reject: (error: FabricError) => void;
-  readonly timer: NodeJS.Timeout;
-}
+/** At least so long before a request is sent again whose first copy is under way. */
+const AGAIN_MS = 100;
 
 export class Link {
   readonly #options: LinkOptions;
-  readonly #pending = new Map<number, Pending>();
+  readonly #requests = new OpenRequests();
+  readonly #closing = new AbortController();
+  #closed: FabricError | undefined;
   #transport: Transport | undefined;
   #isReady = false;
-  #isClosed = false;
-  #nextId = 1;
+  #readyAt: number | undefined;
   #attempts = 0;
   #retry: NodeJS.Timeout | undefined;
 
@@ -54,11 +58,16 @@ export class Link {
     await this.#connect();
   }
 
-  readonly request: Send = (method, params) => this.#send(method, params, false);
+  readonly request: Send = async (method, params, onLate) => {
+    if (this.#closed) throw this.#closed;
+    const request = this.#add(false, method, params, onLate);
+    if (this.#isReady) this.#transmit(request);
+    return await request.answer;
+  };
 
   /** On this connection only: when it is lost, or there is none, it rejects. */
-  readonly requestHere: Send = (method, params) =>
-    this.#isReady ? this.#send(method, params, true) : Promise.reject(connectionLost());
+  readonly requestHere: Send = (...asked) =>
+    this.#requestOn(this.#isReady ? this.#transport : undefined, ...asked);
 
   /** Gives up this connection for another. */
   reconnect(): void {
@@ -66,142 +75,129 @@ export class Link {
   }
 
   close(reason = new FabricError('CANCELLED', 'The client is closed')): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#closed) return;
+    this.#closed = reason;
     this.#isReady = false;
     clearTimeout(this.#retry);
-    this.#transport?.close();
-    for (const id of this.#pending.keys()) this.#settle(id)?.reject(reason);
+    this.#closing.abort(reason);
+    this.#requests.rejectAll(reason);
+    const transport = this.#transport;
+    this.#transport = undefined;
+    transport?.close();
     this.#options.onClosed(reason);
   }
 
-  #send(method: string, params: Readonly<Record<string, unknown>>, isDirect: boolean) {
-    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    if (this.#isClosed) {
-      reject(new FabricError('CANCELLED', 'The client is closed'));
-      return promise;
-    }
-    const id = this.#nextId;
-    this.#nextId += 1;
-    const keyed = { idempotency_key: randomUUID(), ...params };
-    const text = JSON.stringify({ jsonrpc: '2.0', id, method, params: keyed });
-    const ms = this.#options.requestMs + Number(params.wait_ms ?? 0);
-    const timer = setTimeout(() => this.#settle(id)?.reject(timeout(method, ms)), ms).unref();
-    this.#pending.set(id, { text, isDirect, resolve, reject, timer });
-    if (isDirect || this.#isReady) this.#transport?.send(text);
-    return promise;
-  }
-
   async #connect(): Promise<void> {
-    const transport = await this.#options.connect();
-    if (this.#isClosed) return transport.close();
+    const transport = await this.#options.connect(this.#closing.signal);
+    if (this.#closed) {
+      transport.close();
+      throw this.#closed;
+    }
     this.#transport = transport;
-    transport.onmessage = (text) => this.#receive(text);
-    transport.onclose = () => this.#lost(transport);
+    transport.onmessage = (text) => {
+      if (this.#transport === transport) this.#receive(text);
+    };
+    transport.onclose = (code) => this.#lost(transport, code);
     try {
-      await this.#options.onOpen((method, params) => this.#send(method, params, true));
+      await this.#options.onOpen((...asked) => this.#requestOn(transport, ...asked));
+      if (this.#transport !== transport) throw this.#closed ?? connectionLost();
     } catch (error) {
       transport.close();
+      this.#lost(transport, undefined);
       throw error;
     }
-    if (this.#transport !== transport) return;
     this.#isReady = true;
-    this.#attempts = 0;
-    for (const { text } of this.#pending.values()) transport.send(text);
+    this.#readyAt = performance.now();
+    for (const request of this.#requests.list()) this.#transmit(request);
   }
 
-  #lost(transport: Transport): void {
+  async #requestOn(transport: Transport | undefined, ...asked: Parameters<Send>) {
+    if (this.#closed) throw this.#closed;
+    if (!transport || this.#transport !== transport) throw connectionLost();
+    const request = this.#add(true, ...asked);
+    this.#transmit(request);
+    return await request.answer;
+  }
+
+  #add(isBound: boolean, ...[method, params, onLate]: Parameters<Send>): OpenRequest {
+    const ms = this.#options.requestMs + Number(params.wait_ms ?? 0);
+    return this.#requests.add(method, params, { isBound, ms, onLate });
+  }
+
+  #transmit(request: OpenRequest): void {
+    request.isInFlight = true;
+    request.wasSent = true;
+    this.#transport?.send(request.text);
+  }
+
+  #lost(transport: Transport, code: number | undefined): void {
     if (this.#transport !== transport) return;
     const wasReady = this.#isReady;
     this.#transport = undefined;
     this.#isReady = false;
-    for (const [id, { isDirect }] of this.#pending) {
-      if (isDirect) this.#settle(id)?.reject(connectionLost());
-    }
-    if (this.#isClosed) return;
-    if (wasReady) this.#options.onLost();
+    if (wasReady && this.#hasLasted()) this.#attempts = 0;
+    const inFlight = this.#requests.list().filter(({ isInFlight }) => isInFlight);
+    for (const { id, error } of refusedBy(code, inFlight)) this.#requests.refused(id, error);
+    this.#requests.lost();
     this.#retryLater();
+    if (wasReady) this.#options.onLost();
   }
 
-  #retryLater(): void {
-    const { backoffMs, log } = this.#options;
-    if (this.#isClosed || this.#retry !== undefined) return;
-    const longest = Math.min(backoffMs.most, backoffMs.least * 2 ** this.#attempts);
+  /** Else it was one more failure: pauses get longer although there were connections. */
+  #hasLasted(): boolean {
+    return performance.now() - (this.#readyAt ?? 0) >= this.#options.backoffMs.most;
+  }
+
+  /** Not before the first connection, which is its caller's. */
+  #retryLater(atLeastMs = 0): void {
+    const { most, least } = this.#options.backoffMs;
+    if (this.#closed || this.#retry !== undefined || this.#readyAt === undefined) return;
+    const longest = Math.min(most, least * 2 ** this.#attempts);
     this.#attempts += 1;
-    this.#retry = setTimeout(
-      () => {
-        this.#retry = undefined;
-        this.#connect().catch((thrown: unknown) => {
-          const error = FabricError.from(thrown);
-          log.info({ error }, 'coordination: not connected, tries again');
-          if (error.code === 'AUTH_DENIED') return this.close(error);
-          this.#retryLater();
-        });
-      },
-      longest * (0.5 + Math.random() / 2),
-    ).unref();
+    const ms = Math.max(atLeastMs, longest * (0.5 + Math.random() / 2));
+    this.#retry = setTimeout(() => void this.#connectAgain(), ms);
+  }
+
+  async #connectAgain(): Promise<void> {
+    this.#retry = undefined;
+    try {
+      await this.#connect();
+    } catch (thrown) {
+      if (this.#closed) return;
+      const error = FabricError.from(thrown);
+      this.#options.log.info({ error }, 'coordination: not connected, tries again');
+      if (error.code === 'AUTH_DENIED') this.close(error);
+      else this.#retryLater(Number(error.details.retry_after_ms ?? 0));
+    }
   }
 
   #receive(text: string): void {
-    const message = parse(text);
-    if (message === undefined) return;
-    const { id, method, params, error, result } = message;
+    const { id, method, params, error, result } = toFields(parse(text));
     if (typeof method === 'string') this.#options.onPush(method, toFields(params));
-    else if (error === undefined) this.#settle(Number(id))?.resolve(result);
+    else if (error === undefined || error === null) this.#requests.answered(Number(id), result);
     else this.#refused(Number(id), fromRpcError(error));
   }
 
   #refused(id: number, error: FabricError): void {
-    const { reason, retry_after_ms: ms } = error.details;
-    if (reason === 'in_progress') this.#sendAgain(id, Number(ms));
-    else this.#settle(id)?.reject(error);
+    const { reason, retry_after_ms } = error.details;
+    if (reason === 'in_progress') this.#sendAgain(id, Number(retry_after_ms) || 0);
+    else this.#requests.refused(id, error);
   }
 
   /** The first copy of a request is still under way at the server. */
   #sendAgain(id: number, ms: number): void {
-    setTimeout(() => {
-      const pending = this.#pending.get(id);
-      if (pending && this.#isReady) this.#transport?.send(pending.text);
-    }, ms).unref();
-  }
-
-  #settle(id: number): Pending | undefined {
-    const pending = this.#pending.get(id);
-    clearTimeout(pending?.timer);
-    this.#pending.delete(id);
-    return pending;
+    const again = () => {
+      const request = this.#requests.get(id);
+      if (request?.isInFlight) this.#transmit(request);
+    };
+    setTimeout(again, Math.max(AGAIN_MS, ms)).unref();
   }
 }
 
-interface WireMessage {
-  readonly id?: unknown;
-  readonly method?: unknown;
-  readonly params?: unknown;
-  readonly result?: unknown;
-  readonly error?: { readonly code: number; readonly message: string };
-}
-
-function parse(text: string): WireMessage | undefined {
+function parse(text: string): unknown {
   try {
-    const message: unknown = JSON.parse(text);
-    return typeof message === 'object' && message !== null ? message : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-function toFields(params: unknown): Readonly<Record<string, unknown>> {
-  return typeof params === 'object' && params !== null ? { ...params } : {};
-}
-
-function timeout(method: string, ms: number): FabricError {
-  return new FabricError('TIMEOUT', `No answer to ${method} within ${ms} ms`, {
-    details: { method, timeout_ms: ms, fix: 'see whether the gateway can be reached' },
-  });
-}
-
-function connectionLost(): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The connection was lost', {
-    details: { fix: 'none needed: another is made' },
-  });
 }

@@ -1,6 +1,7 @@
 import type { FabricError } from '@starloom/core';
-import type { HeldLock } from './held-locks.ts';
-import type { LostLock } from './leases.ts';
+import type { LostLock } from './known-locks.ts';
+import type { GrantedTicket } from './leases.ts';
+import type { Ticket } from './tickets.ts';
 
 interface Notice {
   readonly session_id: string;
@@ -17,13 +18,18 @@ export interface ClientEvents {
   /** The agent was lost and began a new life: all that it held is gone. */
   new_life: [{ readonly epoch: number }];
   lease_lost: [LostLock];
-  lease_granted: [HeldLock & { readonly ticket: string; readonly expires_at: number }];
+  lease_granted: [GrantedTicket];
+  /** What was asked for with `async: true` will not be granted: nothing of it was there any more. */
+  ticket_gone: [Ticket];
   agent_disconnected: [Notice & { readonly reason: string; readonly last_seen: number }];
   agent_joined: [Notice & { readonly role?: string; readonly returned?: true }];
   agent_left: [Notice & { readonly reason: string }];
   session_changed: [Notice & { readonly state: string }];
-  /** The client was too slow for the notices of a session; its locks there are looked up. */
-  notices_missed: [Omit<Notice, 'agent_id'>];
+  /**
+   * Notices of a session may be missing: the client was away, or too slow, which the cursor tells.
+   * Its locks there are looked up.
+   */
+  notices_missed: [{ readonly session_id: string; readonly cursor?: number }];
 }
 
 const NAMES = {

@@ -1,17 +1,15 @@
 import { type ErrorCode, FabricError, isErrorCode } from '@starloom/core';
 
-interface WireError {
-  readonly code: number;
-  readonly message: string;
-  readonly data?: { readonly [field: string]: unknown };
-}
+type Fields = Readonly<Record<string, unknown>>;
 
 /** An error of the server; `details.rpc` is its JSON-RPC code, beside all that `data` says. */
-export function fromRpcError({ code: rpc, message, data = {} }: WireError): FabricError {
-  const { details: text, code, ...rest } = data;
+export function fromRpcError(error: unknown): FabricError {
+  const { code: rpc, message, data } = toFields(error);
+  const { details: text, code, ...rest } = toFields(data);
   const fabric: ErrorCode = isErrorCode(code) ? code : 'UPSTREAM_ERROR';
-  return new FabricError(fabric, typeof text === 'string' ? text : message, {
-    details: { ...rest, rpc },
+  const said = [text, message].find((each) => typeof each === 'string');
+  return new FabricError(fabric, String(said ?? 'The gateway refused it, and does not say why'), {
+    details: { ...rest, ...(typeof rpc === 'number' && { rpc }) },
   });
 }
 
@@ -19,4 +17,9 @@ export function rpcCodeOf(error: unknown): number | undefined {
   if (!FabricError.is(error)) return undefined;
   const { rpc } = error.details;
   return typeof rpc === 'number' ? rpc : undefined;
+}
+
+/** Of anything that came over the wire, as much as there is. */
+export function toFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

@@ -1,10 +1,15 @@
 // A subscription that outlives connections: it goes on after the last change it has delivered, and
-// delivers each once and in order.
+// delivers each once and in order. What it cannot keep, because its handlers are too slow, it asks
+// for again once they are done.
 
 import type { Json, Log } from '@starloom/core';
 import { FabricError } from '@starloom/core';
 import type { ContextChange } from './apply-update.ts';
-import type { Send, Sends } from './link.ts';
+import type { Send } from './link.ts';
+import type { Params } from './open-requests.ts';
+import { pause } from './pause.ts';
+import { rpcCodeOf } from './rpc-error.ts';
+import type { RunHandler } from './run-handler.ts';
 import type { MethodParams } from './services.ts';
 
 export interface ContextSnapshot {
@@ -13,48 +18,75 @@ export interface ContextSnapshot {
   readonly cursor: number;
 }
 
+/** One is called at a time: the next waits for the promise of the one before. */
 export interface SubscriptionHandlers {
-  update(change: ContextChange): void;
+  update(change: ContextChange): Promise<void> | void;
   /** Changes were missed for good: this is the context as it is, and what follows comes as updates. */
-  snapshot?(snapshot: ContextSnapshot): void;
+  snapshot?(snapshot: ContextSnapshot): Promise<void> | void;
   /** Something that was asked for by `types`. */
-  event?(event: Readonly<Record<string, unknown>>): void;
+  event?(event: Readonly<Record<string, unknown>>): Promise<void> | void;
   /** It cannot go on: the session is over, or the agent is not in it any more. */
-  ended?(reason: FabricError): void;
+  ended?(reason: FabricError): Promise<void> | void;
 }
 
 export type SubscribeParams = MethodParams<'context_coordinator.subscribe'>;
-type Push = Readonly<Record<string, unknown>>;
+
+export interface Push {
+  readonly method: string;
+  readonly params: Params;
+}
+
+interface SubscriptionDeps {
+  readonly request: Send;
+  readonly run: RunHandler;
+  readonly log: Log;
+  /** Pushes were dropped; all that were kept are delivered. */
+  readonly onBehind: () => void;
+  readonly onEnd: () => void;
+  readonly onClose: () => Promise<void>;
+}
 
 const CONTEXT_UPDATE = 'context.update';
 const NOT_FOUND = -32004;
+const AGAIN_MS = 250;
+/** What waits for its handler; more would be kept at the server. */
+export const MOST_WAITING = 10_000;
+/** There is no such session for the agent, or it may not do that, or nobody may. */
+const FINAL: readonly (number | undefined)[] = [NOT_FOUND, -32001, -32602];
+
+/** Would it be refused in the same way again? */
+export function isFinal(error: unknown): boolean {
+  return FINAL.includes(rpcCodeOf(error));
+}
 
 export class Subscription {
   readonly #params: SubscribeParams;
   readonly #handlers: SubscriptionHandlers;
-  readonly #link: Sends;
-  readonly #log: Log;
+  readonly #deps: SubscriptionDeps;
+  readonly #waiting: Push[] = [];
   #id: string | undefined;
   #cursor: number | undefined;
-  #turn: Promise<void> = Promise.resolve();
+  #isDelivering = false;
+  #isBehind = false;
   #isClosed = false;
-  #onClose: () => void;
+  #ending: FabricError | undefined;
+  /** Nothing is delivered before whoever subscribed has the subscription. */
+  #handedOver: Promise<void> | undefined;
 
-  constructor(
-    params: SubscribeParams,
-    handlers: SubscriptionHandlers,
-    deps: { readonly link: Sends; readonly log: Log; readonly onClose: () => void },
-  ) {
+  constructor(params: SubscribeParams, handlers: SubscriptionHandlers, deps: SubscriptionDeps) {
     this.#params = params;
     this.#handlers = handlers;
+    this.#deps = deps;
     this.#cursor = params.after;
-    this.#link = deps.link;
-    this.#log = deps.log;
-    this.#onClose = deps.onClose;
   }
 
   get id(): string | undefined {
     return this.#id;
+  }
+
+  /** Nothing more is to come of it. */
+  get isOver(): boolean {
+    return this.#isClosed || this.#ending !== undefined;
   }
 
   /** Where another subscription could go on. */
@@ -62,93 +94,131 @@ export class Subscription {
     return this.#cursor ?? 0;
   }
 
-  /** Begins on a connection, after all that was delivered before. */
-  async start(send: Send): Promise<void> {
-    const after = this.#cursor;
-    const result = (await send('context_coordinator.subscribe', {
-      ...this.#params,
-      ...(after !== undefined && { after }),
-    })) as { subscription_id: string; cursor: number };
-    this.#id = result.subscription_id;
-    this.#cursor ??= result.cursor;
+  /** By which it begins after all that was delivered. */
+  get request(): SubscribeParams {
+    return { ...this.#params, ...(this.#cursor !== undefined && { after: this.#cursor }) };
   }
 
-  /** Its connection is gone, and with it the name it had there. */
+  begun(id: string, cursor: number): void {
+    this.#id = id;
+    this.#cursor ??= cursor;
+    this.#isBehind = false;
+    this.#handedOver ??= new Promise((resolve) => {
+      setImmediate(resolve);
+    });
+  }
+
+  /** What it was called is over: the connection is gone, or the server has let go of it. */
   lose(): void {
     this.#id = undefined;
-    if (this.#isClosed) this.#onClose();
   }
 
   /** What the server pushed for this subscription. */
-  take(method: string, params: Push): void {
-    this.#then(() => this.#deliver(method, params));
+  take(push: Push): void {
+    if (this.#isClosed || this.#isBehind) return;
+    if (this.#waiting.length < MOST_WAITING) this.#waiting.push(push);
+    else this.#isBehind = true;
+    void this.#deliverAll();
+  }
+
+  /** Takes no more until it is begun again, which is asked for once all is delivered. */
+  fallBehind(): void {
+    this.#isBehind = true;
+    void this.#deliverAll();
+  }
+
+  /** Nothing more is delivered, and nobody is told. */
+  stop(): void {
+    this.#isClosed = true;
+    this.#waiting.length = 0;
   }
 
   /** The server does not let it go on. */
   end(reason: FabricError): void {
-    this.#id = undefined;
-    this.#onClose();
-    this.#then(() => {
-      if (!this.#isClosed) this.#handlers.ended?.(reason);
-      this.#isClosed = true;
-    });
+    this.#ending ??= reason;
+    this.#deps.onEnd();
+    void this.#deliverAll();
   }
 
-  /** What still comes for it is for nobody else: its id is free once the server says so. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    const { session_id } = this.#params;
-    const named = { session_id, subscription_id: this.#id };
-    try {
-      if (this.#id) await this.#link.requestHere('context_coordinator.unsubscribe', named);
-    } catch (error) {
-      if (FabricError.from(error).code !== 'AGENT_OFFLINE') throw error;
-    } finally {
-      this.#onClose();
+    this.stop();
+    await this.#deps.onClose();
+  }
+
+  async #deliverAll(): Promise<void> {
+    if (this.#isDelivering) return;
+    this.#isDelivering = true;
+    await this.#handedOver;
+    for (let push = this.#waiting.shift(); push; push = this.#waiting.shift()) {
+      await this.#deliver(push);
     }
-  }
-
-  #then(step: () => Promise<void> | void): void {
-    this.#turn = this.#turn.then(step).catch((error: unknown) => {
-      this.#log.error({ error: FabricError.from(error) }, 'coordination: a subscriber failed');
-    });
-  }
-
-  async #deliver(method: string, params: Push): Promise<void> {
+    this.#isDelivering = false;
     if (this.#isClosed) return;
-    if (method === 'context_coordinator.subscription_ended')
+    if (this.#ending) await this.#tellEnd(this.#ending);
+    else if (this.#isBehind) this.#deps.onBehind();
+  }
+
+  async #deliver({ method, params }: Push): Promise<void> {
+    if (this.isOver) return;
+    if (method === 'context_coordinator.subscription_ended') {
       return this.end(subscriptionEnded(params));
+    }
     if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
     const cursor = Number(params.cursor);
     if (cursor <= this.cursor) return;
     this.#cursor = cursor;
-    if (method === 'context_coordinator.update') this.#handlers.update(toChange(params));
-    else this.#handlers.event?.(params);
+    const { run } = this.#deps;
+    if (method === 'context_coordinator.update') {
+      await run('update', () => this.#handlers.update(params as unknown as ContextChange));
+    } else await run('event', () => this.#handlers.event?.(params));
+  }
+
+  async #tellEnd(reason: FabricError): Promise<void> {
+    this.#isClosed = true;
+    await this.#deps.run('ended', () => this.#handlers.ended?.(reason));
+  }
+
+  /** Nothing that came later is delivered before it. */
+  async #snapshot(): Promise<void> {
+    const snapshot = await this.#getSnapshot();
+    if (snapshot === undefined) return;
+    this.#cursor = Math.max(this.cursor, snapshot.cursor);
+    await this.#deps.run('snapshot', () => this.#handlers.snapshot?.(snapshot));
+  }
+
+  async #getSnapshot(): Promise<ContextSnapshot | undefined> {
+    while (!this.isOver) {
+      try {
+        return await this.#askForSnapshot();
+      } catch (thrown) {
+        const error = FabricError.from(thrown);
+        if (isFinal(error)) this.end(error);
+        else await this.#waitFor(error);
+      }
+    }
+    return undefined;
+  }
+
+  async #waitFor(error: FabricError): Promise<void> {
+    this.#deps.log.info({ error }, 'coordination: no snapshot yet, asks again');
+    await pause(AGAIN_MS);
   }
 
   /** Of a context that is not followed nothing is asked but how far it is. */
-  async #snapshot(): Promise<void> {
+  async #askForSnapshot(): Promise<ContextSnapshot> {
     const { session_id, keys = [''], types = [CONTEXT_UPDATE] } = this.#params;
-    const answer = await this.#link.request('context_coordinator.get', {
+    const answer = await this.#deps.request('context_coordinator.get', {
       session_id,
       ...(!types.includes(CONTEXT_UPDATE) && { keys: [] }),
     });
     const { context, version, cursor } = answer as ContextSnapshot;
     const isWanted = ([key]: [string, Json]) => keys.some((prefix) => key.startsWith(prefix));
-    this.#cursor = Math.max(this.cursor, cursor);
-    this.#handlers.snapshot?.({
-      context: Object.fromEntries(Object.entries(context).filter(isWanted)),
-      version,
-      cursor,
-    });
+    const wanted = Object.fromEntries(Object.entries(context).filter(isWanted));
+    return { context: wanted, version, cursor };
   }
 }
 
-function toChange(params: Push): ContextChange {
-  return params as unknown as ContextChange;
-}
-
-function subscriptionEnded({ session_id, reason }: Push): FabricError {
+function subscriptionEnded({ session_id, reason }: Params): FabricError {
   const why =
     reason === 'session_ended' ? 'The session has ended' : 'The agent is not in the session';
   return new FabricError('CAPABILITY_NOT_FOUND', `${why}: nothing more comes of it`, {

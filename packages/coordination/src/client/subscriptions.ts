@@ -1,69 +1,168 @@
+// The subscriptions of a client, on whatever connection it has. The server names them anew on each:
+// a push belongs to the one whose answer had that name, and none is taken for old because it came
+// before the answer.
+
 import { FabricError, type Log } from '@starloom/core';
-import type { Send, Sends } from './link.ts';
+import { EarlyPushes } from './early-pushes.ts';
+import type { Send } from './link.ts';
+import { connectionLost } from './open-requests.ts';
+import { pause } from './pause.ts';
 import { rpcCodeOf } from './rpc-error.ts';
-import { type SubscribeParams, Subscription, type SubscriptionHandlers } from './subscription.ts';
+import type { RunHandler } from './run-handler.ts';
+import {
+  isFinal,
+  type Push,
+  type SubscribeParams,
+  Subscription,
+  type SubscriptionHandlers,
+} from './subscription.ts';
 
-type Params = Readonly<Record<string, unknown>>;
+export interface SubscriptionsOptions {
+  /** On whatever connection there is or will be. */
+  readonly request: Send;
+  readonly run: RunHandler;
+  readonly log: Log;
+}
 
-/** Pushes that may come before the answer which tells whose they are. */
-const EARLY_PUSHES = 1_000;
+interface Begun {
+  readonly subscription_id: string;
+  readonly cursor: number;
+}
 
-/** The subscriptions of a client, on whatever connection it has. */
+const AGAIN_MS = 250;
+
 export class Subscriptions {
-  readonly #link: Sends;
-  readonly #log: Log;
+  readonly #options: SubscriptionsOptions;
   readonly #all = new Set<Subscription>();
-  readonly #early: { readonly method: string; readonly params: Params }[] = [];
+  readonly #named = new Map<string, Subscription>();
+  readonly #early = new EarlyPushes();
+  readonly #unsubscribing = new Set<Promise<unknown>>();
+  /** Sends on the connection there is. */
+  #here: Send = () => Promise.reject(connectionLost());
 
-  constructor(link: Sends, log: Log) {
-    this.#link = link;
-    this.#log = log;
+  constructor(options: SubscriptionsOptions) {
+    this.#options = options;
   }
 
   async add(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<Subscription> {
-    const subscription = new Subscription(params, handlers, {
-      link: this.#link,
-      log: this.#log,
-      onClose: () => this.#all.delete(subscription),
+    const { request, run, log } = this.#options;
+    const subscription: Subscription = new Subscription(params, handlers, {
+      request,
+      run,
+      log,
+      onBehind: () => void this.#beginAgain(subscription),
+      onEnd: () => this.#forget(subscription),
+      onClose: () => this.#close(subscription),
     });
-    await subscription.start(this.#link.request);
-    this.#all.add(subscription);
-    this.#takeEarly();
+    await this.#begin(subscription, request);
     return subscription;
   }
 
-  /** Begins all of them again on a new connection; one that the server refuses has ended. */
+  /** Begins all of them again on a new connection. */
   async restart(send: Send): Promise<void> {
-    this.#early.length = 0;
+    this.#here = send;
+    this.#early.clear();
+    this.#named.clear();
     for (const subscription of this.#all) subscription.lose();
     for (const subscription of this.#all) {
       try {
-        await subscription.start(send);
+        await this.#begin(subscription, send);
       } catch (error) {
         if (rpcCodeOf(error) === undefined) throw error;
-        subscription.end(FabricError.from(error));
+        void this.#refused(subscription, error);
       }
     }
-    this.#takeEarly();
   }
 
-  take(method: string, params: Params): void {
-    const subscription = this.#find(params);
-    if (subscription) {
-      subscription.take(method, params);
-      return;
+  take(push: Push): void {
+    const id = String(push.params.subscription_id);
+    const subscription = this.#named.get(id);
+    if (subscription) subscription.take(push);
+    else this.#early.keep(id, push);
+  }
+
+  /** There will be no other connection; without a reason nobody has to be told why. */
+  close(reason?: FabricError): void {
+    for (const subscription of [...this.#all]) {
+      this.#forget(subscription);
+      if (reason) subscription.end(reason);
+      else subscription.stop();
     }
-    this.#early.push({ method, params });
-    if (this.#early.length > EARLY_PUSHES) this.#early.shift();
   }
 
-  #takeEarly(): void {
-    for (const { method, params } of this.#early.splice(0)) this.take(method, params);
+  /** Not while a name is given up: it would not be clear whose it is. */
+  async #begin(subscription: Subscription, send: Send): Promise<void> {
+    if (this.#unsubscribing.size > 0) await Promise.allSettled(this.#unsubscribing);
+    await this.#early.during(async () => {
+      const { request } = subscription;
+      const begun = (await send('context_coordinator.subscribe', request)) as Begun;
+      const { subscription_id: id, cursor } = begun;
+      if (subscription.isOver) return await this.#unsubscribe(id, request.session_id);
+      subscription.begun(id, cursor);
+      this.#all.add(subscription);
+      this.#named.set(id, subscription);
+      const { pushes, isCut } = this.#early.take(id);
+      for (const push of pushes) subscription.take(push);
+      if (isCut) subscription.fallBehind();
+    });
   }
 
-  #find({ subscription_id }: Params): Subscription | undefined {
-    for (const subscription of this.#all)
-      if (subscription.id === subscription_id) return subscription;
-    return undefined;
+  /** From its cursor, on this connection, until it succeeds; the next begins with it as well. */
+  async #beginAgain(subscription: Subscription): Promise<void> {
+    const { id, request } = subscription;
+    const here = this.#here;
+    try {
+      if (id !== undefined) await this.#unsubscribe(id, request.session_id);
+      if (this.#isStill(subscription, here)) await this.#begin(subscription, here);
+    } catch (error) {
+      if (this.#isStill(subscription, here)) await this.#refused(subscription, error);
+    }
+  }
+
+  /** What may pass is tried again; the rest is the end. */
+  async #refused(subscription: Subscription, thrown: unknown): Promise<void> {
+    const error = FabricError.from(thrown);
+    if (isFinal(error)) return subscription.end(error);
+    this.#options.log.info({ error }, 'coordination: not subscribed, tries again');
+    const here = this.#here;
+    await pause(AGAIN_MS);
+    if (this.#isStill(subscription, here)) await this.#beginAgain(subscription);
+  }
+
+  #isStill(subscription: Subscription, here: Send): boolean {
+    return this.#all.has(subscription) && this.#here === here;
+  }
+
+  async #close(subscription: Subscription): Promise<void> {
+    const { id, request } = subscription;
+    this.#all.delete(subscription);
+    if (id !== undefined) await this.#unsubscribe(id, request.session_id);
+  }
+
+  /** What still comes under the name is for nobody else: it is free once the server says so. */
+  async #unsubscribe(subscription_id: string, session_id: string): Promise<void> {
+    const subscription = this.#named.get(subscription_id);
+    const here = this.#here;
+    const answer = here('context_coordinator.unsubscribe', { session_id, subscription_id });
+    this.#unsubscribing.add(answer);
+    try {
+      await answer;
+    } catch (error) {
+      if (FabricError.from(error).code !== 'AGENT_OFFLINE') throw error;
+    } finally {
+      this.#unsubscribing.delete(answer);
+      if (here === this.#here && subscription) this.#forgetName(subscription);
+    }
+  }
+
+  #forget(subscription: Subscription): void {
+    this.#all.delete(subscription);
+    this.#forgetName(subscription);
+  }
+
+  #forgetName(subscription: Subscription): void {
+    const { id } = subscription;
+    if (id !== undefined && this.#named.get(id) === subscription) this.#named.delete(id);
+    subscription.lose();
   }
 }

@@ -1,15 +1,60 @@
-/** Works of one name, one after the other, whatever comes of each. */
-export class Turns {
-  readonly #last = new Map<string, Promise<void>>();
+// Whose turn it is among the works of one client. They enter in the order in which they came, alone
+// or, when they share, together with those before them that share, too.
 
-  take<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
-    const turn = (this.#last.get(name) ?? Promise.resolve()).then(work);
-    const done = turn.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#last.set(name, done);
-    void done.then(() => this.#last.get(name) === done && this.#last.delete(name));
-    return turn;
+export interface TurnRequest {
+  readonly name: string;
+  readonly isShared: boolean;
+  readonly waitMs: number;
+}
+
+interface Place {
+  readonly isShared: boolean;
+  readonly enter: () => void;
+  isInside: boolean;
+}
+
+export class Turns {
+  readonly #queues = new Map<string, Set<Place>>();
+
+  /** Ends when it is disposed of; `undefined` when it did not come in time. */
+  async take({ name, isShared, waitMs }: TurnRequest): Promise<Disposable | undefined> {
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    const place: Place = { isShared, enter, isInside: false };
+    const queue = this.#queues.get(name) ?? new Set();
+    this.#queues.set(name, queue.add(place));
+    admit(queue);
+    if (!place.isInside) await withinTime(entered, waitMs);
+    if (place.isInside) return { [Symbol.dispose]: () => this.#leave(name, place) };
+    this.#leave(name, place);
+    return undefined;
   }
+
+  #leave(name: string, place: Place): void {
+    const queue = this.#queues.get(name);
+    if (!queue?.delete(place)) return;
+    if (queue.size === 0) this.#queues.delete(name);
+    else admit(queue);
+  }
+}
+
+function admit(queue: ReadonlySet<Place>): void {
+  let isFirst = true;
+  for (const place of queue) {
+    if (!isFirst && !place.isShared) return;
+    if (!place.isInside) enter(place);
+    if (!place.isShared) return;
+    isFirst = false;
+  }
+}
+
+function enter(place: Place): void {
+  place.isInside = true;
+  place.enter();
+}
+
+async function withinTime(entered: Promise<void>, ms: number): Promise<void> {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([entered, over]);
+  clearTimeout(timer);
 }

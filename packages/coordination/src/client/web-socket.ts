@@ -1,4 +1,4 @@
-import { FabricError } from '@starloom/core';
+import { type ErrorCode, FabricError } from '@starloom/core';
 import { WebSocket } from 'ws';
 import type { Connect, Transport } from './transport.ts';
 
@@ -14,31 +14,44 @@ const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 const CONNECT_MS = 10_000;
 
 export function webSocketConnect(options: WebSocketOptions): Connect {
-  return () => openWebSocket(options);
+  return (signal) => openWebSocket(options, signal);
 }
 
-function openWebSocket({
-  url,
-  key,
-  maxMessageBytes = MAX_MESSAGE_BYTES,
-  connectMs = CONNECT_MS,
-}: WebSocketOptions): Promise<Transport> {
-  const socket = new WebSocket(url, {
-    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-    maxPayload: maxMessageBytes,
-    handshakeTimeout: connectMs,
-    perMessageDeflate: false,
-  });
-  return new Promise((resolve, reject) => {
-    let denied: FabricError | undefined;
-    socket.once('unexpected-response', (request, response) => {
-      denied = refused(url, response.statusCode ?? 0);
-      request.destroy();
-      reject(denied);
+async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<Transport> {
+  const { url } = options;
+  const socket = createSocket(options);
+  const giveUp = () => socket.terminate();
+  signal.addEventListener('abort', giveUp, { once: true });
+  try {
+    return await new Promise((resolve, reject) => {
+      socket.once('unexpected-response', (request, { statusCode = 0, headers }) => {
+        reject(refused(url, statusCode, headers['retry-after']));
+        request.destroy();
+      });
+      socket.on('error', (cause) => {
+        reject(signal.aborted ? signal.reason : unreachable(url, cause));
+      });
+      socket.once('open', () => resolve(toTransport(socket)));
     });
-    socket.once('error', (cause) => reject(denied ?? unreachable(url, cause)));
-    socket.once('open', () => resolve(toTransport(socket)));
-  });
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
+
+function createSocket({ url, key, maxMessageBytes, connectMs }: WebSocketOptions): WebSocket {
+  try {
+    return new WebSocket(url, {
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      maxPayload: maxMessageBytes ?? MAX_MESSAGE_BYTES,
+      handshakeTimeout: connectMs ?? CONNECT_MS,
+      perMessageDeflate: false,
+    });
+  } catch (cause) {
+    throw new FabricError('BAD_INPUT', 'The address or the key cannot be used', {
+      details: { url, fix: 'give an address as ws://127.0.0.1:7420/rpc/ws, and the key as it is' },
+      cause,
+    });
+  }
 }
 
 function toTransport(socket: WebSocket): Transport {
@@ -54,14 +67,32 @@ function toTransport(socket: WebSocket): Transport {
   };
   socket.on('message', (data) => transport.onmessage?.(data.toString()));
   socket.on('error', () => socket.terminate());
-  socket.once('close', () => transport.onclose?.());
+  socket.once('close', (code) => transport.onclose?.(code));
   return transport;
 }
 
-function refused(url: string, status: number): FabricError {
-  const code = status === 401 || status === 403 ? 'AUTH_DENIED' : 'AGENT_OFFLINE';
+interface Advice {
+  readonly code: ErrorCode;
+  readonly fix: string;
+}
+
+const ADVICE: Readonly<Record<number, Advice>> = {
+  401: { code: 'AUTH_DENIED', fix: 'check the key that is sent' },
+  403: { code: 'AUTH_DENIED', fix: 'check what the key may do' },
+  404: { code: 'AGENT_OFFLINE', fix: 'check the address: coordination is at /rpc/ws' },
+  429: { code: 'RATE_LIMITED', fix: 'connect again later, and less often' },
+  503: { code: 'OVERLOADED', fix: 'connect again later' },
+};
+const OTHERWISE: Advice = {
+  code: 'AGENT_OFFLINE',
+  fix: 'see the log of the gateway, and of what stands between',
+};
+
+function refused(url: string, status: number, retryAfter: string | undefined): FabricError {
+  const { code, fix } = ADVICE[status] ?? OTHERWISE;
+  const retry_after_ms = Number(retryAfter) * 1_000;
   return new FabricError(code, `The gateway answered ${status}`, {
-    details: { url, status, fix: 'check the address, and the key that is sent' },
+    details: { url, status, ...(retry_after_ms > 0 && { retry_after_ms }), fix },
   });
 }
 

@@ -1,15 +1,19 @@
 import { FabricError, type Log } from '@starloom/core';
 import type { CoordinationClient } from './client.ts';
-import type { HeldLock } from './held-locks.ts';
-import { type LostLock, leaseMargin } from './leases.ts';
-import { rpcCodeOf } from './rpc-error.ts';
+import { KeptLock } from './kept-lock.ts';
+import type { KnownLocks } from './known-locks.ts';
+import { leaseMargin } from './leases.ts';
+import { heldByOwnWork, type LockName, lockedAgain } from './lock-errors.ts';
+import type { GrantedLock } from './services.ts';
+import type { Turns } from './turns.ts';
+import type { WorkScope } from './work-scope.ts';
 
 export interface LockParams {
   readonly session_id: string;
   readonly resource?: string;
   readonly mode?: 'exclusive' | 'shared';
   readonly ttl_ms?: number;
-  /** How long to wait for the lock; by default a minute. */
+  /** How long to wait for the lock, also behind other work of this client; by default a minute. */
   readonly wait_ms?: number;
   readonly priority?: number;
 }
@@ -18,123 +22,108 @@ export interface Lock {
   readonly lock_token: number;
   /**
    * Aborts when the lock is lost, or its time is over and no renewal is confirmed: whatever is written
-   * under it then would be refused.
+   * under it then would be refused. It does so by a timer, which is late when the process was busy
+   * or stopped.
    */
   readonly signal: AbortSignal;
+  /**
+   * Throws when the lock is lost, by the clock and at once. To be called right before something is
+   * written that the server cannot refuse.
+   */
+  readonly assertHeld: () => void;
 }
 
 export type LockedWork<Result> = (lock: Lock) => Promise<Result>;
 
-const TTL_MS = 30_000;
-const WAIT_MS = 60_000;
-const RENEWALS = 3;
-const STALE = -32015;
-
 export interface LockHolder {
   readonly client: CoordinationClient;
+  readonly known: KnownLocks;
+  readonly turns: Turns;
+  readonly scope: WorkScope;
   readonly log: Log;
 }
+
+const TTL_MS = 30_000;
+const WAIT_MS = 60_000;
+const CONTEXT = 'context';
 
 /** Rejects when the lock was lost meanwhile, once the work has ended, whatever came of it. */
 export async function withLock<Result>(
   holder: LockHolder,
-  { ttl_ms = TTL_MS, wait_ms = WAIT_MS, ...params }: LockParams,
+  { resource = CONTEXT, ttl_ms = TTL_MS, wait_ms = WAIT_MS, ...params }: LockParams,
   work: LockedWork<Result>,
 ): Promise<Result> {
-  const askedAt = performance.now();
-  const granted = await holder.client.locks.acquire({ ...params, ttl_ms, wait_ms });
-  const { lock_token, resource } = granted;
+  const asked: AskedLock = { ...params, resource, ttl_ms, wait_ms };
+  if (holder.scope.has(nameOf(asked))) throw lockedAgain(asked);
+  using taken = await takeLock(holder, asked);
+  const { lock_token } = taken.granted;
   const lock = { session_id: params.session_id, resource, lock_token };
-  const isTimeUnsure = performance.now() - askedAt > leaseMargin(ttl_ms);
-  using kept = new KeptLock(holder, lock, ttl_ms);
-  const { signal } = kept;
+  const { known, log } = holder;
+  using kept = new KeptLock({ lock, ttlMs: ttl_ms, locks: holder.client.locks, known, log });
+  const { signal, assertHeld } = kept;
   try {
-    if (isTimeUnsure) await kept.renew();
-    signal.throwIfAborted();
-    const result = await work({ lock_token, signal });
-    signal.throwIfAborted();
+    if (taken.isTimeUnsure) await kept.renew();
+    assertHeld();
+    const given: Lock = { lock_token, signal, assertHeld };
+    const result = await holder.scope.run(nameOf(asked), () => work(given));
+    kept.assertNotLost();
     return result;
   } catch (error) {
-    signal.throwIfAborted();
+    kept.assertNotLost();
     throw error;
   } finally {
     await kept.giveBack();
   }
 }
 
-/** Renews a lock until it is disposed, and aborts when it is lost. */
-class KeptLock implements Disposable {
-  readonly #holder: LockHolder;
-  readonly #lock: HeldLock;
-  readonly #ttlMs: number;
-  readonly #lost = new AbortController();
-  readonly #timer: NodeJS.Timeout;
+type AskedLock = LockParams & LockName & Required<Pick<LockParams, 'ttl_ms' | 'wait_ms'>>;
 
-  constructor(holder: LockHolder, lock: HeldLock, ttlMs: number) {
-    this.#holder = holder;
-    this.#lock = lock;
-    this.#ttlMs = ttlMs;
-    this.#timer = setInterval(() => void this.#renewOrLog(), ttlMs / RENEWALS).unref();
-    holder.client.on('lease_lost', this.#onLost);
-  }
+interface TakenLock extends Disposable {
+  readonly granted: GrantedLock;
+  /** It took so long that much of the lease may be over. */
+  readonly isTimeUnsure: boolean;
+}
 
-  get signal(): AbortSignal {
-    return this.#lost.signal;
-  }
-
-  async renew(): Promise<void> {
-    await this.#holder.client.locks.renew({ ...this.#lock, ttl_ms: this.#ttlMs });
-  }
-
-  /**
-   * A lost one is given back, too, since a renewal on its way may hold it for longer; but nobody
-   * waits for that.
-   */
-  async giveBack(): Promise<void> {
-    this[Symbol.dispose]();
-    const released = this.#release();
-    if (!this.signal.aborted) return await released;
-    released.catch((error: unknown) => this.#log(error, 'coordination: a lock was not given back'));
-  }
-
-  [Symbol.dispose](): void {
-    clearInterval(this.#timer);
-    this.#holder.client.off('lease_lost', this.#onLost);
-  }
-
-  readonly #onLost = (lost: LostLock): void => {
-    const { session_id, resource, lock_token } = this.#lock;
-    const isThis = lost.lock_token === lock_token && lost.resource === resource;
-    if (isThis && lost.session_id === session_id) this.#lost.abort(lockLost(lost));
-  };
-
-  async #renewOrLog(): Promise<void> {
-    await this.renew().catch((error: unknown) => {
-      this.#log(error, 'coordination: a lock was not renewed');
-    });
-  }
-
-  /** One that is gone already need not be released. */
-  async #release(): Promise<void> {
-    try {
-      await this.#holder.client.locks.release(this.#lock);
-    } catch (error) {
-      if (rpcCodeOf(error) !== STALE) throw error;
-    }
-  }
-
-  #log(thrown: unknown, text: string): void {
-    this.#holder.log.info({ error: FabricError.from(thrown), ...this.#lock }, text);
+/**
+ * To the server an agent is one. It would refuse an agent that waits for itself, so its exclusive
+ * works take turns here. Those that share are inside together, each by a lease of its own; one
+ * that would wait for another agent, who waits for them, waits here until they have ended.
+ */
+async function takeLock(holder: LockHolder, asked: AskedLock): Promise<TakenLock> {
+  const waitUntil = performance.now() + asked.wait_ms;
+  if (asked.mode !== 'shared')
+    return await takeInTurn(holder, asked, { isShared: false, waitUntil });
+  try {
+    return await takeInTurn(holder, asked, { isShared: true, waitUntil });
+  } catch (error) {
+    if (!isDeadlock(error)) throw error;
+    return await takeInTurn(holder, asked, { isShared: false, waitUntil });
   }
 }
 
-function lockLost({ session_id, resource, lock_token, reason }: LostLock): FabricError {
-  return new FabricError('POLICY_DENIED', `The lock of "${resource}" was lost: ${reason}`, {
-    details: {
-      rpc: STALE,
-      reason: 'lease_lost',
-      lost: { session_id, resource, lock_token, reason },
-      fix: 'look what stands there, then do the work again under a new lock',
-    },
-  });
+async function takeInTurn(
+  { turns, client }: LockHolder,
+  asked: AskedLock,
+  { isShared, waitUntil }: { readonly isShared: boolean; readonly waitUntil: number },
+): Promise<TakenLock> {
+  const left = () => Math.ceil(Math.max(0, waitUntil - performance.now()));
+  const turn = await turns.take({ name: nameOf(asked), isShared, waitMs: left() });
+  if (turn === undefined) throw heldByOwnWork(asked, client.agentId);
+  const askedAt = performance.now();
+  try {
+    const granted = await client.locks.acquire({ ...asked, wait_ms: left() });
+    const isTimeUnsure = performance.now() - askedAt > leaseMargin(asked.ttl_ms);
+    return { granted, isTimeUnsure, [Symbol.dispose]: () => turn[Symbol.dispose]() };
+  } catch (error) {
+    turn[Symbol.dispose]();
+    throw error;
+  }
+}
+
+function isDeadlock(error: unknown): boolean {
+  return FabricError.is(error) && error.details.reason === 'deadlock';
+}
+
+function nameOf({ session_id, resource }: LockName): string {
+  return `${session_id}\n${resource}`;
 }

@@ -1,0 +1,45 @@
+import { FabricError, type Log } from '@starloom/core';
+import type { Send } from './link.ts';
+import type { Params } from './open-requests.ts';
+import { rpcCodeOf } from './rpc-error.ts';
+import type { MethodResult } from './services.ts';
+
+const REMEMBERED = 1_000;
+
+/** The sessions that the client has to do with: what happened there while it was away, it missed. */
+export class KnownSessions {
+  readonly #log: Log;
+  #ids = new Set<string>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Of anything that was asked, answered or pushed. */
+  note({ session_id }: Params): void {
+    if (typeof session_id !== 'string' || this.#ids.has(session_id)) return;
+    const [oldest] = this.#ids;
+    if (oldest !== undefined && this.#ids.size >= REMEMBERED) this.#ids.delete(oldest);
+    this.#ids.add(session_id);
+  }
+
+  /** Those it was in before, some of which may be over, and those it is in now. */
+  async list(send: Send): Promise<readonly string[]> {
+    const before = this.#ids;
+    this.#ids = new Set(await this.#listed(send));
+    return [...before.union(this.#ids)];
+  }
+
+  async #listed(send: Send): Promise<Iterable<string>> {
+    try {
+      const answer = await send('session_manager.list', {});
+      const { sessions } = answer as MethodResult<'session_manager.list'>;
+      return sessions.map(({ session_id }) => session_id);
+    } catch (thrown) {
+      if (rpcCodeOf(thrown) === undefined) throw thrown;
+      const error = FabricError.from(thrown);
+      this.#log.info({ error }, 'coordination: the sessions are not known anew');
+      return this.#ids;
+    }
+  }
+}

@@ -1,0 +1,120 @@
+// What was asked and is not answered yet. A request is settled once: by its answer, by its time, or
+// by whoever gives it up. Until then it keeps the process alive.
+
+import { randomUUID } from 'node:crypto';
+import { FabricError } from '@starloom/core';
+
+export type Params = Readonly<Record<string, unknown>>;
+
+/** Takes a result that comes on the same connection after the request was given up. */
+export type OnLate = (result: unknown) => void;
+
+export interface OpenRequest {
+  readonly id: number;
+  readonly method: string;
+  readonly text: string;
+  /** It is of use on this connection only. */
+  readonly isBound: boolean;
+  readonly answer: Promise<unknown>;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: FabricError) => void;
+  /** It was sent on this connection: its answer may come. */
+  isInFlight: boolean;
+  wasSent: boolean;
+}
+
+interface Asked {
+  readonly ms: number;
+  readonly isBound: boolean;
+  readonly onLate?: OnLate | undefined;
+}
+
+export class OpenRequests {
+  readonly #open = new Map<number, OpenRequest & { readonly timer: NodeJS.Timeout }>();
+  readonly #late = new Map<number, OnLate>();
+  #nextId = 1;
+
+  /** A copy, so that requests may be settled meanwhile. */
+  list(): readonly OpenRequest[] {
+    return [...this.#open.values()];
+  }
+
+  add(method: string, params: Params, { isBound, ms, onLate }: Asked): OpenRequest {
+    const id = this.#nextId;
+    this.#nextId += 1;
+    const { promise: answer, resolve, reject } = Promise.withResolvers<unknown>();
+    const idempotency_key = params.idempotency_key ?? randomUUID();
+    const keyed = { ...params, idempotency_key };
+    const text = JSON.stringify({ jsonrpc: '2.0', id, method, params: keyed });
+    const timer = setTimeout(() => {
+      const { isInFlight, wasSent = false } = this.take(id) ?? {};
+      if (onLate && isInFlight) this.#late.set(id, onLate);
+      reject(timeout({ method, timeout_ms: ms, idempotency_key, may_be_done: wasSent }));
+    }, ms);
+    const unsent = { isInFlight: false, wasSent: false };
+    const request = { id, method, text, isBound, answer, resolve, reject, timer, ...unsent };
+    this.#open.set(id, request);
+    return request;
+  }
+
+  get(id: number): OpenRequest | undefined {
+    return this.#open.get(id);
+  }
+
+  /** It is settled by who takes it. */
+  take(id: number): OpenRequest | undefined {
+    const request = this.#open.get(id);
+    clearTimeout(request?.timer);
+    this.#open.delete(id);
+    return request;
+  }
+
+  answered(id: number, result: unknown): void {
+    this.take(id)?.resolve(result);
+    this.#late.get(id)?.(result);
+    this.#late.delete(id);
+  }
+
+  refused(id: number, error: FabricError): void {
+    this.take(id)?.reject(error);
+    this.#late.delete(id);
+  }
+
+  /** No answer comes over the connection any more. */
+  lost(): void {
+    this.#late.clear();
+    for (const request of this.list()) {
+      request.isInFlight = false;
+      if (request.isBound) this.take(request.id)?.reject(connectionLost());
+    }
+  }
+
+  rejectAll(reason: FabricError): void {
+    this.#late.clear();
+    for (const { id } of this.list()) this.take(id)?.reject(reason);
+  }
+}
+
+export function connectionLost(): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The connection was lost', {
+    details: { fix: 'none needed: another is made' },
+  });
+}
+
+interface TimedOut {
+  readonly method: string;
+  readonly timeout_ms: number;
+  readonly idempotency_key: unknown;
+  /** It was sent: whether it was done, nobody here knows. */
+  readonly may_be_done: boolean;
+}
+
+function timeout(details: TimedOut): FabricError {
+  const { method, timeout_ms, may_be_done } = details;
+  const fix = may_be_done
+    ? 'it may be done, now or later: look, or ask again with this idempotency_key'
+    : 'it was not sent: see whether the gateway can be reached, and ask again';
+  return new FabricError('TIMEOUT', `No answer to ${method} within ${timeout_ms} ms`, {
+    details: { ...details, fix },
+  });
+}

@@ -1,0 +1,6 @@
+/** Waits, without keeping the process alive for it. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}
