@@ -17,14 +17,17 @@ import {
   type Log,
   type ReleaseResult,
   type Snapshot,
+  type StoreWarning,
   toEventLimits,
   type Waiting,
 } from '@starloom/core';
 import { commitArguments, optional } from './redis/commit-arguments.ts';
 import { RedisConnection } from './redis/connection.ts';
+import { mustBeSetUp } from './redis/engine-error.ts';
 import { answerKey, BUCKETS, baseOf, bucketBase, type KeyKind, keyOf } from './redis/keys.ts';
 import * as replies from './redis/replies.ts';
 import { createScripts, runScript, type Script, type Scripts } from './redis/script.ts';
+import { assertVersion, readServerInfo, warningsOf } from './redis/server-info.ts';
 import { StreamReader } from './redis/stream-reader.ts';
 
 /** All who share the store must agree on how many events it keeps. */
@@ -38,7 +41,8 @@ export interface RedisStoreOptions extends AskedEventLimits {
 }
 
 const PARTITIONS_PER_TICK = 100;
-const OLDEST_REDIS = 7;
+/** Comes and goes with each check. */
+const CHECKED = 'checked';
 
 interface Once {
   readonly operation: string;
@@ -47,18 +51,32 @@ interface Once {
 
 type LeaseId = Pick<Lease, 'resource' | 'token'>;
 
-/** Throws when Redis cannot be reached, or is too old. */
+/** Throws when Redis cannot be reached, is too old, or is not set up for us to write. */
 export async function openRedisStore(options: RedisStoreOptions): Promise<CoordinationStore> {
   const { createClient } = await import('redis');
   const connect = () => new RedisConnection({ ...options, createClient });
   const commands = connect();
+  const store = new RedisStore(commands, connect, options);
   try {
-    await assertVersion(commands);
+    assertVersion(await readServerInfo(commands));
+    await checkOnce(store, options.log);
   } catch (error) {
     commands.close();
     throw error;
   }
-  return new RedisStore(commands, connect, options);
+  return store;
+}
+
+/** What passes by itself, such as a Redis that still loads its data, does not stop the start. */
+async function checkOnce(store: RedisStore, log: Log): Promise<void> {
+  try {
+    for (const { problem, fix } of await store.check()) log.warn({ fix }, problem);
+  } catch (thrown) {
+    const error = FabricError.from(thrown);
+    const problem = String(error.details.problem);
+    if (mustBeSetUp(problem)) throw error;
+    log.warn({ problem, fix: error.details.fix }, 'Redis cannot be written to yet');
+  }
 }
 
 class RedisStore implements CoordinationStore {
@@ -166,6 +184,7 @@ class RedisStore implements CoordinationStore {
     this.#streams ??= new StreamReader({
       reader: this.#connect(),
       commands: this.#commands,
+      resume: this.#scripts.resume,
       log: this.#log,
     });
     return this.#streams.watch(partition, listener);
@@ -173,6 +192,13 @@ class RedisStore implements CoordinationStore {
 
   async tick(): Promise<void> {
     await Promise.all(Array.from({ length: BUCKETS }, (_, bucket) => this.#tick(bucket)));
+  }
+
+  async check(): Promise<readonly StoreWarning[]> {
+    await this.commit(CHECKED, { writes: [{ kind: 'put', key: 'at', value: 1 }], event: CHECKED });
+    await this.drop(CHECKED);
+    this.#streams?.assertWorks();
+    return warningsOf(await readServerInfo(this.#commands));
   }
 
   async drop(partition: string): Promise<void> {
@@ -217,13 +243,4 @@ class RedisStore implements CoordinationStore {
   ): Promise<Reply> {
     return runScript(this.#commands, script, [keyOf('m', partition), keyOf(kind, partition)], args);
   }
-}
-
-async function assertVersion(connection: RedisConnection): Promise<void> {
-  const info = await connection.send<string>(['INFO', 'server']);
-  const [, version = '0'] = /^redis_version:(\S+)/m.exec(info) ?? [];
-  if (Number.parseInt(version, 10) >= OLDEST_REDIS) return;
-  throw new FabricError('BAD_INPUT', `Redis ${version} is too old for coordination`, {
-    details: { reason: 'engine_too_old', version, fix: `use Redis ${OLDEST_REDIS} or newer` },
-  });
 }

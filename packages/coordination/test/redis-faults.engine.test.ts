@@ -106,6 +106,28 @@ describeWithEngine('redis', (engine) => {
     });
   });
 
+  describe('when the greeting gets no answer', () => {
+    it('gives the connection up for a new one, again and again, until one works', async () => {
+      await using scene = await openProxied(300);
+      const { store, proxy, world } = scene;
+      const seen: number[] = [];
+      await store.watch('p', (version) => seen.push(version));
+      proxy.swallow();
+      proxy.cut();
+      const before = proxy.accepted;
+      await expect.poll(() => proxy.accepted - before, patience).toBeGreaterThan(6);
+      await expect(store.commit('p', increment)).rejects.toMatchObject(unavailable);
+      proxy.heal();
+      const commit = () => store.commit('p', increment).catch(() => undefined);
+      await expect.poll(commit, patience).toMatchObject({ ok: true });
+      const writer = await world.open();
+      const { length } = seen;
+      await writer.commit('p', increment);
+      await expect.poll(() => seen.length, patience).toBeGreaterThan(length);
+      await writer.close();
+    });
+  });
+
   describe('when Redis goes and comes', () => {
     it('says so at once while it is away, and goes on by itself with nothing lost', async () => {
       await using world = await openRedisWorld(engine().url);

@@ -160,6 +160,14 @@ describeWithEngine('redis', (engine) => {
       await store.close();
     });
 
+    it('leaves nothing behind when it is checked', async () => {
+      await using world = await openRedisWorld(engine().url);
+      const store = await world.open();
+      expect(await store.check()).toEqual([]);
+      expect(await world.client.keys('*')).toEqual([]);
+      await store.close();
+    });
+
     it('runs on when Redis forgets its scripts', async () => {
       await using world = await openRedisWorld(engine().url);
       const store = await world.open();

@@ -1,10 +1,12 @@
 // One connection that heals itself. A command waits a short while for a connection that was lost
-// just now, and fails at once when Redis has been away for longer. One that gets no answer in time
-// fails, too, and the connection is made anew: the link may be half open.
+// just now, and fails at once when Redis has been away for longer. Where no answer comes in time, to
+// a command or to the greeting, the connection is made anew: the link may be half open. So it is when
+// it leads to a replica: after a failover the name leads elsewhere.
 
-import { FabricError, type Log } from '@starloom/core';
-import { timerWheelOf } from '@starloom/wire';
+import type { Log } from '@starloom/core';
+import { timerWheelOf, type WheelTimer } from '@starloom/wire';
 import type { RedisClientOptions, RedisFunctions, RedisModules, RedisScripts } from 'redis';
+import { isReplica, toEngineError, unavailable } from './engine-error.ts';
 
 type Options = RedisClientOptions<RedisModules, RedisFunctions, RedisScripts, 2>;
 
@@ -12,6 +14,8 @@ type Options = RedisClientOptions<RedisModules, RedisFunctions, RedisScripts, 2>
 export interface RedisClient {
   readonly isReady: boolean;
   on(event: 'error', listener: (error: Error) => void): unknown;
+  /** The link is there, and the greeting begins. */
+  on(event: 'connect', listener: () => void): unknown;
   on(event: 'ready', listener: () => void): unknown;
   connect(): Promise<unknown>;
   sendCommand<Reply>(args: readonly string[]): Promise<Reply>;
@@ -26,8 +30,16 @@ export interface RedisConnectionOptions {
   readonly deadlineMs?: number | undefined;
 }
 
+export interface SendOptions {
+  readonly deadlineMs?: number | undefined;
+  /** Only on this one of `connected`, not on a later one. */
+  readonly link?: number | undefined;
+}
+
 const DEADLINE_MS = 3000;
 const SLOWEST_RECONNECT_MS = 500;
+/** A connection as young as this is not made anew because of where it leads. */
+const YOUNG_MS = 1000;
 
 export class RedisConnection {
   readonly #options: RedisConnectionOptions;
@@ -37,6 +49,9 @@ export class RedisConnection {
   #client: RedisClient;
   #ready = Promise.withResolvers<void>();
   #lostAt: number | undefined = performance.now();
+  #readyAt = 0;
+  /** Counts the links to Redis. */
+  #link = 0;
   #problem = 'not connected';
   #isClosed = false;
 
@@ -51,13 +66,23 @@ export class RedisConnection {
     this.#readyListeners.add(listener);
   }
 
-  async send<Reply>(args: readonly string[], deadlineMs = this.#deadlineMs): Promise<Reply> {
+  /** The number of the link that is there now, or soon. */
+  async connected(): Promise<number> {
     if (!this.#client.isReady) await this.#untilReady();
+    return this.#link;
+  }
+
+  async send<Reply>(
+    args: readonly string[],
+    { deadlineMs = this.#deadlineMs, link }: SendOptions = {},
+  ): Promise<Reply> {
+    if (!this.#client.isReady) await this.#untilReady();
+    if (link !== undefined && link !== this.#link) throw unavailable('the connection is a new one');
     const client = this.#client;
     return new Promise<Reply>((resolve, reject) => {
       const timer = this.#wheel.schedule(deadlineMs, () => {
         reject(unavailable('no answer in time'));
-        this.#renew(client);
+        this.#replace(client, 'no answer in time');
       });
       client.sendCommand<Reply>(args).then(
         (reply) => {
@@ -66,10 +91,17 @@ export class RedisConnection {
         },
         (error: Error) => {
           timer.unlink();
-          reject(toFabricError(error));
+          reject(toEngineError(error));
+          if (client === this.#client && isReplica(error)) this.renew(error.message);
         },
       );
     });
+  }
+
+  /** Connects once more, since the address may lead to another server by now. */
+  renew(problem: string): void {
+    const isYoung = performance.now() - this.#readyAt < YOUNG_MS;
+    if (this.#client.isReady && !isYoung) this.#replace(this.#client, problem);
   }
 
   close(): void {
@@ -80,7 +112,7 @@ export class RedisConnection {
   }
 
   #connect(): RedisClient {
-    const { createClient, url, log } = this.#options;
+    const { createClient, url } = this.#options;
     const client = createClient({
       url,
       RESP: 2,
@@ -91,36 +123,49 @@ export class RedisConnection {
         reconnectStrategy: (retries) => Math.min(20 * 2 ** retries, SLOWEST_RECONNECT_MS),
       },
     });
+    let greeting: WheelTimer | undefined;
+    client.on('connect', () => {
+      greeting = this.#wheel.schedule(this.#deadlineMs, () => {
+        this.#replace(client, 'no answer to the greeting');
+      });
+    });
     client.on('ready', () => {
-      if (client !== this.#client) return;
-      const away_ms = Math.round(performance.now() - (this.#lostAt ?? performance.now()));
-      log.info({ away_ms }, 'connected to Redis');
-      this.#lostAt = undefined;
-      this.#ready.resolve();
-      for (const listener of this.#readyListeners) listener();
+      greeting?.unlink();
+      if (client === this.#client) this.#find();
     });
     client.on('error', (error) => {
-      if (client !== this.#client || this.#isClosed) return;
-      this.#problem = error.message;
-      if (this.#lostAt !== undefined) return;
-      log.warn({ problem: error.message }, 'lost the connection to Redis');
-      this.#lose();
+      greeting?.unlink();
+      if (client === this.#client) this.#lose(error.message);
     });
     client.connect().catch((error: Error) => {
-      if (!this.#isClosed) log.warn({ problem: error.message }, 'gave up a connection to Redis');
+      if (client === this.#client) this.#lose(error.message);
     });
     return client;
   }
 
-  #renew(client: RedisClient): void {
-    if (this.#isClosed || client !== this.#client || !client.isReady) return;
-    this.#options.log.warn({ deadline_ms: this.#deadlineMs }, 'Redis did not answer in time');
-    this.#lose();
+  #replace(client: RedisClient, problem: string): void {
+    if (this.#isClosed || client !== this.#client) return;
+    this.#lose(problem);
     this.#client = this.#connect();
     client.destroy();
   }
 
-  #lose(): void {
+  #find(): void {
+    const now = performance.now();
+    const away_ms = Math.round(now - (this.#lostAt ?? now));
+    this.#options.log.info({ away_ms }, 'connected to Redis');
+    this.#lostAt = undefined;
+    this.#readyAt = now;
+    this.#link += 1;
+    this.#ready.resolve();
+    for (const listener of this.#readyListeners) listener();
+  }
+
+  #lose(problem: string): void {
+    if (this.#isClosed) return;
+    this.#problem = problem;
+    if (this.#lostAt !== undefined) return;
+    this.#options.log.warn({ problem }, 'lost the connection to Redis');
     this.#lostAt = performance.now();
     this.#ready = Promise.withResolvers();
   }
@@ -137,23 +182,4 @@ export class RedisConnection {
       timer.unlink();
     }
   }
-}
-
-function unavailable(problem: string, cause?: unknown): FabricError {
-  return new FabricError('OVERLOADED', 'The coordination engine cannot be reached', {
-    details: { reason: 'engine_unavailable', engine: 'redis', problem, fix: 'try again' },
-    cause,
-  });
-}
-
-/** States in which Redis answers, but does nothing. */
-const UNABLE =
-  /^(LOADING|READONLY|OOM|MISCONF|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|NOAUTH|WRONGPASS)\b/;
-
-/** An unknown script is for the caller to send again; any other refusal is a mistake of ours. */
-function toFabricError(error: Error): Error {
-  if (UNABLE.test(error.message)) return unavailable(error.message, error);
-  if (error.message.startsWith('NOSCRIPT')) return error;
-  const isReply = /^[A-Z]+ /.test(error.message);
-  return isReply ? FabricError.from(error) : unavailable(error.message, error);
 }

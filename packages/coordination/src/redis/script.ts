@@ -3,6 +3,7 @@ import type { RedisConnection } from './connection.ts';
 import { ACQUIRE_AND_COMMIT, COMMIT } from './lua/commit.ts';
 import { ACQUIRE, BREAK_LEASE, CANCEL_WAIT, DROP, RELEASE, RENEW, TICK } from './lua/leases.ts';
 import { EVENTS, LISTS, READ_ALL, READ_KEYS } from './lua/reads.ts';
+import { RESUME } from './lua/resume.ts';
 
 export interface Script {
   readonly source: string;
@@ -32,6 +33,7 @@ export function createScripts(timeKey?: string) {
     readKeys: script(READ_KEYS),
     events: script(EVENTS),
     lists: script(LISTS),
+    resume: script(RESUME),
   };
 }
 

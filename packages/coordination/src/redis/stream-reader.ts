@@ -1,63 +1,67 @@
 // One blocking read over the streams of all watched partitions. A new watch interrupts it through a
-// stream of this process's own, so that it is never blind for longer than a round trip. Where each
-// stream was left is kept here: after a broken connection it reads on from there, or, if the
-// partition is not what it was, tells its watchers to look.
+// stream of this process's own, so that it is never blind for longer than a round trip. Nothing is
+// read on a new connection before every stream was found again: Redis may have lost writes, and
+// given their ids to others. Where reading fails, watchers hear of changes all the same, but late.
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
 import type { RedisConnection } from './connection.ts';
-import { keyOf, wakeKey } from './keys.ts';
+import { mustBeSetUp } from './engine-error.ts';
+import { wakeKey } from './keys.ts';
+import type { Script } from './script.ts';
+import { type Listener, type StreamEntry, WatchedStream } from './watched-stream.ts';
 
-const BLOCK_MS = 5000;
+const BLOCK_MS = 3000;
 const GRACE_MS = 3000;
+const COMPARE_MS = 3000;
 const RETRY_MS = 100;
 const WAKE_LIVES_MS = 600_000;
+/** A broken connection fails one read; more than that is worth to be told. */
+const FAILURES_TOLD = 2;
 
-type Listener = (version: number) => void;
-type StreamReply = readonly (readonly [key: string, readonly (readonly [id: string])[]])[] | null;
-
-interface WatchedStream {
-  readonly partition: string;
-  readonly key: string;
-  readonly listeners: Set<Listener>;
-  id: string;
-}
+type StreamReply = readonly (readonly [key: string, entries: readonly StreamEntry[]])[] | null;
 
 export interface StreamReaderOptions {
   /** Blocks; nobody else may use it. */
   readonly reader: RedisConnection;
   readonly commands: RedisConnection;
+  readonly resume: Script;
   readonly log: Log;
 }
 
 export class StreamReader {
   readonly #reader: RedisConnection;
   readonly #commands: RedisConnection;
+  readonly #resume: Script;
   readonly #log: Log;
   /** By the key of the stream. */
   readonly #streams = new Map<string, WatchedStream>();
   readonly #wakeKey = wakeKey(randomUUID());
   #wakeId = '0-0';
   #isBlocked = false;
-  #mustCompare = false;
+  /** The link of the reader on which all streams were found again. */
+  #link: number | undefined;
+  #comparedAt = performance.now();
+  #failures = 0;
+  #problem: FabricError | undefined;
   #isClosed = false;
   readonly #ended: Promise<void>;
 
-  constructor({ reader, commands, log }: StreamReaderOptions) {
+  constructor({ reader, commands, resume, log }: StreamReaderOptions) {
     this.#reader = reader;
     this.#commands = commands;
+    this.#resume = resume;
     this.#log = log;
-    reader.onReady(() => {
-      this.#mustCompare = true;
-    });
+    commands.onReady(() => reader.renew('commands may go to another server'));
     this.#ended = this.#readAll();
   }
 
   async watch(partition: string, listener: Listener): Promise<() => Promise<void>> {
-    const key = keyOf('e', partition);
-    const id = this.#streams.get(key)?.id ?? (await this.#position(partition));
-    const stream = this.#streams.get(key) ?? { partition, key, id, listeners: new Set() };
+    const fresh = new WatchedStream(partition, this.#resume);
+    const { key } = fresh;
+    if (!this.#streams.has(key)) await fresh.resume(this.#commands);
+    const stream = this.#streams.get(key) ?? fresh;
     const isNew = stream.listeners.size === 0;
     stream.listeners.add(listener);
     this.#streams.set(key, stream);
@@ -66,6 +70,11 @@ export class StreamReader {
       stream.listeners.delete(listener);
       if (stream.listeners.size === 0) this.#streams.delete(key);
     };
+  }
+
+  /** Throws while watchers hear of changes late. */
+  assertWorks(): void {
+    if (this.#problem !== undefined) throw this.#problem;
   }
 
   async close(): Promise<void> {
@@ -79,33 +88,30 @@ export class StreamReader {
   async #readAll(): Promise<void> {
     while (!this.#isClosed) {
       try {
-        if (this.#mustCompare) await this.#compare();
+        if (performance.now() - this.#comparedAt >= COMPARE_MS) await this.#compare();
         this.#deliver(await this.#readOnce());
+        this.#succeed();
       } catch (error) {
         if (this.#isClosed) return;
-        this.#log.debug({ err: error }, 'reading streams of Redis failed; trying again');
+        this.#fail(FabricError.from(error));
         await delay(RETRY_MS, undefined, { ref: false });
       }
     }
   }
 
   async #readOnce(): Promise<StreamReply> {
+    const link = await this.#reader.connected();
+    if (link !== this.#link) await this.#resumeAll(link);
     const streams = [...this.#streams.values()];
     const keys = [this.#wakeKey, ...streams.map(({ key }) => key)];
     const ids = [this.#wakeId, ...streams.map(({ id }) => id)];
-    const command = [
-      'XREAD',
-      'COUNT',
-      '100',
-      'BLOCK',
-      String(BLOCK_MS),
-      'STREAMS',
-      ...keys,
-      ...ids,
-    ];
+    // After a failure only to see whether it works again.
+    const blockMs = this.#failures > 0 ? 1 : BLOCK_MS;
+    const how = ['COUNT', '100', 'BLOCK', String(blockMs)];
+    const command = ['XREAD', ...how, 'STREAMS', ...keys, ...ids];
     this.#isBlocked = true;
     try {
-      return await this.#reader.send<StreamReply>(command, BLOCK_MS + GRACE_MS);
+      return await this.#reader.send(command, { deadlineMs: BLOCK_MS + GRACE_MS, link });
     } finally {
       this.#isBlocked = false;
     }
@@ -113,40 +119,38 @@ export class StreamReader {
 
   #deliver(reply: StreamReply): void {
     for (const [key, entries] of reply ?? []) {
-      const id = entries.at(-1)?.[0];
-      if (id === undefined) continue;
-      if (key === this.#wakeKey) this.#wakeId = id;
-      else this.#tell(this.#streams.get(key), id);
+      if (key === this.#wakeKey) this.#wakeId = entries.at(-1)?.[0] ?? this.#wakeId;
+      else this.#streams.get(key)?.hear(entries);
     }
   }
 
-  /** After a broken connection: a partition that was dropped, or lost writes, has other ids. */
-  async #compare(): Promise<void> {
-    this.#mustCompare = false;
+  async #resumeAll(link: number): Promise<void> {
     const streams = [...this.#streams.values()];
-    try {
-      const ids = await Promise.all(streams.map(({ partition }) => this.#position(partition)));
-      for (const [index, stream] of streams.entries()) {
-        const id = ids[index];
-        if (id !== undefined && id !== stream.id) this.#tell(stream, id);
-      }
-    } catch (error) {
-      this.#mustCompare = true;
-      throw error;
-    }
+    await Promise.all(streams.map((stream) => stream.resume(this.#commands)));
+    this.#link = link;
+    this.#comparedAt = performance.now();
   }
 
-  #tell(stream: WatchedStream | undefined, id: string): void {
-    if (stream === undefined) return;
-    stream.id = id;
-    const version = Number(id.slice(id.indexOf('-') + 1));
-    for (const listener of stream.listeners) listener(version);
+  /** A partition may vanish without a word, or the reader not see what is written. */
+  async #compare(): Promise<void> {
+    this.#comparedAt = performance.now();
+    const streams = [...this.#streams.values()];
+    await Promise.all(streams.map((stream) => stream.compare(this.#commands)));
   }
 
-  async #position(partition: string): Promise<string> {
-    const command = ['HMGET', keyOf('m', partition), 'created', 'version'];
-    const [created, version] = await this.#commands.send<(string | null)[]>(command);
-    return `${created ?? 0}-${version ?? 0}`;
+  #succeed(): void {
+    if (this.#problem !== undefined) this.#log.info({}, 'reads streams of Redis again');
+    this.#failures = 0;
+    this.#problem = undefined;
+  }
+
+  #fail(error: FabricError): void {
+    this.#failures += 1;
+    if (this.#failures < FAILURES_TOLD) return;
+    const isFirst = this.#problem === undefined;
+    this.#problem = toReadingProblem(error);
+    const { problem, fix } = this.#problem.details;
+    if (isFirst) this.#log.warn({ problem, fix }, 'changes in Redis are noticed late');
   }
 
   /** If this fails, the read ends by itself before long. */
@@ -161,4 +165,15 @@ export class StreamReader {
       this.#log.debug({ err: error }, 'could not interrupt a blocking read of Redis');
     });
   }
+}
+
+function toReadingProblem(error: FabricError): FabricError {
+  const problem = String(error.details.problem ?? error.message);
+  const fix = mustBeSetUp(problem)
+    ? error.details.fix
+    : 'let each gateway have two connections to Redis: see maxclients, and what stands between';
+  return new FabricError('OVERLOADED', 'Changes in Redis are noticed late', {
+    details: { reason: 'engine_unavailable', engine: 'redis', problem, fix },
+    cause: error,
+  });
 }

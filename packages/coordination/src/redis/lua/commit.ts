@@ -31,8 +31,10 @@ for index = firstWrite, #ARGV, 5 do
     local entry = call('HGET', data, ARGV[index + 1]) or '0 0 0'
     local expiresAt, json = string.match(entry, '^%d+ (%d+) (.*)$')
     local before = string.find(json, '^%-?%d') and tonumber(json)
-    local sum = before and before + tonumber(ARGV[index + 2])
-    if not sum or sum ~= sum or sum == math.huge or sum == -math.huge then
+    local by = tonumber(ARGV[index + 2])
+    local sum = before and before + by
+    local isLost = by ~= 0 and sum == before
+    if not sum or isLost or not (math.abs(sum) <= ${Number.MAX_SAFE_INTEGER}) then
       refusal = 'not_a_number'
     else
       sums = sums or {}

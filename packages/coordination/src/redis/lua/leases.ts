@@ -73,35 +73,33 @@ return lease and cjson.encode(lease) or false
 
 /** Then resource, token. */
 export const RELEASE = `${BEGIN}
-local resource = ARGV[4]
-local lease = L.takeLease(resource, tonumber(ARGV[5]))
-local granted = lease and L.grantWaiting(resource) or {}
+local resource, token = ARGV[4], tonumber(ARGV[5])
+local reply = { #L.takeLeases(resource, function(lease) return lease.token == token end) }
+if reply[1] == 1 then L.grantWaiting(resource, reply) end
 save()
-return { lease and 1 or 0, unpack(granted) }
+return reply
 `;
 
 /** Then resource, token or ''. */
 export const BREAK_LEASE = `${BEGIN}
 local resource, token = ARGV[4], tonumber(ARGV[5])
-local broken = 0
-for _, lease in ipairs(L.leases(resource)) do
-  if not token or lease.token == token then
-    L.takeLease(resource, lease.token)
-    L.tellLost(lease, 'broken')
-    broken = 1
-  end
-end
-local granted = broken == 1 and L.grantWaiting(resource) or {}
+local broken = L.takeLeases(resource, function(lease) return not token or lease.token == token end)
+for _, lease in ipairs(broken) do L.tellLost(lease, 'broken') end
+local reply = { broken[1] and 1 or 0 }
+if broken[1] then L.grantWaiting(resource, reply) end
 save()
-return { broken, unpack(granted) }
+return reply
 `;
 
 /** Then ticket. */
 export const CANCEL_WAIT = `${BEGIN}
-local resource = L.takePlace(ARGV[4])
-if resource then L.grantWaiting(resource) end
+local ticket = ARGV[4]
+local resource = string.match(ticket, '^%d+:(.*)$')
+local isMeant = function(place) return place.ticket == ticket end
+local cancelled = resource and #L.takePlaces(resource, isMeant) or 0
+if cancelled == 1 then L.grantWaiting(resource) end
 save()
-return resource and 1 or 0
+return cancelled
 `;
 
 export const DROP = `${PARTITION}

@@ -20,12 +20,11 @@ local function library()
   end
 
   local function leaseTimer(lease) return 'l' .. text(lease.token) .. ':' .. lease.resource end
+  local function placeTimer(place) return 'w' .. place.ticket end
 
+  -- Any lease tells: it is the only one, or all are shared.
   local function isBlocked(leases, mode)
-    for _, lease in ipairs(leases) do
-      if mode == 'exclusive' or lease.mode == 'exclusive' then return true end
-    end
-    return false
+    return leases[1] and (mode == 'exclusive' or leases[1].mode == 'exclusive')
   end
 
   local function raiseAndAppend(event)
@@ -75,44 +74,43 @@ local function library()
     expect(leaseTimer(lease), lease.expiresAt)
   end
 
-  function L.grantWaiting(resource)
-    local places, leases, granted = L.places(resource), L.leases(resource), {}
-    while places[1] and not isBlocked(leases, places[1].mode) do
-      local place = table.remove(places, 1)
-      unexpect('w' .. place.ticket)
-      local lease = L.grant(leases, place)
-      raiseAndAppend(cjson.encode({
-        type = 'lock.granted', resource = resource, holder = lease.holder, token = lease.token,
-        mode = lease.mode, expires_at = lease.expiresAt, ticket = lease.ticket,
-      }))
-      table.insert(granted, cjson.encode(lease))
+  -- Serves the queue until its head has to wait, and adds the leases to the reply, if there is one.
+  function L.grantWaiting(resource, reply)
+    local places, leases, waiting = L.places(resource), L.leases(resource), {}
+    for _, place in ipairs(places) do
+      if waiting[1] or isBlocked(leases, place.mode) then
+        table.insert(waiting, place)
+      else
+        unexpect(placeTimer(place))
+        local lease = L.grant(leases, place)
+        raiseAndAppend(cjson.encode({
+          type = 'lock.granted', resource = resource, holder = lease.holder, token = lease.token,
+          mode = lease.mode, expires_at = lease.expiresAt, ticket = lease.ticket,
+        }))
+        if reply then table.insert(reply, cjson.encode(lease)) end
+      end
     end
-    if #granted > 0 then
-      L.setPlaces(resource, places)
-      L.setLeases(resource, leases)
-    end
-    return granted
-  end
-
-  function L.takeLease(resource, token)
-    local leases = L.leases(resource)
-    local index = L.find(leases, 'token', token)
-    if not index then return nil end
-    local lease = table.remove(leases, index)
+    if #waiting == #places then return end
+    L.setPlaces(resource, waiting)
     L.setLeases(resource, leases)
-    unexpect(leaseTimer(lease))
-    return lease
   end
 
-  function L.takePlace(ticket)
-    local resource = string.match(ticket, '^%d+:(.*)$')
-    local places = resource and L.places(resource) or {}
-    local index = L.find(places, 'ticket', ticket)
-    if not index then return nil end
-    table.remove(places, index)
-    L.setPlaces(resource, places)
-    unexpect('w' .. ticket)
-    return resource
+  local function take(hash, resource, isMeant, timerOf)
+    local taken, rest = {}, {}
+    for _, item in ipairs(readList(hash, resource)) do
+      table.insert(isMeant(item) and taken or rest, item)
+    end
+    if #taken > 0 then writeList(hash, resource, rest) end
+    for _, item in ipairs(taken) do unexpect(timerOf(item)) end
+    return taken
+  end
+
+  function L.takeLeases(resource, isMeant)
+    return take(leasesKey, resource, isMeant, leaseTimer)
+  end
+
+  function L.takePlaces(resource, isMeant)
+    return take(placesKey, resource, isMeant, placeTimer)
   end
 
   function L.tellLost(lease, reason)
@@ -131,33 +129,43 @@ local function library()
     raiseAndAppend(event)
   end
 
-  local function expireLease(timer)
-    local token, resource = string.match(timer, '^(%d+):(.*)$')
-    local lease = L.takeLease(resource, tonumber(token))
-    if lease then L.tellLost(lease, 'expired') end
-    return lease and resource
+  -- Resources with places or leases among these timers, those with places first.
+  local function resourcesOf(timers)
+    local resources, isKnown = {}, {}
+    for _, kind in ipairs({ 'w', 'l' }) do
+      for _, timer in ipairs(timers) do
+        local resource = string.match(timer, '^' .. kind .. '%d+:(.*)$')
+        if resource and not isKnown[resource] then
+          isKnown[resource] = true
+          table.insert(resources, resource)
+        end
+      end
+    end
+    return resources
   end
 
   -- Members of the sorted set come by time, and equals by name; the first letter is the kind.
   function L.settle()
     local timers = base .. 't:' .. P.name
-    local due = call('ZRANGEBYSCORE', timers, '-inf', now)
+    local due, isDue, lost = call('ZRANGEBYSCORE', timers, '-inf', now), {}, {}
     call('ZREMRANGEBYSCORE', timers, '-inf', now)
     P.isChanged, P.hasNewTimers = true, true
     if isBlank() then
       forget()
       return open(P.name)
     end
-    local touched, isTouched = {}, {}
-    for _, kind in ipairs({ 'k', 'w', 'l' }) do
-      local expire = kind == 'k' and expireKey or kind == 'w' and L.takePlace or expireLease
-      for _, member in ipairs(due) do
-        local resource = string.sub(member, 1, 1) == kind and expire(string.sub(member, 2))
-        if resource and not isTouched[resource] then
-          isTouched[resource] = true
-          table.insert(touched, resource)
-        end
-      end
+    for _, timer in ipairs(due) do
+      isDue[timer] = true
+      if string.sub(timer, 1, 1) == 'k' then expireKey(string.sub(timer, 2)) end
+    end
+    local touched = resourcesOf(due)
+    for _, resource in ipairs(touched) do
+      L.takePlaces(resource, function(place) return isDue[placeTimer(place)] end)
+      local leases = L.takeLeases(resource, function(lease) return isDue[leaseTimer(lease)] end)
+      for _, lease in ipairs(leases) do lost[leaseTimer(lease)] = lease end
+    end
+    for _, timer in ipairs(due) do
+      if lost[timer] then L.tellLost(lost[timer], 'expired') end
     end
     for _, resource in ipairs(touched) do L.grantWaiting(resource) end
   end

@@ -26,12 +26,19 @@ end
 return { version, now, found }
 `;
 
-/** KEYS[2]: the stream. ARGV: after which version, how many. */
+/**
+ * KEYS[2]: the stream. ARGV: after which version, how many. Who begins at 0 has seen nothing that
+ * could have been lost (see resume.ts).
+ */
 export const EVENTS = `
-local stored = redis.call('HMGET', KEYS[1], 'version', 'created', 'trimmed')
+local stored = redis.call('HMGET', KEYS[1], 'version', 'created', 'trimmed', 'lost')
 if not stored[2] then return { '0', '0', {} } end
+local missing = stored[3]
+if stored[4] and ARGV[1] ~= '0' and tonumber(stored[4]) > tonumber(missing or 0) then
+  missing = stored[4]
+end
 local after = '(' .. stored[2] .. '-' .. ARGV[1]
-return { stored[1], stored[3], redis.call('XRANGE', KEYS[2], after, '+', 'COUNT', ARGV[2]) }
+return { stored[1], missing, redis.call('XRANGE', KEYS[2], after, '+', 'COUNT', ARGV[2]) }
 `;
 
 /** KEYS[2]: lists by resource, of leases or of places. ARGV: a resource, or nothing. */
