@@ -8,11 +8,13 @@ import {
   type Clock,
   CoordinationMachine,
   type CoordinationStore,
+  engineTime,
   type Log,
   MachineStore,
   systemClock,
 } from '@starloom/core';
 import { Checkpoint } from './embedded/checkpoint.ts';
+import { toFabricError } from './embedded/log-problems.ts';
 import { LogThread } from './embedded/log-thread.ts';
 import { Replay } from './embedded/replay.ts';
 import { SqliteJournal } from './embedded/sqlite-journal.ts';
@@ -24,20 +26,21 @@ export interface EmbeddedStoreOptions extends AskedEventLimits {
   readonly log: Log;
   /** Below this the log is not replaced by snapshots. */
   readonly smallestLogBytes?: number | undefined;
+  /** Snapshots are made and written in parts of about this size. */
+  readonly bytesPerPart?: number | undefined;
 }
 
 export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<CoordinationStore> {
-  const { path, clock = systemClock, log, smallestLogBytes } = options;
+  const { path, clock = systemClock, log, smallestLogBytes, bytesPerPart } = options;
   const machine = new CoordinationMachine(options);
-  if (path === undefined) return new MachineStore({ machine, now: forwardOnly(clock, 0) });
+  if (path === undefined) return new MachineStore({ machine, now: engineTime(clock) });
 
   await createPrivateFile(path);
   const checkpoint = new Checkpoint({
-    snapshot: (partition) => {
-      const record = machine.toRecord(partition);
-      return record && JSON.stringify(record);
-    },
+    copy: (partition) => machine.toRecord(partition),
+    log,
     smallestLogBytes,
+    bytesPerPart,
   });
   const replay = new Replay(machine, checkpoint);
   const { thread, now, torn } = await LogThread.open(path, replay);
@@ -46,21 +49,17 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const ahead_ms = latest - clock.now();
   if (ahead_ms > 1000) log.warn({ path, ahead_ms }, 'the clock is behind the coordination store');
   const journal = new SqliteJournal({ thread, checkpoint, last: replay.last, log });
-  return new MachineStore({ machine, now: forwardOnly(clock, latest), journal });
-}
-
-/** Leases, keys and queues live by this; the log is applied again by it. */
-function forwardOnly(clock: Clock, from: number): () => number {
-  let latest = from;
-  return () => {
-    latest = Math.max(latest, clock.now());
-    return latest;
-  };
+  return new MachineStore({ machine, now: engineTime(clock, latest), journal });
 }
 
 /** SQLite gives the files beside it the same mode. */
 async function createPrivateFile(path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  const file = await open(path, 'a', 0o600);
-  await file.close();
+  try {
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const file = await open(path, 'a', 0o600);
+    await file.close();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw toFabricError(path, { reason: 'io', message }, error);
+  }
 }

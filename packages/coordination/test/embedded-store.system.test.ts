@@ -123,7 +123,7 @@ describe('an embedded store in a file', () => {
       Promise.all(names.map((name) => everything(store, name)));
     const before = await all(first);
     await first.close();
-    expect(rows(world.path, 'log')).toBeLessThan(100);
+    expect(rows(world.path, 'log')).toBeLessThan(150);
     expect(rows(world.path, 'snapshot')).toBeGreaterThan(0);
     const second = await world.open();
     expect(await all(second)).toEqual(before);

@@ -1,6 +1,7 @@
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
+export { engineTime } from './coordination/engine-time.ts';
 export { type AskedEventLimits, toEventLimits } from './coordination/event-log.ts';
 export { OVERTAKEN_FOR_MS } from './coordination/lock-table.ts';
 export {
@@ -130,6 +131,7 @@ export type {
   ReleaseResult,
   Snapshot,
   StoredEvent,
+  StoreWarning,
   Waiting,
   Write,
 } from './ports/store.ts';

@@ -1,16 +1,19 @@
 // What the store and the thread that owns its file say to each other.
 
-/** A partition as it was after the record `sequence`; without text it is gone. */
-export interface SnapshotRow {
+import type { PartitionPart } from './partition-parts.ts';
+
+/** A part, counted from 0, of the snapshot of a partition as it was after the record `sequence`. */
+export interface SnapshotRow extends PartitionPart {
   readonly partition: string;
   readonly sequence: number;
-  readonly text: string | undefined;
+  readonly part: number;
 }
 
 /** Written in one transaction. */
 export interface LogBatch {
   /** Numbered on from the last record. */
   readonly records: readonly string[];
+  /** The parts of one snapshot in order, over as many batches as it takes. */
   readonly snapshots: readonly SnapshotRow[];
   /** Everything up to this record is in snapshots; the engine's time is kept with it. */
   readonly truncate?: { readonly sequence: number; readonly now: number } | undefined;

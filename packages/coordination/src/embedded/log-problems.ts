@@ -5,7 +5,7 @@ import type { LogProblem } from './log-messages.ts';
 export function toFabricError(path: string, problem: LogProblem, cause?: unknown): FabricError {
   const { code, message, reason, fix } = PROBLEMS[problem.reason];
   return new FabricError(code, message, {
-    details: { reason, path, problem: problem.message, fix },
+    details: { reason, path, problem: problem.message, fix: fix(path) },
     cause,
   });
 }
@@ -15,30 +15,30 @@ const PROBLEMS = {
     code: 'BAD_INPUT',
     message: 'Another process uses this coordination store',
     reason: 'store_in_use',
-    fix: 'stop the other process, give this one its own path, or share a Redis store',
+    fix: () => 'stop the other process, give this one its own path, or share a Redis store',
   },
   foreign: {
     code: 'BAD_INPUT',
     message: 'This file is not a coordination store',
     reason: 'not_a_store',
-    fix: 'name another path',
+    fix: () => 'name another path',
   },
   newer: {
     code: 'BAD_INPUT',
     message: 'This coordination store was written by a newer version',
     reason: 'newer_store',
-    fix: 'run the newer version, or name another path',
+    fix: () => 'run the newer version, or name another path',
   },
   corrupt: {
     code: 'INTERNAL',
     message: 'The coordination store is damaged',
     reason: 'corrupt_store',
-    fix: 'restore the file from a backup, or move it away to start empty',
+    fix: (path: string) => `restore ${path} from a backup, or move it away to start empty`,
   },
   io: {
     code: 'OVERLOADED',
     message: 'The coordination store cannot be written',
     reason: 'engine_unavailable',
-    fix: 'look at the free space and the permissions of the path, then restart',
+    fix: (path: string) => `look at the free space and the permissions of ${path}, then restart`,
   },
 } as const satisfies Record<LogProblem['reason'], object>;

@@ -74,6 +74,11 @@ export class LogThread {
     }
   }
 
+  /** Why nothing can be written any more. */
+  get failure(): FabricError | undefined {
+    return this.#failure;
+  }
+
   /** Resolves when the batch is on disk. Keeps the process alive until then. */
   async write(batch: LogBatch): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;

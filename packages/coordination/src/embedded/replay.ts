@@ -3,11 +3,13 @@ import type { Checkpoint } from './checkpoint.ts';
 import { decodeRecord } from './journal-record.ts';
 import type { SnapshotRow } from './log-messages.ts';
 import type { LogReader } from './log-thread.ts';
+import { PartitionReader } from './partition-parts.ts';
 
 /** Brings a machine to where the file says it was. */
 export class Replay implements LogReader {
   readonly #machine: CoordinationMachine;
   readonly #checkpoint: Checkpoint;
+  readonly #reader = new PartitionReader();
   /** The last record that is in the snapshot of a partition. */
   readonly #included = new Map<string, number>();
   #last = 0;
@@ -29,16 +31,22 @@ export class Replay implements LogReader {
   }
 
   snapshots(rows: readonly SnapshotRow[]): void {
-    for (const { partition, sequence, text = 'null' } of rows) {
-      this.#machine.restore(partition, JSON.parse(text));
-      this.#included.set(partition, sequence);
+    for (const { partition, sequence, isLast, text } of rows) {
       this.#checkpoint.noteSnapshot(text.length);
+      this.#reader.add(text);
+      if (isLast) this.#restore(partition, sequence);
     }
   }
 
   records(first: number, texts: readonly string[]): void {
     for (const [index, text] of texts.entries()) this.#apply(first + index, text);
     this.#last = first + texts.length - 1;
+  }
+
+  #restore(partition: string, sequence: number): void {
+    const record = this.#reader.take();
+    if (record !== undefined) this.#machine.restore(partition, record);
+    this.#included.set(partition, sequence);
   }
 
   #apply(sequence: number, text: string): void {

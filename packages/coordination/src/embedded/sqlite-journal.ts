@@ -37,6 +37,7 @@ export class SqliteJournal implements Journal {
   /** Of partitions with something that is not on disk yet: the batch that brings the last of it. */
   readonly #unwritten = new Map<string, Batch>();
   #writing: Promise<void> | undefined;
+  #isClosing = false;
   #failure: FabricError | undefined;
 
   constructor({ thread, checkpoint, last, log }: SqliteJournalOptions) {
@@ -46,8 +47,12 @@ export class SqliteJournal implements Journal {
     this.#log = log;
   }
 
+  get failure(): FabricError | undefined {
+    return this.#failure ?? this.#thread.failure;
+  }
+
   assertReady(): void {
-    if (this.#failure !== undefined) throw this.#failure;
+    if (this.failure !== undefined) throw this.failure;
     if (this.#next.bytes < MOST_WAITING_BYTES) return;
     throw new FabricError('OVERLOADED', 'The disk does not keep up with what is to be written', {
       details: { reason: 'engine_busy', waiting_bytes: this.#next.bytes, fix: 'try again' },
@@ -71,14 +76,16 @@ export class SqliteJournal implements Journal {
     return this.#unwritten.get(partition)?.promise;
   }
 
+  /** A checkpoint that is under way is left as it is: the log has it all. */
   async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#writing;
     this.#failure ??= closed();
     await this.#thread.close();
   }
 
   async #writeAll(): Promise<void> {
-    while (this.#next.records.length > 0 || this.#checkpoint.isRunning) {
+    while (this.#hasMore()) {
       const batch = this.#next;
       this.#next = new Batch();
       try {
@@ -90,6 +97,10 @@ export class SqliteJournal implements Journal {
       this.#forget(batch);
     }
     this.#writing = undefined;
+  }
+
+  #hasMore(): boolean {
+    return this.#next.records.length > 0 || (this.#checkpoint.isRunning && !this.#isClosing);
   }
 
   async #write({ records, now }: Batch): Promise<void> {

@@ -1,15 +1,17 @@
-// The file: a log of operations in order, and a snapshot of each partition that was written before
-// the log's first record. One transaction is one batch, on disk before `write` returns. SQLite
-// drops a transaction that was torn; a checksum per row finds what rotted since.
+// The file: a log of operations in order, and snapshots of partitions that stand for what was before
+// the log's first record. A snapshot is rows, its parts; it counts once its last is there. One
+// transaction is one batch, on disk before `write` returns. SQLite drops a transaction that was torn;
+// a checksum per row finds what rotted since.
 
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import type { LogBatch, LogProblem, LogReply, SnapshotRow } from './log-messages.ts';
+import { APPLICATION_ID, FORMAT, PRAGMAS, SCHEMA, UPGRADES } from './sqlite-schema.ts';
 
-/** "STLM": whose file this is. */
-const APPLICATION_ID = 0x53544c4d;
-const FORMAT = 1;
-const ROWS_PER_REPLY = 512;
+const MOST_ROWS_PER_REPLY = 512;
+const BYTES_PER_REPLY = 1024 * 1024;
+/** At a time, so that no batch waits long for it. */
+const PAGES_GIVEN_BACK = 8192;
 
 export class SqliteLogError extends Error {
   readonly reason: LogProblem['reason'];
@@ -38,58 +40,32 @@ export class SqliteLog {
       append: this.#database.prepare(STATEMENTS.append),
       truncate: this.#database.prepare(STATEMENTS.truncate),
       setMeta: this.#database.prepare(STATEMENTS.setMeta),
-      putSnapshot: this.#database.prepare(STATEMENTS.putSnapshot),
-      deleteSnapshot: this.#database.prepare(STATEMENTS.deleteSnapshot),
+      putPart: this.#database.prepare(STATEMENTS.putPart),
+      deleteOlder: this.#database.prepare(STATEMENTS.deleteOlder),
+      deleteEmpty: this.#database.prepare(STATEMENTS.deleteEmpty),
     };
   }
 
   /** All there is, and cuts off records at the end that cannot be read. */
   *load(): Iterable<LogReply> {
-    yield* this.#loadSnapshots();
-    const start = this.#meta('truncated');
-    this.#last = start;
-    let texts: string[] = [];
-    let torn = 0;
-    for (const row of this.#database.prepare('SELECT * FROM log ORDER BY sequence').iterate()) {
-      const { sequence, crc, record } = row;
-      const isGood = typeof record === 'string' && crc32(record) === crc;
-      if (isGood && sequence !== this.#last + 1) throw corrupt(`record ${this.#last + 1}`);
-      if (!isGood) {
-        torn += 1;
-        continue;
-      }
-      texts.push(record);
-      this.#last += 1;
-      if (texts.length < ROWS_PER_REPLY) continue;
-      yield { kind: 'records', first: this.#last - texts.length + 1, texts };
-      texts = [];
+    this.#last = this.#meta('truncated');
+    this.#database.prepare(DELETE_INCOMPLETE).run(this.#last);
+    for (const rows of inReplies(this.#snapshots(), ({ text }) => text)) {
+      yield { kind: 'snapshots', rows };
     }
-    yield { kind: 'records', first: this.#last - texts.length + 1, texts };
-    if (torn > 0) this.#database.prepare('DELETE FROM log WHERE sequence > ?').run(this.#last);
-    yield { kind: 'ready', now: this.#meta('now'), torn };
+    for (const texts of inReplies(this.#records(), (text) => text)) {
+      yield { kind: 'records', first: this.#last - texts.length + 1, texts };
+    }
+    const cut = this.#database.prepare('DELETE FROM log WHERE sequence > ?').run(this.#last);
+    yield { kind: 'ready', now: this.#meta('now'), torn: Number(cut.changes) };
   }
 
   write({ records, snapshots, truncate }: LogBatch): void {
-    const { append, putSnapshot, deleteSnapshot, setMeta } = this.#statements;
-    this.#database.exec('BEGIN');
-    try {
-      for (const [index, record] of records.entries()) {
-        append.run(this.#last + 1 + index, crc32(record), record);
-      }
-      for (const { partition, sequence, text } of snapshots) {
-        if (text === undefined) deleteSnapshot.run(partition);
-        else putSnapshot.run(partition, sequence, crc32(text), text);
-      }
-      if (truncate !== undefined) {
-        this.#statements.truncate.run(truncate.sequence);
-        setMeta.run('truncated', truncate.sequence);
-        setMeta.run('now', truncate.now);
-      }
-      this.#database.exec('COMMIT');
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
-      throw error;
-    }
+    this.#transact(() => {
+      this.#append(records);
+      this.#putParts(snapshots);
+      if (truncate !== undefined) this.#truncate(truncate);
+    });
     this.#last += records.length;
   }
 
@@ -104,27 +80,74 @@ export class SqliteLog {
     if (id !== APPLICATION_ID && tables?.n !== 0) {
       throw new SqliteLogError('foreign', 'the file is a database of something else');
     }
-    if (this.#pragma('user_version') > FORMAT) {
+    const format = this.#pragma('user_version');
+    if (format > FORMAT) {
       throw new SqliteLogError('newer', 'the file was written by a newer version');
     }
-    this.#database.exec(SCHEMA);
+    this.#database.exec(PRAGMAS);
+    this.#transact(() => this.#database.exec(`${UPGRADES[format] ?? ''}${SCHEMA}`));
   }
 
-  #pragma(name: 'application_id' | 'user_version'): number {
+  #transact(work: () => void): void {
+    this.#database.exec('BEGIN EXCLUSIVE');
+    try {
+      work();
+      this.#database.exec('COMMIT');
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  #append(records: LogBatch['records']): void {
+    for (const [index, record] of records.entries()) {
+      this.#statements.append.run(this.#last + 1 + index, crc32(record), record);
+    }
+  }
+
+  #putParts(rows: LogBatch['snapshots']): void {
+    const { putPart, deleteOlder } = this.#statements;
+    for (const { partition, sequence, part, isLast, text } of rows) {
+      putPart.run(partition, sequence, part, Number(isLast), crc32(text), text);
+      if (isLast) deleteOlder.run(partition, sequence);
+    }
+  }
+
+  #truncate({ sequence, now }: NonNullable<LogBatch['truncate']>): void {
+    const { truncate, deleteEmpty, setMeta } = this.#statements;
+    truncate.run(sequence);
+    deleteEmpty.run(sequence);
+    setMeta.run('truncated', sequence);
+    setMeta.run('now', now);
+    const isMostlyFree = this.#pragma('freelist_count') > 0.75 * this.#pragma('page_count');
+    if (isMostlyFree) this.#database.exec(`PRAGMA incremental_vacuum(${PAGES_GIVEN_BACK})`);
+  }
+
+  #pragma(name: 'application_id' | 'user_version' | 'freelist_count' | 'page_count'): number {
     return Number(this.#database.prepare(`PRAGMA ${name}`).get()?.[name]);
   }
 
-  *#loadSnapshots(): Iterable<LogReply> {
-    let rows: SnapshotRow[] = [];
-    for (const row of this.#database.prepare('SELECT * FROM snapshot').iterate()) {
-      const { partition, sequence, crc, text } = row;
-      if (typeof text !== 'string' || crc32(text) !== crc) throw corrupt(`snapshot ${partition}`);
-      rows.push({ partition: String(partition), sequence: Number(sequence), text });
-      if (rows.length < ROWS_PER_REPLY) continue;
-      yield { kind: 'snapshots', rows };
-      rows = [];
+  *#snapshots(): Iterable<SnapshotRow> {
+    let next = 0;
+    for (const row of this.#database.prepare(SELECT_PARTS).iterate()) {
+      const { partition, sequence, part, is_last, crc, text } = row;
+      const isGood = part === next && typeof text === 'string' && crc32(text) === crc;
+      if (!isGood) throw corrupt(`snapshot ${partition}`);
+      const isLast = is_last === 1;
+      next = isLast ? 0 : next + 1;
+      yield { partition: String(partition), sequence: Number(sequence), part, isLast, text };
     }
-    yield { kind: 'snapshots', rows };
+    if (next > 0) throw corrupt('the last snapshot');
+  }
+
+  *#records(): Iterable<string> {
+    for (const row of this.#database.prepare('SELECT * FROM log ORDER BY sequence').iterate()) {
+      const { sequence, crc, record } = row;
+      if (typeof record !== 'string' || crc32(record) !== crc) continue;
+      if (sequence !== this.#last + 1) throw corrupt(`record ${this.#last + 1}`);
+      this.#last += 1;
+      yield record;
+    }
   }
 
   #meta(name: 'truncated' | 'now'): number {
@@ -147,30 +170,42 @@ const SQLITE_REASONS: Readonly<Record<number, LogProblem['reason']>> = {
   26: 'foreign',
 };
 
-const SCHEMA = `
-  PRAGMA journal_mode = WAL;
-  PRAGMA synchronous = FULL;
-  BEGIN EXCLUSIVE;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${FORMAT};
-  CREATE TABLE IF NOT EXISTS log (
-    sequence INTEGER PRIMARY KEY, crc INTEGER NOT NULL, record TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS snapshot (
-    partition TEXT PRIMARY KEY, sequence INTEGER NOT NULL, crc INTEGER NOT NULL, text TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
-  COMMIT;
-`;
-
 const STATEMENTS = {
   append: 'INSERT INTO log (sequence, crc, record) VALUES (?, ?, ?)',
   truncate: 'DELETE FROM log WHERE sequence <= ?',
   setMeta: 'INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)',
-  putSnapshot:
-    'INSERT OR REPLACE INTO snapshot (partition, sequence, crc, text) VALUES (?, ?, ?, ?)',
-  deleteSnapshot: 'DELETE FROM snapshot WHERE partition = ?',
+  putPart:
+    'INSERT INTO snapshot (partition, sequence, part, is_last, crc, text) VALUES (?, ?, ?, ?, ?, ?)',
+  deleteOlder: 'DELETE FROM snapshot WHERE partition = ? AND sequence < ?',
+  /** Of partitions that were gone: until here they said that what the log has of them is over. */
+  deleteEmpty: 'DELETE FROM snapshot WHERE sequence <= ? AND octet_length(text) = 0',
 };
+
+const SELECT_PARTS = 'SELECT * FROM snapshot ORDER BY partition, sequence, part';
+
+/** Whoever wrote them was gone before the last; then the log was not cut off, and has it all. */
+const DELETE_INCOMPLETE = `
+  DELETE FROM snapshot WHERE sequence > ? AND (partition, sequence) NOT IN (
+    SELECT partition, sequence FROM snapshot WHERE is_last = 1
+  )`;
+
+/** A few at a time: as many as make up a message that is not too large. The last may be empty. */
+function* inReplies<Row>(
+  rows: Iterable<Row>,
+  textOf: (row: Row) => string,
+): Iterable<readonly Row[]> {
+  let reply: Row[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    reply.push(row);
+    bytes += textOf(row).length;
+    if (reply.length < MOST_ROWS_PER_REPLY && bytes < BYTES_PER_REPLY) continue;
+    yield reply;
+    reply = [];
+    bytes = 0;
+  }
+  yield reply;
+}
 
 function corrupt(what: string): SqliteLogError {
   return new SqliteLogError('corrupt', `${what} is damaged, and it is not the end of the log`);

@@ -124,5 +124,6 @@ function sumOf(json: string, by: number): number | undefined {
   const before: unknown = JSON.parse(json);
   if (typeof before !== 'number') return undefined;
   const sum = before + by;
-  return Number.isFinite(sum) ? sum : undefined;
+  const isLost = by !== 0 && sum === before;
+  return isLost || Math.abs(sum) > Number.MAX_SAFE_INTEGER ? undefined : sum;
 }

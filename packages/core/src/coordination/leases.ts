@@ -9,7 +9,7 @@ import type {
   LeaseRequest,
   ReleaseResult,
 } from '../ports/store.ts';
-import { mayOvertake } from './lock-table.ts';
+import { mayOvertake, type Place } from './lock-table.ts';
 import type { Partition } from './partition.ts';
 
 type LeaseId = Pick<Lease, 'resource' | 'token'>;
@@ -20,7 +20,7 @@ export function acquire(partition: Partition, now: number, request: LeaseRequest
     () => {
       if (isFree(partition, now, request)) return { lease: grant(partition, request, now) };
       if ((request.waitMs ?? 0) > 0) return { queued: queue(partition, request, now) };
-      return { heldBy: [...partition.locks.leases(request.resource)] };
+      return { heldBy: partition.locks.leases(request.resource) };
     },
     (made) => !('heldBy' in made),
     (known) => isAlive(partition, known),
@@ -73,7 +73,7 @@ export function breakLease(
 export function cancelWait(partition: Partition, now: number, ticket: string): boolean {
   const place = partition.locks.findPlace(ticket);
   if (place === undefined) return false;
-  partition.locks.deletePlace(place);
+  partition.locks.deletePlaces([place]);
   grantWaiting(partition, place.resource, now);
   return true;
 }
@@ -103,21 +103,26 @@ export function loseLease(
 
 /** Serves the queue until its head has to wait. */
 export function grantWaiting(partition: Partition, resource: string, now: number): Lease[] {
+  const places = partition.locks.places(resource);
   const granted: Lease[] = [];
-  for (const place of partition.locks.places(resource)) {
+  for (const place of places) {
     if (isBlocked(partition, place)) break;
-    partition.locks.deletePlace(place);
-    const lease = grant(partition, place, now);
-    const { holder, mode, ticket } = place;
-    const { token, expiresAt: expires_at } = lease;
-    partition.raiseVersion();
-    partition.append(
-      { type: 'lock.granted', resource, holder, token, mode, expires_at, ticket },
-      now,
-    );
-    granted.push(lease);
+    granted.push(grantPlace(partition, place, now));
   }
+  partition.locks.deletePlaces(places.slice(0, granted.length));
   return granted;
+}
+
+function grantPlace(partition: Partition, place: Place, now: number): Lease {
+  const lease = grant(partition, place, now);
+  const { resource, holder, mode, ticket } = place;
+  const { token, expiresAt: expires_at } = lease;
+  partition.raiseVersion();
+  partition.append(
+    { type: 'lock.granted', resource, holder, token, mode, expires_at, ticket },
+    now,
+  );
+  return lease;
 }
 
 function grant(
@@ -159,5 +164,6 @@ function isBlocked(
   { locks }: Partition,
   { resource, mode }: { resource: string; mode: LeaseMode },
 ): boolean {
-  return locks.leases(resource).some((l) => mode === 'exclusive' || l.mode === 'exclusive');
+  const held = locks.firstLease(resource);
+  return held !== undefined && (mode === 'exclusive' || held.mode === 'exclusive');
 }

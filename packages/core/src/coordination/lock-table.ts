@@ -2,7 +2,7 @@ import type { Lease, LeaseMode } from '../ports/store.ts';
 
 /** A place in the queue of a resource. */
 export interface Place {
-  /** Ends in `:<resource>`, so that it leads to its queue. */
+  /** Ends in `:<resource>`. */
   readonly ticket: string;
   readonly resource: string;
   readonly holder: string;
@@ -30,21 +30,29 @@ export interface LockRecord {
   readonly marks: readonly (readonly [string, number])[];
 }
 
-/** Who holds what and who waits for it, expired or not; it grants nothing by itself. */
+/**
+ * Who holds what and who waits for it, expired or not; it grants nothing by itself. To end or to
+ * serve any number of them takes one walk through them.
+ */
 export class LockTable {
-  readonly #leases = new Map<string, Lease[]>();
-  /** In the order in which they are served. */
-  readonly #places = new Map<string, Place[]>();
+  /** By resource and token, in the order in which they were granted. */
+  readonly #leases = new Map<string, Map<number, Lease>>();
+  /** By ticket. */
+  readonly #places = new Map<string, Place>();
+  /** The same by resource, in the order in which they are served. */
+  readonly #queues = new Map<string, Place[]>();
   /** Per resource, the highest token that ever wrote. */
   readonly #marks: Map<string, number>;
-  #size = 0;
+  #held = 0;
   #changes = 0;
 
   constructor(record?: LockRecord) {
     this.#marks = new Map(record?.marks);
-    this.#size = (record?.leases.length ?? 0) + (record?.places.length ?? 0);
-    for (const lease of record?.leases ?? []) listOf(this.#leases, lease.resource).push(lease);
-    for (const place of record?.places ?? []) listOf(this.#places, place.resource).push(place);
+    for (const lease of record?.leases ?? []) this.setLease(lease);
+    for (const place of record?.places ?? []) {
+      this.#places.set(place.ticket, place);
+      this.#queue(place.resource).push(place);
+    }
   }
 
   toRecord(): LockRecord {
@@ -57,61 +65,69 @@ export class LockTable {
 
   /** Leases and places. */
   get size(): number {
-    return this.#size;
+    return this.#held + this.#places.size;
   }
 
   leases(resource?: string): readonly Lease[] {
-    return resource === undefined
-      ? [...this.#leases.values()].flat()
-      : (this.#leases.get(resource) ?? []);
+    if (resource !== undefined) return [...(this.#leases.get(resource)?.values() ?? [])];
+    return [...this.#leases.values()].flatMap((leases) => [...leases.values()]);
+  }
+
+  /** Any lease on it tells what is in the way: it is the only one, or all are shared. */
+  firstLease(resource: string): Lease | undefined {
+    return this.#leases.get(resource)?.values().next().value;
   }
 
   findLease({ resource, token }: Pick<Lease, 'resource' | 'token'>): Lease | undefined {
-    return this.leases(resource).find((lease) => lease.token === token);
+    return this.#leases.get(resource)?.get(token);
   }
 
   /** Adds it, or replaces the one with its token. */
   setLease(lease: Lease): void {
     this.#changes += 1;
-    const leases = listOf(this.#leases, lease.resource);
-    const index = leases.findIndex(({ token }) => token === lease.token);
-    if (index === -1) this.#size += 1;
-    leases[index === -1 ? leases.length : index] = lease;
+    const { resource, token } = lease;
+    const leases = this.#leases.get(resource) ?? new Map<number, Lease>();
+    if (!leases.has(token)) this.#held += 1;
+    this.#leases.set(resource, leases.set(token, lease));
   }
 
   /** One that is there. */
   deleteLease({ resource, token }: Lease): void {
     this.#changes += 1;
-    this.#size -= 1;
-    remove(this.#leases, resource, (lease) => lease.token === token);
+    this.#held -= 1;
+    const leases = this.#leases.get(resource);
+    leases?.delete(token);
+    if (leases?.size === 0) this.#leases.delete(resource);
   }
 
   places(resource?: string): readonly Place[] {
-    return resource === undefined
-      ? [...this.#places.values()].flat()
-      : (this.#places.get(resource) ?? []);
+    if (resource !== undefined) return this.#queues.get(resource) ?? [];
+    return [...this.#queues.values()].flat();
   }
 
   findPlace(ticket: string): Place | undefined {
-    const resource = ticket.slice(ticket.indexOf(':') + 1);
-    return this.places(resource).find((place) => place.ticket === ticket);
+    return this.#places.get(ticket);
   }
 
   /** Behind all that it may not overtake; says which place that is, from 1. */
   addPlace(place: Place): number {
     this.#changes += 1;
-    this.#size += 1;
-    const places = listOf(this.#places, place.resource);
-    const index = places.findLastIndex((other) => !mayOvertake(place, other)) + 1;
-    places.splice(index, 0, place);
+    this.#places.set(place.ticket, place);
+    const queue = this.#queue(place.resource);
+    const index = queue.findLastIndex((other) => !mayOvertake(place, other)) + 1;
+    queue.splice(index, 0, place);
     return index + 1;
   }
 
-  /** One that is there. */
-  deletePlace({ resource, ticket }: Place): void {
-    this.#changes += 1;
-    this.#size -= 1;
-    remove(this.#places, resource, (place) => place.ticket === ticket);
+  /** Those that are there, of any number of resources. */
+  deletePlaces(places: readonly Place[]): void {
+    this.#changes += places.length;
+    for (const { ticket } of places) this.#places.delete(ticket);
+    for (const resource of new Set(places.map((place) => place.resource))) {
+      const rest = this.#queue(resource).filter(({ ticket }) => this.#places.has(ticket));
+      if (rest.length > 0) this.#queues.set(resource, rest);
+      else this.#queues.delete(resource);
+    }
   }
 
   mark(resource: string): number {
@@ -122,20 +138,10 @@ export class LockTable {
     this.#changes += 1;
     this.#marks.set(resource, token);
   }
-}
 
-function listOf<Item>(lists: Map<string, Item[]>, name: string): Item[] {
-  const list = lists.get(name) ?? [];
-  lists.set(name, list);
-  return list;
-}
-
-function remove<Item>(
-  lists: Map<string, Item[]>,
-  name: string,
-  isMeant: (item: Item) => boolean,
-): void {
-  const rest = listOf(lists, name).filter((item) => !isMeant(item));
-  if (rest.length > 0) lists.set(name, rest);
-  else lists.delete(name);
+  #queue(resource: string): Place[] {
+    const queue = this.#queues.get(resource) ?? [];
+    this.#queues.set(resource, queue);
+    return queue;
+  }
 }

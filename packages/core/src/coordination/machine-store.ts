@@ -1,6 +1,7 @@
 // A coordination store on the state machine. What it answers, and what watchers hear, is in the
 // journal by then: not only an answered commit but also whatever a read has seen will survive.
 
+import type { FabricError } from '../errors.ts';
 import type {
   AcquireResult,
   Commit,
@@ -12,6 +13,7 @@ import type {
   LockedCommitResult,
   ReleaseResult,
   Snapshot,
+  StoreWarning,
   Waiting,
 } from '../ports/store.ts';
 import type { CoordinationMachine } from './coordination-machine.ts';
@@ -26,6 +28,8 @@ export interface JournalRecord {
 
 /** Where operations are kept so that they can be applied again. */
 export interface Journal {
+  /** Set once nothing can be kept any more, whatever happens. */
+  readonly failure: FabricError | undefined;
   /** Throws when nothing can be kept: asked before each operation, so that none is half done. */
   assertReady(): void;
   append(record: JournalRecord): void;
@@ -55,6 +59,10 @@ export class MachineStore implements CoordinationStore {
     this.#machine = machine;
     this.#now = now;
     this.#journal = journal;
+  }
+
+  get failure(): FabricError | undefined {
+    return this.#journal.failure;
   }
 
   read(partition: string, keys?: readonly string[]): Promise<Snapshot> {
@@ -111,6 +119,11 @@ export class MachineStore implements CoordinationStore {
     await Promise.all(due.map((partition) => this.#apply(partition, 'settle')));
   }
 
+  async check(): Promise<readonly StoreWarning[]> {
+    this.#journal.assertReady();
+    return [];
+  }
+
   async drop(partition: string): Promise<void> {
     this.#journal.assertReady();
     const now = this.#now();
@@ -162,6 +175,7 @@ export class MachineStore implements CoordinationStore {
 }
 
 const noJournal: Journal = {
+  failure: undefined,
   assertReady: () => {},
   append: () => {},
   flushed: () => undefined,

@@ -54,6 +54,7 @@ export class Partition {
     this.#deadlines.reset(this.#allDeadlines());
   }
 
+  /** A copy that later changes do not reach; it is cheap, since it shares the texts. */
   toRecord(): PartitionRecord {
     return {
       version: this.#version,

@@ -15,7 +15,7 @@ export function settle(partition: Partition, now: number): void {
   const due = partition.takeDue(now);
   for (const key of expiredKeys(partition, due)) expireKey(partition, key, now);
   const places = expiredPlaces(partition, due);
-  for (const place of places) partition.locks.deletePlace(place);
+  partition.locks.deletePlaces(places);
   const leases = expiredLeases(partition, due);
   for (const lease of leases) loseLease(partition, lease, 'expired', now);
   const resources = new Set([...places, ...leases].map(({ resource }) => resource));

@@ -1,3 +1,5 @@
+import type { FabricError } from '../errors.ts';
+
 export type Json =
   | null
   | boolean
@@ -58,7 +60,10 @@ export interface Idempotency {
 
 export type CommitResult =
   | { readonly ok: true; readonly version: number }
-  /** `not_a_number`: an increment of something else, or beyond what a number can hold. */
+  /**
+   * `not_a_number`: an increment of something else, or one that a number cannot hold: beyond
+   * ±(2^53 - 1), where integers have gaps, or too small beside the value to change it.
+   */
   | { readonly ok: false; readonly reason: 'conflict' | 'not_a_number'; readonly current: Snapshot }
   | { readonly ok: false; readonly reason: 'fenced' }
   | { readonly ok: false; readonly reason: 'reused' };
@@ -168,6 +173,12 @@ export type LockEvent =
       readonly reason: 'expired' | 'broken';
     };
 
+/** Why an engine that does its work may nevertheless lose some of it, and what to do. */
+export interface StoreWarning {
+  readonly problem: string;
+  readonly fix: string;
+}
+
 /**
  * What coordination needs of an engine, and no more. A partition (one session, say) is the unit of
  * atomicity: each operation applies whole or not at all. A commit raises the partition's version by
@@ -196,6 +207,8 @@ export type LockEvent =
  * keys are for.
  */
 export interface CoordinationStore {
+  /** Set once the engine has failed for good: it does nothing any more until it is opened again. */
+  readonly failure?: FabricError | undefined;
   /** All keys, or those asked for; expired ones are absent. */
   read(partition: string, keys?: readonly string[]): Promise<Snapshot>;
   commit(partition: string, commit: Commit): Promise<CommitResult>;
@@ -240,6 +253,11 @@ export interface CoordinationStore {
    * waiting for other traffic calls it often; any number of processes may at once.
    */
   tick(): Promise<void>;
+  /**
+   * Does a small piece of real work, writing included; throws when the engine cannot, or when
+   * watchers hear nothing.
+   */
+  check(): Promise<readonly StoreWarning[]>;
   /** Forgets the partition with all its keys, events, leases and places. */
   drop(partition: string): Promise<void>;
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { CoordinationMachine } from '../coordination/coordination-machine.ts';
+import { engineTime } from '../coordination/engine-time.ts';
 import type { AskedEventLimits } from '../coordination/event-log.ts';
 import { MachineStore } from '../coordination/machine-store.ts';
 
@@ -10,6 +11,6 @@ export class MemoryCoordinationStore extends MachineStore {
     ...limits
   }: { readonly clock?: Clock } & AskedEventLimits = {}) {
     const machine = new CoordinationMachine(limits);
-    super({ machine, now: () => clock.now() });
+    super({ machine, now: engineTime(clock) });
   }
 }

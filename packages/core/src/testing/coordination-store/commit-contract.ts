@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Commit, Json } from '../../ports/store.ts';
+import type { Commit, CoordinationStore, Json } from '../../ports/store.ts';
 import type { StoreScenario } from './scenario.ts';
 
 export function commitContract(scenario: () => StoreScenario): void {
@@ -77,18 +77,36 @@ export function commitContract(scenario: () => StoreScenario): void {
     expect(await scenario().values()).toEqual({ count: 2 });
   });
 
-  it('adds as JavaScript does, and refuses what is beyond a number', async () => {
+  it('adds as JavaScript does, and refuses what is no number', async () => {
     const { store } = scenario();
-    const add = (by: number) =>
-      store.commit('p', { writes: [{ kind: 'increment', key: 'n', by }] });
-    for (const by of [0.1, 0.2, -0.3, 1e16, 1]) await add(by);
-    expect(await scenario().values()).toEqual({ n: 0.1 + 0.2 - 0.3 + 1e16 + 1 });
-    await scenario().put('n', Number.MAX_VALUE);
-    expect(await add(Number.MAX_VALUE)).toMatchObject({ ok: false, reason: 'not_a_number' });
+    for (const by of [0.1, 0.2, -0.3, 1e15, 1]) expect(await add(store, by)).toMatchObject(DONE);
+    expect(await scenario().values()).toEqual({ n: 0.1 + 0.2 - 0.3 + 1e15 + 1 });
     for (const value of ['1', null, true, [], {}]) {
       await scenario().put('n', value);
-      expect(await add(1)).toMatchObject({ ok: false, reason: 'not_a_number' });
+      expect(await add(store, 1)).toMatchObject(NOT_A_NUMBER);
     }
+  });
+
+  it('refuses a sum that is not exact: beyond the integers that it can count, or as it was', async () => {
+    const { store } = scenario();
+    const most = Number.MAX_SAFE_INTEGER;
+    for (const sign of [1, -1]) {
+      await scenario().put('n', sign * (most - 1));
+      expect(await add(store, sign)).toMatchObject(DONE);
+      expect(await add(store, sign)).toMatchObject({
+        ...NOT_A_NUMBER,
+        current: { entries: new Map([['n', { value: sign * most, version: expect.any(Number) }]]) },
+      });
+      expect(await add(store, sign * Number.MAX_VALUE)).toMatchObject(NOT_A_NUMBER);
+      expect(await scenario().values()).toEqual({ n: sign * most });
+      expect(await add(store, -sign)).toMatchObject(DONE);
+      expect(await scenario().values()).toEqual({ n: sign * (most - 1) });
+    }
+    for (const by of [0.1, -1e-20]) expect(await add(store, by)).toMatchObject(NOT_A_NUMBER);
+    await scenario().put('n', 2 ** 53);
+    for (const by of [0, 0.5, 1]) expect(await add(store, by)).toMatchObject(NOT_A_NUMBER);
+    await scenario().put('n', Number.MAX_VALUE);
+    expect(await add(store, Number.MAX_VALUE)).toMatchObject(NOT_A_NUMBER);
   });
 
   it('loses no increment of many at once', async () => {
@@ -133,6 +151,13 @@ export function commitContract(scenario: () => StoreScenario): void {
     const fence = { resource: 'context', token };
     expect(await scenario().put('a', 'late', { fence })).toEqual({ ok: false, reason: 'fenced' });
   });
+}
+
+const DONE = { ok: true };
+const NOT_A_NUMBER = { ok: false, reason: 'not_a_number' };
+
+function add(store: CoordinationStore, by: number) {
+  return store.commit('p', { writes: [{ kind: 'increment', key: 'n', by }] });
 }
 
 function bound(scenario: StoreScenario) {
