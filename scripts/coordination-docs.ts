@@ -3,6 +3,7 @@
 
 import {
   DEFAULT_LIMITS,
+  describeEvents,
   describeMethods,
   describePushes,
   type MethodDescription,
@@ -30,7 +31,8 @@ export function coordinationDocs(): string {
     const own = methods.filter((method) => method.service === service);
     return `## ${title}\n\n${own.map(methodDoc).join('\n')}`;
   });
-  return [INTRODUCTION, contents(methods), ...services, pushes(), errors(), limits()].join('\n');
+  const rest = [pushes(), events(), errors(), limits()];
+  return [INTRODUCTION, contents(methods), ...services, ...rest].join('\n');
 }
 
 const INTRODUCTION = `# Coordination
@@ -46,8 +48,12 @@ each other stands in the context, where everybody in the session sees it, in one
 
 **Who asks.** A caller names itself by \`agent_id\`, which belongs to the principal that used it first. On a
 connection that stays open, the agent registered there is the default; a caller without any name is
-one agent of its principal. An agent sees only the sessions it is a member of; an id that is unknown and one
-that is forbidden get the same answer.
+one agent of its principal (\`~\` and the name of the principal).
+
+**Who sees what.** An agent sees only the sessions it is a member of, and nothing of what is in any other: an id that is
+unknown and one that is forbidden get the same answer. The agent registry is different, on purpose, since agents have to
+find each other: ids, names, capabilities, metadata and presence of all agents are visible to everybody with a key.
+Keep out of the metadata what is not for all of them.
 
 **Lives.** Each \`agent_registry.register\` begins a new life, with a larger \`epoch\`. What was held in an
 earlier life is free, and what still arrives from it is refused with -32015. An agent that does not beat in
@@ -61,7 +67,9 @@ is older than that, the gap is said (\`snapshot_required\`).
 **Once.** A request with an \`idempotency_key\` is done once, however often it is sent: later copies are answered as
 the first for ten minutes, and another request under the same key is refused (\`idempotency_key_reused\`). Of one whose
 gateway or store failed on the way nobody may know whether it was done; updates and locks are found out,
-anything else is answered with \`outcome_unknown\` and not done again.
+anything else is answered with \`outcome_unknown\` and not done again. No answer is forgotten before its time: when a
+gateway keeps \`idempotency_bytes\` of them for a principal, requests with new keys are refused (-32016) until some
+are over.
 
 **Names of sessions.** Let them be new ones, or let the server choose. A session that is created again under the name of
 one that ended begins to count anew, so versions and cursors of the old one mean nothing in it.
@@ -76,6 +84,9 @@ resumes by itself; it is also where to read which store to choose.
 
 **As OpenAPI.** [coordination.openapi.json](coordination.openapi.json), which a gateway also serves at
 \`/rpc/openapi.json\`, with the same keys as \`/rpc\`.
+
+**Parameters.** They are given by name. Null for a parameter that may be left out is the same as leaving it out, unless
+null is a value of its own there, such as the result of a tool.
 
 Any request may carry these, too:
 
@@ -177,6 +188,19 @@ function pushes(): string {
   return `## Pushed\n\n${text}\n${parts.join('\n')}`;
 }
 
+function events(): string {
+  const rows = describeEvents().map(({ type, summary, fields }) => {
+    const names = fields.map((name) => `\`${name}\``).join(' ');
+    return `| \`${type}\` | ${escapeCell(summary)} | ${names} |`;
+  });
+  const text =
+    'What the log of a session holds: `context_coordinator.events` gives all of it, ' +
+    '`context_coordinator.history` the updates, and a subscription those whose `types` it asks for. ' +
+    'Each has `type`, `version` and `at`; `agent_id` is whom `authors` finds it by.\n';
+  const table = '| Type | What happened | Fields |\n| --- | --- | --- |';
+  return `## Events\n\n${text}\n${table}\n${rows.join('\n')}\n`;
+}
+
 function errors(): string {
   const byCode = Object.groupBy(Object.entries(REASONS), ([, { rpc }]) => String(rpc));
   const rows = Object.entries(byCode).map(([code, reasons = []]) => {
@@ -213,7 +237,12 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 function limits(): string {
   const rows = Object.entries(DEFAULT_LIMITS).map(([name, value]) => `| \`${name}\` | ${value} |`);
-  return `## Limits\n\n| Limit | Default |\n| --- | --- |\n${rows.join('\n')}\n`;
+  const text =
+    'Whoever goes beyond one is refused with -32016, and nothing is done. Caches and buffers forget instead: one that is ' +
+    'full loses what was not used for longest, a tenth of its limit at once, but no chunk that a present agent has a ' +
+    'reference to. A JSON Patch may copy as much as a context may hold (`context_bytes`), counted as JSON text, also ' +
+    'what it removes again.\n';
+  return `## Limits\n\n${text}\n| Limit | Default |\n| --- | --- |\n${rows.join('\n')}\n`;
 }
 
 function propertiesOf(schema: unknown): Readonly<Record<string, Schema>> {

@@ -18,6 +18,7 @@ import type { Presence } from './agents/presence.ts';
 import { notFound, refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
+import type { Amount } from './quota/amount.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
@@ -42,7 +43,7 @@ export interface Registration {
 const LATE_SHARE = 1.5;
 const LATE_MS = 500;
 
-/** When there is no room for one more, this part of all is forgotten at once. */
+/** When there is no room for one more, this part of all is forgotten at once: each takes a while. */
 const FORGOTTEN_SHARE = 0.01;
 
 export class AgentRegistry {
@@ -57,7 +58,7 @@ export class AgentRegistry {
     this.#index = new CapabilityIndex(store);
     this.#lifeMs = Math.round(heartbeatIntervalMs * LATE_SHARE + LATE_MS);
     const fix = 'unregister agents that are not needed';
-    this.#meter = new Meter({ limits, entries: 'agents', fix });
+    this.#meter = new Meter({ limits, entries: 'agents', fix, freeShare: FORGOTTEN_SHARE });
   }
 
   /** Begins a new life; one that was there is over, with all that it held. */
@@ -110,7 +111,8 @@ export class AgentRegistry {
   async unregister({ agentId, epoch }: Caller): Promise<{ unregistered: true }> {
     const { store, presence } = this.#options;
     const stored = await readAgent(store, agentId);
-    if (stored === undefined) throw notFound('agent', agentId, 'it is not registered');
+    if (stored === undefined)
+      throw notFound('agent', agentId, 'nothing is left to do: it is not registered');
     const token = epoch ?? stored.record.epoch;
     if (token !== stored.record.epoch) throw lifeIsOver(agentId, token);
     await store.release(AGENTS, { resource: agentId, token });
@@ -125,7 +127,7 @@ export class AgentRegistry {
 
   async get(agentId: string): Promise<AgentRecord> {
     const stored = await readAgent(this.#options.store, agentId);
-    if (stored === undefined) throw notFound('agent', agentId, 'agent_registry.list shows them');
+    if (stored === undefined) throw notFound('agent', agentId);
     return withState(stored.record, await this.#life(agentId));
   }
 
@@ -193,30 +195,31 @@ export class AgentRegistry {
       more: { entries: 1, bytes: 0 },
       measure: async () => ({
         now: { entries: (await store.read(AGENTS)).entries.size, bytes: 0 },
+        makeRoom: ({ entries }) => this.#forgetSome(entries),
       }),
-      makeRoom: ({ entries }) => this.#forgetSome(entries),
     });
   }
 
   /** Agents that are gone, those first that were not seen for longest. Their names stay theirs. */
-  async #forgetSome(atLeast: number): Promise<void> {
-    const { presence, limits } = this.#options;
-    const count = Math.max(atLeast, Math.ceil(limits.agents * FORGOTTEN_SHARE));
+  async #forgetSome(count: number): Promise<Amount> {
+    const { presence } = this.#options;
     const gone = (await this.list('inactive')).toSorted((a, b) => a.last_seen - b.last_seen);
-    await inBatches(gone.slice(0, count), async ({ agent_id, epoch }) => {
+    const deleted = await inBatches(gone.slice(0, count), async ({ agent_id, epoch }) => {
       await presence.retire(agent_id, epoch, 'heartbeat_missed');
-      await this.#delete(agent_id, epoch);
+      return await this.#delete(agent_id, epoch);
     });
+    return { entries: deleted.filter(Boolean).length, bytes: 0 };
   }
 
-  /** Unless another life has begun. */
-  async #delete(agentId: string, epoch: number, event?: JsonObject): Promise<void> {
+  /** False when another life has begun, or nothing is left of it. */
+  async #delete(agentId: string, epoch: number, event?: JsonObject): Promise<boolean> {
     const { store } = this.#options;
     const current = await readAgent(store, agentId);
-    if (current?.record.epoch !== epoch) return;
+    if (current?.record.epoch !== epoch) return false;
     const key = keyOf.agent(agentId);
     const ifKeys = new Map([[key, current.version]]);
-    await store.commit(AGENTS, { writes: [{ kind: 'delete', key }], ifKeys, event });
+    const writes = [{ kind: 'delete', key }] as const;
+    return (await store.commit(AGENTS, { writes, ifKeys, event })).ok;
   }
 
   async #begin(agentId: string, principalId: string): Promise<Lease> {

@@ -12,7 +12,7 @@ import type {
   Snapshot,
 } from '@starloom/core';
 import { type Caller, idempotencyOf } from './agents/caller.ts';
-import { conflict, fromTheFuture, notANumber, tooBusy } from './context/context-errors.ts';
+import { conflict, notANumber, tooBusy } from './context/context-errors.ts';
 import { CONTEXT_UPDATE } from './context/context-event.ts';
 import type { ContextHistory } from './context/context-history.ts';
 import {
@@ -28,9 +28,10 @@ import { type JsonObject, jsonBytes } from './json/json.ts';
 import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
 import { CONTEXT_RESOURCE, type MemoryLock } from './memory-lock.ts';
 import { HEAD, keyOf, partitionOf } from './partitions.ts';
+import type { Amount } from './quota/amount.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
-import { type Amount, type Measured, Meter } from './quota/meter.ts';
+import { type Measured, Meter } from './quota/meter.ts';
 import {
   type Access,
   accessKeys,
@@ -102,6 +103,7 @@ export class Context {
   async update(caller: Caller, request: ContextUpdate): Promise<UpdateAnswer> {
     const { access, history } = this.#options;
     let expected = expectations(request);
+    let latest: Snapshot = EMPTY;
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const need = { role: 'writer', state: 'active' } as const;
       const admitted = await access.recent(caller, request.session_id, need);
@@ -119,10 +121,11 @@ export class Context {
       if (result.reason === 'reused') throw keyReused();
       if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
       if (result.reason === 'not_a_number') throw notANumber(toView(result.current));
-      if (isOutdated(admitted, result.current)) access.forget(caller, request.session_id);
-      else expected = stillExpected(request, expected, result.current);
+      latest = result.current;
+      if (isOutdated(admitted, latest)) access.forget(caller, request.session_id);
+      else expected = stillExpected(request, expected, latest);
     }
-    throw tooBusy(request.session_id);
+    throw tooBusy(request.session_id, toView(latest));
   }
 
   async stats(caller: Caller, sessionId: string) {
@@ -179,8 +182,8 @@ export class Context {
   async #plan(access: Access, { op, update }: ContextUpdate): Promise<SizedPlan> {
     const { limits } = this.#options;
     const keys = keysToRead(op, update);
-    const view = keys === 'none' ? NOTHING : await this.#view(access, keys);
-    const plan = planUpdate(op, update, view);
+    const view = keys === 'none' ? EMPTY : await this.#view(access, keys);
+    const plan = planUpdate(op, update, view, limits.context_bytes);
     const sizes = sizesOf(plan.update);
     for (const size of sizes) assertSize('value_bytes', size, limits);
     const bytes = sum(sizes);
@@ -247,7 +250,7 @@ function joined(...maps: readonly ReadonlyMap<string, number>[]): ReadonlyMap<st
   return only && filled.length === 1 ? only : new Map(filled.flatMap((map) => [...map]));
 }
 
-const NOTHING: ContextView = { version: 0, entries: new Map() };
+const EMPTY: Snapshot = { version: 0, entries: new Map() };
 
 function expectations({ if_version, if_versions = {} }: ContextUpdate): Map<string, number> {
   const keys = Object.entries(if_versions).map(
@@ -265,10 +268,9 @@ function stillExpected(
   expected: ReadonlyMap<string, number>,
   current: Snapshot,
 ): Map<string, number> {
-  if (if_version !== undefined && if_version > current.version)
-    throw fromTheFuture(current.version);
   const head = current.entries.get(HEAD)?.version ?? 0;
-  const isUnchanged = if_version !== undefined && if_version >= head;
+  const hasBeen = if_version !== undefined && if_version <= current.version;
+  const isUnchanged = hasBeen && if_version >= head;
   const next = isUnchanged ? new Map([...expected, [HEAD, head]]) : new Map(expected);
   for (const [key, version] of next) {
     if ((current.entries.get(key)?.version ?? 0) !== version) throw conflict(toView(current));

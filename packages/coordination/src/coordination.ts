@@ -1,5 +1,4 @@
-import { FabricError } from '@starloom/core';
-import { AGENTS } from './partitions.ts';
+import { FabricError, type StoreWarning } from '@starloom/core';
 import type { Connection } from './rpc/connection.ts';
 import { RpcPeer } from './rpc.ts';
 import { type CoordinationOptions, createServices, type Services } from './services.ts';
@@ -8,14 +7,16 @@ import { Sweeper } from './sweeper.ts';
 export interface Coordination {
   /** The services themselves, for callers in this process. */
   readonly services: Services;
+  /** Set once the store has failed for good: only a restart helps. */
+  readonly failure: FabricError | undefined;
   /** A client that can send requests; close it when it is gone. */
   connect(connection: Connection): RpcPeer;
   /** Begins to see to what time makes due, such as agents that do not beat any more. */
   start(): void;
   /** Sees to it once, now. */
   sweep(): Promise<void>;
-  /** Asks the store for something; rejects when it cannot be reached. */
-  check(): Promise<void>;
+  /** Lets the store work; rejects when it cannot, and says what to see to when it can. */
+  check(): Promise<readonly StoreWarning[]>;
   /** Lets go of all clients. The store is the caller's to close. */
   close(): Promise<void>;
 }
@@ -40,6 +41,9 @@ export function createCoordination(options: CoordinationOptions): Coordination {
   };
   return {
     services,
+    get failure() {
+      return services.store.failure;
+    },
     connect(connection) {
       const peer = new RpcPeer(services, connection, () => peers.delete(peer));
       peers.add(peer);
@@ -49,9 +53,7 @@ export function createCoordination(options: CoordinationOptions): Coordination {
       timer ??= setInterval(sweepAndLog, sweepEveryMs).unref();
     },
     sweep: () => sweeper.sweep(),
-    async check() {
-      await services.store.read(AGENTS, []);
-    },
+    check: () => services.store.check(),
     async close() {
       clearInterval(timer);
       await sweeper.idle();

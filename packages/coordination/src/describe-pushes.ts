@@ -106,6 +106,7 @@ const PUSHES: readonly PushDescription[] = [
     example: {
       ...inSession,
       agent_id: 'writer',
+      epoch: exampleTime,
       resource: 'context',
       mode: 'exclusive',
       lock_token: exampleTime,
@@ -122,6 +123,7 @@ const PUSHES: readonly PushDescription[] = [
     example: {
       ...inSession,
       agent_id: 'writer',
+      epoch: exampleTime,
       resource: 'context',
       mode: 'exclusive',
       lock_token: exampleTime,

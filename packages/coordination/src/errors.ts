@@ -60,11 +60,20 @@ export function refuse(reason: Reason, message: string, details: ErrorDetails = 
   return new FabricError(REASONS[reason].code, message, { details: { reason, ...details } });
 }
 
-/** An unknown and a forbidden id get this same answer. */
-export function notFound(what: string, id: string, fix?: string): FabricError {
-  const details = { [`${what}_id`]: id, fix: fix ?? `use the id of a ${what} you belong to` };
-  return refuse('not_found', `There is no ${what} "${id}" for you`, details);
+/** An unknown and a forbidden session get this same answer. */
+export function notFound(what: Thing, id: string, fix: string = WHERE_TO_LOOK[what]): FabricError {
+  const forYou = what === 'session' ? ' for you' : '';
+  const details = { [`${what}_id`]: id, fix };
+  return refuse('not_found', `There is no ${what} "${id}"${forYou}`, details);
 }
+
+const WHERE_TO_LOOK = {
+  session: 'use the id of a session you belong to; session_manager.list shows them',
+  agent: 'agent_registry.list shows them',
+  checkpoint: 'session_manager.checkpoints lists those of the session',
+  chunk: 'shared_buffer.list shows what is there',
+} as const;
+type Thing = keyof typeof WHERE_TO_LOOK;
 
 export function overQuota(limit: string, allowed: number, fix: string): FabricError {
   return refuse('quota', `No more than ${allowed} are allowed (${limit})`, { limit, allowed, fix });

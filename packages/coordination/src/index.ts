@@ -4,6 +4,7 @@ export type {
   PrincipalContexts,
 } from './context/principal-contexts.ts';
 export { type Coordination, createCoordination } from './coordination.ts';
+export { describeEvents, type EventDescription } from './describe-events.ts';
 export type { MethodDescription } from './describe-methods.ts';
 export { describeOpenApi } from './describe-open-api.ts';
 export { describePushes, type PushDescription } from './describe-pushes.ts';
@@ -13,6 +14,7 @@ export { describeMethods, METHODS, type MethodName } from './methods.ts';
 export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
 export type { Connection } from './rpc/connection.ts';
 export type { RpcResponse } from './rpc/message.ts';
+export type { RpcReply } from './rpc/reply.ts';
 export type { RpcAnswer, RpcPeer } from './rpc.ts';
 export type { CoordinationOptions, Services } from './services.ts';
 export { openStore, type StoreConfig, type StoreDependencies } from './store.ts';

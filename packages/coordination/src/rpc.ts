@@ -1,13 +1,12 @@
 // JSON-RPC 2.0, whatever carries it: requests, notifications and batches in, answers out, pushes by
 // the connection. Sizes and depths of messages are the transport's to limit.
 
-import { ERRORS, FabricError, type Json } from '@starloom/core';
+import { ERRORS, FabricError, type Json, orAborted } from '@starloom/core';
 import { idempotencyOf } from './agents/caller.ts';
-import { protocolError, refuse, toRpcError } from './errors.ts';
+import { isReason, protocolError, refuse, toRpcError } from './errors.ts';
 import type { Call, Method } from './methods/define-method.ts';
 import { findMethod } from './methods.ts';
 import type { Connection } from './rpc/connection.ts';
-import { Idempotency } from './rpc/idempotency.ts';
 import {
   answer,
   failure,
@@ -18,6 +17,7 @@ import {
   type RpcResponse,
 } from './rpc/message.ts';
 import { type Named, Peer } from './rpc/peer.ts';
+import { BatchReply, type RpcReply, toReply } from './rpc/reply.ts';
 import type { Services } from './services.ts';
 
 export type RpcAnswer = RpcResponse | readonly RpcResponse[] | undefined;
@@ -26,34 +26,32 @@ export type RpcAnswer = RpcResponse | readonly RpcResponse[] | undefined;
 export class RpcPeer {
   readonly #services: Services;
   readonly #peer: Peer;
-  readonly #idempotency: Idempotency;
   readonly #onClose: () => void;
+  #closedFor: FabricError | undefined;
 
   constructor(services: Services, connection: Connection, onClose: () => void = () => {}) {
     this.#services = services;
     this.#peer = new Peer(services, connection);
-    this.#idempotency = new Idempotency(services.store, services.clock);
     this.#onClose = onClose;
   }
 
   /** Takes a parsed message; never throws. Nothing is answered to notifications. */
   async handle(message: unknown): Promise<RpcAnswer> {
     if (!Array.isArray(message)) return await this.#handleOne(message);
-    const { batch_requests: most } = this.#services.limits;
-    if (message.length === 0) return invalid(null, 'The batch is empty');
-    if (message.length > most) {
-      const fix = 'send them in several batches';
-      return invalid(null, `A batch has at most ${most} requests`, fix);
-    }
-    const answers: RpcResponse[] = [];
-    for (const each of message) {
-      const one = await this.#handleOne(each);
-      if (one) answers.push(one);
-    }
-    return answers.length > 0 ? answers : undefined;
+    return (await this.#handleBatch(message))?.answer;
   }
 
-  /** As `handle`, for a transport that has text. */
+  /**
+   * As `handle`, for a transport that writes text. From `cut` on nothing is begun, and what is not
+   * done is answered with the reason of the signal, though it may be done later.
+   */
+  async reply(message: unknown, cut?: AbortSignal): Promise<RpcReply | undefined> {
+    if (Array.isArray(message)) return await this.#handleBatch(message, cut);
+    const answer = await this.#handleOne(message, cut);
+    return answer && toReply(answer);
+  }
+
+  /** The same for a transport that has text. */
   async handleText(text: string): Promise<string | undefined> {
     let message: unknown;
     try {
@@ -62,27 +60,52 @@ export class RpcPeer {
       const error = protocolError(-32700, 'The message is not JSON', 'send one JSON text');
       return JSON.stringify(failure(null, error));
     }
-    const answers = await this.handle(message);
-    return answers === undefined ? undefined : JSON.stringify(answers);
+    return (await this.reply(message))?.toText();
   }
 
-  /** Ends subscriptions and waits of this client. */
-  async close(): Promise<void> {
+  /** Ends subscriptions and waits of this client. Who waited is answered with `reason`, if any. */
+  async close(reason?: FabricError): Promise<void> {
+    this.#closedFor ??= reason;
     this.#onClose();
     await this.#peer.close();
   }
 
-  async #handleOne(message: unknown): Promise<RpcResponse | undefined> {
+  async #handleBatch(
+    messages: readonly unknown[],
+    cut?: AbortSignal,
+  ): Promise<RpcReply | undefined> {
+    const { batch_requests: most, batch_answer_bytes: bytes } = this.#services.limits;
+    if (messages.length === 0) return toReply(invalid(null, 'The batch is empty'));
+    if (messages.length > most) {
+      const fix = 'send them in several batches';
+      return toReply(invalid(null, `A batch has at most ${most} requests`, fix));
+    }
+    const batch = new BatchReply(bytes);
+    for (const each of messages) {
+      const one = await this.#handleOne(each, batch.enough ?? cut);
+      if (one) batch.add(one);
+    }
+    return batch.finish();
+  }
+
+  async #handleOne(message: unknown, cut?: AbortSignal): Promise<RpcResponse | undefined> {
     const request = parseRequest(message);
     if (request === undefined || isResponse(request)) return request;
     const { id } = request;
     try {
-      const result = await this.#run(request);
+      cut?.throwIfAborted();
+      const result = await (cut ? orAborted(this.#run(request), cut) : this.#run(request));
       return id === undefined ? undefined : answer(id, result);
     } catch (thrown) {
       this.#log(request, FabricError.from(thrown));
-      return id === undefined ? undefined : failure(id, toRpcError(thrown));
+      return id === undefined ? undefined : failure(id, toRpcError(this.#cutShort(thrown)));
     }
+  }
+
+  /** Whoever did not get a lock might have, had there been time. */
+  #cutShort(thrown: unknown): unknown {
+    const isCut = isReason(thrown, 'lock_held') || FabricError.from(thrown).code === 'CANCELLED';
+    return isCut ? (this.#closedFor ?? thrown) : thrown;
   }
 
   async #run({ method: name, params }: RpcRequest): Promise<unknown> {
@@ -104,10 +127,10 @@ export class RpcPeer {
     run: () => Promise<unknown>,
   ): Promise<unknown> {
     const { principalId } = caller;
-    const idempotency = effect === 'write' ? idempotencyOf(caller, name) : undefined;
-    if (idempotency === undefined) return run();
-    const keyed = { ...idempotency, principalId };
-    return this.#idempotency.once(keyed, async () => (await run()) as Json);
+    const key = effect === 'write' ? idempotencyOf(caller, name) : undefined;
+    if (key === undefined) return run();
+    const keyed = { ...key, principalId };
+    return this.#services.idempotency.once(keyed, async () => (await run()) as Json);
   }
 
   #log({ method }: RpcRequest, error: FabricError): void {

@@ -15,6 +15,7 @@ import { Context } from './context.ts';
 import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
 import { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
+import { Idempotency } from './rpc/idempotency.ts';
 import { SessionAccess } from './session/session-access.ts';
 import { SessionEnd } from './session/session-end.ts';
 import { SessionRights } from './session/session-rights.ts';
@@ -79,6 +80,7 @@ export function createServices({
   const checkpoints = new Checkpoints({ store, clock, limits, access, timers, sessions, history });
   const cache = new ToolCache({ store, clock, limits, access, agents, bindings, feeds });
   const buffer = new SharedBuffer({ store, clock, limits, access });
+  const idempotency = new Idempotency({ store, clock, limits });
   return {
     store,
     clock,
@@ -101,5 +103,6 @@ export function createServices({
     checkpoints,
     cache,
     buffer,
+    idempotency,
   };
 }

@@ -193,9 +193,16 @@ export class Sessions {
     return await this.#index.of(agentId);
   }
 
-  async list(caller: Caller): Promise<readonly { meta: SessionMeta; member: Member }[]> {
+  /** Those that are not over, or those that ended a moment ago. */
+  async list(
+    caller: Caller,
+    which: 'open' | 'ended' = 'open',
+  ): Promise<readonly { meta: SessionMeta; member: Member }[]> {
     const { store } = this.#options;
-    const sessionIds = await this.#index.of(caller.agentId);
+    const { agentId } = caller;
+    const sessionIds = await (which === 'open'
+      ? this.#index.of(agentId)
+      : this.#index.endedOf(agentId));
     const found = await inBatches(sessionIds, async (sessionId) => {
       const { entries } = await store.read(partitionOf.session(sessionId), accessKeys(caller));
       const [meta, member] = accessKeys(caller).map((key) => entries.get(key)?.value);

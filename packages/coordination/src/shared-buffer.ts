@@ -2,13 +2,16 @@
 // so equal content is kept once. When room is needed, chunks that nobody holds a reference to go,
 // those not used for longest first.
 
+import { isUtf8 } from 'node:buffer';
 import type { Clock, CoordinationStore } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
 import { ChunkEviction } from './buffer/chunk-eviction.ts';
 import { ChunkIndex, type ChunkRead } from './buffer/chunk-index.ts';
 import {
+  type ChunkBody,
   type ChunkEncoding,
   type ChunkRecord,
+  chunkBodySchema,
   chunkIdOf,
   type IndexedChunk,
   referenceKey,
@@ -39,9 +42,11 @@ export interface NewChunk {
   readonly retain: boolean;
 }
 
+/** Which part of a chunk, by bytes, and how it is written. */
 export interface ChunkPart {
   readonly offset: number;
   readonly length?: number | undefined;
+  readonly encoding?: ChunkEncoding | undefined;
 }
 
 export class SharedBuffer {
@@ -68,14 +73,15 @@ export class SharedBuffer {
     assertSize('chunk_bytes', bytes, limits);
     assertSize('metadata_bytes', jsonBytes(metadata), limits);
     const chunk_id = chunkIdOf(content);
-    const isKnown = (await this.#index.get(sessionId, chunk_id)) !== undefined;
-    if (isKnown) await this.#index.count(sessionId, 'deduplicated');
+    const known = await this.#index.get(sessionId, chunk_id);
+    if (known) await this.#noteAgain(sessionId, known, chunk);
     else await this.#add(caller, chunk, content, chunk_id);
     if (chunk.retain) await this.retain(caller, sessionId, chunk_id);
-    return { chunk_id, bytes, deduplicated: isKnown };
+    const { media_type } = known ?? chunk;
+    return { chunk_id, bytes, media_type, deduplicated: known !== undefined };
   }
 
-  /** The content as it was put; a part of it, by bytes, in base64. */
+  /** The content, as text if it was ever put as text; a part of it in base64, unless asked for text. */
   async get(caller: Caller, sessionId: string, chunkId: string, part: ChunkPart) {
     const { store } = this.#options;
     await this.#admit(caller, sessionId, 'reader');
@@ -84,12 +90,12 @@ export class SharedBuffer {
       store.read(partitionOf.chunkBodies(sessionId), [chunkId]),
     ]);
     const body = bodies.entries.get(chunkId)?.value;
-    if (info === undefined || typeof body !== 'string') {
+    if (info === undefined || body === undefined) {
       await this.#index.count(sessionId, 'misses');
-      throw notFound('chunk', chunkId, 'shared_buffer.list shows what is there');
+      throw notFound('chunk', chunkId);
     }
     await this.#index.noteRead(sessionId, chunkId, caller.agentId);
-    return { info, ...cut(body, info.encoding, part) };
+    return { info, ...cut(chunkBodySchema.parse(body), info, part) };
   }
 
   async list(caller: Caller, sessionId: string, by?: string): Promise<readonly IndexedChunk[]> {
@@ -161,19 +167,26 @@ export class SharedBuffer {
     await this.#options.access.fresh(caller, sessionId, need);
   }
 
+  /** Who put the same bytes as text gets text back. */
+  async #noteAgain(sessionId: string, known: ChunkRecord, { encoding }: NewChunk): Promise<void> {
+    await this.#index.count(sessionId, 'deduplicated');
+    if (encoding !== 'utf8' || known.encoding === 'utf8') return;
+    await this.#index.change(sessionId, known.chunk_id, { info: { encoding } });
+  }
+
   async #add(caller: Caller, chunk: NewChunk, content: Buffer, chunk_id: string): Promise<void> {
     const { store, clock } = this.#options;
     const { session_id: sessionId, media_type, metadata, encoding } = chunk;
     const bytes = content.byteLength;
-    await this.#meter.reserve({
+    using _ = await this.#meter.hold({
       name: sessionId,
       more: { entries: 1, bytes },
-      measure: async () => ({ now: await this.#index.amount(sessionId) }),
-      makeRoom: async (excess) => void (await this.#eviction.makeRoom(sessionId, excess)),
+      measure: () => this.#eviction.measure(sessionId),
     });
-    const body = { kind: 'put', key: chunk_id, value: content.toString(encoding) } as const;
+    const value: ChunkBody = { encoding, content: chunk.content };
     const bodies = partitionOf.chunkBodies(sessionId);
-    const written = await store.commit(bodies, { writes: [body] });
+    const writes = [{ kind: 'put', key: chunk_id, value }] as const;
+    const written = await store.commit(bodies, { writes });
     const body_version = written.ok ? written.version : 0;
     const { agentId: agent_id } = caller;
     const at = clock.now();
@@ -190,11 +203,21 @@ function toBytes({ content, encoding }: NewChunk): Buffer {
   });
 }
 
-function cut(body: string, encoding: ChunkEncoding, { offset, length }: ChunkPart) {
-  if (offset === 0 && length === undefined) return { content: body, encoding };
+function cut(body: ChunkBody, info: ChunkRecord, { offset, length, encoding: asked }: ChunkPart) {
+  const isWhole = offset === 0 && length === undefined;
+  const encoding = asked ?? (isWhole ? info.encoding : 'base64');
+  if (isWhole && encoding === body.encoding) return body;
   const end = length === undefined ? undefined : offset + length;
-  const content = Buffer.from(body, encoding).subarray(offset, end).toString('base64');
-  return { content, encoding: 'base64' } as const;
+  const bytes = Buffer.from(body.content, body.encoding).subarray(offset, end);
+  if (encoding === 'utf8' && !isUtf8(bytes)) throw notText(info.chunk_id);
+  return { content: bytes.toString(encoding), encoding };
+}
+
+function notText(chunk_id: string) {
+  return refuse('bad_params', 'These bytes are not text in UTF-8', {
+    chunk_id,
+    fix: 'ask for base64, or for a part that begins and ends between two characters',
+  });
 }
 
 function stillNeeded(chunk: IndexedChunk, references: readonly string[]) {

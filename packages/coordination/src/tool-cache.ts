@@ -2,7 +2,7 @@
 // depends on was invalidated since it was stored, or since its computation began when that is known;
 // so a result that was on its way while its source changed never becomes valid.
 
-import type { Clock, CoordinationStore, Json, Lease } from '@starloom/core';
+import type { Clock, CoordinationStore, Json } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
 import type { Bindings } from './agents/bindings.ts';
 import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
@@ -31,7 +31,6 @@ import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single
 import { refuse } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { jsonBytes } from './json/json.ts';
-import { staleToken } from './locks/lock-errors.ts';
 import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
@@ -108,7 +107,8 @@ export class ToolCache {
     const target = toTarget(scope, caller, request);
     const { partition, key } = target;
     const claim =
-      request.claim === undefined ? undefined : await this.#ownClaim(target, request.claim);
+      request.claim === undefined ? undefined : await this.#flights.claimOf(target, request.claim);
+    if (claim === undefined && request.claim !== undefined) throw staleClaim(request);
     const since = request.since ?? (claim && (await this.#flights.beganAt(target, claim)));
     const { tool, tool_version = null, result, ttl_ms: ttlMs } = request;
     const labels = [...labelsOf(request, key, request)];
@@ -116,7 +116,7 @@ export class ToolCache {
     const entry: CacheEntry = { tool, tool_version, result, labels, agent_id: caller.agentId, at };
     const bytes = jsonBytes(entry);
     assertSize('value_bytes', bytes, limits);
-    await this.#reserve(scope, bytes);
+    using _ = await this.#roomFor(scope, bytes);
     const end = claim && ({ kind: 'delete', key: claimKey(key) } as const);
     for (;;) {
       const marks = await this.#invalidations.marksOf(partition, labels);
@@ -130,7 +130,7 @@ export class ToolCache {
         ifKeys: marks.ifKeys,
         fence: claim,
       });
-      if (!answer.ok && answer.reason === 'fenced') throw staleToken(claim ?? UNCLAIMED, []);
+      if (!answer.ok && answer.reason === 'fenced') throw staleClaim(request);
       if (!answer.ok) continue;
       await this.#index.add(scope, key, { tool, labels, bytes, at }, ttlMs);
       if (claim) await store.release(partition, claim);
@@ -189,18 +189,11 @@ export class ToolCache {
     return { hit: true, result, at, agent_id };
   }
 
-  async #ownClaim(target: CacheTarget, token: number): Promise<Lease> {
-    const lease = await this.#flights.claimOf(target, token);
-    if (lease === undefined) throw staleToken({ resource: target.key, token }, []);
-    return lease;
-  }
-
-  async #reserve(scope: string, bytes: number): Promise<void> {
-    await this.#meter.reserve({
+  #roomFor(scope: string, bytes: number): Promise<Disposable> {
+    return this.#meter.hold({
       name: scope,
       more: { entries: 1, bytes },
-      measure: async () => ({ now: await this.#index.amount(scope) }),
-      makeRoom: (excess) => this.#index.makeRoom(scope, excess),
+      measure: () => this.#index.measure(scope),
     });
   }
 
@@ -229,8 +222,6 @@ export class ToolCache {
 
 const TRACE_MS = 24 * 3_600_000;
 
-const UNCLAIMED = { resource: 'the claim', token: 0 };
-
 function toTarget(scope: string, { agentId }: Caller, name: CacheName): CacheTarget {
   return { partition: partitionOf.cache(scope), key: cacheKey(name), holder: agentId };
 }
@@ -238,6 +229,14 @@ function toTarget(scope: string, { agentId }: Caller, name: CacheName): CacheTar
 function namedLabel(tool: string, params: Json | undefined, tool_version?: string): string {
   if (params === undefined) return toolLabel(tool);
   return entryLabel(cacheKey({ tool, params, tool_version }));
+}
+
+function staleClaim({ tool, claim = 0 }: CachePut) {
+  return refuse('stale_token', `The claim ${claim} on this result of "${tool}" is over`, {
+    tool,
+    claim,
+    fix: 'tool_cache.get again: the result may be there; if not, claim it anew or put without claim',
+  });
 }
 
 function nothingNamed() {

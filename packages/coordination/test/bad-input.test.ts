@@ -221,7 +221,6 @@ describe('bad input', () => {
       ['context_coordinator.diff', { from: after }],
       ['context_coordinator.diff', { from: 1, to: after }],
       ['session_manager.fork', { at_version: after, new_session_id: 'f' }],
-      ['context_coordinator.update', { update: { a: 2 }, if_version: after, with_lock: true }],
     ] as const) {
       await refuses(world, a, -32602, method, { session_id: 's', ...params });
       const error = await a.refused(method, { session_id: 's', ...params });

@@ -1,6 +1,7 @@
 import type { Commit } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { infoKey } from '../src/buffer/chunk-record.ts';
+import { fieldsOf } from '../src/feed/log-event.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { beforeCommit } from './support/before-commit.ts';
 import { World, type WorldOptions } from './support/world.ts';
@@ -18,7 +19,7 @@ async function openBuffer(options: WorldOptions = {}) {
   };
   const bodies = async () => {
     const { entries } = await world.store.read(partitionOf.chunkBodies(session_id));
-    return [...entries.values()].map(({ value }) => value).sort();
+    return [...entries.values()].map(({ value }) => fieldsOf(value).content).sort();
   };
   return { world, a, b, put, bodies };
 }

@@ -69,6 +69,19 @@ describe('context', () => {
     expect((await context()).n).toBe(100);
   });
 
+  it('refuses to increment beyond what integers can count, and says so', async () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    await update({ update: { n: most - 1 } });
+    await update({ op: 'increment', update: { n: 1 } });
+    const error = await refused({ op: 'increment', update: { n: 1, other: 1 } });
+    expect(error).toMatchObject({
+      code: -32602,
+      data: { reason: 'not_a_number', current: { n: most }, most },
+    });
+    expect(error.data.details).toContain('2^53');
+    expect(await context()).toEqual({ n: most });
+  });
+
   it('applies a JSON merge patch', async () => {
     await update({ update: { a: { b: { c: 1, d: 2 } }, e: 1, list: [1, 2] } });
     await update({ op: 'patch', update: { a: { b: { c: null, x: 3 } }, e: null, list: [3] } });
@@ -231,11 +244,15 @@ describe('context', () => {
     await update({ update: { a: 3 }, if_version: later });
   });
 
-  it('refuses a version from the future', async () => {
-    expect(await refused({ update: { a: 1 }, if_version: 1_000 })).toMatchObject({
-      code: -32602,
-      data: { reason: 'cursor_from_the_future' },
-    });
+  it('answers an expected version from the future as any other that is not there: a conflict', async () => {
+    const { version } = await update({ update: { a: 1 } });
+    for (const expected of [{ if_version: 1_000 }, { if_versions: { a: 1_000 } }]) {
+      expect(await refused({ update: { a: 2 }, ...expected })).toMatchObject({
+        code: -32013,
+        data: { reason: 'conflict', current_version: version, current: { a: 1 } },
+      });
+    }
+    expect(await context()).toEqual({ a: 1 });
     const params = { session_id, at_version: 1_000 };
     expect((await client.refused('context_coordinator.get', params)).code).toBe(-32602);
   });

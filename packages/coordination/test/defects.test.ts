@@ -259,6 +259,7 @@ function counted(inner: CoordinationStore) {
     events: (...args) => inner.events(...args),
     watch: (...args) => inner.watch(...args),
     tick: () => inner.tick(),
+    check: () => inner.check(),
     drop: (partition) => inner.drop(partition),
     close: () => inner.close(),
     async read(...args) {

@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect, it, test } from 'vitest';
 import { DOCS, docUrl } from '../../../scripts/write-docs.ts';
-import { describeMethods, describePushes, METHODS, REASONS, SERVICE_PATHS } from '../src/index.ts';
+import {
+  describeEvents,
+  describeMethods,
+  describePushes,
+  METHODS,
+  REASONS,
+  SERVICE_PATHS,
+} from '../src/index.ts';
 
 test.each(Object.entries(DOCS))('%s is what the code says', (path, text) => {
   const written = readFileSync(docUrl(path), 'utf8');
@@ -19,6 +26,7 @@ it('documents every method with parameters, result, errors and an example', () =
     expect(section, name).toContain(`"method":"${name}"`);
   }
   for (const { method } of describePushes()) expect(text).toContain(`### ${method}\n`);
+  for (const { type } of describeEvents()) expect(text).toContain(`| \`${type}\` |`);
   for (const reason of Object.keys(REASONS)) expect(text).toContain(`\`${reason}\``);
 });
 

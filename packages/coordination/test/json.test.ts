@@ -3,8 +3,8 @@ import { digestibleJson, sameJson } from '../src/json/json.ts';
 import { applyJsonPatch, jsonPatchSchema } from '../src/json/json-patch.ts';
 import { mergePatch } from '../src/json/merge-patch.ts';
 
-const patch = (document: unknown, operations: unknown) =>
-  applyJsonPatch(document as never, jsonPatchSchema.parse(operations));
+const patch = (document: unknown, operations: unknown, copyBytes = 1_000) =>
+  applyJsonPatch(document as never, jsonPatchSchema.parse(operations), { copyBytes });
 
 describe('JSON Patch', () => {
   it.each([
@@ -135,10 +135,92 @@ describe('JSON Patch', () => {
     expect(patch({}, operations)).toEqual({ constructor: { a: 1 }, prototype: 2 });
   });
 
+  it.each([
+    ['into itself', '/d', (n: number) => `/d/n${n}`, 25],
+    ['beside itself', '/d', (n: number) => `/n${n}`, 1_000],
+    ['over itself', '/d', () => '/d', 1_000],
+    ['into the whole', '', (n: number) => `/n${n}`, 25],
+  ])('refuses to copy a value %s until it is too much', (_, from, path, steps) => {
+    const document = { d: { a: 'x'.repeat(1_000), list: [1, { b: true }] } };
+    const before = structuredClone(document);
+    const operations = Array.from({ length: steps }, (_, n) => ({
+      op: 'copy',
+      from,
+      path: path(n),
+    }));
+    const details = { reason: 'quota', limit: 'context_bytes', allowed: 100_000 };
+    expect(() => patch(document, operations, 100_000)).toThrow(
+      expect.objectContaining({ details: expect.objectContaining(details) }),
+    );
+    expect(document).toEqual(before);
+  });
+
+  it('copies as much as is allowed, as JSON text', () => {
+    const document = { d: [{ text: 'abcdef', on: true }, [1, 2, 3], null] };
+    const bytes = JSON.stringify(document.d).length;
+    const copy = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ op: 'copy', from: '/d', path: `/n${n}` }));
+    expect(Object.keys(patch(document, copy(10), 10 * bytes) as object)).toHaveLength(11);
+    expect(() => patch(document, copy(20), 10 * bytes)).toThrow();
+  });
+
+  it('refuses to nest values deeper than an update could, in however few steps', () => {
+    const path = (depth: number) => '/x'.repeat(depth);
+    const doubled = (times: number) =>
+      Array.from({ length: times }, (_, n) => {
+        return { op: 'copy', from: '/x', path: path(2 ** n + 1) };
+      });
+    const tooDeep = { reason: 'patch_failed', allowed: 62 };
+    const refused = expect.objectContaining({ details: expect.objectContaining(tooDeep) });
+    expect(() => patch({ x: {} }, doubled(5), 1_000_000)).not.toThrow();
+    expect(() => patch({ x: {} }, doubled(6), 1_000_000)).toThrow(refused);
+    expect(() => patch({ x: {} }, doubled(16), 1_000_000)).toThrow(refused);
+    const nested = (depth: number) => JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`);
+    const add = (depth: number) => [{ op: 'add', path: '/x', value: nested(depth) }];
+    expect(() => patch({}, add(62))).not.toThrow();
+    expect(() => patch({}, add(63))).toThrow(refused);
+    const tested = [...doubled(16), { op: 'test', path: '/x', value: 1 }];
+    expect(() => patch({ x: {} }, tested, 1_000_000)).toThrow(refused);
+  });
+
+  it('does not change one copy with the other, however they are changed', () => {
+    const operations = [
+      { op: 'add', path: '/a/list/-', value: 2 },
+      { op: 'copy', from: '/a', path: '/b' },
+      { op: 'copy', from: '/a', path: '/a/self' },
+      { op: 'add', path: '/a/list/-', value: 3 },
+      { op: 'replace', path: '/b/list/0', value: 'b' },
+      { op: 'remove', path: '/a/self/list/1' },
+      { op: 'move', from: '/b/deep', path: '/moved' },
+      { op: 'add', path: '/moved/x', value: 1 },
+    ];
+    expect(patch({ a: { list: [1], deep: {} } }, operations)).toEqual({
+      a: { list: [1, 2, 3], deep: {}, self: { list: [1], deep: {} } },
+      b: { list: ['b', 2] },
+      moved: { x: 1 },
+    });
+  });
+
+  it('leaves the values of its own operations as they are, to be applied again', () => {
+    const operations = jsonPatchSchema.parse([
+      { op: 'add', path: '/a', value: { list: [] } },
+      { op: 'add', path: '/a/list/-', value: 1 },
+    ]);
+    const twice = [1, 2].map(() => applyJsonPatch({}, operations, { copyBytes: 0 }));
+    expect(twice).toEqual([{ a: { list: [1] } }, { a: { list: [1] } }]);
+  });
+
+  it('copies nothing of what it leaves alone', () => {
+    const document = { big: { list: [1, 2, 3] }, small: {} };
+    const after = patch(document, [{ op: 'add', path: '/small/x', value: 1 }]);
+    expect(after).toEqual({ big: { list: [1, 2, 3] }, small: { x: 1 } });
+    expect((after as typeof document).big).toBe(document.big);
+  });
+
   it('tells the version and the value when a test fails', () => {
     const operations = jsonPatchSchema.parse([{ op: 'test', path: '/a', value: 1 }]);
     const details = { reason: 'test_failed', current_version: 7, current: 2 };
-    expect(() => applyJsonPatch({ a: 2 }, operations, 7)).toThrow(
+    expect(() => applyJsonPatch({ a: 2 }, operations, { version: 7, copyBytes: 0 })).toThrow(
       expect.objectContaining({ details: expect.objectContaining(details) }),
     );
   });
@@ -168,4 +250,21 @@ it('writes equal values as one text, and different ones never', () => {
   expect(digestibleJson({ b: { y: 1, x: 2 }, a: [] })).toBe('{"a":[],"b":{"x":2,"y":1}}');
   expect(sameJson({ a: 1, b: [-0] }, { b: [0], a: 1 })).toBe(true);
   expect(sameJson('\ud800', '\ud801')).toBe(false);
+});
+
+it.each([
+  [
+    [1, 2],
+    [1, 2, 3],
+  ],
+  [[1, 2], { 0: 1, 1: 2 }],
+  [{ a: 1 }, { b: 1 }],
+  [{ a: 1 }, { a: 1, b: null }],
+  [{ toString: 1 }, {}],
+  [null, {}],
+  [1, '1'],
+  [{ a: { b: [0, { c: 1 }] } }, { a: { b: [0, { c: 2 }] } }],
+])('does not take %j for %j', (a, b) => {
+  expect([sameJson(a, b), sameJson(b, a)]).toEqual([false, false]);
+  expect(sameJson(a, structuredClone(a))).toBe(true);
 });

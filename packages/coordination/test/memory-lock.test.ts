@@ -76,7 +76,8 @@ describe('memory locker', () => {
     const [a, b] = clients as [Client, Client];
     await acquire(a, { session_id });
     const error = await b.refused('memory_locker.acquire', { session_id, wait_ms: 30 });
-    expect(error).toMatchObject({ code: -32014, data: { holder: 'a' } });
+    expect(error).toMatchObject({ code: -32014, data: { holder: 'a', waited_ms: 30 } });
+    expect(error.data.fix).not.toContain('wait_ms');
     expect((await a.call('memory_locker.status', { session_id })).waiting).toEqual([]);
   });
 
@@ -320,9 +321,44 @@ describe('memory locker', () => {
     const { session_id, clients } = await open(world, 'a');
     const a = clients[0] as Client;
     await acquire(a, { session_id });
-    expect(await a.refused('memory_locker.acquire', { session_id, wait_ms: 60_000 })).toMatchObject(
-      { code: -32014, data: { reason: 'deadlock', circle: ['a'] } },
-    );
+    const again = { session_id, wait_ms: 60_000 };
+    for (const how of [{}, { mode: 'shared' }, { async: true }]) {
+      const error = await a.refused('memory_locker.acquire', { ...again, ...how });
+      expect(error).toMatchObject({ code: -32014, data: { reason: 'lock_held', holder: 'a' } });
+      expect(error.data.details).toMatch(/^You hold .*already/);
+      expect(error.data.fix).toContain('memory_locker.renew');
+    }
+    expect((await a.call('memory_locker.status', { session_id })).waiting).toEqual([]);
+  });
+
+  it('lets two connections of a caller without a name wait for the same lock, in order', async () => {
+    await using world = new World();
+    const { session_id, clients } = await open(world, 'a');
+    const a = clients[0] as Client;
+    const { lock_token } = await acquire(a, { session_id });
+    const [first, second] = [world.connect(), world.connect()] as const;
+    await first.call('session_manager.join', { session_id });
+    const queue = async () => (await a.call('memory_locker.status', { session_id })).waiting;
+    const turns: string[] = [];
+    const take = async (client: Client, name: string) => {
+      const granted = await acquire(client, { session_id, wait_ms: 600_000 });
+      turns.push(name);
+      await client.call('memory_locker.release', {
+        session_id,
+        lock_token: granted.lock_token,
+      });
+    };
+    const waits: Promise<void>[] = [];
+    for (const [client, name] of [
+      [first, 'first'],
+      [second, 'second'],
+    ] as const) {
+      waits.push(take(client, name));
+      await expect.poll(queue).toHaveLength(waits.length);
+    }
+    await a.call('memory_locker.release', { session_id, lock_token });
+    await Promise.all(waits);
+    expect(turns).toEqual(['first', 'second']);
   });
 
   it('never leaves two in a circle, however close they come', async () => {

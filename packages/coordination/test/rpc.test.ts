@@ -135,7 +135,7 @@ describe('JSON-RPC', () => {
     expect(answer).toMatchObject({ error: { code: -32603, message: 'Internal error' } });
     expect(JSON.stringify(answer)).not.toContain('secret');
     expect(lines).toMatchObject([{ method: 'agent_registry.list', error: { code: 'INTERNAL' } }]);
-    store.read = () =>
+    store.check = () =>
       Promise.reject(
         new FabricError('OVERLOADED', 'The store cannot be reached', {
           details: { reason: 'engine_unavailable' },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { keyOf, partitionOf } from '../src/partitions.ts';
-import { World } from './support/world.ts';
+import { type Client, World } from './support/world.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -60,6 +60,16 @@ describe('sessions', () => {
       .poll(() => helper.pushed('session_manager.state_changed'))
       .toEqual([expect.objectContaining({ session_id, state: 'ended', agent_id: 'owner' })]);
     expect((await owner.call('session_manager.get', { session_id })).state).toBe('ended');
+    const listed = async (client: Client, params: object) =>
+      (await client.call('session_manager.list', params)).sessions;
+    for (const member of [owner, helper]) {
+      expect(await listed(member, { state: 'ended' })).toMatchObject([
+        { session_id, state: 'ended' },
+      ]);
+      for (const params of [{}, { state: 'active' }]) {
+        expect(await listed(member, params)).toEqual([]);
+      }
+    }
     for (const kind of ['session', 'history', 'chunks', 'chunk-bodies']) {
       expect(await world.store.leases(`${kind}:${session_id}`), kind).toEqual([]);
       expect(await world.store.waiting(`${kind}:${session_id}`), kind).toEqual([]);
@@ -68,6 +78,8 @@ describe('sessions', () => {
     expect((await world.store.read(`chunk-bodies:${session_id}`)).entries.size).toBe(0);
     await world.advance(61_000);
     expect((await owner.refused('session_manager.get', { session_id })).code).toBe(-32004);
+    expect(await listed(await world.agent('owner'), { state: 'ended' })).toEqual([]);
+    expect((await world.store.read('agent:owner')).entries.size).toBe(0);
     expect(await world.store.read(`session:${session_id}`)).toEqual({
       version: 0,
       entries: new Map(),
@@ -324,7 +336,11 @@ describe('sessions', () => {
     ] as const) {
       expect(await helper.refused(method, params)).toMatchObject({
         code: -32013,
-        data: { reason: 'session_suspended' },
+        data: {
+          reason: 'session_suspended',
+          current_version: 0,
+          current: { state: 'suspended' },
+        },
       });
     }
     await world.advance(10 * DAY_MS);
@@ -363,7 +379,10 @@ describe('sessions', () => {
     expect(context).toEqual({ a: 1, b: [1] });
     const unknown = { session_id, checkpoint_id: 'none' };
     await client.call('session_manager.suspend', { session_id });
-    expect((await client.refused('session_manager.resume', unknown)).code).toBe(-32004);
+    expect(await client.refused('session_manager.resume', unknown)).toMatchObject({
+      code: -32004,
+      data: { fix: expect.stringContaining('session_manager.checkpoints') },
+    });
   });
 
   it('forget a checkpoint when an owner says so, and have room for another', async () => {

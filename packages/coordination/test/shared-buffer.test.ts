@@ -31,7 +31,7 @@ describe('shared buffer', () => {
     const evicted = await a.call('shared_buffer.evict', { session_id, chunk_id });
     expect(evicted).toEqual({ evicted: [chunk_id], bytes: 7 });
     const gone = await b.refused('shared_buffer.get', { session_id, chunk_id });
-    expect(gone.code).toBe(-32004);
+    expect(gone).toMatchObject({ code: -32004, data: { fix: expect.stringContaining('list') } });
     expect(await a.call('shared_buffer.stats', { session_id })).toMatchObject({
       chunks: 0,
       bytes: 0,
@@ -53,6 +53,62 @@ describe('shared buffer', () => {
     expect(second).toEqual({ ...first, deduplicated: true });
     expect((await a.call('shared_buffer.list', { session_id })).total).toBe(1);
     expect((await a.call('shared_buffer.stats', { session_id })).deduplicated).toBe(1);
+  });
+
+  it('gives text back to who put text, whoever put the same bytes as base64 before', async () => {
+    const { world, a, b, session_id, put } = await open();
+    await using _ = world;
+    const base64 = Buffer.from('grüße').toString('base64');
+    const image = { encoding: 'base64', media_type: 'image/x-greeting' };
+    const { chunk_id } = await put(a, base64, image);
+    const get = { session_id, chunk_id };
+    expect(await b.call('shared_buffer.get', get)).toMatchObject({ content: base64, ...image });
+    expect(await put(b, 'grüße')).toMatchObject({
+      chunk_id,
+      deduplicated: true,
+      media_type: 'image/x-greeting',
+    });
+    const text = { content: 'grüße', encoding: 'utf8', media_type: 'image/x-greeting' };
+    expect(await b.call('shared_buffer.get', get)).toMatchObject(text);
+    await put(a, base64, image);
+    expect(await a.call('shared_buffer.get', get)).toMatchObject(text);
+    const { chunks } = await a.call('shared_buffer.list', { session_id });
+    expect(chunks).toMatchObject([{ chunk_id, encoding: 'utf8', agent_id: 'a' }]);
+  });
+
+  it('writes content as it is asked to, and refuses to call text what is none', async () => {
+    const { world, a, session_id, put } = await open();
+    await using _ = world;
+    const { chunk_id } = await put(a, 'grüße');
+    const get = { session_id, chunk_id } as const;
+    const base64 = { encoding: 'base64' } as const;
+    expect(await a.call('shared_buffer.get', { ...get, ...base64 })).toMatchObject({
+      ...base64,
+      content: Buffer.from('grüße').toString('base64'),
+    });
+    const text = { ...get, encoding: 'utf8' } as const;
+    expect(await a.call('shared_buffer.get', { ...text, offset: 2, length: 2 })).toMatchObject({
+      content: 'ü',
+      encoding: 'utf8',
+    });
+    const half = await a.refused('shared_buffer.get', { ...text, offset: 3, length: 2 });
+    expect(half).toMatchObject({ code: -32602, data: { reason: 'bad_params', chunk_id } });
+    const bytes = await put(a, Buffer.from([255, 0]).toString('base64'), base64);
+    const none = { ...text, chunk_id: bytes.chunk_id };
+    expect((await a.refused('shared_buffer.get', none)).code).toBe(-32602);
+  });
+
+  it('keeps content whole when it is put in both encodings at once', async () => {
+    const { world, a, b, session_id, put } = await open();
+    await using _ = world;
+    const base64 = Buffer.from('same').toString('base64');
+    const answers = await Promise.all([
+      put(a, base64, { encoding: 'base64' }),
+      put(b, 'same'),
+      put(a, base64, { encoding: 'base64' }),
+    ]);
+    const get = { session_id, chunk_id: answers[0].chunk_id, encoding: 'utf8' } as const;
+    expect((await a.call('shared_buffer.get', get)).content).toBe('same');
   });
 
   it('gives parts by bytes', async () => {
@@ -77,7 +133,7 @@ describe('shared buffer', () => {
   });
 
   it('evicts what was not used for longest, but nothing that a present agent needs', async () => {
-    const { world, a, b, session_id, put } = await open({ limits: { buffer_bytes: 40 } });
+    const { world, a, b, session_id, put } = await open({ limits: { buffer_bytes: 49 } });
     await using _ = world;
     const ids: string[] = [];
     for (const [n, retain] of [true, false, false, false].entries()) {

@@ -263,7 +263,10 @@ export class ModelPartition {
         const fresh = { value: 0, expiresAt: Number.POSITIVE_INFINITY, onExpire: undefined };
         const { value, ...rest } = entries.get(write.key) ?? fresh;
         if (typeof value !== 'number') return false;
-        entries.set(write.key, { ...rest, value: value + write.by, version });
+        const sum = value + write.by;
+        if (Math.abs(sum) > Number.MAX_SAFE_INTEGER) return false;
+        if (write.by !== 0 && sum === value) return false;
+        entries.set(write.key, { ...rest, value: sum, version });
         return true;
       }
     }

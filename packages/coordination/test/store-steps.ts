@@ -31,7 +31,7 @@ const write = fc.oneof(
   fc.record({
     kind: fc.constant('increment'),
     key: fc.constantFrom(...KEYS),
-    by: fc.constantFrom(1, -2, 0.1),
+    by: fc.constantFrom(1, -2, 0.1, Number.MAX_SAFE_INTEGER),
   }),
   fc.record({ kind: fc.constant('delete'), key: fc.constantFrom(...KEYS) }),
 );

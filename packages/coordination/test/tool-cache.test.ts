@@ -266,7 +266,9 @@ describe('tool cache', () => {
     const [a, b] = [await world.agent('a'), await world.agent('b')];
     const { claim } = await get(a, { claim: true, claim_ttl_ms: 1_000 });
     const stolen = { tool, params, result: 1, claim };
-    expect((await b.refused('tool_cache.put', stolen)).code).toBe(-32015);
+    const refusal = await b.refused('tool_cache.put', stolen);
+    expect(refusal).toMatchObject({ code: -32015, data: { reason: 'stale_token', claim, tool } });
+    expect(refusal.data.fix).toContain('tool_cache.get');
     world.clock.advance(2_000);
     expect((await a.refused('tool_cache.put', stolen)).code).toBe(-32015);
     expect((await get(a)).hit).toBe(false);

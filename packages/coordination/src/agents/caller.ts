@@ -3,9 +3,12 @@ import { z } from 'zod';
 import { digest } from '../partitions.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
+const ANY_ID = /^~?[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;
 
 export const agentIdSchema = z.string().regex(ID, 'expected letters, digits, "_", ".", ":" or "-"');
 export const sessionIdSchema = agentIdSchema;
+/** An agent that is looked for, which may be the one of a caller that names none. */
+export const anyAgentIdSchema = z.string().regex(ANY_ID, 'expected the id of an agent');
 
 /** Who asks, as far as the connection and the request say. */
 export interface Caller {

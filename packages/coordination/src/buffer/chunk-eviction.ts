@@ -2,8 +2,10 @@
 
 import type { CoordinationStore, Write } from '@starloom/core';
 import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
-import type { Amount } from '../quota/meter.ts';
+import { type Amount, amountOf, covers, difference, firstThatCover } from '../quota/amount.ts';
+import type { Measured } from '../quota/meter.ts';
 import { memberSchema, parseRoster } from '../session/session-record.ts';
+import { inBatches } from '../support/in-batches.ts';
 import {
   chunksIn,
   countKey,
@@ -21,22 +23,18 @@ export class ChunkEviction {
     this.#store = store;
   }
 
+  /** What there is; room is made by evicting as `makeRoom` does. */
+  async measure(sessionId: string): Promise<Measured> {
+    const chunks = chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
+    const makeRoom = async (wanted: Amount) =>
+      amountOf(await this.#evictSome(sessionId, chunks, wanted));
+    return { now: amountOf(chunks), makeRoom };
+  }
+
   /** Evicts unreferenced chunks, those not used for longest first, until this much is free. */
-  async makeRoom(sessionId: string, excess: Amount): Promise<readonly IndexedChunk[]> {
-    const snapshot = await this.#store.read(partitionOf.chunks(sessionId));
-    const present = await this.presentAgents(sessionId);
-    const candidates = chunksIn(snapshot)
-      .filter(({ references }) => !references.some((agentId) => present.has(agentId)))
-      .sort((a, b) => a.used_at - b.used_at);
-    const evicted: IndexedChunk[] = [];
-    let bytes = 0;
-    for (const chunk of candidates) {
-      if (evicted.length >= excess.entries && bytes >= excess.bytes) break;
-      if (!(await this.evict(sessionId, chunk))) continue;
-      evicted.push(chunk);
-      bytes += chunk.bytes;
-    }
-    return evicted;
+  async makeRoom(sessionId: string, wanted: Amount): Promise<readonly IndexedChunk[]> {
+    const chunks = chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
+    return await this.#evictSome(sessionId, chunks, wanted);
   }
 
   /** False when somebody took a reference meanwhile. */
@@ -68,5 +66,24 @@ export class ChunkEviction {
     const { entries } = await this.#store.read(partition, keys);
     const members = [...entries.values()].map(({ value }) => memberSchema.parse(value));
     return new Set(members.filter(({ connected }) => connected).map(({ agent_id }) => agent_id));
+  }
+
+  async #evictSome(
+    sessionId: string,
+    chunks: readonly IndexedChunk[],
+    wanted: Amount,
+  ): Promise<readonly IndexedChunk[]> {
+    const present = await this.presentAgents(sessionId);
+    let candidates = chunks
+      .filter(({ references }) => !references.some((agentId) => present.has(agentId)))
+      .sort((a, b) => a.used_at - b.used_at);
+    const evicted: IndexedChunk[] = [];
+    while (candidates.length > 0 && !covers(amountOf(evicted), wanted)) {
+      const next = firstThatCover(candidates, difference(wanted, amountOf(evicted)));
+      candidates = candidates.slice(next.length);
+      const gone = await inBatches(next, (chunk) => this.evict(sessionId, chunk));
+      evicted.push(...next.filter((_, n) => gone[n]));
+    }
+    return evicted;
   }
 }

@@ -5,7 +5,7 @@ import type { Clock, CoordinationStore, StoredEvent, Write } from '@starloom/cor
 import { notFound } from '../errors.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { partitionOf } from '../partitions.ts';
-import type { Amount } from '../quota/meter.ts';
+import { amountOf } from '../quota/amount.ts';
 import {
   type ChunkRecord,
   chunkRecordSchema,
@@ -42,11 +42,6 @@ export class ChunkIndex {
 
   async all(sessionId: string): Promise<readonly IndexedChunk[]> {
     return chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
-  }
-
-  async amount(sessionId: string): Promise<Amount> {
-    const chunks = await this.all(sessionId);
-    return { entries: chunks.length, bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
   async add(sessionId: string, info: ChunkRecord): Promise<void> {
@@ -126,7 +121,7 @@ export class ChunkIndex {
     const [hits, misses] = [count('hits'), count('misses')];
     return {
       chunks: chunks.length,
-      bytes: chunks.reduce((sum, { bytes }) => sum + bytes, 0),
+      bytes: amountOf(chunks).bytes,
       references: chunks.reduce((sum, { references }) => sum + references.length, 0),
       hits,
       misses,

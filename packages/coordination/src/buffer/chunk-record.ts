@@ -12,6 +12,7 @@ export const chunkInfoSchema = z.object({
   chunk_id: z.string(),
   bytes: z.number(),
   media_type: z.string(),
+  /** How it is given back: as text once anybody put it as text. */
   encoding: z.enum(CHUNK_ENCODINGS),
   metadata: jsonObjectSchema,
   agent_id: z.string(),
@@ -23,6 +24,10 @@ export const chunkRecordSchema = chunkInfoSchema.extend({
   body_version: z.number(),
 });
 export type ChunkRecord = z.infer<typeof chunkRecordSchema>;
+
+/** The bytes of a chunk as they are kept; it may be given back in the other encoding. */
+export const chunkBodySchema = z.object({ encoding: z.enum(CHUNK_ENCODINGS), content: z.string() });
+export type ChunkBody = z.infer<typeof chunkBodySchema>;
 
 export interface IndexedChunk extends ChunkRecord {
   /** Of its entry: whoever takes a reference changes it. */

@@ -3,7 +3,8 @@
 
 import type { Clock, CoordinationStore, Snapshot, Write } from '@starloom/core';
 import { partitionOf } from '../partitions.ts';
-import type { Amount } from '../quota/meter.ts';
+import { type Amount, amountOf, firstThatCover } from '../quota/amount.ts';
+import type { Measured } from '../quota/meter.ts';
 import { RecentMap } from '../support/recent-map.ts';
 import {
   type CacheInfo,
@@ -100,11 +101,6 @@ export class CacheIndex {
     return { entries: entriesIn(snapshot), marks };
   }
 
-  async amount(scope: string): Promise<Amount> {
-    const { entries } = await this.contents(scope);
-    return { entries: entries.length, bytes: entries.reduce((sum, { bytes }) => sum + bytes, 0) };
-  }
-
   /** Forgets entries and their results. */
   async remove(scope: string, keys: readonly string[], why: CacheCount): Promise<void> {
     if (keys.length === 0) return;
@@ -119,18 +115,17 @@ export class CacheIndex {
     ]);
   }
 
-  /** Forgets what was not used for longest until this much is free. */
-  async makeRoom(scope: string, excess: Amount): Promise<void> {
-    const contents = await this.contents(scope);
-    const entries = [...contents.entries].sort((a, b) => a.usedAt - b.usedAt);
-    const keys: string[] = [];
-    let bytes = 0;
-    for (const entry of entries) {
-      if (keys.length >= excess.entries && bytes >= excess.bytes) break;
-      keys.push(entry.key);
-      bytes += entry.bytes;
-    }
-    await this.remove(scope, keys, 'evicted');
+  /** What there is; room is made by forgetting what was not used for longest. */
+  async measure(scope: string): Promise<Measured> {
+    const { entries } = await this.contents(scope);
+    const makeRoom = async (wanted: Amount) => {
+      const leastUsed = entries.toSorted((a, b) => a.usedAt - b.usedAt);
+      const evicted = firstThatCover(leastUsed, wanted);
+      const keys = evicted.map(({ key }) => key);
+      await this.remove(scope, keys, 'evicted');
+      return amountOf(evicted);
+    };
+    return { now: amountOf(entries), makeRoom };
   }
 
   async stats(scope: string) {
@@ -143,8 +138,7 @@ export class CacheIndex {
       .map(([key, { value }]) => [key.slice(TOOL_COUNT_PREFIX.length), Number(value)] as const)
       .filter(([, hitsOfTool]) => hitsOfTool > 0);
     return {
-      entries: entries.length,
-      bytes: entries.reduce((sum, entry) => sum + entry.bytes, 0),
+      ...amountOf(entries),
       hits,
       misses,
       hit_rate: hits + misses === 0 ? 0 : hits / (hits + misses),

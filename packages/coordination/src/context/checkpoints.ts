@@ -75,8 +75,8 @@ export class Checkpoints {
         ifKeys: new Map([[LIST, version]]),
       });
       if (!ok) continue;
-      const { checkpoint_id, agent_id } = checkpoint;
-      const event = { type: 'session.checkpoint', agent_id, checkpoint_id, version: view.version };
+      const { checkpoint_id, agent_id, version: context_version } = checkpoint;
+      const event = { type: 'session.checkpoint', agent_id, checkpoint_id, context_version };
       await store.commit(partition, { writes: [], event });
       return checkpoint;
     }

@@ -3,7 +3,7 @@ import { refuse } from '../errors.ts';
 import type { ContextView } from './context-operations.ts';
 
 export function conflict(view: ContextView): FabricError {
-  return refuse('conflict', `The context has changed: it is at version ${view.version}`, {
+  return refuse('conflict', `The context is not as expected: it is at version ${view.version}`, {
     current_version: view.version,
     current: valuesOf(view),
     current_versions: versionsOf(view),
@@ -18,16 +18,28 @@ export function fromTheFuture(version: number): FabricError {
   });
 }
 
+/** Of an increment that the store refused: a value is no number, or a sum would be too large. */
 export function notANumber(view: ContextView): FabricError {
-  return refuse('not_a_number', 'Only numbers can be incremented, and not beyond all bounds', {
-    current: valuesOf(view),
-    fix: 'set the key to a number first',
-  });
+  const current = valuesOf(view);
+  const other = Object.entries(current).find(([, value]) => typeof value !== 'number');
+  if (other === undefined) {
+    const message = 'A sum would not be exact: beyond 2^53 - 1, or as if nothing had been added';
+    return refuse('not_a_number', message, {
+      current,
+      most: Number.MAX_SAFE_INTEGER,
+      fix: 'begin another key, or keep larger numbers as text',
+    });
+  }
+  const [key] = other;
+  const fix = 'set the key to a number first';
+  return refuse('not_a_number', `The value of "${key}" is not a number`, { key, current, fix });
 }
 
-export function tooBusy(sessionId: string): FabricError {
+export function tooBusy(sessionId: string, view: ContextView): FabricError {
   return refuse('conflict', 'Others change these keys all the time', {
     session_id: sessionId,
+    current_version: view.version,
+    current: valuesOf(view),
     fix: 'take the lock of the context first',
   });
 }

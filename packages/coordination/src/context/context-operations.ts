@@ -8,6 +8,7 @@ import { isJsonArray, isJsonObject, type JsonObject, sameJson } from '../json/js
 import { applyJsonPatch, jsonPatchSchema, parsePointer } from '../json/json-patch.ts';
 import { mergePatch } from '../json/merge-patch.ts';
 import { HEAD, keyOf } from '../partitions.ts';
+import { DEFAULT_LIMITS } from '../quota/limits.ts';
 
 export const UPDATE_OPERATIONS = ['merge', 'replace', 'append', 'patch', 'increment'] as const;
 export type UpdateOperation = (typeof UPDATE_OPERATIONS)[number];
@@ -40,8 +41,14 @@ export function keysToRead(op: UpdateOperation, update: Json): 'none' | 'all' | 
   return roots.every((root) => root !== undefined) ? [...new Set(roots)] : 'all';
 }
 
-export function planUpdate(op: UpdateOperation, update: Json, view: ContextView): Plan {
-  const plan = toPlan(op, update, view);
+/** `copyBytes`: how much a JSON Patch may copy. */
+export function planUpdate(
+  op: UpdateOperation,
+  update: Json,
+  view: ContextView,
+  copyBytes: number = DEFAULT_LIMITS.context_bytes,
+): Plan {
+  const plan = toPlan(op, update, view, copyBytes);
   for (const key of Object.keys(plan.update)) assertKey(key);
   return plan;
 }
@@ -60,7 +67,7 @@ export function replayUpdate(
   for (const key of removed) context.delete(key);
 }
 
-function toPlan(op: UpdateOperation, update: Json, view: ContextView): Plan {
+function toPlan(op: UpdateOperation, update: Json, view: ContextView, copyBytes: number): Plan {
   switch (op) {
     case 'merge':
       return setting(toObject(update), [], new Map());
@@ -74,7 +81,7 @@ function toPlan(op: UpdateOperation, update: Json, view: ContextView): Plan {
       return setting(after, removed, new Map([[HEAD, view.version]]));
     }
     case 'patch':
-      return patched(update, view);
+      return patched(update, view, copyBytes);
   }
 }
 
@@ -114,10 +121,10 @@ function appended(update: JsonObject, { entries }: ContextView): JsonObject {
   return Object.fromEntries(members);
 }
 
-function patched(update: Json, view: ContextView): Plan {
+function patched(update: Json, view: ContextView, copyBytes: number): Plan {
   const before = Object.fromEntries([...view.entries].map(([key, { value }]) => [key, value]));
   const after = isJsonArray(update)
-    ? applyJsonPatch(before, parsePatch(update), view.version)
+    ? applyJsonPatch(before, parsePatch(update), { version: view.version, copyBytes })
     : mergePatch(before, toObject(update));
   if (!isJsonObject(after)) {
     throw refuse('patch_failed', 'The patch would make the context something else than an object', {
@@ -137,14 +144,15 @@ function patched(update: Json, view: ContextView): Plan {
 
 function versionsOf({ entries }: ContextView, keys: readonly string[] | JsonObject) {
   const named = isJsonObject(keys) ? Object.keys(keys) : keys;
+  for (const key of named) assertKey(key);
   return new Map(named.map((key) => [keyOf.context(key), entries.get(key)?.version ?? 0]));
 }
 
 function assertKey(key: string): void {
-  if (key.length > 0 && key.length <= MAX_KEY_LENGTH) return;
-  throw refuse('bad_params', `A key has 1 to ${MAX_KEY_LENGTH} characters`, {
+  if (key.length > 0 && key.length <= MAX_KEY_LENGTH && key.isWellFormed()) return;
+  throw refuse('bad_params', `A key has 1 to ${MAX_KEY_LENGTH} characters, all of them whole`, {
     key: key.slice(0, 32),
-    fix: 'use a shorter key, and not an empty one',
+    fix: 'use a shorter key, not an empty one, and no lone surrogates',
   });
 }
 

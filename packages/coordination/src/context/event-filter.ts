@@ -1,5 +1,5 @@
 import type { StoredEvent } from '@starloom/core';
-import { fieldsOf, typeOf } from '../feed/log-event.ts';
+import { toSessionEvent } from '../feed/session-event.ts';
 import type { JsonObject } from '../json/json.ts';
 import { CONTEXT_UPDATE, contextEventSchema } from './context-event.ts';
 
@@ -10,18 +10,12 @@ export interface EventFilter {
   readonly types?: readonly string[] | undefined;
 }
 
-/** Is it of a type and by an author that were asked for? */
-export function passes({ event }: StoredEvent, { authors, types }: EventFilter): boolean {
-  if (types && !types.includes(typeOf(event))) return false;
-  return !authors || authors.includes(String(fieldsOf(event).agent_id));
-}
-
 /** The event with its version and time, when it passes the filter. */
 export function filterEvent(stored: StoredEvent, filter: EventFilter): JsonObject | undefined {
-  if (!passes(stored, filter)) return undefined;
-  const { event, version, at } = stored;
+  const { version, at } = stored;
   const { keys } = filter;
-  const fields = fieldsOf(event);
+  const fields = toSessionEvent(stored);
+  if (!passes(fields, filter)) return undefined;
   if (keys === undefined || fields.type !== CONTEXT_UPDATE) return { ...fields, version, at };
   const isWanted = (key: string) => keys.some((prefix) => key.startsWith(prefix));
   const { update, removed } = contextEventSchema.parse(fields);
@@ -35,4 +29,10 @@ export function filterEvent(stored: StoredEvent, filter: EventFilter): JsonObjec
     version,
     at,
   };
+}
+
+/** Is it of a type and by an author that were asked for? */
+function passes({ type, agent_id }: JsonObject, { authors, types }: EventFilter): boolean {
+  if (types && !types.includes(String(type))) return false;
+  return !authors || authors.includes(String(agent_id));
 }

@@ -6,6 +6,8 @@ import type { Json } from '@starloom/core';
 import { z } from 'zod';
 import { refuse } from '../errors.ts';
 import { isJsonObject, jsonSchema, sameJson } from './json.ts';
+import { isTooDeep, MAX_DEPTH } from './json-depth.ts';
+import { type Container, JsonDraft, memberOf, toIndex } from './json-draft.ts';
 
 const pointerSchema = z.string().regex(/^(\/([^~]|~[01])*)?$/, 'expected a JSON Pointer');
 const to = { path: pointerSchema };
@@ -29,13 +31,25 @@ export const jsonPatchSchema = z
 export type JsonPatch = z.infer<typeof jsonPatchSchema>;
 type Operation = JsonPatch[number];
 
-type Mutable = null | boolean | number | string | Mutable[] | { [key: string]: Mutable };
+export interface PatchOptions {
+  /** That of the document: a test that fails tells it. */
+  readonly version?: number | undefined;
+  /** How much the patch may copy, as JSON text. */
+  readonly copyBytes: number;
+}
 
-/** `version` is that of the document: a test that fails tells it. */
-export function applyJsonPatch(document: Json, patch: JsonPatch, version?: number): Json {
-  const holder: { [key: string]: Mutable } = { root: structuredClone(document) as Mutable };
-  for (const [index, operation] of patch.entries()) apply(holder, operation, index, version);
-  return holder.root ?? null;
+interface Step {
+  readonly draft: JsonDraft;
+  readonly index: number;
+  readonly options: PatchOptions;
+}
+
+export function applyJsonPatch(document: Json, patch: JsonPatch, options: PatchOptions): Json {
+  const draft = new JsonDraft(document, options.copyBytes);
+  for (const [index, operation] of patch.entries()) apply({ draft, index, options }, operation);
+  const { root = null } = draft.holder;
+  assertDepth(root);
+  return root;
 }
 
 /** The pointer's segments, unescaped. */
@@ -44,82 +58,67 @@ export function parsePointer(pointer: string): string[] {
   return segments.map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-function apply(
-  holder: { [key: string]: Mutable },
-  operation: Operation,
-  index: number,
-  version: number | undefined,
-): void {
-  const place = locate(holder, operation.path, index);
+function apply(step: Step, operation: Operation): void {
+  const { path } = operation;
   switch (operation.op) {
     case 'add':
-      add(place, structuredClone(operation.value) as Mutable);
+      add(locate(step, path), operation.value);
       return;
     case 'replace':
-      take(place);
-      add(place, structuredClone(operation.value) as Mutable);
+      take(locate(step, path));
+      add(locate(step, path), operation.value);
       return;
     case 'remove':
-      take(place);
+      take(locate(step, path));
       return;
-    case 'test': {
-      const found = peek(place);
-      if (found !== undefined && sameJson(found, operation.value)) return;
-      throw refuse('test_failed', `The test of "${operation.path}" does not hold`, {
-        operation: index,
-        path: operation.path,
-        ...(version !== undefined && { current_version: version }),
-        current: found ?? null,
-        fix: 'read the context again and make a new patch',
-      });
+    case 'test':
+      test(step, operation);
+      return;
+    case 'copy': {
+      const value = existing(locate(step, operation.from));
+      if (!step.draft.share(value)) throw tooMuchCopied(step, path);
+      add(locate(step, path), value);
+      return;
     }
-    case 'copy':
-      add(place, structuredClone(existing(locate(holder, operation.from, index))));
-      return;
     case 'move': {
-      if (operation.path.startsWith(`${operation.from}/`)) {
-        throw failed(place, 'a value cannot be moved into itself');
+      if (path.startsWith(`${operation.from}/`)) {
+        throw failed(step.index, path, 'a value cannot be moved into itself');
       }
-      const value = take(locate(holder, operation.from, index));
-      add(locate(holder, operation.path, index), value);
+      const value = take(locate(step, operation.from));
+      add(locate(step, path), value);
     }
   }
 }
 
 interface Place {
-  readonly parent: Mutable[] | { [key: string]: Mutable };
+  readonly parent: Container;
   readonly key: string;
   readonly pointer: string;
   readonly index: number;
 }
 
-function locate(holder: { [key: string]: Mutable }, pointer: string, index: number): Place {
+function locate({ draft, index }: Step, pointer: string): Place {
   const keys = ['root', ...parsePointer(pointer)];
   const key = keys.pop() ?? 'root';
-  let parent: Mutable = holder;
+  let parent: Container = draft.holder;
   for (const step of keys) {
-    parent = existing({ parent: container(parent, pointer, index), key: step, pointer, index });
+    existing({ parent, key: step, pointer, index });
+    const inner = draft.open(parent, step);
+    if (inner === undefined) {
+      throw failed(index, pointer, 'there is nothing to go into on the way');
+    }
+    parent = inner;
   }
-  return { parent: container(parent, pointer, index), key, pointer, index };
+  return { parent, key, pointer, index };
 }
 
-function container(value: Mutable, pointer: string, index: number): Place['parent'] {
-  if (typeof value === 'object' && value !== null) return value;
-  throw failed({ pointer, index }, 'there is nothing to go into on the way');
-}
-
-function peek({ parent, key }: Place): Mutable | undefined {
-  if (Array.isArray(parent)) return parent[toIndex(key) ?? -1];
-  return Object.hasOwn(parent, key) ? parent[key] : undefined;
-}
-
-function existing(place: Place): Mutable {
-  const found = peek(place);
-  if (found === undefined) throw failed(place, 'there is no such value');
+function existing({ parent, key, pointer, index }: Place): Json {
+  const found = memberOf(parent, key);
+  if (found === undefined) throw failed(index, pointer, 'there is no such value');
   return found;
 }
 
-function take(place: Place): Mutable {
+function take(place: Place): Json {
   const found = existing(place);
   const { parent, key } = place;
   if (Array.isArray(parent)) parent.splice(Number(key), 1);
@@ -127,8 +126,8 @@ function take(place: Place): Mutable {
   return found;
 }
 
-function add(place: Place, value: Mutable): void {
-  const { parent, key } = place;
+function add(place: Place, value: Json): void {
+  const { parent, key, pointer, index } = place;
   if (!Array.isArray(parent)) {
     assertKey(place, value);
     Object.defineProperty(parent, key, {
@@ -140,12 +139,30 @@ function add(place: Place, value: Mutable): void {
     return;
   }
   const at = key === '-' ? parent.length : toIndex(key);
-  if (at === undefined || at > parent.length) throw failed(place, 'there is no such index');
+  if (at === undefined || at > parent.length) {
+    throw failed(index, pointer, 'there is no such index');
+  }
   parent.splice(at, 0, value);
 }
 
+function test(step: Step, { path, value }: Extract<Operation, { op: 'test' }>): void {
+  const { index, options } = step;
+  const { version } = options;
+  const { parent, key } = locate(step, path);
+  const found = memberOf(parent, key);
+  if (found !== undefined && sameJson(found, value)) return;
+  assertDepth(found ?? null);
+  throw refuse('test_failed', `The test of "${path}" does not hold`, {
+    operation: index,
+    path,
+    ...(version !== undefined && { current_version: version }),
+    current: found ?? null,
+    fix: 'read the context again and make a new patch',
+  });
+}
+
 /** No `__proto__`, and no `prototype` in a `constructor`, in however many steps. */
-function assertKey({ key, pointer, index }: Place, value: Mutable): void {
+function assertKey({ key, pointer, index }: Place, value: Json): void {
   const isInConstructor = key === 'prototype' && parsePointer(pointer).at(-2) === 'constructor';
   const hasPrototype =
     key === 'constructor' && isJsonObject(value) && Object.hasOwn(value, 'prototype');
@@ -157,11 +174,26 @@ function assertKey({ key, pointer, index }: Place, value: Mutable): void {
   });
 }
 
-function toIndex(key: string): number | undefined {
-  return /^(0|[1-9]\d*)$/.test(key) ? Number(key) : undefined;
+/** Whatever is told or kept of a patch can be sent again. */
+function assertDepth(value: Json): void {
+  if (!isTooDeep(value)) return;
+  throw refuse('patch_failed', `The patch makes values nested deeper than ${MAX_DEPTH}`, {
+    allowed: MAX_DEPTH,
+    fix: 'nest less, and copy nothing into itself again and again',
+  });
 }
 
-function failed({ pointer, index }: Pick<Place, 'pointer' | 'index'>, why: string) {
+function tooMuchCopied({ index, options: { copyBytes } }: Step, path: string) {
+  return refuse('quota', 'The patch copies more than a context may hold (context_bytes)', {
+    limit: 'context_bytes',
+    allowed: copyBytes,
+    operation: index,
+    path,
+    fix: 'copy less, and nothing into itself again and again',
+  });
+}
+
+function failed(index: number, pointer: string, why: string) {
   return refuse('patch_failed', `Operation ${index} of the patch failed at "${pointer}": ${why}`, {
     operation: index,
     path: pointer,

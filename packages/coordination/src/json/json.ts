@@ -29,5 +29,16 @@ export function digestibleJson(value: Json): string {
 }
 
 export function sameJson(a: Json, b: Json): boolean {
-  return a === b || digestibleJson(a) === digestibleJson(b);
+  if (a === b) return true;
+  if (isJsonArray(a)) {
+    return isJsonArray(b) && a.length === b.length && a.every((item, n) => isSame(item, b[n]));
+  }
+  if (!isJsonObject(a) || !isJsonObject(b)) return false;
+  const keys = Object.keys(a);
+  if (keys.length !== Object.keys(b).length) return false;
+  return keys.every((key) => Object.hasOwn(b, key) && isSame(a[key], b[key]));
+}
+
+function isSame(a: Json | undefined, b: Json | undefined): boolean {
+  return a !== undefined && b !== undefined && sameJson(a, b);
 }

@@ -1,4 +1,4 @@
-import type { FabricError, Lease } from '@starloom/core';
+import type { FabricError, Lease, LeaseMode } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 
@@ -7,18 +7,38 @@ export interface LockName {
   readonly token: number;
 }
 
-/** To the holder `own`, if it is known who asks. */
-export function lockHeld(resource: string, leases: readonly Lease[], own?: string): FabricError {
-  const isOwn = leases.some(({ holder }) => holder === own);
-  const shown = present(leases);
-  const by = 'holder' in shown ? `locked by "${shown.holder}"` : 'not free';
-  const message = isOwn ? `You hold the lock of "${resource}" already` : `"${resource}" is ${by}`;
-  return refuse('lock_held', message, {
+/** To the holder `own`, to whom it may be its own lock. */
+export function lockHeld(
+  resource: string,
+  leases: readonly Lease[],
+  own: string | undefined,
+): FabricError {
+  const held = leases.filter(({ holder }) => holder === own);
+  if (held.length > 0) {
+    return refuse('lock_held', `You hold the lock of "${resource}" already`, {
+      resource,
+      ...present(held),
+      fix: 'go on with the lock_token that you have (memory_locker.renew), or release it first',
+    });
+  }
+  return refuse('lock_held', notFree(resource, leases), {
     resource,
-    ...shown,
-    fix: isOwn
-      ? 'go on with the lock_token that you have, or release it first'
-      : 'ask with wait_ms to stand in the queue',
+    ...present(leases),
+    fix: 'memory_locker.acquire with wait_ms stands in the queue',
+  });
+}
+
+/** The time to wait is over. */
+export function waitedInVain(
+  resource: string,
+  leases: readonly Lease[],
+  waitMs: number,
+): FabricError {
+  return refuse('lock_held', `${notFree(resource, leases)}, also after ${waitMs} ms`, {
+    resource,
+    waited_ms: waitMs,
+    ...present(leases),
+    fix: 'ask again, or wait for longer',
   });
 }
 
@@ -53,8 +73,17 @@ export function staleToken({ resource, token }: LockName, leases: readonly Lease
   });
 }
 
+function notFree(resource: string, leases: readonly Lease[]): string {
+  const { holder } = present(leases);
+  return `"${resource}" is ${holder === undefined ? 'not free' : `locked by "${holder}"`}`;
+}
+
 /** Who stands in the way, and until when at most. */
-function present(leases: readonly Lease[]) {
+function present(leases: readonly Lease[]): {
+  readonly holder?: string;
+  readonly expires_at?: number;
+  readonly mode?: LeaseMode;
+} {
   const [first] = leases;
   if (first === undefined) return {};
   return {

@@ -7,8 +7,8 @@ import { fromHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
 import type { LogWatch } from '../feed/log-watch.ts';
-import { lockHeld, placeGivenUp } from './lock-errors.ts';
-import { findDeadlock, isLast } from './wait-for-graph.ts';
+import { lockHeld, placeGivenUp, waitedInVain } from './lock-errors.ts';
+import { findDeadlock } from './wait-for-graph.ts';
 
 export interface PlaceInQueue {
   readonly partition: string;
@@ -19,12 +19,17 @@ export interface PlaceInQueue {
 /** Gives the place up again when waiting there would never end. */
 export async function refuseDeadlock(
   store: CoordinationStore,
-  { partition, ticket }: PlaceInQueue,
+  { partition, resource, ticket }: PlaceInQueue,
 ): Promise<void> {
   const [leases, waiting] = await Promise.all([store.leases(partition), store.waiting(partition)]);
   const circle = findDeadlock(ticket, leases, waiting);
-  if (circle === undefined || !isLast(ticket, circle, waiting)) return;
+  if (circle === undefined) return;
   if (!(await store.cancelWait(partition, ticket))) return;
+  const [own, ...others] = circle;
+  if (others.length === 0) {
+    const held = leases.filter((lease) => lease.resource === resource);
+    throw lockHeld(resource, held, own);
+  }
   const agents = circle.map((holder) => fromHolder(holder).agentId);
   throw refuse('deadlock', `Waiting would never end: ${[...agents, agents[0]].join(' → ')}`, {
     circle: agents,
@@ -64,7 +69,7 @@ export async function awaitTurn(
   const isCancelled = await store.cancelWait(partition, ticket);
   const lease = isCancelled ? undefined : await findLease(store, place);
   if (lease) return lease;
-  throw lockHeld(resource, await store.leases(partition, resource));
+  throw waitedInVain(resource, await store.leases(partition, resource), turn.waitMs);
 }
 
 /** The agent gives up a place of its own; the log says so to whoever waits there. */

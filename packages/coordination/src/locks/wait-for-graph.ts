@@ -1,11 +1,14 @@
 // Who waits for whom. A waiter waits for those whose lease is in its way and for those who stand
-// before it in the queue. Agents that wait for each other in a circle wait for ever.
+// before it in the queue; agents that wait for each other in a circle wait for ever. A circle closes
+// at what its last one holds: an agent that holds nothing keeps nobody waiting for ever, so it may
+// stand in a queue as often as it likes, also behind itself.
 
 import type { Lease, LeaseMode, Waiting } from '@starloom/core';
 
 /**
- * The circle that goes through the place with this ticket, as holders from its own on; `undefined`
- * when there is none.
+ * The circle that the place with this ticket closed, being the last in it that came, as holders from
+ * its own on; `undefined` when there is none. When several came at the same time and their tickets do
+ * not tell, each closed it: better one too many is refused than none.
  */
 export function findDeadlock(
   ticket: string,
@@ -14,14 +17,15 @@ export function findDeadlock(
 ): readonly string[] | undefined {
   const start = places.find((place) => place.ticket === ticket);
   if (start === undefined) return undefined;
-  const seen = new Set<string>();
+  const earlier = places.filter((place) => !isLater(place, start));
+  const seen = new Set([start.holder]);
   const walk = (place: Waiting, path: readonly string[]): readonly string[] | undefined => {
-    for (const blocker of blockersOf(place, leases, places)) {
-      if (blocker === start.holder) return path;
-      if (seen.has(blocker)) continue;
-      seen.add(blocker);
-      for (const next of places.filter(({ holder }) => holder === blocker)) {
-        const found = walk(next, [...path, blocker]);
+    for (const blocker of blockersOf(place, leases, earlier)) {
+      if (isLease(blocker) && blocker.holder === start.holder) return path;
+      if (seen.has(blocker.holder)) continue;
+      seen.add(blocker.holder);
+      for (const next of earlier.filter(({ holder }) => holder === blocker.holder)) {
+        const found = walk(next, [...path, blocker.holder]);
         if (found) return found;
       }
     }
@@ -30,18 +34,10 @@ export function findDeadlock(
   return walk(start, [start.holder]);
 }
 
-/**
- * Did the place with this ticket close the circle, being the last that came? When two came at the
- * same time and their tickets do not tell, both did: better one too many is refused than none.
- */
-export function isLast(
-  ticket: string,
-  circle: readonly string[],
-  places: readonly Waiting[],
-): boolean {
-  const inCircle = places.filter(({ holder }) => circle.includes(holder));
-  const own = inCircle.find((place) => place.ticket === ticket);
-  return own !== undefined && !inCircle.some((place) => isLater(place, own));
+type Blocker = Lease | Waiting;
+
+function isLease(blocker: Blocker): blocker is Lease {
+  return 'token' in blocker;
 }
 
 /** Engines number their tickets as they give them out. */
@@ -54,13 +50,12 @@ function blockersOf(
   place: Waiting,
   leases: readonly Lease[],
   places: readonly Waiting[],
-): readonly string[] {
+): readonly Blocker[] {
   const holders = leases.filter((lease) => lease.resource === place.resource);
   const before = places.filter(
     ({ resource, position }) => resource === place.resource && position < place.position,
   );
-  const inTheWay = [...holders, ...before].filter(({ mode }) => collide(mode, place.mode));
-  return [...new Set(inTheWay.map(({ holder }) => holder))];
+  return [...holders, ...before].filter(({ mode }) => collide(mode, place.mode));
 }
 
 function collide(a: LeaseMode, b: LeaseMode): boolean {

@@ -61,7 +61,7 @@ export const contextCoordinatorMethods = {
         .default('merge')
         .describe(
           '"merge" sets the keys it names, "replace" is the whole new context, "append" adds to ' +
-            'lists, "increment" adds to numbers, "patch" applies a patch',
+            'lists, "increment" adds to numbers, up to 2^53 - 1, "patch" applies a patch',
         ),
       lock_token: lockToken.optional(),
       with_lock: z
@@ -92,7 +92,6 @@ export const contextCoordinatorMethods = {
       'patch_failed',
       'not_a_number',
       'not_a_list',
-      'cursor_from_the_future',
       'quota',
     ],
     effect: 'keyed',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { agentIdSchema } from '../agents/caller.ts';
+import { anyAgentIdSchema } from '../agents/caller.ts';
 import { fromTheFuture } from '../context/context-errors.ts';
 import { CONTEXT_UPDATE, contextEventSchema } from '../context/context-event.ts';
 import { readEvents } from '../context/read-events.ts';
@@ -17,12 +17,12 @@ import {
 
 const filters = {
   keys: z.array(contextKey).max(1_000).optional().describe('Only what begins with one of these'),
-  authors: z.array(agentIdSchema).max(100).optional().describe('Only what these agents did'),
+  authors: z.array(anyAgentIdSchema).max(100).optional().describe('Only what these agents did'),
   types: z
     .array(z.string().max(64))
     .max(32)
     .optional()
-    .describe(`Types of events; by default "${CONTEXT_UPDATE}"`),
+    .describe(`Types of events, such as "lock.granted"; by default "${CONTEXT_UPDATE}"`),
 };
 const pageSchema = z.object({
   cursor,
@@ -103,7 +103,7 @@ export const contextEventMethods = {
       after: cursor.optional().describe('By default from the oldest that is still there'),
       limit,
       ...filters,
-      types: filters.types.describe('Types of events; by default all'),
+      types: filters.types.describe('Types of events, such as "lock.granted"; by default all'),
     }),
     result: pageSchema.extend({
       events: z.array(z.looseObject({ type: z.string(), version, at: time })),

@@ -4,8 +4,10 @@
 import { z } from 'zod';
 import { agentIdSchema, type Caller } from '../agents/caller.ts';
 import { type Reason, refuse } from '../errors.ts';
+import { isJsonObject } from '../json/json.ts';
 import type { Named, Peer } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
+import { keyName } from './fields.ts';
 
 export interface Call {
   readonly services: Services;
@@ -14,7 +16,7 @@ export interface Call {
 }
 
 /** Parameters by name, among them what any request may carry. */
-export type ParamsSchema = z.ZodType<Named>;
+export type ParamsSchema = z.ZodObject & z.ZodType<Named>;
 
 export interface MethodSpec<Params extends ParamsSchema, Result extends z.ZodType> {
   readonly summary: string;
@@ -39,7 +41,10 @@ export interface Method<
   Params extends ParamsSchema = ParamsSchema,
   Result extends z.ZodType = z.ZodType,
 > extends MethodSpec<Params, Result> {
-  /** BAD_INPUT with every problem when the parameters are not as the schema says. */
+  /**
+   * BAD_INPUT with every problem when the parameters are not as the schema says. One that may be left
+   * out and that cannot be null is left out by null.
+   */
   parse(params: unknown): z.output<Params>;
 }
 
@@ -51,7 +56,9 @@ export function defineMethod<Params extends ParamsSchema, Result extends z.ZodTy
     parse(params) {
       const parsed = spec.params.safeParse(params);
       if (parsed.success) return parsed.data;
-      throw badParams(parsed.error);
+      const nulls = optionalNulls(spec.params, params, parsed.error);
+      if (nulls.length === 0) throw badParams(parsed.error);
+      return this.parse(without(params, nulls));
     },
   };
 }
@@ -62,12 +69,7 @@ export const commonParams = {
     .optional()
     .describe('Who asks; by default the agent registered on this connection'),
   epoch: z.int().optional().describe('The life of the agent in which it asks, as register gave it'),
-  idempotency_key: z
-    .string()
-    .min(1)
-    .max(256)
-    .optional()
-    .describe('A request with the same key is done once'),
+  idempotency_key: keyName(256).optional().describe('A request with the same key is done once'),
   trace_id: z.string().max(64).optional().describe('The trace that this belongs to'),
 };
 
@@ -75,6 +77,21 @@ export const commonParams = {
 export function request<Shape extends z.ZodRawShape>(shape: Shape) {
   const all: Omit<typeof commonParams, keyof Shape> & Shape = { ...commonParams, ...shape };
   return z.strictObject(all);
+}
+
+/** Those that were refused because they are null, and need not be there. */
+function optionalNulls({ shape }: z.ZodObject, params: unknown, error: z.ZodError): string[] {
+  if (!isJsonObject(params)) return [];
+  const refused = new Set(error.issues.map(({ path }) => String(path[0])));
+  return Object.entries(shape).flatMap(([name, schema]) => {
+    const isNull = refused.has(name) && params[name] === null;
+    return isNull && z.safeParse(schema, undefined).success ? [name] : [];
+  });
+}
+
+function without(params: unknown, names: readonly string[]): unknown {
+  const kept = Object.entries(params ?? {}).filter(([name]) => !names.includes(name));
+  return Object.fromEntries(kept);
 }
 
 function badParams(error: z.ZodError) {

@@ -36,18 +36,30 @@ export const discoveryMethods = {
   }),
 
   'mcp.status': defineMethod({
-    summary: 'Whether the services can do their work: the store is asked',
+    summary: 'Whether the services can do their work: the store has to write',
     params: request({}),
-    result: z.object({ ok: z.literal(true), at: time, heartbeat_interval_ms: z.number() }),
+    result: z.object({
+      ok: z.literal(true),
+      at: time,
+      heartbeat_interval_ms: z.number(),
+      warnings: z
+        .array(z.object({ problem: z.string(), fix: z.string() }))
+        .describe('Why the store may lose something although it works'),
+    }),
     errors: [],
     effect: 'read',
     example: {
       params: {},
-      result: { ok: true, at: exampleTime, heartbeat_interval_ms: 30_000 },
+      result: { ok: true, at: exampleTime, heartbeat_interval_ms: 30_000, warnings: [] },
     },
     run: async ({ services: { store, clock, heartbeatIntervalMs } }) => {
-      await store.read('status', []);
-      return { ok: true as const, at: clock.now(), heartbeat_interval_ms: heartbeatIntervalMs };
+      const warnings = [...(await store.check())];
+      return {
+        ok: true as const,
+        at: clock.now(),
+        heartbeat_interval_ms: heartbeatIntervalMs,
+        warnings,
+      };
     },
   }),
 };

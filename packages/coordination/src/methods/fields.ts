@@ -7,15 +7,21 @@ import { jsonObjectSchema } from '../json/json.ts';
 
 const HOUR_MS = 3_600_000;
 
+/** What is a key in a store: half of a surrogate pair is no text, and not kept by every engine. */
+export const keyName = (longest: number) =>
+  z
+    .string()
+    .min(1)
+    .max(longest)
+    .refine((text) => text.isWellFormed(), 'expected text without lone surrogates');
+
 export const sessionId = sessionIdSchema.describe('The session');
 export const version = z.int().min(0);
 export const cursor = z.int().min(0).describe('Read on, or subscribe, from here');
 export const time = z.number().describe('Milliseconds since 1970');
-export const contextKey = z.string().min(1).max(MAX_KEY_LENGTH);
-export const resource = z
-  .string()
-  .min(1)
-  .max(256)
+export const contextKey = keyName(MAX_KEY_LENGTH);
+export const anyResource = keyName(256);
+export const resource = anyResource
   .default('context')
   .describe('What is locked; by default the context of the session');
 export const lockToken = z.int().describe('As memory_locker.acquire gave it');

@@ -1,11 +1,13 @@
 import type { Lease, Waiting } from '@starloom/core';
 import { z } from 'zod';
-import { agentIdSchema, fromHolder } from '../agents/caller.ts';
+import { anyAgentIdSchema, fromHolder } from '../agents/caller.ts';
 import { CONTEXT_RESOURCE } from '../memory-lock.ts';
 import { defineMethod, request } from './define-method.ts';
 import {
+  anyResource,
   exampleSession,
   exampleTime,
+  keyName,
   lockToken,
   lockTtl,
   resource,
@@ -49,7 +51,8 @@ export const memoryLockerMethods = {
   'memory_locker.acquire': defineMethod({
     summary:
       'Takes a lock. When it is held, the request waits its turn for wait_ms, higher priority ' +
-      'first; a wait that would never end, by a circle within the session, is refused at once',
+      'first. One that closes a circle, because others wait for what its agent holds in the ' +
+      'session, is refused at once, and so is one for a lock that the agent has already',
     params: request({
       session_id: sessionId,
       resource,
@@ -148,7 +151,7 @@ export const memoryLockerMethods = {
 
   'memory_locker.cancel': defineMethod({
     summary: 'Gives up a place in the queue, or the lock that it was granted meanwhile',
-    params: request({ session_id: sessionId, ticket: z.string().min(1).max(256) }),
+    params: request({ session_id: sessionId, ticket: keyName(300) }),
     result: z.object({ cancelled: z.boolean() }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'write',
@@ -165,8 +168,8 @@ export const memoryLockerMethods = {
     summary: 'Who holds what, and who waits for it',
     params: request({
       session_id: sessionId,
-      resource: z.string().min(1).max(256).optional().describe('By default all'),
-      holder: agentIdSchema.optional().describe('Only of this agent'),
+      resource: anyResource.optional().describe('By default all'),
+      holder: anyAgentIdSchema.optional().describe('Only of this agent'),
       lock_token: lockToken.optional().describe('Only this lock'),
     }),
     result: z.object({
@@ -197,14 +200,9 @@ export const memoryLockerMethods = {
     summary: 'Ends locks over the heads of their holders, who are told. For owners',
     params: request({
       session_id: sessionId,
-      resource: z
-        .string()
-        .min(1)
-        .max(256)
-        .optional()
-        .describe('By default the context, or with holder anything'),
+      resource: anyResource.optional().describe('By default the context, or with holder anything'),
       lock_token: lockToken.optional(),
-      holder: agentIdSchema.optional().describe('Only locks of this agent'),
+      holder: anyAgentIdSchema.optional().describe('Only locks of this agent'),
     }),
     result: z.object({ broken: z.array(lockSchema) }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],

@@ -163,7 +163,12 @@ export const sessionManagerMethods = {
   'session_manager.list': defineMethod({
     summary: 'The sessions that the caller is a member of',
     params: request({
-      state: z.enum(SESSION_STATES).optional().describe('Only those in this state'),
+      state: z
+        .enum(SESSION_STATES)
+        .optional()
+        .describe(
+          'Only those in this state; by default all that have not ended. One that did is there for a minute',
+        ),
     }),
     result: z.object({ sessions: z.array(summarySchema) }),
     errors: ['stale_epoch'],
@@ -171,7 +176,7 @@ export const sessionManagerMethods = {
     example: { params: { agent_id: 'planner' }, result: { sessions: [exampleSummary] } },
     run: async ({ services, caller }, { state }) => {
       if (!isImplicit(caller)) await services.agents.epochOf(caller);
-      const all = await services.sessions.list(caller);
+      const all = await services.sessions.list(caller, state === 'ended' ? 'ended' : 'open');
       const wanted = all.filter(({ meta }) => state === undefined || meta.state === state);
       return { sessions: wanted.map(({ meta, member }) => toSummary(meta, member)) };
     },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { agentIdSchema } from '../agents/caller.ts';
+import { anyAgentIdSchema } from '../agents/caller.ts';
 import { CHUNK_ENCODINGS, chunkIdSchema, chunkInfoSchema } from '../buffer/chunk-record.ts';
 import { refuse } from '../errors.ts';
 import { defineMethod, request } from './define-method.ts';
@@ -29,7 +29,8 @@ const exampleInfo = {
 export const sharedBufferMethods = {
   'shared_buffer.put': defineMethod({
     summary:
-      'Shares content with the session. Equal content is kept once, under the hash of its bytes',
+      'Shares content with the session. Equal content is kept once, under the hash of its bytes, ' +
+      'with the media type and metadata of who put it first',
     params: request({
       session_id: sessionId,
       content: z.string().describe('The content'),
@@ -41,24 +42,33 @@ export const sharedBufferMethods = {
     result: z.object({
       chunk_id: z.string(),
       bytes: z.int(),
+      media_type: z.string().describe('As what it is kept; that of who put it first'),
       deduplicated: z.boolean().describe('It was there already'),
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended', 'quota'],
     effect: 'write',
     example: {
       params: { session_id: exampleSession, content: 'long finding' },
-      result: { chunk_id: exampleId, bytes: 12, deduplicated: false },
+      result: {
+        chunk_id: exampleId,
+        bytes: 12,
+        media_type: 'text/plain',
+        deduplicated: false,
+      },
     },
     run: async ({ services, caller }, params) => await services.buffer.put(caller, params),
   }),
 
   'shared_buffer.get': defineMethod({
-    summary: 'The content of a chunk, or a part of it by bytes, which then is base64',
+    summary:
+      'The content of a chunk, as text if anybody put it as text, else in base64; or a part of it ' +
+      'by bytes, in base64 unless asked for text',
     params: request({
       session_id: sessionId,
       chunk_id: chunkId,
       offset: z.int().min(0).default(0),
       length: z.int().min(1).optional(),
+      encoding: encoding.optional().describe('How to write it; text must be UTF-8'),
     }),
     result: z.object({
       content: z.string(),
@@ -79,8 +89,9 @@ export const sharedBufferMethods = {
         metadata: {},
       },
     },
-    run: async ({ services, caller }, { session_id, chunk_id, offset, length }) => {
-      const got = await services.buffer.get(caller, session_id, chunk_id, { offset, length });
+    run: async ({ services, caller }, { session_id, chunk_id, offset, length, encoding: how }) => {
+      const part = { offset, length, encoding: how };
+      const got = await services.buffer.get(caller, session_id, chunk_id, part);
       const { media_type, bytes, metadata: about } = got.info;
       return { content: got.content, encoding: got.encoding, media_type, bytes, metadata: about };
     },
@@ -90,7 +101,7 @@ export const sharedBufferMethods = {
     summary: 'The chunks of a session, those last used first',
     params: request({
       session_id: sessionId,
-      by: agentIdSchema.optional().describe('Only what this agent put'),
+      by: anyAgentIdSchema.optional().describe('Only what this agent put'),
       limit,
     }),
     result: z.object({ chunks: z.array(chunkSchema), total: z.int() }),
@@ -106,8 +117,10 @@ export const sharedBufferMethods = {
     run: async ({ services, caller }, { session_id, by, limit: count }) => {
       const all = [...(await services.buffer.list(caller, session_id, by))];
       const latest = all.sort((a, b) => b.used_at - a.used_at).slice(0, count);
-      const chunks = latest.map(({ version: _, body_version: __, references, ...chunk }) => ({
-        ...chunk,
+      const chunks = latest.map(({ reads, used_at, references, ...chunk }) => ({
+        ...chunkInfoSchema.parse(chunk),
+        reads,
+        used_at,
         references: [...references],
       }));
       return { chunks, total: all.length };
@@ -157,8 +170,7 @@ export const sharedBufferMethods = {
     },
     run: async ({ services, caller }, { session_id, chunk_id, metadata: about }) => {
       const chunk = await services.buffer.annotate(caller, session_id, chunk_id, about);
-      const { body_version: _, ...info } = chunk;
-      return info;
+      return chunkInfoSchema.parse(chunk);
     },
   }),
 
@@ -216,7 +228,7 @@ export const sharedBufferMethods = {
     params: request({
       session_id: sessionId,
       chunk_id: chunkId.optional(),
-      by: agentIdSchema.optional().describe('Only what this agent read'),
+      by: anyAgentIdSchema.optional().describe('Only what this agent read'),
       limit,
     }),
     result: z.object({ reads: z.array(readSchema) }),

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { CACHE_SCOPES } from '../cache/cache-scope.ts';
 import { jsonSchema } from '../json/json.ts';
 import { defineMethod, request } from './define-method.ts';
-import { exampleTime, sessionId, time, waitMs } from './fields.ts';
+import { exampleTime, keyName, sessionId, time, waitMs } from './fields.ts';
 
 const DAY_MS = 86_400_000;
 const HALF_HOUR_MS = 1_800_000;
 
-const labels = z.array(z.string().min(1).max(256)).max(64).default([]);
+const labels = z.array(keyName(256)).max(64).default([]);
 const name = {
-  tool: z.string().min(1).max(256).describe('The tool'),
+  tool: keyName(256).describe('The tool'),
   params: jsonSchema.default({}).describe('Its parameters; the order of members does not matter'),
   tool_version: z.string().max(128).optional().describe('Another version has other results'),
 };

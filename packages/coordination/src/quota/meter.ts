@@ -1,15 +1,12 @@
 // Keeps amounts below a limit without counting at every write: it adds up what was asked for, which
 // is never less than what there is, and counts again only when that sum goes beyond the limit. What
-// other processes add is seen at the next count.
+// can be freed is freed in larger parts, so that counting stays rare also where being full is usual.
+// What other processes add is seen at the next count.
 
 import { overQuota } from '../errors.ts';
 import { RecentMap } from '../support/recent-map.ts';
+import { type Amount, covers, difference, NOTHING, sum } from './amount.ts';
 import type { CoordinationLimits } from './limits.ts';
-
-export interface Amount {
-  readonly entries: number;
-  readonly bytes: number;
-}
 
 export interface MeterOptions {
   readonly limits: CoordinationLimits;
@@ -17,11 +14,15 @@ export interface MeterOptions {
   readonly bytes?: keyof CoordinationLimits;
   /** What a refused caller can do about it. */
   readonly fix: string;
+  /** So much of the limit is free after room was made; a tenth if nothing is said. */
+  readonly freeShare?: number;
 }
 
 export interface Measured {
   readonly now: Amount;
   readonly more?: Amount;
+  /** Frees at least this much if it can, and says how much it was. */
+  readonly makeRoom?: (wanted: Amount) => Promise<Amount>;
 }
 
 export interface Reservation {
@@ -31,62 +32,100 @@ export interface Reservation {
   readonly more: Amount;
   /** What is there, and if that can be told then, what exactly it will be more. */
   readonly measure: () => Promise<Measured>;
-  /** Frees at least this much if it can. */
-  readonly makeRoom?: (excess: Amount) => Promise<void>;
 }
 
 const METERED = 10_000;
+const FREE_SHARE = 0.1;
 
 export class Meter {
   readonly #options: MeterOptions;
+  readonly #allowed: Amount;
+  readonly #free: Amount;
   readonly #bounds = new RecentMap<Amount>(METERED);
+  /** Counts under way, one per name. */
+  readonly #counts = new Map<string, Promise<void>>();
+  /** Writes under way, of which a count would not know whether it saw them. */
+  readonly #writes = new Map<string, Set<Promise<void>>>();
 
   constructor(options: MeterOptions) {
+    const { limits, entries, bytes, freeShare = FREE_SHARE } = options;
     this.#options = options;
+    this.#allowed = {
+      entries: limits[entries],
+      bytes: bytes === undefined ? Number.POSITIVE_INFINITY : limits[bytes],
+    };
+    this.#free = {
+      entries: Math.floor(this.#allowed.entries * freeShare),
+      bytes: bytes === undefined ? 0 : Math.floor(this.#allowed.bytes * freeShare),
+    };
   }
 
   /** Refused with -32016 when there is no room for `more`; nothing to wait for when there surely is. */
-  reserve(reservation: Reservation): Promise<void> | undefined {
+  reserve(reservation: Reservation, written?: Promise<void>): Promise<void> | undefined {
     const { name, more } = reservation;
     const bound = this.#bounds.get(name);
-    return bound && this.#fits(name, bound, more) ? undefined : this.#measure(reservation);
+    if (bound && this.#grant(name, sum(bound, more), written)) return undefined;
+    return this.#count(reservation, written);
   }
 
-  async #measure({ name, more, measure, makeRoom }: Reservation): Promise<void> {
-    const measured = await measure();
-    if (this.#fits(name, measured.now, measured.more ?? more)) return;
-    const total = sum(measured.now, measured.more ?? more);
-    if (makeRoom) {
-      await makeRoom(this.#excess(total));
-      if (this.#fits(name, (await measure()).now, more)) return;
+  /** As `reserve`, until what was asked for is written: no count takes place before that. */
+  async hold(reservation: Reservation): Promise<Disposable> {
+    const { promise: written, resolve } = Promise.withResolvers<void>();
+    await this.reserve(reservation, written);
+    return { [Symbol.dispose]: resolve };
+  }
+
+  async #count(reservation: Reservation, written: Promise<void> | undefined): Promise<void> {
+    const { name } = reservation;
+    const other = this.#counts.get(name);
+    if (other) {
+      await other;
+      return await this.reserve(reservation, written);
     }
-    throw this.#refusal(total);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#counts.set(name, promise);
+    this.#bounds.delete(name);
+    try {
+      await Promise.all(this.#writes.get(name) ?? []);
+      await this.#measure(reservation, written);
+    } finally {
+      this.#counts.delete(name);
+      resolve();
+    }
   }
 
-  #fits(name: string, bound: Amount, more: Amount): boolean {
-    const total = sum(bound, more);
-    const { entries, bytes } = this.#excess(total);
-    if (entries > 0 || bytes > 0) return false;
+  async #measure(reservation: Reservation, written: Promise<void> | undefined): Promise<void> {
+    const { name } = reservation;
+    const { now, more = reservation.more, makeRoom } = await reservation.measure();
+    const wanted = difference(sum(now, more), difference(this.#allowed, this.#free));
+    const isOfUse = covers(this.#allowed, more) && !covers(NOTHING, wanted);
+    const freed = makeRoom && isOfUse ? await makeRoom(wanted) : NOTHING;
+    const left = difference(now, freed);
+    if (this.#grant(name, sum(left, more), written)) return;
+    this.#bounds.set(name, left);
+    throw this.#refusal(sum(left, more));
+  }
+
+  #grant(name: string, total: Amount, written: Promise<void> | undefined): boolean {
+    if (!covers(this.#allowed, total)) return false;
     this.#bounds.set(name, total);
+    if (written) this.#noteWrite(name, written);
     return true;
   }
 
-  #excess(total: Amount): Amount {
-    const { limits, entries, bytes } = this.#options;
-    const bytesAllowed = bytes === undefined ? Number.POSITIVE_INFINITY : limits[bytes];
-    return {
-      entries: Math.max(0, total.entries - limits[entries]),
-      bytes: Math.max(0, total.bytes - bytesAllowed),
-    };
+  #noteWrite(name: string, written: Promise<void>): void {
+    const writes = this.#writes.get(name) ?? new Set();
+    this.#writes.set(name, writes.add(written));
+    void written.then(() => {
+      writes.delete(written);
+      if (writes.size === 0) this.#writes.delete(name);
+    });
   }
 
   #refusal(total: Amount) {
     const { limits, entries, bytes, fix } = this.#options;
-    const limit = this.#excess(total).entries > 0 || bytes === undefined ? entries : bytes;
+    const isTooMany = total.entries > this.#allowed.entries || bytes === undefined;
+    const limit = isTooMany ? entries : bytes;
     return overQuota(limit, limits[limit], fix);
   }
-}
-
-function sum(a: Amount, b: Amount): Amount {
-  return { entries: a.entries + b.entries, bytes: a.bytes + b.bytes };
 }

@@ -1,17 +1,23 @@
 // A request that is sent again with the same key is answered as the first was and does nothing.
 // While the first is under way the second is told so. One that was refused leaves no trace; one that
-// failed in another way, or whose gateway died, may have been done, so it is not done again.
+// failed in another way, or whose gateway died, may have been done, so it is not done again. What is
+// kept for that is bounded: when there is no room, a new key is refused, since to forget one would be
+// to do its request twice.
 
 import type { Clock, CoordinationStore, Json, Idempotency as Key } from '@starloom/core';
 import { z } from 'zod';
-import { isRefusal, keyReused, refuse } from '../errors.ts';
-import { digestibleJson, type JsonObject, jsonSchema } from '../json/json.ts';
+import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
+import { digestibleJson, type JsonObject, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
+import type { CoordinationLimits } from '../quota/limits.ts';
+import { RecentMap } from '../support/recent-map.ts';
+import { KeptBytes } from './kept-bytes.ts';
 
 const UNDER_WAY_MS = 60_000;
 const KEPT_MS = 600_000;
 const LONG_AGO = 0;
 const RETRY_AFTER_MS = 250;
+const REMEMBERED = 10_000;
 
 const recordSchema = z.object({
   request: z.string(),
@@ -29,36 +35,73 @@ export function requestOf(params: JsonObject): string {
   return digest(digestibleJson(asked));
 }
 
-export class Idempotency {
-  readonly #store: CoordinationStore;
-  readonly #clock: Clock;
+export interface IdempotencyOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+}
 
-  constructor(store: CoordinationStore, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
+export class Idempotency {
+  readonly #options: IdempotencyOptions;
+  /** What this process keeps for each principal. */
+  readonly #kept = new RecentMap<KeptBytes>(REMEMBERED);
+
+  constructor(options: IdempotencyOptions) {
+    this.#options = options;
   }
 
   async once(keyed: KeyedRequest, work: () => Promise<Json>): Promise<Json> {
+    const { store, clock } = this.#options;
     const { principalId, key, request } = keyed;
     const partition = partitionOf.idempotency(principalId);
-    const since = this.#clock.now();
-    const keep = (value: Json) => ({ kind: 'put', key, value, ttlMs: KEPT_MS }) as const;
-    const claimed = await this.#store.commit(partition, {
-      writes: [keep({ request, since })],
+    const since = clock.now();
+    if (this.#isFull(principalId)) {
+      const first = (await store.read(partition, [key])).entries.get(key)?.value;
+      if (first === undefined) throw this.#noRoom();
+      return earlier(first, request, since);
+    }
+    const claimed = await store.commit(partition, {
+      writes: [keep(key, { request, since })],
       ifKeys: new Map([[key, 0]]),
     });
     if (!claimed.ok) {
       const first = 'current' in claimed ? claimed.current.entries.get(key)?.value : undefined;
       return earlier(first ?? null, request, since);
     }
+    const finish = async (record: JsonObject) => {
+      await store.commit(partition, { writes: [keep(key, record)] });
+      this.#keptOf(principalId).add(key.length + jsonBytes(record), clock.now());
+    };
     const answer = await work().catch(async (error: unknown) => {
-      const write = isRefusal(error) ? forget(key) : keep({ request, since: LONG_AGO });
-      await this.#store.commit(partition, { writes: [write] });
+      if (isRefusal(error)) await store.commit(partition, { writes: [forget(key)] });
+      else await finish({ request, since: LONG_AGO });
       throw error;
     });
-    await this.#store.commit(partition, { writes: [keep({ request, since, answer })] });
+    await finish({ request, since, answer });
     return answer;
   }
+
+  #isFull(principalId: string): boolean {
+    const { clock, limits } = this.#options;
+    return this.#keptOf(principalId).total(clock.now()) >= limits.idempotency_bytes;
+  }
+
+  #keptOf(principalId: string): KeptBytes {
+    const known = this.#kept.get(principalId);
+    if (known) return known;
+    const kept = new KeptBytes(KEPT_MS);
+    this.#kept.set(principalId, kept);
+    return kept;
+  }
+
+  #noRoom() {
+    const fix = 'wait, since answers are kept for ten minutes, or send it without a key';
+    return overQuota('idempotency_bytes', this.#options.limits.idempotency_bytes, fix);
+  }
+}
+
+function keep(key: string, value: Json) {
+  return { kind: 'put', key, value, ttlMs: KEPT_MS } as const;
 }
 
 function forget(key: string) {

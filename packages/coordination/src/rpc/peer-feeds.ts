@@ -10,6 +10,7 @@ import { partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
+import { inBatches } from '../support/in-batches.ts';
 import type { Connection } from './connection.ts';
 import { versionForMember } from './membership.ts';
 import { isNotice, isOver, toNotice, toNotification } from './push-messages.ts';
@@ -29,16 +30,17 @@ export interface WhichSubscriptions {
   readonly subscription_id?: string | undefined;
 }
 
+/** Of one session, told once however many agents of this connection are in it. */
 interface Notices {
-  /** The life of the agent whose locks are its own. */
-  holder: string;
+  /** The agents, each with the life of it whose locks are its own. */
+  readonly holders: Map<string, string>;
   readonly following: Promise<Following>;
 }
 
 export class PeerFeeds {
   readonly #options: PeerFeedsOptions;
   readonly #subscriptions = new Map<string, Subscription>();
-  /** By session and agent; several agents may share a connection. */
+  /** By session. */
   readonly #notices = new Map<string, Notices>();
   #closed = false;
 
@@ -50,21 +52,10 @@ export class PeerFeeds {
   attach(sessionId: string, holder: string): Promise<void> | undefined {
     if (this.#options.connection.push === undefined || this.#closed) return undefined;
     const { agentId } = fromHolder(holder);
-    const id = `${sessionId}\n${agentId}`;
-    const known = this.#notices.get(id);
-    if (known) {
-      known.holder = holder;
-      return undefined;
-    }
-    const notices: Notices = { holder, following: this.#followNotices(sessionId, id, agentId) };
-    this.#notices.set(id, notices);
-    return notices.following.then(
-      () => undefined,
-      (error: unknown) => {
-        this.#notices.delete(id);
-        throw error;
-      },
-    );
+    const notices = this.#notices.get(sessionId) ?? this.#openNotices(sessionId);
+    const isKnown = notices.holders.has(agentId);
+    notices.holders.set(agentId, holder);
+    return isKnown ? undefined : notices.following.then(() => undefined);
   }
 
   async subscribe(access: Access, filter: EventFilter, after: number) {
@@ -113,7 +104,7 @@ export class PeerFeeds {
     this.#closed = true;
     for (const subscription of this.#subscriptions.values()) subscription.stop();
     this.#subscriptions.clear();
-    await Promise.all([...this.#notices.keys()].map((id) => this.#detach(id)));
+    await Promise.all([...this.#notices].map((entry) => this.#endNotices(...entry)));
   }
 
   #onOver(subscription_id: string): void {
@@ -121,28 +112,41 @@ export class PeerFeeds {
     if (this.#subscriptions.size === 0) this.#options.connection.onSubscriptionsOver?.();
   }
 
-  #followNotices(sessionId: string, id: string, agentId: string): Promise<Following> {
-    const { store, feeds, access, principalId } = this.#options;
-    const caller = { agentId, principalId };
-    return feeds.follow(partitionOf.session(sessionId), {
+  #openNotices(sessionId: string): Notices {
+    const holders: Notices['holders'] = new Map();
+    const following = this.#options.feeds.follow(partitionOf.session(sessionId), {
       isFor: isNotice,
       // They are few: who is slow gets them late, as long as the log has them.
       backlog: Number.POSITIVE_INFINITY,
       deliver: (event) => {
-        const holder = this.#notices.get(id)?.holder;
-        const notice = holder === undefined ? undefined : toNotice(sessionId, event, holder);
-        const pushed = this.#push(notice);
-        if (!isOver(event, agentId)) return pushed;
-        return Promise.resolve(pushed).then(() => this.#detach(id));
+        const pushed = this.#push(toNotice(sessionId, event, [...holders.values()]));
+        const gone = [...holders.keys()].filter((agentId) => isOver(event, agentId));
+        if (gone.length === 0) return pushed;
+        return Promise.resolve(pushed).then(() => this.#detach(sessionId, notices, gone));
       },
       gap: async (cursor) => {
-        const isWanted = () => this.#notices.has(id);
-        const membership = { store, access, caller, sessionId, isWanted };
-        if ((await versionForMember(membership)) === undefined) return await this.#detach(id);
+        await this.#detach(sessionId, notices, await this.#strangers(sessionId, holders));
         const missed = { session_id: sessionId, cursor };
-        await this.#push(toNotification('session_manager.notices_missed', missed));
+        if (holders.size > 0)
+          await this.#push(toNotification('session_manager.notices_missed', missed));
       },
     });
+    const notices = { holders, following };
+    this.#notices.set(sessionId, notices);
+    following.catch(() => void this.#endNotices(sessionId, notices));
+    return notices;
+  }
+
+  /** Those of the agents that are members no longer. */
+  async #strangers(sessionId: string, holders: Notices['holders']): Promise<readonly string[]> {
+    const { store, access, principalId } = this.#options;
+    const found = await inBatches([...holders.keys()], async (agentId) => {
+      const caller = { agentId, principalId };
+      const isWanted = () => holders.has(agentId);
+      const membership = { store, access, caller, sessionId, isWanted };
+      return (await versionForMember(membership)) === undefined ? [agentId] : [];
+    });
+    return found.flat();
   }
 
   /** Only a second subscription to the same on this connection has a number. */
@@ -153,10 +157,16 @@ export class PeerFeeds {
     return unused;
   }
 
-  async #detach(id: string): Promise<void> {
-    const notices = this.#notices.get(id);
-    this.#notices.delete(id);
-    (await notices?.following.catch(() => undefined))?.stop();
+  /** These agents are told nothing more of the session. */
+  async #detach(sessionId: string, notices: Notices, agentIds: readonly string[]): Promise<void> {
+    for (const agentId of agentIds) notices.holders.delete(agentId);
+    if (notices.holders.size === 0) await this.#endNotices(sessionId, notices);
+  }
+
+  async #endNotices(sessionId: string, notices: Notices): Promise<void> {
+    notices.holders.clear();
+    if (this.#notices.get(sessionId) === notices) this.#notices.delete(sessionId);
+    (await notices.following.catch(() => undefined))?.stop();
   }
 
   #push(notification: string | undefined): Promise<void> | void {

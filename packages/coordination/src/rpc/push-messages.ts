@@ -2,13 +2,14 @@
 // event is written once, however many they are.
 
 import type { StoredEvent } from '@starloom/core';
-import { fromHolder } from '../agents/caller.ts';
+import { fromHolder, toHolder } from '../agents/caller.ts';
 import { CONTEXT_UPDATE } from '../context/context-event.ts';
 import { type EventFilter, filterEvent } from '../context/event-filter.ts';
 import { fieldsOf, typeOf } from '../feed/log-event.ts';
+import { toSessionEvent } from '../feed/session-event.ts';
 import type { JsonObject } from '../json/json.ts';
 
-/** Names of notices that every connected member gets without asking. */
+/** Names of notices that connected members get without asking. */
 const NOTICES: Readonly<Record<string, string>> = {
   'session.agent_disconnected': 'session_manager.agent_disconnected',
   'session.agent_joined': 'session_manager.agent_joined',
@@ -17,6 +18,8 @@ const NOTICES: Readonly<Record<string, string>> = {
   'session.suspended': 'session_manager.state_changed',
   'session.resumed': 'session_manager.state_changed',
   'session.ended': 'session_manager.state_changed',
+  'lock.granted': 'memory_locker.granted',
+  'lock.lost': 'memory_locker.lost',
 };
 
 const STATES: Readonly<Record<string, string>> = {
@@ -27,8 +30,7 @@ const STATES: Readonly<Record<string, string>> = {
 
 /** May a member have to be told of it? */
 export function isNotice({ event }: StoredEvent): boolean {
-  const type = typeOf(event);
-  return type.startsWith('lock.') || type in NOTICES;
+  return typeOf(event) in NOTICES;
 }
 
 /** Is there nothing more to tell this agent of the session? */
@@ -41,23 +43,27 @@ export function whyOver({ event }: StoredEvent): 'session_ended' | 'not_a_member
   return typeOf(event) === 'session.ended' ? 'session_ended' : 'not_a_member';
 }
 
-/** What a member is told of an event; nothing of what it did itself. */
+/** What a connection is told of an event, once for all members on it, by their present lives. */
 export function toNotice(
   sessionId: string,
-  { event, version }: StoredEvent,
-  holder: string,
+  stored: StoredEvent,
+  holders: readonly string[],
 ): string | undefined {
-  const type = typeOf(event);
-  const method = NOTICES[type];
-  const isLock = type.startsWith('lock.');
-  if (method === undefined && !isLock) return undefined;
-  const base = { session_id: sessionId, cursor: version };
-  const { type: _, ...fields } = fieldsOf(event);
-  if (isLock) return fields.holder === holder ? toLockNotice(event, base) : undefined;
-  if (method === undefined || fields.agent_id === fromHolder(holder).agentId) return undefined;
-  const state = STATES[type];
+  const event = toSessionEvent(stored);
+  const { type, ...fields } = event;
+  const method = NOTICES[String(type)];
+  if (method === undefined || !holders.some((holder) => isToBeTold(holder, event)))
+    return undefined;
+  const base = { session_id: sessionId, cursor: stored.version };
+  const state = STATES[String(type)];
   const returned = type === 'session.agent_returned' && { returned: true };
   return toNotification(method, { ...base, ...fields, ...(state && { state }), ...returned });
+}
+
+/** Of a lock its holder is told; of anything else all but the agent that it is about. */
+function isToBeTold(holder: string, { type, agent_id, epoch }: JsonObject): boolean {
+  if (!String(type).startsWith('lock.')) return agent_id !== fromHolder(holder).agentId;
+  return holder === toHolder(String(agent_id), Number(epoch));
 }
 
 export interface Subscriber {
@@ -108,16 +114,4 @@ function toText(subscriber: Subscriber, stored: StoredEvent): string | undefined
 
 export function toNotification(method: string, params: JsonObject): string {
   return JSON.stringify({ jsonrpc: '2.0', method, params });
-}
-
-function toLockNotice(
-  event: StoredEvent['event'],
-  base: { readonly session_id: string; readonly cursor: number },
-): string | undefined {
-  const { type, holder, token, ...fields } = fieldsOf(event);
-  const { agentId: agent_id } = fromHolder(String(holder));
-  const params = { ...base, ...fields, agent_id, lock_token: token ?? 0 };
-  if (type === 'lock.granted') return toNotification('memory_locker.granted', params);
-  if (type === 'lock.lost') return toNotification('memory_locker.lost', params);
-  return undefined;
 }

@@ -5,7 +5,7 @@
 import type { CoordinationStore, Snapshot } from '@starloom/core';
 import { type Caller, toHolder } from '../agents/caller.ts';
 import { notFound, refuse } from '../errors.ts';
-import { keyOf, META, partitionOf } from '../partitions.ts';
+import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
 import { RecentMap } from '../support/recent-map.ts';
 import {
   isRoleEnough,
@@ -62,6 +62,7 @@ export class SessionAccess {
     const access = toAccess(snapshot, caller, sessionId);
     if (access) this.#known.set(idOf(caller, sessionId), access);
     const admitted = admit(access, caller, sessionId, need);
+    if (isSuspended(admitted, need)) throw await this.#suspended(admitted);
     if (admitted.meta.state === 'active') await this.#timers.touch(admitted.meta);
     if (admitted.meta.state !== 'ended') await caller.onAdmitted?.(sessionId, admitted.holder);
     return admitted;
@@ -71,7 +72,7 @@ export class SessionAccess {
   async recent(caller: Caller, sessionId: string, need: Need): Promise<Access> {
     const known = this.#known.get(idOf(caller, sessionId));
     if (known && !this.#timers.isDue(known.meta)) {
-      const admitted = tryAdmit({ ...known, caller }, caller, sessionId, need);
+      const admitted = tryAdmit({ ...known, caller }, sessionId, need);
       await (admitted && caller.onAdmitted?.(sessionId, admitted.holder));
       if (admitted) return admitted;
     }
@@ -80,6 +81,17 @@ export class SessionAccess {
 
   forget(caller: Caller, sessionId: string): void {
     this.#known.delete(idOf(caller, sessionId));
+  }
+
+  async #suspended({ sessionId, partition, meta: { state } }: Access) {
+    const { entries } = await this.#store.read(partition, [HEAD]);
+    return refuse('session_suspended', `The session "${sessionId}" is suspended`, {
+      session_id: sessionId,
+      state,
+      current_version: entries.get(HEAD)?.version ?? 0,
+      current: { state },
+      fix: 'session_manager.resume, by its owner',
+    });
   }
 }
 
@@ -119,18 +131,22 @@ function admit(access: Access | undefined, caller: Caller, sessionId: string, ne
   const { meta, member } = access;
   if (meta.state === 'ended' && need.state !== 'any') throw notFound('session', sessionId);
   assertEpoch(member, caller);
-  if (meta.state === 'suspended' && need.state === 'active') throw suspended(sessionId);
   if (!isRoleEnough(member.role, need.role)) throw roleTooLow(member, need.role);
   return access;
 }
 
 /** What is remembered may be outdated; a refusal must not be. */
-function tryAdmit(...args: Parameters<typeof admit>): Access | undefined {
+function tryAdmit(access: Access, sessionId: string, need: Need): Access | undefined {
   try {
-    return admit(...args);
+    const admitted = admit(access, access.caller, sessionId, need);
+    return isSuspended(admitted, need) ? undefined : admitted;
   } catch {
     return undefined;
   }
+}
+
+function isSuspended({ meta }: Access, need: Need): boolean {
+  return meta.state === 'suspended' && need.state === 'active';
 }
 
 function assertEpoch({ agent_id, epoch, connected }: Member, caller: Caller): void {
@@ -140,14 +156,6 @@ function assertEpoch({ agent_id, epoch, connected }: Member, caller: Caller): vo
     agent_id,
     current_epoch: epoch,
     fix: 'register again; then act under the new epoch',
-  });
-}
-
-function suspended(sessionId: string) {
-  return refuse('session_suspended', `The session "${sessionId}" is suspended`, {
-    session_id: sessionId,
-    state: 'suspended',
-    fix: 'session_manager.resume, by its owner',
   });
 }
 

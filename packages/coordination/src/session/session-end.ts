@@ -49,7 +49,7 @@ export class SessionEnd {
       const { ok } = await this.#store.commit(partition, { ...commit, ifKeys });
       if (ok) break;
     }
-    await this.#free(sessionId);
+    await this.#free(sessionId, 'end');
     await this.#timers.start(sessionId, this.#limits.ended_session_ms);
   }
 
@@ -86,17 +86,18 @@ export class SessionEnd {
     const state = entry && metaSchema.parse(entry.value).state;
     if (state === 'suspended') return;
     if (state === 'active') return await this.end(sessionId, 'expired', null);
-    if (state === 'ended') await this.#free(sessionId);
+    if (state === 'ended') await this.#free(sessionId, 'remove');
     await this.#store.drop(partition);
     await this.#timers.forget(sessionId);
   }
 
-  async #free(sessionId: string): Promise<void> {
+  /** Its members find it as ended, or not at all any more. */
+  async #free(sessionId: string, inIndex: 'end' | 'remove'): Promise<void> {
     const partition = partitionOf.session(sessionId);
     await freeEverybody(this.#store, partition);
     const members = await readMembers(this.#store, partition);
     await inBatches(members, ({ agent_id: agentId, principal: principalId }) =>
-      this.#index.remove({ agentId, principalId }, sessionId),
+      this.#index[inIndex]({ agentId, principalId }, sessionId),
     );
     const scope = sessionCacheScope(sessionId);
     await Promise.all([

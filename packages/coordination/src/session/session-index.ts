@@ -1,7 +1,7 @@
 // Which sessions an agent is a member of, and which the agents of a principal are in. Both may name
 // one too many, but never lack one. The log of a principal tells of each change after it happened.
 
-import type { CoordinationStore } from '@starloom/core';
+import type { CoordinationStore, Json, Write } from '@starloom/core';
 import { partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
@@ -21,8 +21,12 @@ export class SessionIndex {
   }
 
   async of(agentId: string): Promise<readonly string[]> {
-    const { entries } = await this.#store.read(partitionOf.agent(agentId));
-    return [...entries.keys()];
+    return await this.#find(agentId, OPEN);
+  }
+
+  /** Those that ended a moment ago, while they are remembered. */
+  async endedOf(agentId: string): Promise<readonly string[]> {
+    return await this.#find(agentId, ENDED);
   }
 
   /** The sessions of a principal, last joined first, each with those of its agents in it. */
@@ -40,7 +44,7 @@ export class SessionIndex {
     const known = await this.of(agentId);
     const isKnown = known.includes(sessionId);
     if (!isKnown) assertCount('sessions_per_agent', known.length + 1, this.#limits);
-    const writes = (key: string) => [{ kind: 'put', key, value: true }] as const;
+    const writes = (key: string) => [{ kind: 'put', key, value: OPEN }] as const;
     await Promise.all([
       isKnown || this.#store.commit(partitionOf.agent(agentId), { writes: writes(sessionId) }),
       this.#store.commit(partitionOf.principal(principalId), {
@@ -55,18 +59,38 @@ export class SessionIndex {
     await this.#store.commit(partitionOf.principal(principalId), { writes: [], event });
   }
 
-  async remove({ agentId, principalId }: Participant, sessionId: string): Promise<void> {
-    const writes = (key: string) => [{ kind: 'delete', key }] as const;
+  async remove(participant: Participant, sessionId: string): Promise<void> {
+    await this.#leave(participant, sessionId, { kind: 'delete', key: sessionId });
+  }
+
+  /** The session is over; the agent finds it as such for as long as it is remembered. */
+  async end(participant: Participant, sessionId: string): Promise<void> {
+    const ttlMs = this.#limits.ended_session_ms;
+    const ended = { kind: 'put', key: sessionId, value: ENDED, ttlMs } as const;
+    await this.#leave(participant, sessionId, ended);
+  }
+
+  async #find(agentId: string, value: Json): Promise<readonly string[]> {
+    const { entries } = await this.#store.read(partitionOf.agent(agentId));
+    return [...entries].filter(([, entry]) => entry.value === value).map(([id]) => id);
+  }
+
+  async #leave(participant: Participant, sessionId: string, write: Write): Promise<void> {
+    const { agentId, principalId } = participant;
+    const key = toKey(sessionId, agentId);
     const event = { type: 'principal.left', session_id: sessionId, agent_id: agentId };
     await Promise.all([
-      this.#store.commit(partitionOf.agent(agentId), { writes: writes(sessionId) }),
+      this.#store.commit(partitionOf.agent(agentId), { writes: [write] }),
       this.#store.commit(partitionOf.principal(principalId), {
-        writes: writes(toKey(sessionId, agentId)),
+        writes: [{ kind: 'delete', key }],
         event,
       }),
     ]);
   }
 }
+
+const OPEN = true;
+const ENDED = false;
 
 /** No id holds it. */
 const SEPARATOR = '/';
