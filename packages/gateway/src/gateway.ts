@@ -143,7 +143,8 @@ export class Gateway {
       bodyBytes: config.limits.body_bytes,
       authenticator: options.authenticator,
       observer,
-      isReady: () => !this.#draining,
+      isClosing: () => this.#draining,
+      unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       routes: { ...this.#mcp.routes, ...rpc?.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
     });

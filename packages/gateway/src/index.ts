@@ -8,5 +8,5 @@ export {
 export { Gateway, type GatewayOptions } from './gateway.ts';
 export { createObserver, type Observer, type ObserverOptions } from './observe/observer.ts';
 export { type RpcChannelOptions, serveRpcChannel } from './rpc/channel.ts';
-export type { MessageChannel } from './transports/message-transport.ts';
+export type { MessageChannel } from './transports/message-channel.ts';
 export { type StdioChannelOptions, stdioChannel } from './transports/stdio.ts';

@@ -9,6 +9,7 @@ import { readAddress, unreachable } from './gateway-client.ts';
 import type { Terminal } from './terminal.ts';
 
 const CONNECT_MS = 5_000;
+const BUFFERED_MAX = 1 << 20;
 /** How long answers that are still owed may hold up the end. */
 const FAREWELL_MS = 2_000;
 
@@ -41,7 +42,7 @@ export async function passOn(channel: MessageChannel, socket: WebSocket): Promis
   channel.open((incoming) => {
     if (typeof incoming !== 'string') return void channel.write(toRefusalText(incoming));
     if (wantsAnswer(incoming)) answers.expect();
-    socket.send(incoming);
+    return send(socket, incoming);
   }, leave);
   if ((await Promise.race([left, lost])) === 'lost') {
     await channel.close();
@@ -50,6 +51,13 @@ export async function passOn(channel: MessageChannel, socket: WebSocket): Promis
   await settlesWithin(Promise.race([answers.all(), lost]), FAREWELL_MS);
   socket.close(1000);
   if (!(await settlesWithin(lost, FAREWELL_MS))) socket.terminate();
+}
+
+/** Nothing when there is room for the next, else a promise of it. */
+function send(socket: WebSocket, text: string): Promise<void> | undefined {
+  const sent = Promise.withResolvers<void>();
+  socket.send(text, () => sent.resolve());
+  return socket.bufferedAmount > BUFFERED_MAX ? sent.promise : undefined;
 }
 
 /** Nothing is read from the gateway that the client has no room for. */

@@ -11,6 +11,7 @@ export {
   type DeadlineSignalOptions,
   deadlineSignal,
 } from './deadline-signal.ts';
+export { type DrainedOptions, drained } from './drained.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
 export { findModule } from './find-module.ts';
 export { holdProcess } from './hold-process.ts';

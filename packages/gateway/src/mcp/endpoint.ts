@@ -13,13 +13,14 @@ import { settlesWithin } from '@starloom/wire';
 import { parseFrame } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import { room, serveFetch } from '../transports/http-bridge.ts';
-import { type MessageChannel, MessageTransport } from '../transports/message-transport.ts';
+import type { MessageChannel } from '../transports/message-channel.ts';
+import { MessageTransport } from '../transports/message-transport.ts';
+import { pacedChannel } from '../transports/paced-channel.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
 import type { Connection } from './connection.ts';
 import { readLeanCall, serveLeanCall } from './lean-lane.ts';
 import { type ListKind, tellConnected, tellSubscribers } from './list-changes.ts';
 import { listenGate, toServed } from './listen-gate.ts';
-import { pacedChannel } from './paced-channel.ts';
 import { assertParamHeaders } from './param-headers.ts';
 import { createServer, type McpFace } from './server-factory.ts';
 

@@ -1,18 +1,18 @@
 // The coordination plane on a channel of messages, a WebSocket or standard input and output: requests
-// are done in the order they come, and what is pushed comes in between.
+// are done in the order they come, and what is pushed comes in between. What one client has under way
+// is bounded, whether it reads its answers or not: no more is read than is done in turn, and of
+// requests that may wait for something there are only so many at a time.
 
-import type { Coordination } from '@starloom/coordination';
+import type { Coordination, RpcPeer, RpcReply } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { toRefusal } from '@starloom/wire';
+import { Backlog, type Load } from '../transports/backlog.ts';
 import { parseValue } from '../transports/frame.ts';
-import {
-  type Incoming,
-  idFor,
-  type MessageChannel,
-  textOf,
-} from '../transports/message-transport.ts';
-import { mayWait } from './may-wait.ts';
+import type { Incoming, MessageChannel } from '../transports/message-channel.ts';
+import { idFor, textOf } from '../transports/message-transport.ts';
+import { type PacedChannel, pacedChannel } from '../transports/paced-channel.ts';
+import { loadOfWait, mayWait } from './may-wait.ts';
 
 export interface RpcChannelOptions {
   readonly coordination: Coordination;
@@ -20,34 +20,80 @@ export interface RpcChannelOptions {
   readonly log: Log;
 }
 
+const MOST_IN_TURN: Load = { requests: 256, bytes: 4 << 20 };
+const MOST_WAITING: Load = { requests: 1_000, bytes: 64 << 20 };
+
 /** Resolves when the client is gone and everything was answered that could be. */
 export async function serveRpcChannel(
   channel: MessageChannel,
-  { coordination, principal, log }: RpcChannelOptions,
+  options: RpcChannelOptions,
 ): Promise<void> {
-  const peer = coordination.connect({ principal, push: channel.write });
-  const gone = Promise.withResolvers<void>();
-  const waiting = new Set<Promise<void>>();
-  let turn: Promise<void> = Promise.resolve();
-  const inTurn = (work: () => Promise<string | undefined>) =>
-    turn
-      .then(work)
-      .then((answer) => (answer === undefined ? undefined : channel.write(answer)))
-      .catch((error: unknown) => {
-        log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
-      });
-  channel.open((incoming) => {
+  await new RpcChannel(channel, options).serve();
+}
+
+class RpcChannel {
+  readonly #channel: PacedChannel;
+  readonly #peer: RpcPeer;
+  readonly #log: Log;
+  readonly #inTurn = new Backlog(MOST_IN_TURN);
+  readonly #waiting = new Backlog(MOST_WAITING);
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(channel: MessageChannel, { coordination, principal, log }: RpcChannelOptions) {
+    this.#channel = pacedChannel(channel);
+    this.#peer = coordination.connect({ principal, push: this.#channel.write });
+    this.#log = log;
+  }
+
+  async serve(): Promise<void> {
+    const gone = Promise.withResolvers<void>();
+    this.#channel.open((incoming) => this.#take(incoming), gone.resolve);
+    await gone.promise;
+    await this.#turn;
+    await this.#peer.close();
+    await this.#waiting.done();
+  }
+
+  #take(incoming: Incoming): Promise<void> | undefined {
     const { message, refusal } = read(incoming);
-    const answered = inTurn(async () => refusal ?? toText(await peer.handle(message)));
-    if (mayWait(message)) {
-      waiting.add(answered);
-      void answered.then(() => waiting.delete(answered));
-    } else turn = answered;
-  }, gone.resolve);
-  await gone.promise;
-  await turn;
-  await peer.close();
-  await Promise.all(waiting);
+    const bytes = typeof incoming === 'string' ? incoming.length : 0;
+    const isWait = mayWait(message);
+    if (isWait && !this.#waiting.isFull) {
+      const answered = this.#afterTurn(() => this.#answerInTime(message));
+      void this.#waiting.add(answered, loadOfWait(message, bytes));
+      return undefined;
+    }
+    const cut = isWait ? AbortSignal.abort(tooManyWait()) : undefined;
+    this.#turn = this.#afterTurn(async () =>
+      refusal === undefined
+        ? await this.#answer(await this.#peer.reply(message, cut))
+        : await this.#channel.write(refusal),
+    );
+    return this.#inTurn.add(this.#turn, { requests: 1, bytes });
+  }
+
+  async #answer(reply: RpcReply | undefined): Promise<void> {
+    if (reply) await this.#channel.write(reply.toText());
+  }
+
+  /** Nothing is asked for, and no text is made, that the client has no room for. */
+  async #answerInTime(message: unknown): Promise<void> {
+    await this.#untilRoom();
+    const reply = await this.#peer.reply(message);
+    await this.#untilRoom();
+    await this.#answer(reply);
+  }
+
+  /** Others that waited for room may have taken it. */
+  async #untilRoom(): Promise<void> {
+    for (let full = this.#channel.room(); full; full = this.#channel.room()) await full;
+  }
+
+  #afterTurn(work: () => Promise<void>): Promise<void> {
+    return this.#turn.then(work).catch((error: unknown) => {
+      this.#log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
+    });
+  }
 }
 
 interface Read {
@@ -63,6 +109,15 @@ function read(incoming: Incoming): Read {
   }
 }
 
-function toText(answer: unknown): string | undefined {
-  return answer === undefined ? undefined : JSON.stringify(answer);
+function tooManyWait(): FabricError {
+  const { requests: allowed, bytes: allowed_bytes } = MOST_WAITING;
+  return new FabricError('RATE_LIMITED', 'Too many requests of this connection wait already', {
+    details: {
+      reason: 'quota',
+      limit: 'waiting_per_connection',
+      allowed,
+      allowed_bytes,
+      fix: 'it was not done: ask again when some of them are answered, or without wait_ms',
+    },
+  });
 }

@@ -1,22 +1,31 @@
 // Messages of the coordination plane by POST. A client that leaves gives up what it waits for, as one
-// on a connection does; at a shutdown whoever still waits is told so.
+// on a connection does; at a shutdown everybody is answered, also who waits, and who is not done in
+// time.
 
 import type { ServerResponse } from 'node:http';
-import type { Connection, Coordination, RpcAnswer, RpcPeer } from '@starloom/coordination';
+import type { Connection, Coordination, RpcPeer, RpcReply } from '@starloom/coordination';
 import { createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import { InFlight } from '../in-flight.ts';
 import type { HttpExchange } from '../transports/http.ts';
 import { accepts } from './accepts.ts';
-import { cutShort } from './cut-short.ts';
 import { isSubscribed } from './is-subscribed.ts';
+import { shuttingDown } from './shutting-down.ts';
 
 const KEEP_ALIVE_MS = 15_000;
+/** How long what is under way may take at a shutdown. */
+const LAST_WORK_MS = 1_000;
 /** How long the last answers may take; to a client that does not read it is for ever. */
 const FAREWELL_MS = 1_000;
 
+/** The client of a POST, and what ends the waiting for its answer. */
+interface Asking {
+  readonly peer: RpcPeer;
+  readonly cut: AbortController;
+}
+
 export class RpcPosts {
   readonly #coordination: Coordination;
-  readonly #peers = new Set<RpcPeer>();
+  readonly #asking = new Set<Asking>();
   /** Those that stay open for what is pushed. */
   readonly #streams = new Set<SseWriter>();
   readonly #inFlight = new InFlight();
@@ -31,21 +40,22 @@ export class RpcPosts {
     await this.#inFlight.during(() => (isStream ? this.#stream(exchange) : this.#answer(exchange)));
   }
 
-  /** Answers what is still waiting, and ends the streams. */
+  /** Answers what is still waiting, then what is not done in time, and ends the streams. */
   async close(): Promise<void> {
     this.#isClosing = true;
-    for (const peer of this.#peers) void peer.close();
+    const reason = shuttingDown();
+    for (const { peer } of this.#asking) void peer.close(reason);
     for (const stream of this.#streams) void stream.close();
+    await this.#inFlight.untilIdle(LAST_WORK_MS);
+    for (const { cut } of this.#asking) cut.abort(reason);
     await this.#inFlight.untilIdle(FAREWELL_MS);
   }
 
   async #answer({ response, principal, body }: HttpExchange): Promise<void> {
-    await this.#withPeer(response, { principal }, async (peer) => {
-      const answer = await this.#ask(peer, body);
-      if (answer === undefined) response.writeHead(204).end();
-      else {
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-      }
+    await this.#withPeer(response, { principal }, async (asking) => {
+      const text = (await ask(asking, body))?.toText();
+      if (text === undefined) response.writeHead(204).end();
+      else response.writeHead(200, { 'content-type': 'application/json' }).end(text);
       if (this.#isClosing) await untilClosed(response);
     });
   }
@@ -61,11 +71,11 @@ export class RpcPosts {
       await send(notification);
     };
     const onSubscriptionsOver = () => void stream.close();
-    await this.#withPeer(response, { principal, push, onSubscriptionsOver }, async (peer) => {
+    await this.#withPeer(response, { principal, push, onSubscriptionsOver }, async (asking) => {
       try {
-        const answer = await this.#ask(peer, body);
-        if (answer !== undefined) await send(JSON.stringify(answer));
-        if (this.#isClosing || !isSubscribed(body, answer)) return;
+        const reply = await ask(asking, body);
+        if (reply !== undefined) await send(reply.toText());
+        if (this.#isClosing || !isSubscribed(body, reply?.answer)) return;
       } finally {
         answered.resolve();
       }
@@ -75,30 +85,30 @@ export class RpcPosts {
     });
   }
 
-  async #ask(peer: RpcPeer, message: unknown): Promise<RpcAnswer> {
-    const answer = await peer.handle(message);
-    return this.#isClosing ? cutShort(answer) : answer;
-  }
-
   /** The peer ends with the work, or before it when the client leaves. */
   async #withPeer(
     response: ServerResponse,
     connection: Connection,
-    work: (peer: RpcPeer) => Promise<void>,
+    work: (asking: Asking) => Promise<void>,
   ): Promise<void> {
     const peer = this.#coordination.connect(connection);
+    const asking = { peer, cut: new AbortController() };
     const leave = () => void peer.close();
     response.once('close', leave);
     if (response.destroyed) leave();
-    this.#peers.add(peer);
+    this.#asking.add(asking);
     try {
-      await work(peer);
+      await work(asking);
     } finally {
-      this.#peers.delete(peer);
+      this.#asking.delete(asking);
       response.off('close', leave);
       await peer.close();
     }
   }
+}
+
+function ask({ peer, cut }: Asking, message: unknown): Promise<RpcReply | undefined> {
+  return peer.reply(message, cut.signal);
 }
 
 /** Everything of it is with the system then, or the client is gone. */

@@ -23,7 +23,10 @@ export interface HttpOptions {
   readonly bodyBytes: number;
   readonly authenticator: Authenticator;
   readonly observer: Observer;
-  readonly isReady: () => boolean;
+  /** Is it to take no more requests? */
+  readonly isClosing: () => boolean;
+  /** Why nobody should be sent here; `undefined` when all is well. */
+  readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
   /** By path: who serves a checked WebSocket upgrade. */
   readonly upgrades: Readonly<Record<string, (upgrade: Upgrade) => void>>;
@@ -115,7 +118,7 @@ export class HttpTransport {
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const route = find(this.#options.routes, url);
-      if (!this.#options.isReady()) throw shuttingDown();
+      if (this.#options.isClosing()) throw shuttingDown();
       let body: unknown;
       if (request.method === 'POST') {
         assertJson(request);
@@ -170,16 +173,16 @@ export class HttpTransport {
   /** Answers for machines that look after the process; those with data need a key from afar. */
   #probe(request: IncomingMessage, { pathname }: URL) {
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-    const { isReady, observer } = this.#options;
+    const { unready, observer } = this.#options;
     const text = { 'content-type': 'text/plain; charset=utf-8' };
     switch (pathname) {
       case '/livez':
       case '/healthz':
         return { status: 200, headers: text, body: 'ok\n' };
-      case '/readyz':
-        return isReady()
-          ? { status: 200, headers: text, body: 'ready\n' }
-          : { status: 503, headers: text, body: 'shutting down\n' };
+      case '/readyz': {
+        const reason = unready();
+        return { status: reason ? 503 : 200, headers: text, body: `${reason ?? 'ready'}\n` };
+      }
       case '/metrics':
         if (!isLocalPeer(request)) this.#authenticate(request, 'http');
         return {

@@ -1,42 +1,39 @@
 // A connection that carries one JSON-RPC message at a time in each direction, as the SDK wants it:
 // standard input and output, or a WebSocket. Every message in passes the frame checks; a refused one
-// is answered, and the connection goes on.
+// is answered, and the connection goes on. From a client that does not read nothing is read, and what
+// it has asked for without being answered is bounded.
 
-import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
 import { toRefusal } from '@starloom/wire';
 import { parseFrame, refusedId } from './frame.ts';
-
-/** A text as it came, or why it could not be read. */
-export type Incoming = string | FabricError;
-
-export interface MessageChannel {
-  /** Calls back for each text that arrives, then once when the other side is gone. */
-  open(onText: (text: Incoming) => void, onClose: () => void): void;
-  /** Nothing when there is room for the next, else a promise of it. Throws when nobody is there. */
-  readonly write: (text: string) => Promise<void> | void;
-  close(): Promise<void>;
-}
+import type { Incoming } from './message-channel.ts';
+import { OpenRequests } from './open-requests.ts';
+import type { PacedChannel } from './paced-channel.ts';
 
 /** Sees each message first, and hands it on, now or later, or not at all. */
 export type Intake = (message: JSONRPCMessage, deliver: (message: JSONRPCMessage) => void) => void;
 
 export interface MessageTransportOptions {
-  readonly channel: MessageChannel;
+  readonly channel: PacedChannel;
   readonly log: Log;
   /** Called once, when the other side is gone. */
   readonly onGone: () => void;
   readonly intake?: Intake | undefined;
 }
 
+const CANCEL = 'notifications/cancelled';
+const MOST_OPEN = { requests: 1_000, bytes: 64 << 20 };
+
 export class MessageTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  readonly #channel: MessageChannel;
+  readonly #channel: PacedChannel;
   readonly #log: Log;
   readonly #onGone: () => void;
   readonly #intake: Intake;
+  readonly #open = new OpenRequests(MOST_OPEN);
 
   constructor({ channel, log, onGone, intake }: MessageTransportOptions) {
     this.#channel = channel;
@@ -56,23 +53,38 @@ export class MessageTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    await this.#channel.write(JSON.stringify(message));
+    try {
+      await this.#channel.write(JSON.stringify(message));
+    } finally {
+      if (!('method' in message) && message.id !== undefined) this.#open.end(message.id);
+    }
   }
 
   close(): Promise<void> {
     return this.#channel.close();
   }
 
-  #receive(text: Incoming): void {
+  #receive(text: Incoming): Promise<void> | undefined {
     try {
-      const frame = parseFrame(textOf(text));
-      for (const message of Array.isArray(frame) ? frame : [frame]) {
-        this.#intake(message, (taken) => this.onmessage?.(taken));
-      }
+      const frame = parseFrame(textOf(text)) as JSONRPCMessage | JSONRPCMessage[];
+      const messages = [frame].flat();
+      if (messages.some(isRequest)) this.#open.assertRoom();
+      for (const message of messages) this.#note(message, String(text).length / messages.length);
+      for (const message of messages) this.#intake(message, (taken) => this.onmessage?.(taken));
     } catch (thrown) {
       const error = FabricError.from(thrown);
       this.#log.debug({ error }, 'a message was refused');
       void this.#refuse(toRefusal(error, idFor(text, error)).body);
+    }
+    return this.#channel.room();
+  }
+
+  /** A request that is cancelled is not answered. */
+  #note(message: JSONRPCMessage, bytes: number): void {
+    if (isRequest(message)) this.#open.begin(message.id, bytes);
+    else if ('method' in message && message.method === CANCEL) {
+      const { requestId } = message.params ?? {};
+      if (isId(requestId)) this.#open.end(requestId);
     }
   }
 
@@ -94,4 +106,12 @@ export function textOf(incoming: Incoming): string {
 /** The id to answer with when it is refused. */
 export function idFor(refused: Incoming, error: unknown): string | number | null {
   return typeof refused === 'string' ? refusedId(refused, error) : null;
+}
+
+function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message;
+}
+
+function isId(value: unknown): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
 }

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
-import { FabricError, type Log } from '@starloom/core';
-import { type BadLine, readLines } from '@starloom/wire';
+import { FabricError, type Log, orAborted } from '@starloom/core';
+import { type BadLine, drained, readLines } from '@starloom/wire';
 import { INVALID_REQUEST, PARSE_ERROR } from './frame.ts';
-import type { Incoming, MessageChannel } from './message-transport.ts';
+import type { Incoming, MessageChannel } from './message-channel.ts';
 
 export interface StdioChannelOptions {
   readonly input: Readable;
@@ -19,35 +18,45 @@ export function stdioChannel({
   maxLineBytes,
   log,
 }: StdioChannelOptions): MessageChannel {
-  let isClosed = false;
-  let room: Promise<unknown> | undefined;
-  const read = async (onText: (text: Incoming) => void) => {
-    const onBadLine = (why: BadLine) => onText(refused(why, maxLineBytes));
-    for await (const line of readLines(input, { maxLineBytes, onBadLine })) {
-      if (line !== '') onText(line);
+  const closing = new AbortController();
+  const read = async (onText: (text: Incoming) => Promise<void> | void) => {
+    let room: Promise<void> | void;
+    const give = (text: Incoming) => {
+      room = onText(text) ?? room;
+    };
+    async function* chunks() {
+      for await (const chunk of input) {
+        yield chunk as Uint8Array;
+        if (room) await orAborted(room, closing.signal);
+      }
+    }
+    const onBadLine = (why: BadLine) => give(refused(why, maxLineBytes));
+    for await (const line of readLines(chunks(), { maxLineBytes, onBadLine })) {
+      if (line !== '') give(line);
     }
   };
   return {
     open(onText, onClose) {
       read(onText)
         .catch((error: unknown) => {
-          if (!isClosed) log.warn({ error: FabricError.from(error) }, 'input is broken');
+          if (closing.signal.aborted) return;
+          log.warn({ error: FabricError.from(error) }, 'input is broken');
         })
         .finally(onClose);
     },
     async write(text) {
-      if (!output.writable) throw new FabricError('CANCELLED', 'Nobody reads our output any more');
-      if (output.write(`${text}\n`)) return;
-      room ??= once(output, 'drain').finally(() => {
-        room = undefined;
-      });
-      await room;
+      if (!output.writable) throw nobodyReads();
+      if (!output.write(`${text}\n`)) await drained(output, { whenClosed: nobodyReads });
     },
     async close() {
-      isClosed = true;
+      closing.abort();
       input.destroy();
     },
   };
+}
+
+function nobodyReads(cause?: unknown): FabricError {
+  return new FabricError('CANCELLED', 'Nobody reads our output any more', { cause });
 }
 
 function refused(why: BadLine, limit: number): FabricError {

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from './http.ts';
-import type { MessageChannel } from './message-transport.ts';
+import type { MessageChannel } from './message-channel.ts';
 import { toTextFrame } from './text-frame.ts';
 
 export interface WebSocketOptions {
@@ -15,6 +15,8 @@ export interface WebSocketOptions {
 
 const SUBPROTOCOL = 'mcp';
 const BUFFERED_MAX = 1 << 20;
+/** How long a client may take to say goodbye; one that does not read never does. */
+const FAREWELL_MS = 2_000;
 
 /** Turns checked upgrades into channels. */
 export class WebSocketTransport {
@@ -33,15 +35,18 @@ export class WebSocketTransport {
 
   accept({ request, socket, head }: Upgrade, serve: (channel: MessageChannel) => void): void {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
-      keepAlive(webSocket, this.#keepAliveMs);
+      keepAlive(webSocket, socket, this.#keepAliveMs);
       serve(toChannel(webSocket, socket));
     });
   }
 
   /** Tells every client that the gateway goes away. */
   close(): void {
-    for (const client of this.#server.clients) client.close(1001, 'the gateway is shutting down');
+    for (const client of this.#server.clients) end(client, 1001, 'the gateway is shutting down');
     this.#server.close();
+    setTimeout(() => {
+      for (const client of this.#server.clients) client.terminate();
+    }, FAREWELL_MS).unref();
   }
 }
 
@@ -49,9 +54,12 @@ export class WebSocketTransport {
 function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
   return {
     open(onText, onClose) {
+      const hold = holdBack(webSocket);
       webSocket.on('message', (data, isBinary) => {
-        if (isBinary) webSocket.close(1003, 'text frames only');
-        else onText(data.toString());
+        if (webSocket.readyState !== WebSocket.OPEN) return;
+        if (isBinary) return end(webSocket, 1003, 'text frames only');
+        const room = onText(data.toString());
+        if (room) hold(room);
       });
       webSocket.once('close', onClose);
       // `ws` says why with its close frame, and ends the connection if the client does not.
@@ -66,15 +74,44 @@ function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
       });
     },
     async close() {
-      webSocket.close(1000);
+      end(webSocket, 1000);
     },
   };
 }
 
-/** Ends a connection whose other side does not answer two pings in a row. */
-function keepAlive(webSocket: WebSocket, everyMs: number): void {
+/** Reads nothing more until all that it was given is settled. */
+function holdBack(webSocket: WebSocket): (room: Promise<void>) => void {
+  const held = new Set<Promise<void>>();
+  return (room) => {
+    if (held.has(room)) return;
+    held.add(room);
+    webSocket.pause();
+    void room.then(() => {
+      held.delete(room);
+      if (held.size === 0) webSocket.resume();
+    });
+  };
+}
+
+/** Its own close frame is read, also when nothing else was any more. */
+function end(webSocket: WebSocket, code: number, reason?: string): void {
+  webSocket.close(code, reason);
+  webSocket.resume();
+}
+
+/**
+ * Ends a connection whose other side does not answer two pings in a row. While nothing is read, so no
+ * answer either, it lives as long as it takes what we write; if there is nothing to take, it is we
+ * who are behind.
+ */
+function keepAlive(webSocket: WebSocket, socket: Socket, everyMs: number): void {
   let silent = 0;
+  let taken = 0;
   const timer = setInterval(() => {
+    const takenBefore = taken;
+    taken = socket.bytesWritten - socket.writableLength;
+    const hasTaken = socket.writableLength === 0 || taken > takenBefore;
+    if (webSocket.isPaused && hasTaken) silent = 0;
     silent += 1;
     if (silent > 2) return webSocket.terminate();
     webSocket.ping();

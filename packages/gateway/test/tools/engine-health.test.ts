@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { engineHealth } from '../../src/tools/engine-health.ts';
 
 it('[G6] says that an engine which answers is well', async () => {
-  const engine = { kind: 'redis', check: async () => {} };
+  const engine = { kind: 'redis', check: async () => [] };
   expect(await engineHealth(engine, systemClock)).toEqual({
     kind: 'redis',
     status: 'ok',
@@ -30,5 +30,25 @@ it('[G6] does not wait for an engine that says nothing', async () => {
   expect(await engineHealth({ kind: 'redis', check }, systemClock, 5)).toMatchObject({
     status: 'offline',
     code: 'TIMEOUT',
+  });
+});
+
+it('[G6] says what to see to with an engine that answers, but may forget', async () => {
+  const warning = { problem: 'it drops keys', fix: 'let it keep them' };
+  const engine = { kind: 'redis', check: async () => [warning] };
+  expect(await engineHealth(engine, systemClock)).toMatchObject({
+    kind: 'redis',
+    status: 'degraded',
+    reason: 'it drops keys',
+    warnings: [warning],
+  });
+});
+
+it('[G6] says what to do about an engine that cannot', async () => {
+  const details = { reason: 'engine_unavailable', fix: 'name the primary' };
+  const check = () => Promise.reject(new FabricError('OVERLOADED', 'a replica', { details }));
+  expect(await engineHealth({ kind: 'redis', check }, systemClock)).toMatchObject({
+    status: 'offline',
+    ...details,
   });
 });

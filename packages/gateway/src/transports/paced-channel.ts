@@ -1,4 +1,4 @@
-import type { MessageChannel } from '../transports/message-transport.ts';
+import type { MessageChannel } from './message-channel.ts';
 
 export interface PacedChannel extends MessageChannel {
   /** Resolves when the reader has taken what was written so far; `undefined` when it has. */
