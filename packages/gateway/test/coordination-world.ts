@@ -1,5 +1,5 @@
 import { createCoordination, openStore } from '@starloom/coordination';
-import { silentLog } from '@starloom/core';
+import { type CoordinationStore, silentLog } from '@starloom/core';
 import { expect } from 'vitest';
 import { openTestGateway } from './test-gateway.ts';
 
@@ -9,8 +9,9 @@ export type CoordinationWorld = Awaited<ReturnType<typeof openCoordinationWorld>
 export async function openCoordinationWorld(
   agents: Parameters<typeof openTestGateway>[0] = {},
   config: Record<string, unknown> = {},
+  givenStore?: CoordinationStore,
 ) {
-  const store = await openStore({ kind: 'embedded' }, { log: silentLog });
+  const store = givenStore ?? (await openStore({ kind: 'embedded' }, { log: silentLog }));
   const coordination = createCoordination({ store, log: silentLog });
   const opened = await openTestGateway(agents, { coordination, config });
   return {

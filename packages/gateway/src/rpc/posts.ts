@@ -8,9 +8,11 @@ import { createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import { InFlight } from '../in-flight.ts';
 import type { HttpExchange } from '../transports/http.ts';
 import { accepts } from './accepts.ts';
-import { isSubscribed } from './is-subscribed.ts';
+import { OpenTickets } from './open-tickets.ts';
+import { resultsOf } from './results-of.ts';
 import { shuttingDown } from './shutting-down.ts';
 
+const SUBSCRIBE = 'context_coordinator.subscribe';
 const KEEP_ALIVE_MS = 15_000;
 /** How long what is under way may take at a shutdown. */
 const LAST_WORK_MS = 1_000;
@@ -66,16 +68,26 @@ export class RpcPosts {
     await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
     const send = (data: string) => stream.send({ event: 'message', data });
     const answered = Promise.withResolvers<void>();
+    let isSubscribed = false;
+    using tickets = new OpenTickets(() => {
+      if (!isSubscribed) void stream.close();
+    });
     const push = async (notification: string) => {
       await answered.promise;
       await send(notification);
+      tickets.told(notification);
     };
-    const onSubscriptionsOver = () => void stream.close();
+    const onSubscriptionsOver = () => {
+      isSubscribed = false;
+      if (tickets.isEmpty) void stream.close();
+    };
     await this.#withPeer(response, { principal, push, onSubscriptionsOver }, async (asking) => {
       try {
         const reply = await ask(asking, body);
         if (reply !== undefined) await send(reply.toText());
-        if (this.#isClosing || !isSubscribed(body, reply?.answer)) return;
+        isSubscribed = resultsOf(SUBSCRIBE, body, reply?.answer).length > 0;
+        tickets.add(body, reply?.answer);
+        if (this.#isClosing || (!isSubscribed && tickets.isEmpty)) return;
       } finally {
         answered.resolve();
       }

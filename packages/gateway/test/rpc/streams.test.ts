@@ -44,6 +44,28 @@ describe('a POST that accepts a stream of events', () => {
     expect(await response.text()).toContain('"reason":"session_ended"');
   });
 
+  it('stays open for a lock that it has a ticket for, until that is granted', async () => {
+    await using world = await openCoordinationWorld();
+    const locked = await openLocked(world);
+    const ask = request(1, 'memory_locker.acquire', { ...locked.acquire, async: true });
+    const response = await post(world.url, ask, { accept, signal: bounded(20_000) });
+    await locked.untilWaiting();
+    await locked.release();
+    const text = await response.text();
+    expect(text).toContain('"queued":true');
+    expect(text).toContain('"method":"memory_locker.granted"');
+    expect(await locked.isLocked()).toBe(true);
+  });
+
+  it('ends when the time of its ticket is over', async () => {
+    await using world = await openCoordinationWorld();
+    const locked = await openLocked(world);
+    const acquire = { ...locked.acquire, async: true, wait_ms: 20 };
+    const ask = request(1, 'memory_locker.acquire', acquire);
+    const response = await post(world.url, ask, { accept, signal: bounded(20_000) });
+    expect(await response.text()).toContain('"queued":true');
+  });
+
   it.each([
     ['text/event-stream', 'text/event-stream'],
     ['application/json, Text/Event-Stream;q=0.5', 'text/event-stream'],

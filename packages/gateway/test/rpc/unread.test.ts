@@ -81,6 +81,7 @@ describe('from a client that does not read its answers', () => {
       void reader.give(request(id, 'tool_cache.get', { ...cached, wait_ms: 1 }));
     }
     await expect.poll(() => reader.received.length).toBeGreaterThan(0);
+    await untilStill(() => reader.received.length);
     expect(reader.received.length).toBeLessThan(5);
     reader.read();
     await expect.poll(() => reader.received).toHaveLength(ids.length);
@@ -120,13 +121,13 @@ describe('a client that waits for very many things', () => {
     await using reader = openReader(world);
     reader.read();
     for (let id = 0; id < 1_010; id += 1) {
-      void reader.give(request(id, 'memory_locker.acquire', locked.acquire));
+      const acquire = { ...locked.acquire, resource: `r${id}` };
+      void reader.give(request(id, 'memory_locker.acquire', acquire));
     }
     expect(reader.give(request('d', 'mcp.discover'))).toBeUndefined();
     await expect.poll(() => reader.received.find(({ id }) => id === 'd')).toBeDefined();
     const refused = reader.received.filter(({ error }) => error?.code === -32016);
     expect(refused.map(({ id }) => id)).toEqual(Array.from({ length: 10 }, (_, n) => 1_000 + n));
-    await locked.release();
   });
 });
 
