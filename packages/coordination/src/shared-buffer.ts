@@ -11,10 +11,10 @@ import {
   type ChunkBody,
   type ChunkEncoding,
   type ChunkRecord,
-  chunkBodySchema,
   chunkIdOf,
   type IndexedChunk,
   referenceKey,
+  toChunkBody,
 } from './buffer/chunk-record.ts';
 import { notFound, refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
@@ -95,7 +95,7 @@ export class SharedBuffer {
       throw notFound('chunk', chunkId);
     }
     await this.#index.noteRead(sessionId, chunkId, caller.agentId);
-    return { info, ...cut(chunkBodySchema.parse(body), info, part) };
+    return { info, ...cut(toChunkBody(body, chunkId), info, part) };
   }
 
   async list(caller: Caller, sessionId: string, by?: string): Promise<readonly IndexedChunk[]> {

@@ -1,6 +1,10 @@
-import { type CoordinationStore, FabricError } from '@starloom/core';
+import { type CoordinationStore, FabricError, silentLog } from '@starloom/core';
 import { describeWithEngine } from '@starloom/testkit';
+import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
+import { RedisConnection } from '../src/redis/connection.ts';
+import { createScripts } from '../src/redis/script.ts';
+import { type StreamEntry, WatchedStream } from '../src/redis/watched-stream.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 import { openTcpProxy } from './fixtures/tcp-proxy.ts';
 
@@ -107,6 +111,22 @@ describeWithEngine('redis', (engine) => {
       await expect.poll(() => follower.gaps, patience).toBe(1);
       expect(follower.cursor).toBe(0);
       await Promise.all([store.close(), writer.close()]);
+    });
+
+    it('takes what was written under its name meanwhile for another past', async () => {
+      await using world = await openRedisWorld(engine().url);
+      const writer = await world.open();
+      const connection = new RedisConnection({ createClient, url: engine().url, log: silentLog });
+      const stream = new WatchedStream('p', createScripts().resume);
+      await write(writer, 'old', 3);
+      await stream.resume(connection);
+      await world.client.flushAll();
+      await write(writer, 'new', 8);
+      const entries = await connection.send<StreamEntry[]>(['XRANGE', stream.key, '-', '+']);
+      await stream.hear(entries, connection);
+      expect(await writer.events('p', 3, 100)).toMatchObject({ gap: true });
+      connection.close();
+      await writer.close();
     });
 
     it('does so while another partition keeps the reader busy', async () => {

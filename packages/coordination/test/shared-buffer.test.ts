@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { partitionOf } from '../src/partitions.ts';
 import { type Client, World, type WorldOptions } from './support/world.ts';
 
 async function open(options: WorldOptions = {}) {
@@ -224,6 +225,20 @@ describe('shared buffer', () => {
     expect(ofOne.reads).toMatchObject([{ agent_id: 'a' }]);
     const byB = await a.call('shared_buffer.list', { session_id, by: 'b' });
     expect(byB.chunks.map(({ chunk_id }) => chunk_id)).toEqual([two]);
+  });
+
+  it.each([
+    ['text', 'long finding', {}],
+    ['bytes', 'AP8=', { encoding: 'base64' }],
+  ])('gives back %s that were kept before bodies named their encoding', async (_, content, how) => {
+    const { world, a, session_id, put } = await open();
+    await using __ = world;
+    const { chunk_id } = await put(a, content, how);
+    const value = content;
+    const writes = [{ kind: 'put', key: chunk_id, value }] as const;
+    await world.store.commit(partitionOf.chunkBodies(session_id), { writes });
+    const got = await a.call('shared_buffer.get', { session_id, chunk_id });
+    expect(got).toMatchObject({ content, encoding: 'utf8', ...how });
   });
 
   it('changes what is said about a chunk', async () => {

@@ -285,7 +285,6 @@ export class ModelPartition {
     const answer = make();
     const isRefusal = 'heldBy' in answer || ('ok' in answer && answer.ok === false);
     const until = now + TEN_MINUTES;
-    this.#answers.delete(`${kind} ${key}`);
     if (!isRefusal) this.#answers.set(`${kind} ${key}`, { request, answer, until });
     return answer;
   }

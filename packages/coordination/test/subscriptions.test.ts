@@ -257,6 +257,18 @@ describe('subscriptions', () => {
     await expect.poll(() => world.coordination.services.feeds.size).toBe(0);
   });
 
+  it('go on past the time when the member was away', async () => {
+    await using world = new World();
+    const { reader, session_id, write } = await open(world);
+    await write({ n: 1 });
+    await reader.call('session_manager.leave', { session_id });
+    await reader.call('session_manager.join', { session_id });
+    await reader.call('context_coordinator.subscribe', { session_id, after: 0 });
+    await write({ n: 2 });
+    await expect.poll(() => updates(reader)).toEqual([{ n: 1 }, { n: 2 }]);
+    expect(reader.pushed('context_coordinator.subscription_ended')).toEqual([]);
+  });
+
   it('leave nothing behind when a connection closes', async () => {
     await using world = new World();
     const { writer, reader, session_id } = await open(world);

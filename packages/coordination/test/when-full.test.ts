@@ -107,6 +107,14 @@ it('keeps what is referenced when a tenth of a buffer goes', async () => {
   expect(chunks.filter(({ at }) => newest - at < 18)).toHaveLength(chunks.length - 1);
 });
 
+it('loses nothing while there is room, whatever is counted', async () => {
+  const { world, client } = await openWorld({ cache_entries: LIMIT });
+  await using _ = world;
+  for (let n = 0; n < 95; n += 1) await cache.put(client, n);
+  for (let n = 0; n < LIMIT; n += 1) await cache.put(client, 0);
+  expect(await cache.count(client)).toBe(95);
+});
+
 it('loses nothing for a chunk that there can never be room for', async () => {
   const { world, client } = await openWorld({ buffer_bytes: 100 });
   await using _ = world;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Snapshot } from '@starloom/core';
+import type { Json, Snapshot } from '@starloom/core';
 import { z } from 'zod';
 import { jsonObjectSchema } from '../json/json.ts';
 
@@ -26,7 +26,7 @@ export const chunkRecordSchema = chunkInfoSchema.extend({
 export type ChunkRecord = z.infer<typeof chunkRecordSchema>;
 
 /** The bytes of a chunk as they are kept; it may be given back in the other encoding. */
-export const chunkBodySchema = z.object({ encoding: z.enum(CHUNK_ENCODINGS), content: z.string() });
+const chunkBodySchema = z.object({ encoding: z.enum(CHUNK_ENCODINGS), content: z.string() });
 export type ChunkBody = z.infer<typeof chunkBodySchema>;
 
 export interface IndexedChunk extends ChunkRecord {
@@ -36,6 +36,13 @@ export interface IndexedChunk extends ChunkRecord {
   readonly used_at: number;
   /** Agents that need it. */
   readonly references: readonly string[];
+}
+
+/** As it is kept; before it named its encoding, only the hash can tell. */
+export function toChunkBody(value: Json, chunkId: string): ChunkBody {
+  if (typeof value !== 'string') return chunkBodySchema.parse(value);
+  const isText = chunkIdOf(Buffer.from(value, 'utf8')) === chunkId;
+  return { encoding: isText ? 'utf8' : 'base64', content: value };
 }
 
 export function chunkIdOf(content: Buffer): string {

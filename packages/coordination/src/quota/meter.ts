@@ -36,11 +36,14 @@ export interface Reservation {
 
 const METERED = 10_000;
 const FREE_SHARE = 0.1;
+const NEARLY_SHARE = 0.01;
 
 export class Meter {
   readonly #options: MeterOptions;
   readonly #allowed: Amount;
   readonly #free: Amount;
+  /** What is more than this is full: else a count might follow every few writes. */
+  readonly #nearly: Amount;
   readonly #bounds = new RecentMap<Amount>(METERED);
   /** Counts under way, one per name. */
   readonly #counts = new Map<string, Promise<void>>();
@@ -54,10 +57,12 @@ export class Meter {
       entries: limits[entries],
       bytes: bytes === undefined ? Number.POSITIVE_INFINITY : limits[bytes],
     };
-    this.#free = {
-      entries: Math.floor(this.#allowed.entries * freeShare),
-      bytes: bytes === undefined ? 0 : Math.floor(this.#allowed.bytes * freeShare),
-    };
+    const share = (part: number): Amount => ({
+      entries: Math.floor(this.#allowed.entries * part),
+      bytes: bytes === undefined ? 0 : Math.floor(this.#allowed.bytes * part),
+    });
+    this.#free = share(freeShare);
+    this.#nearly = difference(this.#allowed, share(Math.min(NEARLY_SHARE, freeShare)));
   }
 
   /** Refused with -32016 when there is no room for `more`; nothing to wait for when there surely is. */
@@ -97,8 +102,9 @@ export class Meter {
   async #measure(reservation: Reservation, written: Promise<void> | undefined): Promise<void> {
     const { name } = reservation;
     const { now, more = reservation.more, makeRoom } = await reservation.measure();
-    const wanted = difference(sum(now, more), difference(this.#allowed, this.#free));
-    const isOfUse = covers(this.#allowed, more) && !covers(NOTHING, wanted);
+    const total = sum(now, more);
+    const isOfUse = covers(this.#allowed, more) && !covers(this.#nearly, total);
+    const wanted = difference(total, difference(this.#allowed, this.#free));
     const freed = makeRoom && isOfUse ? await makeRoom(wanted) : NOTHING;
     const left = difference(now, freed);
     if (this.#grant(name, sum(left, more), written)) return;

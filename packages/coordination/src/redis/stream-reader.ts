@@ -89,7 +89,7 @@ export class StreamReader {
     while (!this.#isClosed) {
       try {
         if (performance.now() - this.#comparedAt >= COMPARE_MS) await this.#compare();
-        this.#deliver(await this.#readOnce());
+        await this.#deliver(await this.#readOnce());
         this.#succeed();
       } catch (error) {
         if (this.#isClosed) return;
@@ -117,10 +117,10 @@ export class StreamReader {
     }
   }
 
-  #deliver(reply: StreamReply): void {
+  async #deliver(reply: StreamReply): Promise<void> {
     for (const [key, entries] of reply ?? []) {
       if (key === this.#wakeKey) this.#wakeId = entries.at(-1)?.[0] ?? this.#wakeId;
-      else this.#streams.get(key)?.hear(entries);
+      else await this.#streams.get(key)?.hear(entries, this.#commands);
     }
   }
 

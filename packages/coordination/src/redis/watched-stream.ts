@@ -32,12 +32,14 @@ export class WatchedStream {
     return `${created}-${version}`;
   }
 
-  /** These came after `id`. */
-  hear(entries: readonly StreamEntry[]): void {
+  /** These came after `id`; perhaps of a partition that was made anew meanwhile. */
+  async hear(entries: readonly StreamEntry[], connection: RedisConnection): Promise<void> {
     const newest = entries.at(-1);
     if (newest === undefined) return;
     const [id, fields] = newest;
     const [created = '0', version = '0'] = id.split('-');
+    const [known] = this.#position;
+    if (known !== '0' && known !== created) return await this.resume(connection);
     this.#position = [created, version, id, fields[1] ?? ''];
     this.#tell();
   }

@@ -80,15 +80,8 @@ export class Subscription implements Subscriber, Follower {
   /** What was passed over may have said that the agent is no longer a member. */
   async gap(cursor: number): Promise<void> {
     await this.#gate;
-    const { store, sessions, access } = this.#options;
     const { session_id, subscription_id } = this;
-    const version = await versionForMember({
-      store,
-      access: sessions,
-      caller: access.caller,
-      sessionId: session_id,
-      isWanted: () => !this.#isStopped,
-    });
+    const version = await this.#versionForMember();
     if (version === undefined) return await this.#end('not_a_member');
     await this.#say('snapshot_required', { session_id, subscription_id, version, cursor });
   }
@@ -97,7 +90,24 @@ export class Subscription implements Subscriber, Follower {
     const text = toSubscriptionPush(this, event);
     const pushed = text === undefined || this.#isStopped ? undefined : this.#push(text);
     if (!isOver(event, this.#agentId)) return pushed;
-    return Promise.resolve(pushed).then(() => this.#end(whyOver(event)));
+    return Promise.resolve(pushed).then(() => this.#endFor(whyOver(event)));
+  }
+
+  /** An agent that left may be back: what is told of the past is no news to it. */
+  async #endFor(reason: ReturnType<typeof whyOver>): Promise<void> {
+    const isBack = reason === 'not_a_member' && (await this.#versionForMember()) !== undefined;
+    if (!isBack) await this.#end(reason);
+  }
+
+  async #versionForMember(): Promise<number | undefined> {
+    const { store, sessions, access } = this.#options;
+    return await versionForMember({
+      store,
+      access: sessions,
+      caller: access.caller,
+      sessionId: this.session_id,
+      isWanted: () => !this.#isStopped,
+    });
   }
 
   /** Its last word. */

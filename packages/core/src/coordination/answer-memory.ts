@@ -54,8 +54,10 @@ export class AnswerMemory {
     if (known !== undefined && known.request !== request) return 'reused';
     if (known !== undefined && isTrue(known.answer as Result)) return known.answer as Result;
     const answer = make();
-    this.#answers.delete(id);
-    if (isKept(answer)) this.#answers.set(id, { request, answer, until: now + MEMORY_MS });
+    if (isKept(answer)) {
+      this.#answers.delete(id);
+      this.#answers.set(id, { request, answer, until: now + MEMORY_MS });
+    }
     return answer;
   }
 

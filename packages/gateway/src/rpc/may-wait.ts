@@ -2,8 +2,8 @@ import type { Load } from '../transports/backlog.ts';
 
 /** Has a small answer. */
 const ACQUIRE = 'memory_locker.acquire';
-/** What any other may have to keep for a client that does not read. */
-const ANSWER_BYTES = 1 << 20;
+/** What any other may have to keep for a client that does not read, as a rule. */
+const ANSWER_BYTES = 1 << 16;
 
 /**
  * One request after the other, but one that asks to wait for its turn holds nobody up; nor does a

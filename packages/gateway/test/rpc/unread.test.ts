@@ -72,7 +72,7 @@ describe('from a client that does not read its answers', () => {
     expect(giveUntilHeld(() => reader.give(large), 1_000).count).toBeLessThan(10);
   });
 
-  it('no answer is made to what may wait before there is room for it, and it keeps few', async () => {
+  it('no answer is written to what may wait before there is room for it, and all are answered', async () => {
     await using world = await openCoordinationWorld();
     await world.act('tool_cache.put', { ...cached, result: LARGE });
     await using reader = openReader(world);
@@ -85,13 +85,7 @@ describe('from a client that does not read its answers', () => {
     expect(reader.received.length).toBeLessThan(5);
     reader.read();
     await expect.poll(() => reader.received).toHaveLength(ids.length);
-    const refused = reader.received.filter(({ error }) => error);
-    expect(refused.length).toBeGreaterThan(50);
-    expect(refused[0]).toMatchObject({
-      error: { code: -32016, data: { limit: 'waiting_per_connection', fix: expect.any(String) } },
-    });
-    const hits = reader.received.filter(({ result }) => result?.hit);
-    expect(hits.length + refused.length).toBe(ids.length);
+    expect(reader.received.filter(({ result }) => result?.hit)).toHaveLength(ids.length);
   });
 
   it('is not read over a WebSocket, and everything is answered when it reads again', async () => {

@@ -38,6 +38,16 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     expect(await scenario().told()).toEqual(['counted']);
   });
 
+  it('keeps the key of a lock that is gone for the request that had it', async () => {
+    const { store } = scenario();
+    const idempotency = { key: 'once', request: 'first' };
+    await store.release('p', await scenario().acquire('alice', { idempotency }));
+    await scenario().acquire('bob');
+    expect(await scenario().request('alice', { idempotency })).toHaveProperty('heldBy');
+    const other = { resource: 'second', idempotency: { key: 'once', request: 'second' } };
+    expect(await scenario().request('alice', other)).toEqual({ reused: true });
+  });
+
   it('applies one of many at once', async () => {
     const { store } = scenario();
     const answers = await Promise.all(
