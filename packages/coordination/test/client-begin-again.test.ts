@@ -143,6 +143,44 @@ describe('subscriptions that begin again', () => {
     await expect.poll(() => seen).toEqual([`ended ${code}`]);
   });
 
+  it.each([
+    ['the session is refused', SUBSCRIBE, -32004],
+    ['the client is not accepted any more', 'agent_registry.heartbeat', -32001],
+  ])('tell what was received before they end, when %s', async (_, method, code) => {
+    await using at = await begin();
+    const { gateway, client, update } = at;
+    const { promise: time, resolve: goOn } = Promise.withResolvers<void>();
+    const told: unknown[] = [];
+    await follow(client, 'a', {
+      update: async ({ cursor }) => {
+        await time;
+        told.push(cursor);
+      },
+      ended: ({ details }) => void told.push(`ended ${details.rpc}`),
+    });
+    for (const cursor of [2, 3, 4]) update('a', cursor);
+    await client.call('mcp.status', {});
+    gateway.answers[method] = () => refusal(code, { code: 'AUTH_DENIED' });
+    gateway.cut();
+    await expect.poll(() => gateway.of(method).at(-1)?.connection).toBe(2);
+    await client.call('mcp.status', {}).catch(() => {});
+    expect(told).toEqual([]);
+    goOn();
+    await expect.poll(() => told).toEqual([2, 3, 4, `ended ${code}`]);
+  });
+
+  it('pass over a push without a cursor', async () => {
+    await using at = await begin();
+    const { client, say, update } = at;
+    const events: unknown[] = [];
+    const { seen } = await follow(client, 'a', { event: (event) => void events.push(event) });
+    update('a', 2);
+    say('something_new', 'a');
+    for (const cursor of [2, 1, 3]) update('a', cursor);
+    await expect.poll(() => seen).toEqual([2, 3]);
+    expect(events).toEqual([]);
+  });
+
   it('are taken back when they were closed meanwhile', async () => {
     await using at = await begin();
     const { gateway, client } = at;

@@ -67,6 +67,21 @@ describe('what a gateway closes the connection for', () => {
     await client.close();
   });
 
+  it('does not ask again for an answer that is too large for the client', async () => {
+    await using gateway = await FakeGateway.open();
+    gateway.answers['agent_registry.list'] = () => ({ result: { agents: 'x'.repeat(20_000) } });
+    const connect = webSocketConnect({ url: gateway.url, maxMessageBytes: 10_000 });
+    const client = await open(gateway, { connect });
+    await expect(client.agents.list({})).rejects.toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'answer_too_large', method: 'agent_registry.list', may_be_done: true },
+    });
+    await client.call('mcp.status', {});
+    expect(gateway.of('agent_registry.list')).toHaveLength(1);
+    expect(gateway.connections).toBe(2);
+    await client.close();
+  });
+
   it('pauses longer and longer when connections are lost soon', async () => {
     await using gateway = await FakeGateway.open();
     gateway.answers['agent_registry.list'] = () => void gateway.cut();
@@ -143,6 +158,18 @@ describe('a connection without life', () => {
     const client = await open(gateway, { requestMs: 120_000 });
     expect(await client.agents.list({})).toEqual({ agents: [] });
     expect(gateway.connections).toBeGreaterThan(1);
+    await client.close();
+  });
+
+  it('is given up as soon when it is one that is being set up', async () => {
+    await using gateway = await FakeGateway.open({ heartbeatIntervalMs: 300 });
+    gateway.answers['agent_registry.heartbeat'] = ({ connection }) =>
+      connection === 2 ? undefined : { result: { status: 'active' } };
+    const client = await open(gateway, { requestMs: 120_000 });
+    gateway.cut();
+    await expect.poll(() => gateway.connections).toBe(2);
+    await client.call('mcp.status', {});
+    expect(gateway.connections).toBe(3);
     await client.close();
   });
 

@@ -92,7 +92,9 @@ describe('notices', () => {
     const client = await at.open('a');
     const { session_id: goesOn } = await owner.sessions.create({});
     const { session_id: ends } = await owner.sessions.create({});
-    for (const session_id of [goesOn, ends]) await client.sessions.join({ session_id });
+    const { session_id: left } = await owner.sessions.create({});
+    for (const session_id of [goesOn, ends, left]) await client.sessions.join({ session_id });
+    await client.sessions.leave({ session_id: left });
     const missed: string[] = [];
     client.on('notices_missed', ({ session_id }) => void missed.push(session_id));
     at.goDown();

@@ -38,6 +38,17 @@ it('does not wait for longer than it is asked to, and keeps nobody waiting after
   await expect.poll(() => entered).toEqual(['a', 'b']);
 });
 
+it('refuses all who wait, and who comes later, when it is closed', async () => {
+  const { turns, leave, ask } = begin();
+  void ask('a', { isShared: false });
+  const waiting = turns.take({ name: 'x', isShared: false, waitMs: LONG_MS });
+  const reason = new Error('closed');
+  turns.close(reason);
+  await expect(waiting).rejects.toBe(reason);
+  await expect(turns.take({ name: 'y', isShared: false, waitMs: 0 })).rejects.toBe(reason);
+  leave('a');
+});
+
 function begin() {
   const turns = new Turns();
   const inside = new Map<string, Disposable>();

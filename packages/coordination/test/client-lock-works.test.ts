@@ -53,6 +53,54 @@ describe('works of one client under locks', () => {
     expect(await third).toBe('in time');
   });
 
+  it('is not waited for any more by who takes turns, when the client is closed', async () => {
+    await using at = new ClientWorld();
+    const { client, session_id } = await begin(at);
+    const { promise: time, resolve: end } = Promise.withResolvers<void>();
+    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
+    const first = client.withLock({ session_id }, () => {
+      enter();
+      return time;
+    });
+    await entered;
+    const second = client.withLock({ session_id }, async () => 'never');
+    await client.close();
+    await expect(second).rejects.toMatchObject({ code: 'CANCELLED' });
+    end();
+    await expect(first).rejects.toMatchObject({ details: { reason: 'lease_lost' } });
+  });
+
+  it('gives the result of a work that ends its session, also when the answer is late', async () => {
+    await using at = new ClientWorld();
+    const client = await at.open('a');
+    const lost: unknown[] = [];
+    client.on('lease_lost', (lock) => lost.push(lock));
+    for (const isCut of [false, true]) {
+      const { session_id } = await client.sessions.create({});
+      const result = await client.withLock({ session_id }, async () => {
+        if (isCut) cutAtNextAnswer(at);
+        await client.sessions.end({ session_id });
+        return 'result';
+      });
+      expect(result).toBe('result');
+    }
+    expect(lost).toEqual([]);
+  });
+
+  it('still holds its lock when it may not end the session', async () => {
+    await using at = new ClientWorld();
+    const { client, owner, session_id } = await begin(at);
+    const work = client.withLock({ session_id }, async ({ assertHeld, signal }) => {
+      await expect(client.sessions.end({ session_id })).rejects.toMatchObject({
+        code: 'AUTH_DENIED',
+      });
+      assertHeld();
+      await owner.sessions.end({ session_id });
+      await expect.poll(() => signal.aborted).toBe(true);
+    });
+    await expect(work).rejects.toMatchObject({ details: { reason: 'lease_lost' } });
+  });
+
   it('waits at the server for what is left of wait_ms only', async () => {
     await using at = new ClientWorld();
     const { client, session_id } = await begin(at);
@@ -133,6 +181,15 @@ describe('works of one client under locks', () => {
     await owner.locks.release({ ...y, lock_token });
   });
 });
+
+function cutAtNextAnswer({ link }: ClientWorld): void {
+  link.onAnswer = ({ result }) => {
+    if (result === undefined) return true;
+    link.onAnswer = () => true;
+    link.cut();
+    return false;
+  };
+}
 
 async function begin(at: ClientWorld) {
   const owner = await at.open('owner', at.anotherLink());

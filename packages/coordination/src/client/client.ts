@@ -86,13 +86,15 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.#options = options;
     this.#log = options.log ?? silentLog;
     this.#run = createRunHandler(options.log);
-    this.#knownSessions = new KnownSessions(this.#log);
+    this.#knownSessions = new KnownSessions(options.agentId, this.#log);
     this.#link = new Link({
       connect,
       requestMs,
       backoffMs,
       log: this.#log,
       onOpen: (direct) => this.#onOpen(direct),
+      openingMs: () => this.#heartbeat.answerMs,
+      onHeard: () => this.#heartbeat.heard(),
       onPush: (method, params) => this.#onPush(method, params),
       onLost: () => this.emit('disconnected'),
       onClosed: (reason) => this.#onClosed(reason),
@@ -190,7 +192,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     try {
       const result = await this.#link.request(method, params, this.#leases.onLate(method, params));
       this.#leases.answered(method, params, result, askedAt);
-      this.#knownSessions.note({ ...params, ...toFields(result) });
+      this.#knownSessions.answered(method, params, toFields(result));
       if (connection !== this.#connections) this.#renewOld(method, params, result);
       return result;
     } catch (error) {
@@ -233,6 +235,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
 
   #onClosed(reason: FabricError): void {
     this.#heartbeat.stop();
+    this.#lockHolder.turns.close(reason);
     this.#subscriptions.close(reason.code === 'CANCELLED' ? undefined : reason);
     this.#leases.loseAll('closed');
     this.emit('closed', reason);
@@ -283,7 +286,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       this.#subscriptions.take({ method, params });
       return;
     }
-    this.#knownSessions.note(params);
+    this.#knownSessions.pushed(method, params);
     const event = toClientEvent(method, params);
     if (event === undefined) return;
     if (event.name === 'lease_lost') {

@@ -1,43 +1,67 @@
 export interface HeartbeatOptions {
   /** Resolves when it was answered, or cannot be any more; does not reject. */
   readonly beat: () => Promise<void>;
-  /** A beat got no answer: whoever should give it is out of reach. */
+  /** A beat got no answer, nor did anything else come: whoever should give it is out of reach. */
   readonly onSilence: () => void;
   readonly requestMs: number;
 }
 
 /** Beats come earlier than asked for, so that a slow one is not too late. */
 const BEAT_SHARE = 0.7;
-/** A beat is answered within an interval, or within these. */
+/** After a beat something comes within an interval, or within these. */
 const ANSWER_MS = { least: 1_000, most: 10_000 };
 
 /** Beats one at a time, until it is stopped. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: NodeJS.Timeout | undefined;
+  #silence: NodeJS.Timeout | undefined;
+  #answerMs: number;
   #isBeating = false;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
+    this.#answerMs = options.requestMs;
+  }
+
+  /** How long whoever is there stays silent at most when asked. */
+  get answerMs(): number {
+    return this.#answerMs;
   }
 
   every(intervalMs: number): void {
     this.stop();
     const answerMs = Math.max(ANSWER_MS.least, Math.min(ANSWER_MS.most, intervalMs));
-    const withinMs = Math.min(answerMs, this.#options.requestMs);
-    this.#timer = setInterval(() => void this.#beat(withinMs), intervalMs * BEAT_SHARE).unref();
+    this.#answerMs = Math.min(answerMs, this.#options.requestMs);
+    this.#timer = setInterval(() => void this.#beat(), intervalMs * BEAT_SHARE).unref();
+  }
+
+  /** Something came: a busy connection may answer late, but it is there. */
+  heard(): void {
+    this.#silence?.refresh();
   }
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
-  async #beat(withinMs: number): Promise<void> {
+  async #beat(): Promise<void> {
     if (this.#isBeating) return;
     this.#isBeating = true;
-    const silence = setTimeout(this.#options.onSilence, withinMs).unref();
+    this.#silence = setTimeout(() => this.#isSilent(), this.#answerMs).unref();
     await this.#options.beat();
-    clearTimeout(silence);
+    this.#endSilence();
     this.#isBeating = false;
+  }
+
+  #isSilent(): void {
+    this.#endSilence();
+    this.#options.onSilence();
+  }
+
+  /** A timer that is over would begin again when it is refreshed. */
+  #endSilence(): void {
+    clearTimeout(this.#silence);
+    this.#silence = undefined;
   }
 }

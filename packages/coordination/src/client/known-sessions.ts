@@ -8,19 +8,23 @@ const REMEMBERED = 1_000;
 
 /** The sessions that the client has to do with: what happened there while it was away, it missed. */
 export class KnownSessions {
+  readonly #agentId: string;
   readonly #log: Log;
   #ids = new Set<string>();
 
-  constructor(log: Log) {
+  constructor(agentId: string, log: Log) {
+    this.#agentId = agentId;
     this.#log = log;
   }
 
-  /** Of anything that was asked, answered or pushed. */
-  note({ session_id }: Params): void {
-    if (typeof session_id !== 'string' || this.#ids.has(session_id)) return;
-    const [oldest] = this.#ids;
-    if (oldest !== undefined && this.#ids.size >= REMEMBERED) this.#ids.delete(oldest);
-    this.#ids.add(session_id);
+  answered(method: string, params: Params, result: Params): void {
+    if (method === 'session_manager.leave' && this.#isOwn(params)) this.#forget(params);
+    else this.#note({ ...params, ...result });
+  }
+
+  pushed(method: string, params: Params): void {
+    if (method === 'session_manager.agent_left' && this.#isOwn(params)) this.#forget(params);
+    else this.#note(params);
   }
 
   /** Those it was in before, some of which may be over, and those it is in now. */
@@ -28,6 +32,21 @@ export class KnownSessions {
     const before = this.#ids;
     this.#ids = new Set(await this.#listed(send));
     return [...before.union(this.#ids)];
+  }
+
+  #note({ session_id }: Params): void {
+    if (typeof session_id !== 'string' || this.#ids.has(session_id)) return;
+    const [oldest] = this.#ids;
+    if (oldest !== undefined && this.#ids.size >= REMEMBERED) this.#ids.delete(oldest);
+    this.#ids.add(session_id);
+  }
+
+  #forget({ session_id }: Params): void {
+    this.#ids.delete(String(session_id));
+  }
+
+  #isOwn({ agent_id }: Params): boolean {
+    return agent_id === undefined || agent_id === this.#agentId;
   }
 
   async #listed(send: Send): Promise<Iterable<string>> {

@@ -37,6 +37,9 @@ const MARGIN_SHARE = 1 / 20;
 /** By which an agent gives up all that it holds, in a session or altogether. */
 const LEAVING = ['memory_locker.release_all', 'session_manager.leave', 'agent_registry.unregister'];
 
+/** By which it may end a session with all that is held there: only its answer tells. */
+const ENDING = 'session_manager.end';
+
 /** A lease counts as over this much before its time, so that nothing is begun at the end of it. */
 export function leaseMargin(ttlMs: number): number {
   return Math.min(MARGIN_MS, ttlMs * MARGIN_SHARE);
@@ -46,6 +49,8 @@ export class Leases {
   readonly known: KnownLocks;
   readonly #options: LeasesOptions;
   readonly #tickets = new Tickets();
+  /** Sessions that the agent is about to end. */
+  readonly #ending = new Set<unknown>();
 
   constructor(options: LeasesOptions) {
     this.#options = options;
@@ -57,9 +62,8 @@ export class Leases {
     if (!this.#isOwn(params)) return;
     if (method === 'memory_locker.release') this.known.giveUp(toLock(params), 'releasing');
     if (method === 'memory_locker.cancel') this.#giveUpTicket(String(params.ticket));
-    if (!LEAVING.includes(method)) return;
-    for (const lock of this.known.list(params.session_id)) this.known.giveUp(lock);
-    for (const { ticket } of this.#tickets.list(params.session_id)) this.#tickets.close(ticket);
+    if (method === ENDING) this.#ending.add(params.session_id);
+    if (LEAVING.includes(method)) this.#giveUpAll(params.session_id);
   }
 
   /** Throws when the lock that was asked for is lost before its answer came. */
@@ -67,6 +71,7 @@ export class Leases {
     if (!this.#isOwn(params)) return;
     const fields = { ...params, ...(result as Fields) };
     const ttlMs = Number(params.ttl_ms ?? TTL_MS);
+    if (method === ENDING) this.#ended(params.session_id);
     if (method === 'memory_locker.release') this.known.giveUp(toLock(params));
     if (method === 'memory_locker.renew') this.#renewed(toLock(fields), leaseEnd(askedAt, ttlMs));
     if (method !== 'memory_locker.acquire') return;
@@ -75,9 +80,10 @@ export class Leases {
   }
 
   refused(method: string, params: Fields, error: unknown): void {
+    if (method === ENDING) this.#ending.delete(params.session_id);
     if (!this.#isOwn(params) || !isGone(error)) return;
     const lock = toLock(params);
-    if (method === 'memory_locker.renew') this.known.loseIfHeld(lock, 'gone');
+    if (method === 'memory_locker.renew') this.#goneIfHeld(lock);
     if (method === 'memory_locker.release') this.known.lose({ ...lock, reason: 'gone' });
   }
 
@@ -98,8 +104,9 @@ export class Leases {
 
   /** It was pushed that a lock is lost. */
   lost(pushed: OfAgent<LostLock>): void {
-    if (this.#isOwn(pushed)) this.known.lose(pushed);
-    else this.#options.onLost(pushed);
+    if (!this.#isOwn(pushed)) this.#options.onLost(pushed);
+    else if (this.#ending.has(pushed.session_id)) this.known.giveUp(pushed);
+    else this.known.lose(pushed);
   }
 
   loseAll(reason: string): void {
@@ -118,7 +125,7 @@ export class Leases {
       const status = await readLockStatus(send, session_id, this.#options.log);
       if (status === undefined) continue;
       const missing = held.filter((lock) => !status.locks.has(lockId(lock)));
-      for (const lock of missing) this.known.loseIfHeld(lock, 'gone');
+      for (const lock of missing) this.#goneIfHeld(lock);
       for (const ticket of tickets) await this.#confirmTicket(send, ticket, status);
     }
   }
@@ -192,6 +199,21 @@ export class Leases {
     const lock = this.#tickets.open(opened);
     if (lock && this.known.isHeld(lock))
       this.known.keep(lock, leaseEnd(performance.now(), opened.ttlMs));
+  }
+
+  #ended(sessionId: unknown): void {
+    this.#giveUpAll(sessionId);
+    this.#ending.delete(sessionId);
+  }
+
+  #giveUpAll(sessionId: unknown): void {
+    for (const lock of this.known.list(sessionId)) this.known.giveUp(lock);
+    for (const { ticket } of this.#tickets.list(sessionId)) this.#tickets.close(ticket);
+  }
+
+  #goneIfHeld(lock: HeldLock): void {
+    if (this.#ending.has(lock.session_id)) this.known.giveUp(lock);
+    else this.known.loseIfHeld(lock, 'gone');
   }
 
   #giveUpTicket(ticket: string): void {

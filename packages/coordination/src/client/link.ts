@@ -10,20 +10,25 @@ import {
   OpenRequests,
   type Params,
 } from './open-requests.ts';
+import { Outbox } from './outbox.ts';
 import { refusedBy } from './refused-frame.ts';
 import { fromRpcError, toFields } from './rpc-error.ts';
-import type { Connect, Transport } from './transport.ts';
+import type { CloseCause, Connect, Transport } from './transport.ts';
 
 export interface LinkOptions {
   readonly connect: Connect;
   readonly log: Log;
   /** Called on each connection before anything else is sent; it sends by `direct`. */
   readonly onOpen: (direct: Send) => Promise<void>;
+  /** Anything came: whoever sends it is there. */
+  readonly onHeard: () => void;
   readonly onPush: (method: string, params: Params) => void;
   readonly onLost: () => void;
   /** There will be no other connection. */
   readonly onClosed: (reason: FabricError) => void;
   readonly requestMs: number;
+  /** How long a request may take without which there is no connection to be used. */
+  readonly openingMs: () => number;
   readonly backoffMs: { readonly least: number; readonly most: number };
 }
 
@@ -33,10 +38,13 @@ export type Send = (method: string, params: Params, onLate?: OnLate) => Promise<
 
 /** At least so long before a request is sent again whose first copy is under way. */
 const AGAIN_MS = 100;
+/** No longer pause than this, whoever asks for it. */
+const MOST_PAUSE_MS = 60_000;
 
 export class Link {
   readonly #options: LinkOptions;
-  readonly #requests = new OpenRequests();
+  readonly #outbox = new Outbox((request) => this.#transmit(request));
+  readonly #requests = new OpenRequests((request) => this.#outbox.settled(request));
   readonly #closing = new AbortController();
   #closed: FabricError | undefined;
   #transport: Transport | undefined;
@@ -60,8 +68,9 @@ export class Link {
 
   readonly request: Send = async (method, params, onLate) => {
     if (this.#closed) throw this.#closed;
-    const request = this.#add(false, method, params, onLate);
-    if (this.#isReady) this.#transmit(request);
+    const { requestMs } = this.#options;
+    const request = this.#requests.add(method, params, { isBound: false, requestMs, onLate });
+    this.#outbox.add(request);
     return await request.answer;
   };
 
@@ -79,6 +88,7 @@ export class Link {
     this.#closed = reason;
     this.#isReady = false;
     clearTimeout(this.#retry);
+    this.#outbox.close();
     this.#closing.abort(reason);
     this.#requests.rejectAll(reason);
     const transport = this.#transport;
@@ -95,9 +105,11 @@ export class Link {
     }
     this.#transport = transport;
     transport.onmessage = (text) => {
-      if (this.#transport === transport) this.#receive(text);
+      if (this.#transport !== transport) return;
+      this.#options.onHeard();
+      this.#receive(text);
     };
-    transport.onclose = (code) => this.#lost(transport, code);
+    transport.onclose = (cause) => this.#lost(transport, cause);
     try {
       await this.#options.onOpen((...asked) => this.#requestOn(transport, ...asked));
       if (this.#transport !== transport) throw this.#closed ?? connectionLost();
@@ -108,20 +120,24 @@ export class Link {
     }
     this.#isReady = true;
     this.#readyAt = performance.now();
-    for (const request of this.#requests.list()) this.#transmit(request);
+    this.#outbox.open(this.#requests.list());
   }
 
-  async #requestOn(transport: Transport | undefined, ...asked: Parameters<Send>) {
+  /** Ahead of all that waits in the outbox. */
+  async #requestOn(
+    transport: Transport | undefined,
+    ...[method, params, onLate]: Parameters<Send>
+  ): Promise<unknown> {
     if (this.#closed) throw this.#closed;
     if (!transport || this.#transport !== transport) throw connectionLost();
-    const request = this.#add(true, ...asked);
+    const { requestMs, openingMs } = this.#options;
+    const request = this.#requests.add(method, params, {
+      isBound: true,
+      requestMs: this.#isReady ? requestMs : Math.min(requestMs, openingMs()),
+      onLate,
+    });
     this.#transmit(request);
     return await request.answer;
-  }
-
-  #add(isBound: boolean, ...[method, params, onLate]: Parameters<Send>): OpenRequest {
-    const ms = this.#options.requestMs + Number(params.wait_ms ?? 0);
-    return this.#requests.add(method, params, { isBound, ms, onLate });
   }
 
   #transmit(request: OpenRequest): void {
@@ -130,14 +146,15 @@ export class Link {
     this.#transport?.send(request.text);
   }
 
-  #lost(transport: Transport, code: number | undefined): void {
+  #lost(transport: Transport, cause: CloseCause | undefined): void {
     if (this.#transport !== transport) return;
     const wasReady = this.#isReady;
     this.#transport = undefined;
     this.#isReady = false;
     if (wasReady && this.#hasLasted()) this.#attempts = 0;
+    this.#outbox.close();
     const inFlight = this.#requests.list().filter(({ isInFlight }) => isInFlight);
-    for (const { id, error } of refusedBy(code, inFlight)) this.#requests.refused(id, error);
+    for (const { id, error } of refusedBy(cause, inFlight)) this.#requests.refused(id, error);
     this.#requests.lost();
     this.#retryLater();
     if (wasReady) this.#options.onLost();
@@ -167,7 +184,7 @@ export class Link {
       const error = FabricError.from(thrown);
       this.#options.log.info({ error }, 'coordination: not connected, tries again');
       if (error.code === 'AUTH_DENIED') this.close(error);
-      else this.#retryLater(Number(error.details.retry_after_ms ?? 0));
+      else this.#retryLater(toPause(error.details.retry_after_ms));
     }
   }
 
@@ -180,7 +197,7 @@ export class Link {
 
   #refused(id: number, error: FabricError): void {
     const { reason, retry_after_ms } = error.details;
-    if (reason === 'in_progress') this.#sendAgain(id, Number(retry_after_ms) || 0);
+    if (reason === 'in_progress') this.#sendAgain(id, toPause(retry_after_ms));
     else this.#requests.refused(id, error);
   }
 
@@ -192,6 +209,11 @@ export class Link {
     };
     setTimeout(again, Math.max(AGAIN_MS, ms)).unref();
   }
+}
+
+/** As long as was asked for, within reason. */
+function toPause(ms: unknown): number {
+  return Math.min(MOST_PAUSE_MS, Math.max(0, Number(ms) || 0));
 }
 
 function parse(text: string): unknown {

@@ -13,6 +13,8 @@ export interface OpenRequest {
   readonly id: number;
   readonly method: string;
   readonly text: string;
+  /** How long it waits at the server on purpose. */
+  readonly waitMs: number;
   /** It is of use on this connection only. */
   readonly isBound: boolean;
   readonly answer: Promise<unknown>;
@@ -24,7 +26,8 @@ export interface OpenRequest {
 }
 
 interface Asked {
-  readonly ms: number;
+  /** How long it may take, besides what it waits on purpose. */
+  readonly requestMs: number;
   readonly isBound: boolean;
   readonly onLate?: OnLate | undefined;
 }
@@ -32,27 +35,35 @@ interface Asked {
 export class OpenRequests {
   readonly #open = new Map<number, OpenRequest & { readonly timer: NodeJS.Timeout }>();
   readonly #late = new Map<number, OnLate>();
+  readonly #onSettled: (request: OpenRequest) => void;
   #nextId = 1;
+
+  constructor(onSettled: (request: OpenRequest) => void) {
+    this.#onSettled = onSettled;
+  }
 
   /** A copy, so that requests may be settled meanwhile. */
   list(): readonly OpenRequest[] {
     return [...this.#open.values()];
   }
 
-  add(method: string, params: Params, { isBound, ms, onLate }: Asked): OpenRequest {
+  add(method: string, params: Params, { isBound, requestMs, onLate }: Asked): OpenRequest {
     const id = this.#nextId;
     this.#nextId += 1;
     const { promise: answer, resolve, reject } = Promise.withResolvers<unknown>();
     const idempotency_key = params.idempotency_key ?? randomUUID();
     const keyed = { ...params, idempotency_key };
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params: keyed });
+    const waitMs = Number(params.wait_ms ?? 0);
+    const ms = requestMs + waitMs;
     const timer = setTimeout(() => {
       const { isInFlight, wasSent = false } = this.take(id) ?? {};
       if (onLate && isInFlight) this.#late.set(id, onLate);
       reject(timeout({ method, timeout_ms: ms, idempotency_key, may_be_done: wasSent }));
     }, ms);
     const unsent = { isInFlight: false, wasSent: false };
-    const request = { id, method, text, isBound, answer, resolve, reject, timer, ...unsent };
+    const settle = { answer, resolve, reject, timer };
+    const request = { id, method, text, waitMs, isBound, ...settle, ...unsent };
     this.#open.set(id, request);
     return request;
   }
@@ -64,8 +75,10 @@ export class OpenRequests {
   /** It is settled by who takes it. */
   take(id: number): OpenRequest | undefined {
     const request = this.#open.get(id);
-    clearTimeout(request?.timer);
+    if (request === undefined) return undefined;
+    clearTimeout(request.timer);
     this.#open.delete(id);
+    this.#onSettled(request);
     return request;
   }
 

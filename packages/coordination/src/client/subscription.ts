@@ -115,7 +115,7 @@ export class Subscription {
 
   /** What the server pushed for this subscription. */
   take(push: Push): void {
-    if (this.#isClosed || this.#isBehind) return;
+    if (this.isOver || this.#isBehind) return;
     if (this.#waiting.length < MOST_WAITING) this.#waiting.push(push);
     else this.#isBehind = true;
     void this.#deliverAll();
@@ -133,7 +133,7 @@ export class Subscription {
     this.#waiting.length = 0;
   }
 
-  /** The server does not let it go on. */
+  /** The server does not let it go on; that is told after what was taken. */
   end(reason: FabricError): void {
     this.#ending ??= reason;
     this.#deps.onEnd();
@@ -159,13 +159,12 @@ export class Subscription {
   }
 
   async #deliver({ method, params }: Push): Promise<void> {
-    if (this.isOver) return;
     if (method === 'context_coordinator.subscription_ended') {
-      return this.end(subscriptionEnded(params));
+      return this.#endHere(subscriptionEnded(params));
     }
     if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
     const cursor = Number(params.cursor);
-    if (cursor <= this.cursor) return;
+    if (!(cursor > this.cursor)) return;
     this.#cursor = cursor;
     const { run } = this.#deps;
     if (method === 'context_coordinator.update') {
@@ -173,29 +172,36 @@ export class Subscription {
     } else await run('event', () => this.#handlers.event?.(params));
   }
 
+  /** Nothing that was taken later is told. */
+  #endHere(reason: FabricError): void {
+    this.#waiting.length = 0;
+    this.end(reason);
+  }
+
   async #tellEnd(reason: FabricError): Promise<void> {
     this.#isClosed = true;
     await this.#deps.run('ended', () => this.#handlers.ended?.(reason));
   }
 
-  /** Nothing that came later is delivered before it. */
+  /** Nothing that came later is delivered before it, nor without it. */
   async #snapshot(): Promise<void> {
     const snapshot = await this.#getSnapshot();
-    if (snapshot === undefined) return;
+    if (snapshot === undefined) this.#waiting.length = 0;
+    if (snapshot === undefined || this.#isClosed) return;
     this.#cursor = Math.max(this.cursor, snapshot.cursor);
     await this.#deps.run('snapshot', () => this.#handlers.snapshot?.(snapshot));
   }
 
   async #getSnapshot(): Promise<ContextSnapshot | undefined> {
-    while (!this.isOver) {
+    do {
       try {
         return await this.#askForSnapshot();
       } catch (thrown) {
         const error = FabricError.from(thrown);
         if (isFinal(error)) this.end(error);
-        else await this.#waitFor(error);
+        else if (!this.isOver) await this.#waitFor(error);
       }
-    }
+    } while (!this.isOver);
     return undefined;
   }
 

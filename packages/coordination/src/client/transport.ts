@@ -1,10 +1,13 @@
+/** The code of the WebSocket; or that more came at once than the transport takes. */
+export type CloseCause = number | 'answer_too_large';
+
 /** Carries JSON-RPC messages, one text each, until it is closed. */
 export interface Transport {
   /** Throws, or does nothing, when it is closed. */
   send(text: string): void;
   onmessage: ((text: string) => void) | undefined;
-  /** Called once, whoever closed it; with the code of the WebSocket, where there is one. */
-  onclose: ((code?: number) => void) | undefined;
+  /** Called once, whoever closed it; with why, where that is known. */
+  onclose: ((cause?: CloseCause) => void) | undefined;
   close(): void;
 }
 

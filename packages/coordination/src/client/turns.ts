@@ -10,23 +10,36 @@ export interface TurnRequest {
 interface Place {
   readonly isShared: boolean;
   readonly enter: () => void;
+  readonly refuse: (reason: Error) => void;
   isInside: boolean;
 }
 
 export class Turns {
   readonly #queues = new Map<string, Set<Place>>();
+  #closed: Error | undefined;
 
   /** Ends when it is disposed of; `undefined` when it did not come in time. */
   async take({ name, isShared, waitMs }: TurnRequest): Promise<Disposable | undefined> {
-    const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
-    const place: Place = { isShared, enter, isInside: false };
+    if (this.#closed) throw this.#closed;
+    const { promise: entered, resolve: enter, reject: refuse } = Promise.withResolvers<void>();
+    const place: Place = { isShared, enter, refuse, isInside: false };
     const queue = this.#queues.get(name) ?? new Set();
     this.#queues.set(name, queue.add(place));
     admit(queue);
-    if (!place.isInside) await withinTime(entered, waitMs);
-    if (place.isInside) return { [Symbol.dispose]: () => this.#leave(name, place) };
-    this.#leave(name, place);
-    return undefined;
+    try {
+      if (!place.isInside) await withinTime(entered, waitMs);
+    } finally {
+      if (!place.isInside) this.#leave(name, place);
+    }
+    if (!place.isInside) return undefined;
+    return { [Symbol.dispose]: () => this.#leave(name, place) };
+  }
+
+  /** Nobody gets a turn any more; those who have one may end. */
+  close(reason: Error): void {
+    this.#closed = reason;
+    const places = [...this.#queues.values()].flatMap((queue) => [...queue]);
+    for (const place of places) if (!place.isInside) place.refuse(reason);
   }
 
   #leave(name: string, place: Place): void {
@@ -55,6 +68,9 @@ function enter(place: Place): void {
 async function withinTime(entered: Promise<void>, ms: number): Promise<void> {
   const { promise: over, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
-  await Promise.race([entered, over]);
-  clearTimeout(timer);
+  try {
+    await Promise.race([entered, over]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -12,6 +12,8 @@ export interface WebSocketOptions {
 
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 const CONNECT_MS = 10_000;
+/** As `ws` says that a message is over `maxPayload`. */
+const TOO_LARGE = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
 
 export function webSocketConnect(options: WebSocketOptions): Connect {
   return (signal) => openWebSocket(options, signal);
@@ -66,8 +68,12 @@ function toTransport(socket: WebSocket): Transport {
     },
   };
   socket.on('message', (data) => transport.onmessage?.(data.toString()));
-  socket.on('error', () => socket.terminate());
-  socket.once('close', (code) => transport.onclose?.(code));
+  let isTooLarge = false;
+  socket.on('error', (error) => {
+    isTooLarge = 'code' in error && error.code === TOO_LARGE;
+    socket.terminate();
+  });
+  socket.once('close', (code) => transport.onclose?.(isTooLarge ? 'answer_too_large' : code));
   return transport;
 }
 
