@@ -36,7 +36,7 @@ export async function passOn(channel: MessageChannel, socket: WebSocket): Promis
   socket.on('error', () => {});
   socket.on('message', async (data) => {
     const text = data.toString();
-    await giveInTurn(channel, socket, text);
+    await giveInTurn(channel, socket, text).catch(() => leave());
     if (isAnswer(text)) answers.came();
   });
   channel.open((incoming) => {
@@ -60,14 +60,13 @@ function send(socket: WebSocket, text: string): Promise<void> | undefined {
   return socket.bufferedAmount > BUFFERED_MAX ? sent.promise : undefined;
 }
 
-/** Nothing is read from the gateway that the client has no room for. */
+/** Nothing is read from the gateway that the client has no room for. Rejects when it is gone. */
 async function giveInTurn(channel: MessageChannel, socket: WebSocket, text: string): Promise<void> {
   socket.pause();
   try {
     await channel.write(text);
+  } finally {
     socket.resume();
-  } catch {
-    socket.terminate();
   }
 }
 

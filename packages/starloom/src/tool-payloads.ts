@@ -42,10 +42,12 @@ interface RouteRow {
   readonly reason: string;
 }
 
-interface EngineRow {
+export interface EngineRow {
   readonly kind: string;
   readonly status: string;
   readonly reason?: string;
+  readonly fix?: string;
+  readonly warnings?: readonly { readonly fix: string }[];
 }
 
 interface AgentRow {

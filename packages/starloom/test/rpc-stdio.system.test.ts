@@ -117,6 +117,17 @@ describe('starloom rpc --stdio beside a gateway', () => {
     expect(client.process.stderrTail()).toMatch(/gateway is gone(.|\n)*fix:/);
   });
 
+  it('ends, and does not blame the gateway, when nobody reads its output any more', async () => {
+    await using gateway = await startGateway();
+    await using client = await StdioClient.start(gateway.home);
+    await client.ask('mcp.discover', {});
+    client.process.stdout.destroy();
+    await client.ended.catch(() => {});
+    for (let count = 0; count < 2; count += 1) await client.send('mcp.discover', {});
+    expect(await client.process.exited).toMatchObject({ code: 0 });
+    expect(client.process.stderrTail()).not.toContain('gateway');
+  });
+
   it('gives its place back when it is asked to stop', async () => {
     await using gateway = await startGateway();
     await using client = await StdioClient.start(gateway.home);

@@ -7,7 +7,7 @@ import { FabricError } from '@starloom/core';
 import type { ContextChange } from './apply-update.ts';
 import type { Send } from './link.ts';
 import type { Params } from './open-requests.ts';
-import { pause } from './pause.ts';
+import { AGAIN_MS, pause } from './pause.ts';
 import { rpcCodeOf } from './rpc-error.ts';
 import type { RunHandler } from './run-handler.ts';
 import type { MethodParams } from './services.ts';
@@ -48,7 +48,6 @@ interface SubscriptionDeps {
 
 const CONTEXT_UPDATE = 'context.update';
 const NOT_FOUND = -32004;
-const AGAIN_MS = 250;
 /** What waits for its handler; more would be kept at the server. */
 export const MOST_WAITING = 10_000;
 /** There is no such session for the agent, or it may not do that, or nobody may. */

@@ -6,7 +6,7 @@ import { FabricError, type Log } from '@starloom/core';
 import { EarlyPushes } from './early-pushes.ts';
 import type { Send } from './link.ts';
 import { connectionLost } from './open-requests.ts';
-import { pause } from './pause.ts';
+import { AGAIN_MS, pause } from './pause.ts';
 import { rpcCodeOf } from './rpc-error.ts';
 import type { RunHandler } from './run-handler.ts';
 import {
@@ -28,8 +28,6 @@ interface Begun {
   readonly subscription_id: string;
   readonly cursor: number;
 }
-
-const AGAIN_MS = 250;
 
 export class Subscriptions {
   readonly #options: SubscriptionsOptions;

@@ -2,6 +2,7 @@ import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
+import type { EngineRow } from '../tool-payloads.ts';
 import type { AgentsOptions } from './fabric.ts';
 import { readTarget } from './target.ts';
 
@@ -70,10 +71,10 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
       registry.ok ? 'ok' : 'stale',
       registry.message ?? `${registry.kind}, ${registry.agents} agents`,
     ],
-    ...Object.entries(engines).map(([name, { status, kind, reason }]) => [
+    ...Object.entries(engines).map(([name, engine]) => [
       name,
-      status,
-      [kind, reason].filter(Boolean).join(', '),
+      engine.status,
+      [engine.kind, engine.reason, ...fixesOf(engine)].filter(Boolean).join(', '),
     ]),
     ...agents.list.map(({ agent_id, status, breaker, message }) => [
       agent_id,
@@ -82,4 +83,9 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
     ]),
   ];
   terminal.print(table(['PART', 'STATUS', ''], rows));
+}
+
+function fixesOf({ fix, warnings = [] }: EngineRow): string[] {
+  const fixes = [fix, ...warnings.map((warning) => warning.fix)];
+  return fixes.flatMap((each) => (each === undefined ? [] : `fix: ${each}`));
 }
