@@ -156,17 +156,17 @@ describe('what an agent is sent', () => {
 
 describe('an answer that is no success', () => {
   it.each([
-    [400, 'BAD_INPUT'],
+    [400, 'UPSTREAM_ERROR'],
     [401, 'AUTH_DENIED'],
     [403, 'AUTH_DENIED'],
     [404, 'CAPABILITY_NOT_FOUND'],
     [408, 'TIMEOUT'],
     [418, 'UPSTREAM_ERROR'],
-    [422, 'BAD_INPUT'],
+    [422, 'UPSTREAM_ERROR'],
     [429, 'RATE_LIMITED'],
     [499, 'UPSTREAM_ERROR'],
     [500, 'UPSTREAM_ERROR'],
-    [503, 'UPSTREAM_ERROR'],
+    [503, 'AGENT_OFFLINE'],
     [504, 'TIMEOUT'],
   ])('with status %i is %s', async (status, code) => {
     const { adapter } = await serveHttp(
@@ -175,7 +175,8 @@ describe('an answer that is no success', () => {
     const { error } = await runCall(adapter);
     expect(error).toMatchObject({ code, details: { status, ...NAMES } });
     expect(error?.details).not.toHaveProperty('sent');
-    expect(error?.details.upstream).toBe(code === 'AUTH_DENIED' ? true : undefined);
+    expect(error?.details.upstream).toEqual({ status });
+    expect(error?.isAgentAnswer).toBe([400, 418, 422, 499].includes(status));
   });
 
   it('shows a bounded, clean excerpt of its body beside the message, without our credentials', async () => {
@@ -187,8 +188,8 @@ describe('an answer that is no success', () => {
       { headers: { Authorization: 'Bearer sk-1234567890' } },
     );
     const { error } = await runCall(adapter);
-    expect(error?.details.upstream).toMatch(/^bad key \[redacted\] x+…$/);
-    expect(String(error?.details.upstream).length).toBeLessThan(1_100);
+    const text = expect.stringMatching(/^bad key \[redacted\] x{900,1000}…$/);
+    expect(error?.details.upstream).toEqual({ status: 500, text });
     expect(error?.message).not.toContain('key');
   });
 

@@ -50,7 +50,7 @@ it('ends the calls of a process that dies with AGENT_OFFLINE, and starts another
   for (const { error } of await Promise.all(open)) {
     expect(error).toMatchObject({
       code: 'AGENT_OFFLINE',
-      details: { signal: 'SIGKILL', ...NAMES },
+      details: { upstream: { signal: 'SIGKILL' }, ...NAMES },
     });
   }
   expect((await runCall(agent, 'echo back')).answer).toBe('back');
@@ -62,7 +62,7 @@ it('waits longer and longer to start a process that dies before it serves a call
   const clock = new ManualClock();
   const agent = world.script('read -r _; exit 1', { options: { pooled: true }, clock });
   for (const backoff of [100, 200, 400]) {
-    expect((await runCall(agent)).error?.details).toMatchObject({ exit_code: 1 });
+    expect((await runCall(agent)).error?.details).toMatchObject({ upstream: { exit_code: 1 } });
     const { error } = await runCall(agent);
     expect(error).toMatchObject({
       code: 'AGENT_OFFLINE',

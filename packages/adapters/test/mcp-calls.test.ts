@@ -246,7 +246,7 @@ describe('a call of an mcp agent over http', () => {
     const adapter = await openMcpHttp(guarded.uri);
     expect(await failedCall(adapter, 'hello')).toMatchObject({
       code: 'AUTH_DENIED',
-      details: { upstream: true, sent: false },
+      details: { upstream: { status: 401 }, sent: false },
     });
     const context = { signal: new AbortController().signal, log: silentLog };
     expect((await adapter.health(context)).status).toBe('degraded');

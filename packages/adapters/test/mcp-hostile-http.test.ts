@@ -204,10 +204,10 @@ describe('an mcp agent over http that misbehaves', () => {
   });
 
   it.each<[status: number, code: string, more: Record<string, unknown>]>([
-    [401, 'AUTH_DENIED', { upstream: true }],
-    [403, 'AUTH_DENIED', { upstream: true }],
+    [401, 'AUTH_DENIED', { upstream: { status: 401, text: 'no' } }],
+    [403, 'AUTH_DENIED', { upstream: { status: 403, text: 'no' } }],
     [404, 'UPSTREAM_ERROR', { reason: 'not_mcp' }],
-    [413, 'BAD_INPUT', {}],
+    [413, 'UPSTREAM_ERROR', { reason: 'tool_error' }],
     [429, 'RATE_LIMITED', { retry_after_ms: 7_000 }],
     [500, 'UPSTREAM_ERROR', {}],
     [503, 'AGENT_OFFLINE', { retry_after_ms: 7_000 }],

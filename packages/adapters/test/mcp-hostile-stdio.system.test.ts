@@ -37,13 +37,42 @@ async function openAgent(on: string, options: Record<string, unknown> = {}) {
 
 describe('an mcp agent in a child process that misbehaves', () => {
   it('fails the calls it dies on, and is started again for the next', async () => {
-    const { adapter, launcher } = await openAgent(`if (task === 'die') process.exit(3);`);
+    const { adapter, launcher } = await openAgent(
+      `if (task === 'die') { process.stderr.write('disk is full\\n'); process.exit(3); }`,
+    );
     expect((await runCall(adapter, 'one')).result?.answer).toBe('one');
     const error = await failedCall(adapter, 'die');
     expect(error).toMatchObject({ code: 'AGENT_OFFLINE', details: { reason: 'process_ended' } });
+    expect(error.details.upstream).toEqual({ exit_code: 3, stderr: 'disk is full' });
     expect(error.details.sent).toBeUndefined();
     expect((await runCall(adapter, 'two')).result?.answer).toBe('two');
     expect(await launcher.pids()).toHaveLength(2);
+  });
+
+  it('says why it does not start: exit code and stderr, in calls and in its health', async () => {
+    const launcher = await createLauncher(`
+      process.stderr.write('Error: Cannot find module "left-pad"\\n');
+      process.exit(7);
+    `);
+    onTestFinished(() => launcher.close());
+    const adapter = await openMcp(launcher.endpoint);
+    const upstream = { exit_code: 7, stderr: 'Error: Cannot find module "left-pad"' };
+    expect(await failedCall(adapter, 'hello')).toMatchObject({
+      code: 'AGENT_OFFLINE',
+      details: { reason: 'process_ended', upstream, sent: false },
+    });
+    const context = { signal: new AbortController().signal, log: silentLog };
+    await expect
+      .poll(() => adapter.health(context))
+      .toMatchObject({ status: 'offline', upstream, fix: expect.any(String) });
+  });
+
+  it('is starting, not offline, while its first connection is being made', async () => {
+    const { adapter } = await openAgent(`if (method !== 'tools/call') return;`);
+    const control = new AbortController();
+    const health = adapter.health({ signal: control.signal, log: silentLog });
+    control.abort(new FabricError('TIMEOUT', 'Not yet'));
+    expect(await health).toMatchObject({ status: 'starting' });
   });
 
   it('is believed once when it answers twice, and not when it answers what nobody asked', async () => {

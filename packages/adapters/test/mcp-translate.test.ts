@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { rpcErrorOf, rpcFailure } from '../src/mcp/rpc-failure.ts';
-import { toCapability } from '../src/mcp/to-capability.ts';
+import { toCapability, toCapabilityName } from '../src/mcp/to-capability.ts';
 import { incompleteFailure, toEventBody, toFinal } from '../src/mcp/translate.ts';
 
 const progress = (params: Record<string, unknown>) =>
@@ -64,15 +64,17 @@ describe('the result of a tool', () => {
   });
 
   it('is a failure with what the tool said when it failed', () => {
-    const content = [{ type: 'text', text: 'x'.repeat(5_000) }];
+    const content = [
+      { type: 'text', text: 'Access denied' },
+      { type: 'image', data: '' },
+    ];
     const failure = thrown(() => toFinal({ isError: true, content }, undefined));
     expect(failure).toMatchObject({
       code: 'UPSTREAM_ERROR',
-      details: { reason: 'tool_error', content },
+      details: { reason: 'tool_error', upstream: 'Access denied' },
+      answer: { isError: true, content },
+      isAgentAnswer: true,
     });
-    expect(String((failure as { details: { upstream: string } }).details.upstream)).toHaveLength(
-      2_048,
-    );
   });
 
   const payload = {
@@ -81,16 +83,28 @@ describe('the result of a tool', () => {
     trace: null,
   };
 
-  it.each([
-    ['in its text', { content: [{ type: 'text', text: JSON.stringify(payload) }] }],
-    ['in its metadata', { content: [], _meta: { 'io.starloom/error': payload } }],
-  ])('keeps the code of another gateway, found %s', (_, result) => {
+  it('keeps the code of another gateway, found in its metadata', () => {
+    const result = { content: [], _meta: { 'io.starloom/error': payload } };
     const failure = thrown(() => toFinal({ isError: true, ...result }, undefined));
     expect(failure).toMatchObject({
       code: 'RECURSION_LIMIT',
-      details: { depth: 6, upstream: true },
+      details: { depth: 6, upstream: { code: 'RECURSION_LIMIT' } },
     });
     expect(failure).not.toHaveProperty('details.sent');
+  });
+
+  it('is the answer of the agent when only its text looks like a payload of ours', () => {
+    const content = [{ type: 'text', text: JSON.stringify(payload) }];
+    const failure = thrown(() => toFinal({ isError: true, content }, undefined));
+    expect(failure).toMatchObject({ isAgentAnswer: true, answer: { content } });
+  });
+
+  it('stays the answer of the agent through another gateway', () => {
+    const inner = { code: 'UPSTREAM_ERROR', message: 'x', details: { reason: 'tool_error' } };
+    const _meta = { 'io.starloom/error': { ok: false, error: inner, trace: null } };
+    const content = [{ type: 'text', text: 'Access denied' }];
+    const failure = thrown(() => toFinal({ isError: true, content, _meta }, undefined));
+    expect(failure).toMatchObject({ isAgentAnswer: true, answer: { content } });
   });
 
   it('does not take over a code that is not in the table', () => {
@@ -142,6 +156,8 @@ describe('a JSON-RPC error of an agent', () => {
 describe('a tool as a capability', () => {
   const tool = {
     name: 'read',
+    capability: 'read',
+    title: undefined,
     description: undefined,
     inputSchema: undefined,
     outputSchema: undefined,
@@ -158,17 +174,17 @@ describe('a tool as a capability', () => {
     expect(idempotent({ readOnlyHint: false })).toBeUndefined();
   });
 
+  const named = (name: string) => ({ ...tool, name, capability: toCapabilityName(name) });
+
   it('has a name of ours, and remembers its own', () => {
     expect(toCapability(tool)).toMatchObject({ name: 'read' });
     expect(toCapability(tool)).not.toHaveProperty('tool');
     const long = `web/${'search '.repeat(20)}`;
-    const capability = toCapability({ ...tool, name: long });
+    const capability = toCapability(named(long));
     expect(capability.tool).toBe(long);
     expect(capability.name).toMatch(/^web-search-[a-z-]+-[0-9a-f]{8}$/);
     expect(capability.name).toHaveLength(64);
-    expect(toCapability({ ...tool, name: 'a/b' }).name).not.toBe(
-      toCapability({ ...tool, name: 'a b' }).name,
-    );
+    expect(toCapability(named('a/b')).name).not.toBe(toCapability(named('a b')).name);
   });
 });
 

@@ -5,6 +5,7 @@ import {
   type DirectoryListener,
 } from './directory.ts';
 import type { Health } from './health.ts';
+import type { Capability } from './manifest.ts';
 
 /** The half of a registry that is the same for all: reads answer from the directory, at once. */
 export abstract class DirectoryReads {
@@ -29,6 +30,10 @@ export abstract class DirectoryReads {
   /** Kept in memory; a backend that shares health writes it first. */
   async updateHealth(agentId: string, health: Health): Promise<void> {
     this.directory.setHealth(agentId, health);
+  }
+
+  updateCapabilities(agentId: string, capabilities: readonly Capability[]): void {
+    this.directory.setCapabilities(agentId, capabilities);
   }
 
   watch(listener: DirectoryListener): () => void {

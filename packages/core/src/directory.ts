@@ -1,12 +1,16 @@
 // Every registry backend feeds one of these, and calls read only this: lookups never wait for an
 // engine. A whole new set of agents is swapped in at once, so a reader sees all of it or none.
 
+import { canonicalJson } from './canonical-json.ts';
 import { type Health, type HealthStatus, UNKNOWN_HEALTH } from './health.ts';
-import { findCapability, type Manifest } from './manifest.ts';
+import { type Capability, findCapability, type Manifest } from './manifest.ts';
 import { compareTiers, isTrustedAs, type TrustTier } from './tiers.ts';
 
 export interface AgentRecord {
+  /** As the operator wrote it. */
   readonly manifest: Manifest;
+  /** What the agent serves: what the manifest declares or the agent offers, as far as is known. */
+  readonly capabilities: readonly Capability[];
   readonly health: Health;
 }
 
@@ -19,7 +23,7 @@ export interface AgentFilter {
 }
 
 export type DirectoryListener = (change: {
-  readonly kind: 'agents' | 'health';
+  readonly kind: 'agents' | 'capabilities' | 'health';
   readonly agentIds: readonly string[];
 }) => void;
 
@@ -33,8 +37,10 @@ interface Index {
 }
 
 export class Directory {
-  #index: Index = buildIndex([]);
+  #index: Index = buildIndex([], () => []);
   readonly #health = new Map<string, Health>();
+  /** What each agent said it offers; forgotten when its manifest changes. */
+  readonly #discovered = new WeakMap<Manifest, readonly Capability[]>();
   readonly #listeners = new Set<DirectoryListener>();
 
   get size(): number {
@@ -60,35 +66,55 @@ export class Directory {
   }
 
   /**
-   * Whom to try after `agentId`: its named fallbacks in order, then peers with the capability that
-   * are trusted at least as far. Each agent once; agents without the capability are left out.
+   * Whom to try after `agentId`: its named fallbacks in order, then its peers. Each agent once;
+   * agents without the capability are left out.
    */
   resolveFallbacks(agentId: string, capability: string): AgentRecord[] {
-    const manifest = this.#index.byId.get(agentId);
-    if (!manifest || this.#isAlone(manifest, capability)) return [];
-    const named = manifest.fallbacks.flatMap((id) => this.get(id) ?? []);
-    const peers = this.findByCapability(capability).filter((peer) =>
-      isTrustedAs(peer.manifest.trust_tier, manifest.trust_tier),
-    );
+    const primary = this.get(agentId);
+    if (!primary) return [];
+    const mode = findCapability(primary, capability)?.fallback ?? primary.manifest.fallback;
+    if (mode === 'none' || this.#isAlone(primary.manifest, capability)) return [];
+    const named = primary.manifest.fallbacks.flatMap((id) => this.get(id) ?? []);
+    const peers = mode === 'named' ? [] : this.#peersOf(primary, capability);
     const seen = new Set([agentId]);
     return [...named, ...peers].filter((record) => {
       const id = record.manifest.agent_id;
-      if (seen.has(id) || !findCapability(record.manifest, capability)) return false;
+      if (seen.has(id) || !findCapability(record, capability)) return false;
       seen.add(id);
       return true;
+    });
+  }
+
+  /**
+   * Agents whose manifests declare the same capability, with the same schemas where both have them,
+   * and that are trusted at least as far. What was discovered makes no peers: two servers may offer
+   * tools of one name that act on different things.
+   */
+  #peersOf(primary: AgentRecord, capability: string): AgentRecord[] {
+    const own = findCapability(primary, capability);
+    if (!own || !findCapability(primary.manifest, capability)) return [];
+    return this.findByCapability(capability).filter((peer) => {
+      const theirs = findCapability(peer, capability);
+      return (
+        theirs !== undefined &&
+        findCapability(peer.manifest, capability) !== undefined &&
+        isTrustedAs(peer.manifest.trust_tier, primary.manifest.trust_tier) &&
+        agree(own.input_schema, theirs.input_schema) &&
+        agree(own.output_schema, theirs.output_schema)
+      );
     });
   }
 
   /** Replaces all agents at once; health of those that stay is kept. Returns the ids that changed. */
   replaceAll(manifests: readonly Manifest[]): string[] {
     const before = this.#index.byId;
-    this.#index = buildIndex(manifests);
+    this.#rebuild(manifests);
     const after = this.#index.byId;
     const gone = [...before.keys()].filter((id) => !after.has(id));
     for (const id of gone) this.#health.delete(id);
     const changed = [...after.keys()].filter((id) => !isSame(before.get(id), after.get(id)));
     const agentIds = [...gone, ...changed].sort();
-    if (agentIds.length > 0) this.#tell('agents', agentIds);
+    if (agentIds.length > 0) this.#notify('agents', agentIds);
     return agentIds;
   }
 
@@ -103,12 +129,24 @@ export class Directory {
     this.replaceAll([...this.#index.byId.values()].filter(({ agent_id }) => agent_id !== agentId));
   }
 
-  /** Tells listeners only when the status itself changed. False when the agent is not known. */
+  /** What the agent serves, now that it was asked. False when nothing changed. */
+  setCapabilities(agentId: string, capabilities: readonly Capability[]): boolean {
+    const manifest = this.#index.byId.get(agentId);
+    if (!manifest) return false;
+    const before = this.#capabilitiesOf(manifest);
+    this.#discovered.set(manifest, capabilities);
+    if (JSON.stringify(before) === JSON.stringify(capabilities)) return false;
+    this.#rebuild([...this.#index.byId.values()]);
+    this.#notify('capabilities', [agentId]);
+    return true;
+  }
+
+  /** Notifies listeners only when the status itself changed. False when the agent is not known. */
   setHealth(agentId: string, health: Health): boolean {
     if (!this.#index.byId.has(agentId)) return false;
     const before = this.#health.get(agentId) ?? UNKNOWN_HEALTH;
     this.#health.set(agentId, health);
-    if (before.status !== health.status) this.#tell('health', [agentId]);
+    if (before.status !== health.status) this.#notify('health', [agentId]);
     return true;
   }
 
@@ -123,7 +161,19 @@ export class Directory {
   }
 
   #record(manifest: Manifest): AgentRecord {
-    return { manifest, health: this.#health.get(manifest.agent_id) ?? UNKNOWN_HEALTH };
+    return {
+      manifest,
+      capabilities: this.#capabilitiesOf(manifest),
+      health: this.#health.get(manifest.agent_id) ?? UNKNOWN_HEALTH,
+    };
+  }
+
+  #capabilitiesOf(manifest: Manifest): readonly Capability[] {
+    return this.#discovered.get(manifest) ?? manifest.capabilities ?? [];
+  }
+
+  #rebuild(manifests: readonly Manifest[]): void {
+    this.#index = buildIndex(manifests, (manifest) => this.#capabilitiesOf(manifest));
   }
 
   #narrowest({ capability, tag, tier }: AgentFilter): readonly string[] {
@@ -136,25 +186,45 @@ export class Directory {
     return lists.reduce((best, list) => (list.length < best.length ? list : best));
   }
 
-  #tell(kind: 'agents' | 'health', agentIds: readonly string[]): void {
+  #notify(kind: 'agents' | 'capabilities' | 'health', agentIds: readonly string[]): void {
     for (const listener of this.#listeners) listener({ kind, agentIds });
   }
 }
 
-function matches({ manifest, health }: AgentRecord, filter: AgentFilter): boolean {
+/** Schemas agree when they are equal, or one of them is unknown. */
+function agree(one: object | undefined, other: object | undefined): boolean {
+  if (one === undefined || other === undefined || one === other) return true;
+  return canonicalForm(one) === canonicalForm(other);
+}
+
+/** Made once per schema: routes are looked up with every call. */
+const canonicalForms = new WeakMap<object, string>();
+
+function canonicalForm(schema: object): string {
+  const known = canonicalForms.get(schema);
+  if (known !== undefined) return known;
+  const form = canonicalJson(schema, { loneSurrogates: 'escape' });
+  canonicalForms.set(schema, form);
+  return form;
+}
+
+function matches({ manifest, capabilities, health }: AgentRecord, filter: AgentFilter): boolean {
   const { capability, tag, tier, status, modality } = filter;
-  if (capability !== undefined && !findCapability(manifest, capability)) return false;
+  if (capability !== undefined && !findCapability({ capabilities }, capability)) return false;
   if (tag !== undefined && !manifest.tags.includes(tag)) return false;
   if (tier !== undefined && manifest.trust_tier !== tier) return false;
   if (status !== undefined && health.status !== status) return false;
   if (modality === undefined) return true;
-  return manifest.capabilities.some(
+  return capabilities.some(
     ({ name, modalities }) =>
       (capability === undefined || name === capability) && modalities.includes(modality),
   );
 }
 
-function buildIndex(manifests: readonly Manifest[]): Index {
+function buildIndex(
+  manifests: readonly Manifest[],
+  capabilitiesOf: (manifest: Manifest) => readonly Capability[],
+): Index {
   const byId = new Map<string, Manifest>();
   const byCapability = new Map<string, string[]>();
   const byTag = new Map<string, string[]>();
@@ -163,7 +233,7 @@ function buildIndex(manifests: readonly Manifest[]): Index {
   for (const manifest of sorted) {
     const id = manifest.agent_id;
     byId.set(id, manifest);
-    for (const { name } of manifest.capabilities) add(byCapability, name, id);
+    for (const { name } of capabilitiesOf(manifest)) add(byCapability, name, id);
     for (const tag of new Set(manifest.tags)) add(byTag, tag, id);
     add(byTier, manifest.trust_tier, id);
   }

@@ -58,22 +58,30 @@ export const errorPayloadSchema = z.strictObject({
   trace: traceSchema.nullable(),
 });
 
+/** `details.reason` of an error that the agent itself answered with. */
+export const TOOL_ERROR = 'tool_error';
+
+export interface FabricErrorOptions {
+  readonly details?: ErrorDetails;
+  readonly cause?: unknown;
+  readonly answer?: ErrorDetails | undefined;
+}
+
 const BRAND = Symbol.for('io.starloom/FabricError');
 
 export class FabricError extends Error {
   override readonly name = 'FabricError';
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
+  /** The result as the agent wrote it, when the agent itself answered with an error. */
+  readonly answer: ErrorDetails | undefined;
   readonly [BRAND] = true;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    options: { readonly details?: ErrorDetails; readonly cause?: unknown } = {},
-  ) {
+  constructor(code: ErrorCode, message: string, options: FabricErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;
     this.details = options.details ?? {};
+    this.answer = options.answer;
   }
 
   get row(): ErrorRow {
@@ -85,10 +93,19 @@ export class FabricError extends Error {
     return typeof value === 'object' && value !== null && BRAND in value;
   }
 
+  /** Whether the agent itself answered with an error: no other agent is asked, no circuit opens. */
+  get isAgentAnswer(): boolean {
+    return this.code === 'UPSTREAM_ERROR' && this.details.reason === TOOL_ERROR;
+  }
+
   /** The same error with more details; those already there win. */
   with(details: ErrorDetails): FabricError {
-    const merged = { ...details, ...this.details };
-    return new FabricError(this.code, this.message, { details: merged, cause: this.cause });
+    const { code, message, cause, answer } = this;
+    return new FabricError(code, message, {
+      details: { ...details, ...this.details },
+      cause,
+      answer,
+    });
   }
 
   toPayload(trace: Trace | null): ErrorPayload {

@@ -41,7 +41,9 @@ export {
   type ErrorRow,
   errorPayloadSchema,
   FabricError,
+  type FabricErrorOptions,
   isErrorCode,
+  TOOL_ERROR,
 } from './errors.ts';
 export {
   CALL_STATES,
@@ -55,11 +57,13 @@ export {
   type FabricEvent,
   type FinalData,
 } from './events.ts';
+export { matchesGlob } from './glob.ts';
 export {
   HEALTH_STATES,
   type Health,
   type HealthStatus,
   healthSchema,
+  toHealthReason,
   UNKNOWN_HEALTH,
 } from './health.ts';
 export {
@@ -86,6 +90,8 @@ export {
   capabilitySchema,
   type Endpoint,
   endpointSchema,
+  FALLBACK_MODES,
+  type FallbackMode,
   findCapability,
   type Manifest,
   type ManifestInput,

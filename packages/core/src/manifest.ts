@@ -22,14 +22,23 @@ export const capabilityNameSchema = z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, 
 
 export const trustTierSchema = z.enum(TRUST_TIERS);
 
-/** A JSON Schema of somebody else's: kept as it is, compiled where it is used. */
+/** Which other agents may serve a call: none, those named in `fallbacks`, or peers too. */
+export const FALLBACK_MODES = ['none', 'named', 'peers'] as const;
+export type FallbackMode = (typeof FALLBACK_MODES)[number];
+
+/** A foreign JSON Schema: kept as it is, compiled where it is used. */
 const foreignSchema = z.record(z.string(), z.unknown());
 
 export const capabilitySchema = z.strictObject({
   name: capabilityNameSchema.describe('Name callers use'),
   streaming: z.boolean().default(false).describe('Can the agent stream tokens?'),
   modalities: z.array(z.string().min(1)).default(['text']).describe('text, image, audio, …'),
+  title: z.string().optional().describe('Its name for people'),
   description: z.string().optional().describe('What it does, for people and models'),
+  annotations: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Hints such as readOnlyHint and destructiveHint'),
   input_schema: foreignSchema.optional().describe('JSON Schema of the arguments'),
   output_schema: foreignSchema.optional().describe('JSON Schema of the structured result'),
   timeout_ms: z.int().positive().optional().describe('How long one attempt usually may take'),
@@ -39,6 +48,7 @@ export const capabilitySchema = z.strictObject({
     .describe('true: may always be tried elsewhere; false: only if it was never sent'),
   reentrant: z.boolean().default(false).describe('May it appear twice on one call chain?'),
   tool: z.string().min(1).optional().describe('Its name at the agent, when it differs'),
+  fallback: z.enum(FALLBACK_MODES).optional().describe('As for the agent, for this capability'),
 });
 
 export const endpointSchema = z
@@ -65,7 +75,9 @@ export const endpointSchema = z
     }
   });
 
-export const manifestSchema = z.strictObject({
+const globs = z.array(z.string().min(1).max(128)).max(100);
+
+const manifestFields = z.strictObject({
   agent_id: agentIdSchema.describe('Unique name of the agent'),
   node_id: z.string().min(1).default('local').describe('Machine it runs on'),
   version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
@@ -73,17 +85,39 @@ export const manifestSchema = z.strictObject({
   endpoint: endpointSchema,
   capabilities: z
     .array(capabilitySchema)
-    .default([])
     .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {
       error: 'two capabilities have the same name',
-    }),
+    })
+    .optional()
+    .describe('What it serves; without this key, everything the agent says it offers'),
+  tools: z
+    .strictObject({
+      include: globs.optional().describe('Only capabilities that match one of these globs'),
+      exclude: globs.optional().describe('No capability that matches one of these globs'),
+    })
+    .optional()
+    .describe('Which capabilities are served, by globs such as "read_*"'),
   trust_tier: trustTierSchema.default(DEFAULT_TIER).describe('How far it is trusted'),
   tags: z.array(z.string().min(1)).default([]).describe('Free words to find it by'),
   fallbacks: z.array(agentIdSchema).default([]).describe('Agents to try when this one fails'),
+  fallback: z
+    .enum(FALLBACK_MODES)
+    .optional()
+    .describe('Who may serve its calls instead: none, named (fallbacks), peers (the default)'),
   auth: z
     .strictObject({ mandate: z.boolean().default(false) })
     .optional()
     .describe('What the agent wants to know of the caller'),
+});
+
+export const manifestSchema = manifestFields.check((context) => {
+  const { agent_id, fallbacks } = context.value;
+  const itself = fallbacks.indexOf(agent_id);
+  if (itself !== -1) {
+    const message = 'an agent cannot be its own fallback';
+    const path = ['fallbacks', itself];
+    context.issues.push({ code: 'custom', message, path, input: agent_id });
+  }
 });
 
 /** `agents.yaml`: a list of manifests, each id once. */
@@ -111,6 +145,10 @@ export function protocolOf(endpoint: Endpoint): string {
   return endpoint.protocol ?? DEFAULT_PROTOCOL[endpoint.transport];
 }
 
-export function findCapability(manifest: Manifest, name: string): Capability | undefined {
-  return manifest.capabilities.find((capability) => capability.name === name);
+/** Of what an agent serves (a record), or of what its manifest declares. */
+export function findCapability(
+  { capabilities = [] }: { readonly capabilities?: readonly Capability[] | undefined },
+  name: string,
+): Capability | undefined {
+  return capabilities.find((capability) => capability.name === name);
 }

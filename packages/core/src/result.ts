@@ -26,10 +26,16 @@ export interface Attempt {
 export class ResultFold {
   readonly #toolCalls = new Map<string, ToolCallRecord>();
   #text = '';
+  #sawQuestion = false;
   #final: FinalData | undefined;
 
   get sawToolCall(): boolean {
     return this.#toolCalls.size > 0;
+  }
+
+  /** Whether the agent asked something: such an attempt is not repeated elsewhere. */
+  get sawQuestion(): boolean {
+    return this.#sawQuestion;
   }
 
   get sawToken(): boolean {
@@ -52,6 +58,8 @@ export class ResultFold {
         this.#final = body.data;
         return;
       case 'status':
+        if (body.data.state === 'awaiting_input') this.#sawQuestion = true;
+        return;
       case 'progress':
         return;
     }

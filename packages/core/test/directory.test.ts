@@ -15,7 +15,10 @@ const manifests = fc.uniqueArray(
         .uniqueArray(word, { maxLength: 3 })
         .map((names) => names.map((name) => ({ name }))),
     })
-    .map(exampleManifest),
+    .map((change) => {
+      const fallbacks = change.fallbacks.filter((id) => id !== change.agent_id);
+      return exampleManifest({ ...change, fallbacks });
+    }),
   { selector: ({ agent_id }) => agent_id, maxLength: 12 },
 );
 
@@ -37,7 +40,7 @@ describe('directory', () => {
           .filter((manifest) => !tag || manifest.tags.includes(tag))
           .filter((manifest) => !tier || manifest.trust_tier === tier)
           .filter(
-            ({ capabilities }) => !capability || capabilities.some((c) => c.name === capability),
+            ({ capabilities }) => !capability || capabilities?.some((c) => c.name === capability),
           )
           .map(({ agent_id }) => agent_id)
           .sort();
@@ -55,8 +58,8 @@ describe('directory', () => {
           const ids = found.map(({ manifest }) => manifest.agent_id);
           expect(new Set(ids).size).toBe(ids.length);
           expect(ids).not.toContain(primary.agent_id);
-          for (const { manifest } of found) {
-            expect(manifest.capabilities.some(({ name }) => name === capability)).toBe(true);
+          for (const { manifest, capabilities } of found) {
+            expect(capabilities.some(({ name }) => name === capability)).toBe(true);
             expect(
               primary.fallbacks.includes(manifest.agent_id) ||
                 isTrustedAs(manifest.trust_tier, primary.trust_tier),
@@ -81,5 +84,61 @@ describe('directory', () => {
     directory.remove('a');
     directory.upsert(a);
     expect(directory.get('a')?.health.status).toBe('unknown');
+  });
+
+  describe('peers', () => {
+    const ids = (directory: Directory, agentId: string) =>
+      directory.resolveFallbacks(agentId, 'work').map(({ manifest }) => manifest.agent_id);
+    const work = (input_schema?: Record<string, unknown>) => ({
+      capabilities: [{ name: 'work', ...(input_schema && { input_schema }) }],
+    });
+    const one = { type: 'object', properties: { path: { type: 'string' } } };
+
+    it('are agents whose manifests declare the capability, not those found to offer it', () => {
+      const directory = directoryOf([
+        exampleManifest({ agent_id: 'a', capabilities: undefined }),
+        exampleManifest({ agent_id: 'b', capabilities: undefined }),
+        exampleManifest({ agent_id: 'c' }),
+      ]);
+      const found = exampleManifest().capabilities ?? [];
+      directory.setCapabilities('a', found);
+      directory.setCapabilities('b', found);
+      expect(ids(directory, 'a')).toEqual([]);
+      expect(ids(directory, 'c')).toEqual([]);
+      expect(directory.findByCapability('work')).toHaveLength(3);
+    });
+
+    it('have equal schemas where both have them', () => {
+      const directory = directoryOf([
+        exampleManifest({ agent_id: 'a', ...work(one) }),
+        exampleManifest({ agent_id: 'b', ...work({ properties: one.properties, type: 'object' }) }),
+        exampleManifest({ agent_id: 'c', ...work({ type: 'object' }) }),
+        exampleManifest({ agent_id: 'd', ...work() }),
+      ]);
+      expect(ids(directory, 'a')).toEqual(['b', 'd']);
+    });
+
+    it.each([
+      ['none', []],
+      ['named', ['c']],
+      ['peers', ['c', 'b']],
+    ] as const)('are narrowed by fallback: %s', (fallback, expected) => {
+      const others = [exampleManifest({ agent_id: 'b' }), exampleManifest({ agent_id: 'c' })];
+      const byAgent = exampleManifest({ agent_id: 'a', fallbacks: ['c'], fallback });
+      const capabilities = [{ name: 'work', fallback }];
+      const byCapability = exampleManifest({ agent_id: 'a', fallbacks: ['c'], capabilities });
+      expect(ids(directoryOf([byAgent, ...others]), 'a')).toEqual(expected);
+      expect(ids(directoryOf([byCapability, ...others]), 'a')).toEqual(expected);
+    });
+  });
+
+  it('forgets what was discovered when the manifest changes', () => {
+    const directory = directoryOf([exampleManifest({ capabilities: undefined })]);
+    directory.setCapabilities('subject', [
+      { name: 'x', streaming: false, modalities: [], reentrant: false },
+    ]);
+    expect(directory.get('subject')?.capabilities).toHaveLength(1);
+    directory.upsert(exampleManifest({ capabilities: undefined, version: '2.0.0' }));
+    expect(directory.get('subject')?.capabilities).toEqual([]);
   });
 });

@@ -4,6 +4,8 @@ import { agentIdSchema, DEFAULT_TIER, MAX_DEPTH, trustTierSchema } from '@starlo
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
 import { checkSharedKey, connectionUrl } from './config-rules.ts';
+import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
+import { TOOLSETS } from './tools/catalog.ts';
 
 const GIBIBYTE = 1024 ** 3;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -91,9 +93,13 @@ export const authSchema = z.strictObject({
 
 export const mcpSchema = z.strictObject({
   tool_names: z
-    .enum(['dots', 'underscores'])
-    .default('dots')
-    .describe('How tool names are listed; both spellings can be called'),
+    .enum(TOOL_NAME_SETTINGS)
+    .default('auto')
+    .describe('How tool names are listed: auto chooses by client; both spellings can be called'),
+  toolsets: z
+    .array(z.enum(TOOLSETS))
+    .default(['fabric', 'agents'])
+    .describe('Which tools are listed; X-MCP-Toolsets or ?toolsets= asks for others'),
   expose: z
     .union([z.literal('all'), z.array(z.string().min(1))])
     .default('all')

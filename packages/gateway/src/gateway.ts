@@ -12,9 +12,10 @@ import {
 } from '@starloom/core';
 import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
 import { AdapterPool } from './adapter-pool.ts';
-import { AgentDescriptions } from './agent-descriptions.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
 import type { GatewayConfig } from './config.ts';
+import type { DiscoveredCapabilities } from './discovered-file.ts';
+import { Discovery } from './discovery.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
@@ -23,6 +24,7 @@ import { RelayFace } from './mcp/relay-face.ts';
 import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
+import type { CallDeps } from './pipeline/call.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
@@ -32,7 +34,6 @@ import { coordinationTools } from './tools/coordination.ts';
 import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
-import type { CallDeps } from './tools/run-call.ts';
 import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
@@ -46,6 +47,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
   readonly coordination?: Coordination | undefined;
+  /** What agents said they offer, in earlier runs. */
+  readonly discovered?: DiscoveredCapabilities | undefined;
   readonly clock?: Clock;
   /** How long a reader of events may take nothing before it is cut off. */
   readonly stallMs?: number;
@@ -57,7 +60,7 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #adapters: AdapterPool;
   readonly #monitor: HealthMonitor;
-  readonly #descriptions: AgentDescriptions;
+  readonly #discovery: Discovery;
   readonly #catalog: ToolCatalog;
   readonly #mcp: McpEndpoint;
   readonly #rpc: RpcEndpoint | undefined;
@@ -85,11 +88,11 @@ export class Gateway {
       clock,
       onHealth: observer.agentHealth.bind(observer),
     });
-    this.#descriptions = new AgentDescriptions({
+    this.#discovery = new Discovery({
       registry,
       adapters: this.#adapters,
       log,
-      onChange: () => this.#listChanged('tools'),
+      store: options.discovered,
     });
     const deps: CallDeps = {
       registry,
@@ -97,7 +100,8 @@ export class Gateway {
       breakers,
       guard,
       schemas: new ArgumentSchemas(),
-      descriptions: this.#descriptions,
+      discovery: this.#discovery,
+      unprefixed: config.mcp.unprefixed,
       clock,
       log,
       observer,
@@ -105,16 +109,18 @@ export class Gateway {
       stallMs: options.stallMs,
     };
     this.#catalog = new ToolCatalog({
-      own: [
-        agentListTool(registry),
-        agentDescribeTool(registry, this.#descriptions),
-        callTool(deps),
-        routePreviewTool(deps),
-        healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
-        ...(coordination ? coordinationTools(coordination) : []),
-      ],
+      own: {
+        fabric: [
+          agentListTool(registry),
+          agentDescribeTool(registry, this.#discovery),
+          callTool(deps),
+          routePreviewTool(deps),
+          healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
+        ],
+        coordination: coordination ? coordinationTools(coordination) : [],
+      },
       registry,
-      descriptions: this.#descriptions,
+      discovery: this.#discovery,
       deps,
       log,
       expose: config.mcp.expose,
@@ -131,8 +137,15 @@ export class Gateway {
     });
     this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
     this.#mcp = new McpEndpoint({
-      face: { catalog: this.#catalog, relay, version, inFlight: this.#inFlight },
+      face: {
+        catalog: this.#catalog,
+        discovery: this.#discovery,
+        relay,
+        version,
+        inFlight: this.#inFlight,
+      },
       toolNames: config.mcp.tool_names,
+      toolsets: config.mcp.toolsets,
       webSocket: this.#webSocket,
       log,
     });
@@ -149,6 +162,7 @@ export class Gateway {
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
     });
     this.#unwatch = registry.watch(({ kind, agentIds }) => {
+      if (kind === 'capabilities') this.#listChanged('tools');
       if (kind !== 'agents') return;
       for (const agentId of agentIds) {
         this.#adapters.retire(agentId);
@@ -162,14 +176,14 @@ export class Gateway {
   /** Begins to serve over HTTP; the URL it is reached under. */
   async listen(): Promise<string> {
     const url = await this.#http.listen();
-    this.#monitor.start();
+    this.#watchAgents();
     return url;
   }
 
   /** Serves one client over a pair of streams; resolves when it is gone. */
   async serveStdio(input: Readable, output: Writable): Promise<void> {
     const { config, observer } = this.#options;
-    this.#monitor.start();
+    this.#watchAgents();
     const maxLineBytes = config.limits.body_bytes;
     const channel = stdioChannel({ input, output, maxLineBytes, log: observer.log });
     await this.#mcp.serveChannel(channel, {
@@ -177,6 +191,7 @@ export class Gateway {
       transport: 'stdio',
       headers: {},
       toolNames: config.mcp.tool_names,
+      toolsets: config.mcp.toolsets,
     });
   }
 
@@ -186,7 +201,7 @@ export class Gateway {
     this.#draining = true;
     this.#unwatch();
     this.#monitor.stop();
-    this.#descriptions.close();
+    this.#discovery.close();
     const drained = this.#http.drain();
     await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
     this.#webSocket.close();
@@ -197,12 +212,17 @@ export class Gateway {
     await this.#adapters.close();
   }
 
+  #watchAgents(): void {
+    this.#discovery.start();
+    this.#monitor.start();
+  }
+
   async #openAdapter(manifest: Manifest): Promise<Adapter> {
     const { agent_id } = manifest;
     const { expose } = this.#options.config.mcp;
     const adapter = await this.#options.openAdapter(manifest);
     watchLists(adapter, (kind) => {
-      if (kind === 'tools') void this.#descriptions.refresh(agent_id);
+      if (kind === 'tools') void this.#discovery.refresh(agent_id);
       else if (expose === 'all' || expose.includes(agent_id)) this.#listChanged(kind);
     });
     return adapter;

@@ -9,6 +9,7 @@ import {
   type Manifest,
   orAborted,
   type Registry,
+  toHealthReason,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
@@ -25,6 +26,9 @@ export interface HealthMonitorOptions {
   readonly probeMs?: number;
   readonly atOnce?: number;
 }
+
+/** How long after its time an adapter may take to say so itself. */
+const GRACE_MS = 1_000;
 
 interface Watched {
   dueAt: number;
@@ -98,6 +102,7 @@ export class HealthMonitor {
     try {
       const health = await this.#ask(manifest);
       if (this.#stop.signal.aborted) return;
+      this.#logChange(manifest.agent_id, health);
       this.#schedule(watched, health);
       onHealth(agent_id, health.status !== 'offline');
       await registry.updateHealth(agent_id, health);
@@ -110,26 +115,37 @@ export class HealthMonitor {
     }
   }
 
+  #logChange(agent_id: string, { status, message, upstream, fix }: Health): void {
+    const { registry, log } = this.#options;
+    const before = registry.get(agent_id)?.health.status;
+    if (before === status) return;
+    if (status === 'offline') log.warn({ agent_id, upstream, fix }, `agent offline: ${message}`);
+    else if (status === 'degraded') log.warn({ agent_id, upstream, fix }, `agent: ${message}`);
+    else log.info({ agent_id, before }, `agent ${status}`);
+  }
+
   async #ask(manifest: Manifest): Promise<Health> {
     const { adapters, log, clock, probeMs } = this.#options;
     using deadline = deadlineSignal({ ms: probeMs, parent: this.#stop.signal });
+    using patience = deadlineSignal({ ms: probeMs + GRACE_MS, parent: this.#stop.signal });
     const began = clock.monotonic();
     try {
       using lease = await adapters.lease(manifest);
       const health = await orAborted(
         lease.adapter.health({ signal: deadline.signal, log }),
-        deadline.signal,
+        patience.signal,
       );
       return { latency_ms: Math.round(clock.monotonic() - began), ...health };
     } catch (error) {
       const checked_at = new Date(clock.now()).toISOString();
-      return { status: 'offline', checked_at, message: FabricError.from(error).message };
+      return { status: 'offline', checked_at, ...toHealthReason(FabricError.from(error)) };
     }
   }
 
   #schedule(watched: Watched, { status }: Health): void {
     const { clock, onlineEveryMs, offlineEveryMs, offlineMaxMs } = this.#options;
-    if (status === 'offline') {
+    if (status === 'starting') watched.dueAt = clock.monotonic() + offlineEveryMs;
+    else if (status === 'offline') {
       watched.dueAt = clock.monotonic() + watched.waitMs;
       watched.waitMs = Math.min(watched.waitMs * 2, offlineMaxMs);
     } else {

@@ -5,6 +5,11 @@ export {
   type LoadGatewayConfigOptions,
   loadGatewayConfig,
 } from './config.ts';
+export {
+  type DiscoveredCapabilities,
+  type DiscoveredFile,
+  openDiscoveredFile,
+} from './discovered-file.ts';
 export { Gateway, type GatewayOptions } from './gateway.ts';
 export { createObserver, type Observer, type ObserverOptions } from './observe/observer.ts';
 export { type RpcChannelOptions, serveRpcChannel } from './rpc/channel.ts';

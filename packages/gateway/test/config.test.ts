@@ -13,7 +13,7 @@ registry: {kind: yaml, path: ./agents.yaml}
 auth:
   anonymous: false
   psk: [{key_id: ci, key: env:CI_KEY, principal: ci, tier: org, scopes: ["*"]}]
-mcp: {tool_names: dots, expose: all, unprefixed: []}
+mcp: {tool_names: auto, toolsets: [fabric, agents], expose: all, unprefixed: []}
 limits: {body_bytes: 4194304, result_bytes: 16777216, depth: 5}
 coordination: {kind: embedded, heartbeat_interval_ms: 30000}
 jobs: {kind: sqlite}

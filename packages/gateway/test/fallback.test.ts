@@ -206,4 +206,98 @@ describe('fallback', () => {
       })
       .toBe('percy');
   });
+
+  describe('and the own answer of an agent', () => {
+    const content = [
+      { type: 'text', text: 'Access denied' },
+      { type: 'resource_link', uri: 'file:///a', name: 'a' },
+    ];
+    const answer = { isError: true, content, _meta: { 'acme/why': 1 } };
+    const denied = fails(
+      new FabricError('UPSTREAM_ERROR', 'The tool answered with an error', {
+        details: { reason: 'tool_error', upstream: 'Access denied' },
+        answer,
+      }),
+    );
+
+    it('never asks another agent, and reaches the caller as the agent wrote it', async () => {
+      let asked = 0;
+      const backup: TestAgent['run'] = (...given) => {
+        asked += 1;
+        return answers('done by another')(...given);
+      };
+      await using gateway = await openTestGateway({
+        percy: { manifest: named, run: denied },
+        backup: { run: backup },
+        peer: { run: backup },
+      });
+      await using client = await connect(gateway.url);
+      for (let n = 0; n < 8; n += 1) {
+        const { result } = await call(client, 'percy.work', {});
+        expect(result).toMatchObject({ isError: true, content });
+        expect(result.structuredContent).toBeUndefined();
+        expect(result._meta).toMatchObject({
+          'acme/why': 1,
+          'io.starloom/call': { agent_id: 'percy', fallback: false },
+          'io.starloom/error': { error: { code: 'UPSTREAM_ERROR' } },
+        });
+      }
+      const { payload } = await call(client, 'fabric.call', args);
+      expect(payload.error).toMatchObject({
+        code: 'UPSTREAM_ERROR',
+        details: { reason: 'tool_error', upstream: 'Access denied', agent_id: 'percy' },
+      });
+      expect(asked).toBe(0);
+      const preview = await call(client, 'fabric.route.preview', { ...args, stream: false });
+      expect(preview.payload.primary.breaker).toBe('closed');
+    });
+
+    it('is the outcome also when it came from a fallback', async () => {
+      const { payload } = await callThrough({
+        percy: { manifest: named, run: offline },
+        backup: { run: denied },
+        peer: { run: answers('never asked') },
+      });
+      expect(payload.error).toMatchObject({
+        code: 'UPSTREAM_ERROR',
+        details: { reason: 'tool_error', agent_id: 'backup', fallback: true },
+      });
+      expect(payload.error.details.attempts).toHaveLength(2);
+    });
+  });
+
+  it('does not go elsewhere after the agent asked a question', async () => {
+    const asks: TestAgent['run'] = async function* () {
+      yield { type: 'status', data: { state: 'awaiting_input' } };
+      throw new FabricError('UPSTREAM_ERROR', 'broke off');
+    };
+    const { payload } = await callThrough({
+      percy: { manifest: named, run: asks },
+      backup: { run: answers('never asked') },
+    });
+    expect(payload.error.details.attempts).toHaveLength(1);
+  });
+
+  it('[G29] bounds each attempt by the capability of the agent that is asked', async () => {
+    const seen: Record<string, number> = {};
+    const run: TestAgent['run'] = async function* ({ target }) {
+      seen[target.agent_id] = target.timeout_ms;
+      if (target.agent_id === 'percy') throw new FabricError('TIMEOUT', 'slow');
+      yield { type: 'final', data: { answer: 'done' } };
+    };
+    const within = (timeout_ms: number) => ({ capabilities: [{ name: 'work', timeout_ms }] });
+    await callThrough({
+      percy: { manifest: { ...named, ...within(4_000) }, run },
+      backup: { manifest: within(7_000), run },
+    });
+    expect(seen).toEqual({ percy: 4_000, backup: 7_000 });
+    await callThrough(
+      {
+        percy: { manifest: { ...named, ...within(4_000) }, run },
+        backup: { manifest: within(7_000), run },
+      },
+      { timeout_ms: 500 },
+    );
+    expect(seen).toEqual({ percy: 500, backup: 500 });
+  });
 });

@@ -276,7 +276,10 @@ describe('the coordination plane as MCP tools', () => {
     const client = new Client({ name: 'test', version: '0' });
     const requestInit = { headers: bearer };
     await client.connect(
-      new StreamableHTTPClientTransport(new URL(`${world.url}/mcp`), { requestInit }),
+      new StreamableHTTPClientTransport(
+        new URL(`${world.url}/mcp?toolsets=coordination&tool_names=dots`),
+        { requestInit },
+      ),
     );
     // biome-ignore lint/suspicious/noExplicitAny: tests read into payloads freely
     const use = async (name: string, args: Record<string, unknown>): Promise<any> =>

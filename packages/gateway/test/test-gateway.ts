@@ -1,6 +1,12 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Coordination } from '@starloom/coordination';
-import type { EventBody, FabricEvent, Manifest, ManifestInput } from '@starloom/core';
+import type {
+  AgentDescription,
+  EventBody,
+  FabricEvent,
+  Manifest,
+  ManifestInput,
+} from '@starloom/core';
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
 import { createAuthenticator, createPskVerifier } from '@starloom/identity';
@@ -14,6 +20,8 @@ export const STRANGER_KEY = 'other-key-0123456789abcde';
 export interface TestAgent {
   readonly manifest?: Partial<ManifestInput>;
   readonly run: MemoryAgent;
+  /** What the agent says of itself; its manifest by default. */
+  readonly describe?: () => Promise<AgentDescription>;
 }
 
 export interface TestGatewayOptions {
@@ -59,7 +67,11 @@ export async function openTestGateway(
     config: gatewayConfigSchema.parse({ listen: { port: 0 }, ...config }),
     registry,
     openAdapter: async (manifest: Manifest) =>
-      new MemoryAdapter(manifest, agents[manifest.agent_id]?.run ?? (() => never())),
+      new MemoryAdapter(
+        manifest,
+        agents[manifest.agent_id]?.run ?? (() => never()),
+        agents[manifest.agent_id]?.describe,
+      ),
     authenticator: createAuthenticator({ psk, anonymous }),
     observer,
     version: '0.0.0',

@@ -8,11 +8,11 @@ import {
 
 /** A manifest as people write it: without what it has by default anyway. */
 export function toManifestEntry(manifest: Manifest): ManifestInput {
-  const capabilities = manifest.capabilities.map((capability) =>
+  const capabilities = manifest.capabilities?.map((capability) =>
     withoutDefaults(capability, (rest) => capabilitySchema.safeParse(rest).data),
   );
   const entry = withoutDefaults(manifest, (rest) => manifestSchema.safeParse(rest).data);
-  return capabilities.length === 0 ? entry : { ...entry, capabilities };
+  return capabilities === undefined ? entry : { ...entry, capabilities };
 }
 
 function withoutDefaults<Value extends object>(

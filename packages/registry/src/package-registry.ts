@@ -59,6 +59,7 @@ const METHODS = [
   'resolveFallbacks',
   'register',
   'updateHealth',
+  'updateCapabilities',
   'watch',
   'status',
   'close',

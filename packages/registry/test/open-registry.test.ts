@@ -23,6 +23,7 @@ export async function openRegistry(options, { log, folder }) {
     resolveFallbacks: () => [],
     register: async () => {},
     updateHealth: async () => {},
+    updateCapabilities: () => {},
     watch: () => () => {},
     status: () => ({ kind: 'acme', ok: true, agents: records.size, as_of: '2026-11-15T00:00:00Z' }),
     close: async () => {},

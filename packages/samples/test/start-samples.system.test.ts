@@ -20,7 +20,7 @@ describe('the manifests of the samples', () => {
       agent_id,
       trust_tier,
       fallbacks,
-      capabilities.map(({ name }) => name),
+      capabilities?.map(({ name }) => name),
     ]);
     expect(summary).toEqual([
       ['percy', 'local', ['percy-backup'], ['reason']],
@@ -35,7 +35,10 @@ describe('the manifests of the samples', () => {
     for (const { description, tags, capabilities } of parsed) {
       expect(description).toBeTruthy();
       expect(tags).toContain('sample');
-      expect(capabilities[0]).toMatchObject({ streaming: true, input_schema: { type: 'object' } });
+      expect(capabilities?.[0]).toMatchObject({
+        streaming: true,
+        input_schema: { type: 'object' },
+      });
     }
   });
 

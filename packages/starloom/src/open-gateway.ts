@@ -1,8 +1,15 @@
 // Puts a gateway together from its configuration: every concrete part is chosen here.
 
+import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
 import { FabricError, MemoryRegistry, manifestSchema, type Registry } from '@starloom/core';
-import { createObserver, Gateway, type GatewayConfig, type Observer } from '@starloom/gateway';
+import {
+  createObserver,
+  Gateway,
+  type GatewayConfig,
+  type Observer,
+  openDiscoveredFile,
+} from '@starloom/gateway';
 import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
@@ -51,6 +58,10 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     closers.push(() => registry.close(), agents.stop);
     const plane = await openPlane(config, options.stateFolder, log);
     closers.push(plane.close);
+    const discovered = options.stateFolder
+      ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
+      : undefined;
+    if (discovered) closers.push(() => discovered.close());
     const gateway = new Gateway({
       config,
       registry,
@@ -66,6 +77,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       observer,
       version,
       coordination: plane.coordination,
+      discovered,
     });
     closers.push(() => gateway.close());
     return { gateway, registry, observer, reload: reloadOf(registry, observer), close };

@@ -1,10 +1,10 @@
 // What the tools of a gateway answer with, as far as commands show it.
 
-import type { Attempt, CallResult, Health, Manifest, Trace } from '@starloom/core';
+import type { Attempt, CallResult, Capability, Health, Manifest, Trace } from '@starloom/core';
 
 export interface ToolPayloads {
-  'fabric.agent.list': { readonly agents: readonly (Manifest & { readonly health: Health })[] };
-  'fabric.agent.describe': { readonly agent: Manifest };
+  'fabric.agent.list': { readonly agents: readonly AgentView[] };
+  'fabric.agent.describe': { readonly agent: AgentView };
   'fabric.route.preview': {
     readonly primary: RouteRow | null;
     readonly fallbacks: readonly RouteRow[];
@@ -31,6 +31,14 @@ export interface ToolPayloads {
     readonly attempts: readonly Attempt[];
     readonly trace: Trace;
   };
+}
+
+/** A manifest with what the agent serves, whether declared or discovered, and its health. */
+export interface AgentView extends Manifest {
+  readonly capabilities: Capability[];
+  readonly health: Health;
+  /** Declared capabilities that the agent does not offer. */
+  readonly missing?: readonly { readonly name: string; readonly near?: string }[];
 }
 
 export type ToolName = keyof ToolPayloads;

@@ -11,10 +11,10 @@ import {
   toHeaders,
 } from '@starloom/core';
 import { Pool } from 'undici';
-import { assertCallable, assertWanted } from '../agent-contract/assert-callable.ts';
-import { closedError } from '../agent-contract/closed-error.ts';
-import { describeManifest } from '../agent-contract/describe-manifest.ts';
-import { createExcerpt, type Excerpt } from '../agent-contract/excerpt.ts';
+import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
+import { closedError } from '../upstream/closed-error.ts';
+import { describeManifest } from '../upstream/describe-manifest.ts';
+import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { checkHealth } from './check-health.ts';
 import { Exchange } from './exchange.ts';
 import { parseTarget, type Target } from './target.ts';

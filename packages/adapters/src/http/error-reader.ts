@@ -1,7 +1,7 @@
-import { isErrorPayload, reportedError } from '../agent-contract/reported-error.ts';
+import { statusFailure } from '../upstream/http-status.ts';
+import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 import type { AnswerHead, AnswerReader, ReaderContext } from './answer-reader.ts';
 import { BoundedBody } from './bounded-body.ts';
-import { parseRetryAfter, statusError } from './status.ts';
 
 const READ_LIMIT = 16_384;
 
@@ -24,11 +24,13 @@ export class ErrorReader implements AnswerReader {
     const { status, headers } = this.#head;
     const { excerpt } = this.#context;
     const text = this.#body.toBuffer().toString('utf8');
-    const retry_after_ms = parseRetryAfter(headers['retry-after'], Date.now());
-    const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
+    const retryAfter = headers['retry-after'];
+    const failure = statusFailure({ status, text: excerpt(text), retryAfter });
     const payload = parsePayload(text);
-    if (isErrorPayload(payload)) throw reportedError(payload.error, excerpt).with(details);
-    throw statusError(status, text === '' ? details : { ...details, upstream: excerpt(text) });
+    if (!isErrorPayload(payload)) throw failure;
+    const { retry_after_ms } = failure.details;
+    const details = { status, ...(retry_after_ms === undefined ? {} : { retry_after_ms }) };
+    throw reportedError(payload.error, excerpt).with(details);
   }
 }
 

@@ -6,9 +6,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type EventBody, FabricError, type Log } from '@starloom/core';
 import type { Dispatcher } from 'undici';
-import type { CallNames } from '../agent-contract/assert-callable.ts';
-import { CallEvents } from '../agent-contract/call-events.ts';
-import type { Excerpt } from '../agent-contract/excerpt.ts';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import { CallEvents } from '../upstream/call-events.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
 import type { AnswerReader, ReaderContext } from './answer-reader.ts';
 import { createReader } from './create-reader.ts';
 import type { Target } from './target.ts';

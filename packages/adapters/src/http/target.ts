@@ -3,7 +3,7 @@
 
 import { FabricError, type Manifest } from '@starloom/core';
 import { z } from 'zod';
-import { parseOptions } from '../agent-contract/parse-options.ts';
+import { parseOptions } from '../upstream/options.ts';
 
 const bytes = z.int().positive();
 

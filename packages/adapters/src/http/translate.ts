@@ -3,9 +3,9 @@
 
 import { type EventBody, FabricError } from '@starloom/core';
 import type { SseEvent } from '@starloom/wire';
-import type { Excerpt } from '../agent-contract/excerpt.ts';
-import { isEventType, readEvent } from '../agent-contract/read-event.ts';
-import { isErrorPayload, reportedError, toFields } from '../agent-contract/reported-error.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { isEventType, readEvent } from '../upstream/read-event.ts';
+import { isErrorPayload, reportedError, toFields } from '../upstream/reported-error.ts';
 
 /** `{answer, …}` or `{ok: true, result}` as the events it amounts to; throws what it reports. */
 export function fromResult(value: unknown, excerpt: Excerpt): EventBody[] {

@@ -12,10 +12,10 @@ import {
   type Manifest,
   systemClock,
 } from '@starloom/core';
-import { assertCallable, assertWanted } from '../agent-contract/assert-callable.ts';
-import { closedError } from '../agent-contract/closed-error.ts';
-import { describeManifest } from '../agent-contract/describe-manifest.ts';
-import { createExcerpt, type Excerpt } from '../agent-contract/excerpt.ts';
+import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
+import { closedError } from '../upstream/closed-error.ts';
+import { describeManifest } from '../upstream/describe-manifest.ts';
+import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { AgentProcess } from './agent-process.ts';
 import { findProgram } from './find-program.ts';
 import type { ProcessCall } from './process-call.ts';

@@ -5,9 +5,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Envelope, type ErrorCode, FabricError, type Log } from '@starloom/core';
 import { type ManagedProcess, type ProcessExit, spawnProcess } from '@starloom/wire';
-import type { CallNames } from '../agent-contract/assert-callable.ts';
-import type { Excerpt } from '../agent-contract/excerpt.ts';
-import { isEventType } from '../agent-contract/read-event.ts';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { toUpstream } from '../upstream/process-exit.ts';
+import { isEventType } from '../upstream/read-event.ts';
 import { ProcessCall } from './process-call.ts';
 import type { Program } from './program.ts';
 import { type AgentLine, isLast, parseLine, toCancelLine, toEnvelopeLine } from './translate.ts';
@@ -155,10 +156,8 @@ export class AgentProcess {
     const { program, excerpt } = this.#options;
     const details = {
       reason: 'no_final',
-      exit_code: exit.code,
-      signal: exit.signal,
-      stderr: excerpt(this.#child.stderrTail(), 'tail'),
-      fix: 'see stderr; an agent ends each call with a final or an error',
+      upstream: toUpstream(exit, excerpt(this.#child.stderrTail(), 'tail')),
+      fix: 'see what it wrote to stderr; an agent ends each call with a final or an error',
     };
     return events.produced && !program.pooled
       ? new FabricError('UPSTREAM_ERROR', 'The agent ended before its answer did', { details })

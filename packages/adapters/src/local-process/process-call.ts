@@ -1,9 +1,9 @@
 import { FabricError, type Log } from '@starloom/core';
-import type { CallNames } from '../agent-contract/assert-callable.ts';
-import { CallEvents } from '../agent-contract/call-events.ts';
-import type { Excerpt } from '../agent-contract/excerpt.ts';
-import { readEvent } from '../agent-contract/read-event.ts';
-import { reportedError } from '../agent-contract/reported-error.ts';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import { CallEvents } from '../upstream/call-events.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { readEvent } from '../upstream/read-event.ts';
+import { reportedError } from '../upstream/reported-error.ts';
 import type { AgentLine } from './translate.ts';
 
 export interface ProcessCallOptions {

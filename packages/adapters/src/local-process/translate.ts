@@ -1,7 +1,7 @@
 // The lines of the local-process contract: `{"envelope": …}` and `{"cancel": …}` in, events out.
 
 import { type Envelope, FabricError } from '@starloom/core';
-import { toFields } from '../agent-contract/reported-error.ts';
+import { toFields } from '../upstream/reported-error.ts';
 
 /** A line of the agent, as far as it can be read; the event in it is not checked yet. */
 export interface AgentLine {

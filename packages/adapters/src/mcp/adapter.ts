@@ -18,6 +18,7 @@ import {
   type Health,
   type Log,
   type Manifest,
+  toHealthReason,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import { toToolArguments } from './arguments.ts';
@@ -152,7 +153,9 @@ class McpAdapter implements Adapter, McpRelay {
       const { era } = await this.#shared.get(signal);
       await this.request(era === 'modern' ? 'server/discover' : 'ping', undefined, { signal });
     } catch (error) {
-      if (!rpcErrorOf(error)) return failedHealth(FabricError.from(error));
+      if (!rpcErrorOf(error)) {
+        return failedHealth(FabricError.from(error), this.#shared.isOpening);
+      }
     }
     const latency_ms = performance.now() - started;
     return { status: 'online', checked_at: new Date().toISOString(), latency_ms };
@@ -236,8 +239,9 @@ function logNotification(log: Log, { method, params }: JSONRPCNotification): voi
   log.debug({ method, level: params?.level, said }, 'agent log');
 }
 
-function failedHealth({ code, message }: FabricError): Health {
-  const isThere = code === 'AUTH_DENIED' || code === 'RATE_LIMITED';
+function failedHealth(error: FabricError, isOpening: boolean): Health {
   const checked_at = new Date().toISOString();
-  return { status: isThere ? 'degraded' : 'offline', checked_at, message };
+  if (isOpening && error.code === 'TIMEOUT') return { status: 'starting', checked_at };
+  const isThere = error.code === 'AUTH_DENIED' || error.code === 'RATE_LIMITED';
+  return { status: isThere ? 'degraded' : 'offline', checked_at, ...toHealthReason(error) };
 }

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
 import { type ErrorCode, FabricError } from '@starloom/core';
-import { statusFailure } from './http-failure.ts';
+import { refusedFailure } from './http-failure.ts';
 
 /** What says something of the agent itself, not of our handshake with it. */
 const KEPT: ReadonlySet<ErrorCode> = new Set([
@@ -53,7 +53,7 @@ function fromChain(error: unknown): FabricError | undefined {
 function fromStatus(error: unknown): FabricError | undefined {
   if (!(error instanceof SdkHttpError)) return undefined;
   const { status } = error;
-  return statusFailure({ status, headers: {}, text: '', rpc: undefined, inSession: false });
+  return refusedFailure({ status, headers: {}, text: '', rpc: undefined, inSession: false });
 }
 
 function rpcOf({ code, message, data }: ProtocolError) {

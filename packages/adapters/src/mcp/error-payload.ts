@@ -13,18 +13,8 @@ export function fromErrorPayload(value: unknown): FabricError | undefined {
   if (!isErrorCode(code)) return undefined;
   const { sent: _, ...kept } = isObject(details) ? details : {};
   return new FabricError(code, typeof message === 'string' ? bounded(message) : code, {
-    details: { ...kept, upstream: true },
+    details: { upstream: { code }, ...kept },
   });
-}
-
-/** The same from JSON text, such as the first content block of a failed tool call. */
-export function fromErrorPayloadText(text: string | undefined): FabricError | undefined {
-  if (!text?.startsWith('{"ok":false')) return undefined;
-  try {
-    return fromErrorPayload(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
 }
 
 export function bounded(text: string): string {

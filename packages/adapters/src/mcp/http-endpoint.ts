@@ -4,6 +4,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { atTurnEnd } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
+import type { Excerpt } from '../upstream/excerpt.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpStream, type StreamListener } from './http-stream.ts';
 
@@ -12,6 +13,7 @@ export interface HttpEndpointOptions {
   /** Already checked; see `parseManifestHeaders`. */
   readonly headers: Headers;
   readonly maxMessageBytes: number;
+  readonly excerpt: Excerpt;
   /** Sockets at most; requests beyond that wait. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
@@ -22,12 +24,14 @@ export class HttpEndpoint {
   readonly #path: string;
   readonly #headers: Headers;
   readonly #maxMessageBytes: number;
+  readonly #excerpt: Excerpt;
 
   constructor(options: HttpEndpointOptions) {
     const url = new URL(options.uri);
     this.#path = `${url.pathname}${url.search}`;
     this.#headers = options.headers;
     this.#maxMessageBytes = options.maxMessageBytes;
+    this.#excerpt = options.excerpt;
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
       connectTimeout: options.connectTimeoutMs,
@@ -72,6 +76,7 @@ export class HttpEndpoint {
   ): HttpStream {
     const stream = new HttpStream(listener, {
       maxMessageBytes: this.#maxMessageBytes,
+      excerpt: this.#excerpt,
       expects,
       inSession: headers['mcp-session-id'] !== undefined,
     });

@@ -3,7 +3,8 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProtocolErrorCode } from '@modelcontextprotocol/client';
-import { type ErrorCode, type ErrorDetails, FabricError } from '@starloom/core';
+import { type ErrorDetails, FabricError } from '@starloom/core';
+import { statusFailure } from '../upstream/http-status.ts';
 import { closedFailure } from './closed-failure.ts';
 import { fromErrorPayload } from './error-payload.ts';
 import type { RpcError } from './json-rpc.ts';
@@ -18,7 +19,7 @@ const SESSION_CODES: ReadonlySet<number> = new Set([-32_000, -32_001, -32_600]);
 export interface RefusedResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The start of the body. */
+  /** The start of the body, cleaned and bounded. */
   readonly text: string;
   /** What the body says, when it is a JSON-RPC error. */
   readonly rpc: RpcError | undefined;
@@ -26,22 +27,25 @@ export interface RefusedResponse {
 }
 
 /** A response that is not the answer asked for. */
-export function statusFailure(response: RefusedResponse): FabricError {
-  const { status, headers, rpc, inSession } = response;
+export function refusedFailure(response: RefusedResponse): FabricError {
+  const { status, headers, text, rpc, inSession } = response;
   if (isAboutSession(response)) return inSession ? unknownSession(status) : wantsSession(status);
   const ours = fromErrorPayload(rpc?.data);
   if (ours) return ours.with({ status, rpc });
   if (rpc && !TOLD_BY_STATUS.has(status) && status < 500) return rpcFailure(rpc).with({ status });
+  const retryAfter = headers['retry-after'];
+  if (status === 404 || status === 405) return noEndpoint(status, text);
+  return statusFailure({ status, text, retryAfter }).with(rpc ? { rpc } : {});
+}
 
-  const [code, reason, fix] = classify(status);
-  return new FabricError(code, `The agent answered with HTTP status ${status}`, {
+/** An address at which MCP is not served, whatever else may be there. */
+function noEndpoint(status: number, text: string): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The agent does not serve MCP at this address', {
     details: {
-      reason,
+      reason: 'not_mcp',
       status,
-      upstream: true,
-      fix,
-      ...(rpc ? { rpc } : {}),
-      ...(code === 'RATE_LIMITED' || status === 503 ? retryAfter(headers) : {}),
+      upstream: { status, ...(text === '' ? {} : { text }) },
+      fix: 'check endpoint.uri of the agent',
     },
   });
 }
@@ -75,30 +79,6 @@ export function answerFailure(reason: string, message: string, more: ErrorDetail
   return new FabricError('UPSTREAM_ERROR', message, { details: { reason, ...more } });
 }
 
-function classify(status: number): [code: ErrorCode, reason: string, fix: string] {
-  if (status >= 300 && status < 400) {
-    return ['UPSTREAM_ERROR', 'redirect', 'use the final address as endpoint.uri'];
-  }
-  switch (status) {
-    case 401:
-    case 403:
-      return ['AUTH_DENIED', 'agent_denied', 'check endpoint.headers of the agent'];
-    case 404:
-    case 405:
-      return ['UPSTREAM_ERROR', 'not_mcp', 'check endpoint.uri of the agent'];
-    case 413:
-      return ['BAD_INPUT', 'too_large', 'send less'];
-    case 429:
-      return ['RATE_LIMITED', 'agent_rate_limit', 'call again later'];
-    case 502:
-    case 503:
-    case 504:
-      return ['AGENT_OFFLINE', 'agent_unavailable', 'call again when the agent is back'];
-    default:
-      return ['UPSTREAM_ERROR', 'http_status', 'see the log of the agent'];
-  }
-}
-
 /** 404 by the specification; 400 from servers that keep sessions in a table of their own. */
 function isAboutSession({ status, text, rpc, inSession }: RefusedResponse): boolean {
   if (status === 404) return inSession && rpc?.code !== ProtocolErrorCode.MethodNotFound;
@@ -117,14 +97,6 @@ function wantsSession(status: number): FabricError {
   return new FabricError('UPSTREAM_ERROR', 'The agent speaks another revision than agreed on', {
     details: { reason: 'unsupported_version', status, sent: false },
   });
-}
-
-function retryAfter(headers: IncomingHttpHeaders): { retry_after_ms?: number } {
-  const value = headers['retry-after'];
-  if (value === undefined) return {};
-  const seconds = Number(value);
-  const ms = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) ? { retry_after_ms: Math.max(0, Math.round(ms)) } : {};
 }
 
 function codeOf(error: Error): string {

@@ -6,8 +6,9 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
 import type { SseEvent } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
+import type { Excerpt } from '../upstream/excerpt.ts';
 import { EventsBody, type HttpBody, IGNORED_BODY, WholeBody } from './http-body.ts';
-import { answerFailure, connectionFailure, statusFailure } from './http-failure.ts';
+import { answerFailure, connectionFailure, refusedFailure } from './http-failure.ts';
 import { parseMessages, type RpcError } from './json-rpc.ts';
 
 export interface StreamListener {
@@ -27,6 +28,7 @@ export interface StreamFailure {
 export interface StreamOptions {
   /** Largest message; a larger one ends the stream. */
   readonly maxMessageBytes: number;
+  readonly excerpt: Excerpt;
   /** `nothing`: the body does not matter, as of a notification. */
   readonly expects: 'messages' | 'nothing';
   /** The request carries a session id, which the server may have forgotten. */
@@ -118,8 +120,9 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 
   #refusalBody(status: number, headers: IncomingHttpHeaders): HttpBody {
     const refuse = (text: string) => {
-      const { inSession } = this.#options;
-      const error = statusFailure({ status, headers, text, rpc: rpcErrorIn(text), inSession });
+      const { inSession, excerpt } = this.#options;
+      const rpc = rpcErrorIn(text);
+      const error = refusedFailure({ status, headers, text: excerpt(text), rpc, inSession });
       this.#close({ error, response: { status, text } });
       return error;
     };

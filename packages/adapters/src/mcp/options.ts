@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 export const mcpOptionsSchema = z.strictObject({
   result_bytes: z.int().positive().default(16_777_216).describe('Largest message of the agent'),
-  connect_timeout_ms: z.int().positive().default(30_000).describe('Bounds making a connection'),
+  connect_timeout_ms: z.int().positive().default(60_000).describe('Bounds making a connection'),
   connections: z.int().positive().default(256).describe('Sockets to an http agent at most'),
 });
 

@@ -1,8 +1,8 @@
 // JSON-RPC errors of an agent as failures of ours; `details.rpc` is the error as it came.
 
 import { ProtocolErrorCode } from '@modelcontextprotocol/client';
-import { type ErrorCode, FabricError } from '@starloom/core';
-import { fromErrorPayload } from './error-payload.ts';
+import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
+import { bounded, fromErrorPayload } from './error-payload.ts';
 import { isObject, type RpcError } from './json-rpc.ts';
 
 const HEADER_MISMATCH = -32_020;
@@ -41,25 +41,48 @@ const ROWS: Readonly<Record<number, Row>> = {
   },
 };
 
+/** What is put right with the agent before a request is given up. */
+const MISUNDERSTANDINGS: ReadonlySet<string> = new Set(['unsupported_version', 'header_mismatch']);
+
 const UNKNOWN_TOOL: Row = {
   code: 'CAPABILITY_NOT_FOUND',
   reason: 'unknown_tool',
   message: 'The agent does not have this tool',
 };
 
-const OTHER: Row = {
+/** The agent failed at it, and another one may not. */
+const FAILED: Row = {
   code: 'UPSTREAM_ERROR',
   reason: 'rpc_error',
   message: 'The agent answered with an error',
 };
+
+/** The agent's own answer to this call. */
+const REFUSED: Row = { ...FAILED, reason: TOOL_ERROR };
+
+const FAILURES: ReadonlySet<number> = new Set([
+  ProtocolErrorCode.ParseError,
+  ProtocolErrorCode.InvalidRequest,
+  ProtocolErrorCode.InternalError,
+]);
 
 /** An error of another Starloom keeps its code; others get theirs from the table above. */
 export function rpcFailure({ code, message, data }: RpcError): FabricError {
   const rpc = data === undefined ? { code, message } : { code, message, data };
   const ours = fromErrorPayload(data);
   if (ours) return ours.with({ rpc });
-  const row = saysUnknownTool(code, message) ? UNKNOWN_TOOL : (ROWS[code] ?? OTHER);
-  return new FabricError(row.code, row.message, { details: { reason: row.reason, rpc } });
+  const row = rowOf(code, message);
+  const upstream = MISUNDERSTANDINGS.has(row.reason)
+    ? {}
+    : { upstream: { code, message: bounded(message) } };
+  return new FabricError(row.code, row.message, {
+    details: { reason: row.reason, rpc, ...upstream },
+  });
+}
+
+function rowOf(code: number, message: string): Row {
+  if (saysUnknownTool(code, message)) return UNKNOWN_TOOL;
+  return ROWS[code] ?? (FAILURES.has(code) ? FAILED : REFUSED);
 }
 
 /** The agent's own JSON-RPC error, when that is what a failure came from. */

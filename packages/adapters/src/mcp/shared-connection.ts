@@ -36,6 +36,8 @@ export class SharedConnection {
   #knownLegacy = false;
   #hadConnection = false;
   #isClosed = false;
+  /** Why the last connection did not come about. */
+  #lastFailure: FabricError | undefined;
 
   constructor(options: SharedConnectionOptions) {
     this.#options = options;
@@ -44,6 +46,11 @@ export class SharedConnection {
   /** The one that is open, if any. */
   get current(): McpConnection | undefined {
     return this.#current?.isClosed ? undefined : this.#current;
+  }
+
+  /** Whether a connection is being made right now. */
+  get isOpening(): boolean {
+    return this.#opening !== undefined;
   }
 
   /** Rejects with why there is none (`sent: false`), or with the signal's reason. */
@@ -85,6 +92,7 @@ export class SharedConnection {
       return connection;
     } catch (error) {
       if (this.#options.backsOff) this.#backoff.failed();
+      this.#lastFailure = FabricError.from(error);
       throw error;
     }
   }
@@ -112,7 +120,7 @@ export class SharedConnection {
       return await McpConnection.open({
         transport,
         knownLegacy,
-        probeTimeoutMs: transport.kind === 'stdio' ? timeoutMs / 2 : timeoutMs,
+        probeTimeoutMs: transport.kind === 'stdio' ? timeoutMs / 4 : timeoutMs,
         timeoutMs,
         log,
         onListChanged,
@@ -138,10 +146,20 @@ export class SharedConnection {
     const remaining = this.#backoff.remainingMs();
     if (remaining > PATIENCE_MS) {
       throw new FabricError('AGENT_OFFLINE', 'The agent keeps failing to start', {
-        details: { reason: 'backoff', retry_after_ms: Math.ceil(remaining), sent: false },
+        details: {
+          reason: 'backoff',
+          retry_after_ms: Math.ceil(remaining),
+          sent: false,
+          ...lastWords(this.#lastFailure),
+        },
       });
     }
     if (remaining > 0) await delay(remaining);
     if (this.#isClosed) throw closedFailure().with({ sent: false });
   }
+}
+
+function lastWords(failure: FabricError | undefined) {
+  const { upstream, fix = 'see the log of the agent' } = failure?.details ?? {};
+  return upstream === undefined ? { fix } : { upstream, fix };
 }

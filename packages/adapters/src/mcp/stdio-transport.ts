@@ -4,8 +4,16 @@
 // right before a result is not lost (the SDK's client loses it).
 
 import type { JSONRPCMessage, JSONRPCNotification, Transport } from '@modelcontextprotocol/client';
-import { FabricError, type Log } from '@starloom/core';
-import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
+import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
+import {
+  childEnvironment,
+  type ManagedProcess,
+  type ProcessExit,
+  settlesWithin,
+  spawnProcess,
+} from '@starloom/wire';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { toUpstream } from '../upstream/process-exit.ts';
 import { type AgentTransport, FIRST_EXCHANGE_ID, type NumberedRequest } from './agent-transport.ts';
 import { closedFailure } from './closed-failure.ts';
 import { Exchange, unsentExchange } from './exchange.ts';
@@ -20,6 +28,9 @@ import { ReadGate } from './read-gate.ts';
 
 const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;
 const MAX_STRAY_BYTES = 1_048_576;
+/** How long the reason for an end is waited for. */
+const EXIT_MS = 1_000;
+const STILL_RUNNING: ProcessExit = { code: null, signal: null };
 const PER_REQUEST: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/message',
@@ -30,6 +41,7 @@ export interface StdioTransportOptions {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly maxMessageBytes: number;
+  readonly excerpt: Excerpt;
   readonly log: Log;
 }
 
@@ -114,12 +126,23 @@ export class StdioTransport implements AgentTransport {
         this.#accept(line);
         if (this.#gate.isHeld) await this.#gate.opened();
       }
-      this.#end(goneFailure());
+      await this.#endWithReason(child);
     } catch (error) {
       this.#end(FabricError.from(error));
     }
     const exit = await child.stop();
     this.#options.log.debug({ ...exit, pid: child.pid }, 'agent process ended');
+  }
+
+  /** Its output ended: how it exits and what it wrote last is the reason, if it comes soon. */
+  async #endWithReason(child: ManagedProcess): Promise<void> {
+    if (this.failure) return;
+    const { excerpt } = this.#options;
+    const stopped = child.stop();
+    await settlesWithin(stopped, EXIT_MS);
+    const stderr = excerpt(child.stderrTail(), 'tail');
+    const exit = await Promise.race([child.exited, Promise.resolve(STILL_RUNNING)]);
+    this.#end(goneFailure(toUpstream(exit, stderr)));
   }
 
   #accept(line: string): void {
@@ -194,9 +217,9 @@ function write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
   return child.write(`${JSON.stringify(message)}\n`);
 }
 
-function goneFailure(): FabricError {
+function goneFailure(upstream: ErrorDetails): FabricError {
   return new FabricError('AGENT_OFFLINE', 'The agent process ended', {
-    details: { reason: 'process_ended', fix: 'see what the agent wrote to stderr' },
+    details: { reason: 'process_ended', upstream, fix: 'see what the agent wrote to stderr' },
   });
 }
 

@@ -2,13 +2,21 @@
 // changed; where the agent cannot say so, for a minute. All pages, but not without end.
 
 import { FabricError, type Log } from '@starloom/core';
+import { cleanText } from '../upstream/clean-text.ts';
 import type { McpConnection } from './connection.ts';
+import { bounded } from './error-payload.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { findParamHeaders, type ParamHeader } from './param-headers.ts';
+import { toCapabilityName } from './to-capability.ts';
 import { untilAborted } from './until-aborted.ts';
 
 const MAX_PAGES = 64;
 const MAX_TOOLS = 2_048;
+const MAX_NAME = 256;
+const MAX_TITLE = 256;
+const MAX_DESCRIPTION = 8_192;
+/** Of one schema, as JSON; a tool with a larger one is left out. */
+const MAX_SCHEMA_LENGTH = 262_144;
 const LOAD_TIMEOUT_MS = 30_000;
 const UNWATCHED_TTL_MS = 60_000;
 /** A list younger than this is believed when it lacks a tool. */
@@ -16,6 +24,9 @@ const YOUNG_MS = 250;
 
 export interface Tool {
   readonly name: string;
+  /** Its name as a capability, which has fewer characters to choose from. */
+  readonly capability: string;
+  readonly title: string | undefined;
   readonly description: string | undefined;
   readonly inputSchema: JsonObject | undefined;
   readonly outputSchema: JsonObject | undefined;
@@ -126,19 +137,26 @@ export class ToolCatalog {
   /** Strict enough to be usable: whatever else the agent says of a tool is not looked at. */
   #parse(entry: unknown, connection: McpConnection): Tool | undefined {
     if (!isObject(entry) || typeof entry.name !== 'string') return undefined;
-    const { name, description, inputSchema, outputSchema, annotations } = entry;
+    if (entry.name === '' || entry.name.length > MAX_NAME) return undefined;
+    const { name, title, description, inputSchema, outputSchema, annotations } = entry;
     const mirrors = connection.isHttp && connection.era === 'modern';
     const paramHeaders = mirrors ? findParamHeaders(inputSchema) : [];
     if (!paramHeaders) {
       this.#log.warn({ tool: name }, 'tool left out: its x-mcp-header declarations are invalid');
       return undefined;
     }
+    if (lengthOf(inputSchema) + lengthOf(outputSchema) > MAX_SCHEMA_LENGTH) {
+      this.#log.warn({ tool: bounded(name) }, 'tool left out: its schemas are too large');
+      return undefined;
+    }
     return {
       name,
-      description: typeof description === 'string' ? description : undefined,
+      capability: toCapabilityName(name),
+      title: cleanText(title, MAX_TITLE),
+      description: cleanText(description, MAX_DESCRIPTION),
       inputSchema: isObject(inputSchema) ? inputSchema : undefined,
       outputSchema: isObject(outputSchema) ? outputSchema : undefined,
-      annotations: isObject(annotations) ? annotations : {},
+      annotations: toAnnotations(annotations),
       paramHeaders,
     };
   }
@@ -146,7 +164,20 @@ export class ToolCatalog {
 
 /** Names with a colon are listed with a dot by agents that follow the rules for tool names. */
 function pick(tools: Tools, name: string): Tool | undefined {
-  return tools.get(name) ?? tools.get(name.replaceAll(':', '.'));
+  const tool = tools.get(name) ?? tools.get(name.replaceAll(':', '.'));
+  return tool ?? tools.values().find(({ capability }) => capability === name);
+}
+
+function lengthOf(schema: unknown): number {
+  return schema === undefined ? 0 : JSON.stringify(schema).length;
+}
+
+/** Hints are booleans and a title; anything else would only be carried around. */
+function toAnnotations(annotations: unknown): JsonObject {
+  if (!isObject(annotations)) return {};
+  const hints = Object.entries(annotations).filter(([, value]) => typeof value === 'boolean');
+  const title = cleanText(annotations.title, MAX_TITLE);
+  return { ...Object.fromEntries(hints), ...(title === undefined ? {} : { title }) };
 }
 
 /** One small request within a time of its own; what the agent says meanwhile does not matter. */

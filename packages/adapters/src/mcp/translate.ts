@@ -11,13 +11,16 @@ import {
   eventBodySchema,
   FabricError,
   type FinalData,
+  TOOL_ERROR,
   toMeta,
 } from '@starloom/core';
-import { bounded, fromErrorPayload, fromErrorPayloadText } from './error-payload.ts';
+import { bounded, fromErrorPayload } from './error-payload.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 
 const EVENT_KEY = 'io.starloom/event';
 const ERROR_KEY = 'io.starloom/error';
+
+const MAX_SAID = 16_384;
 
 type ContentBlock = { type: string; [key: string]: unknown };
 
@@ -113,13 +116,20 @@ export function incompleteFailure(result: JsonObject): FabricError | undefined {
 }
 
 function toolFailure(result: JsonObject, content: ContentBlock[]): FabricError {
-  const [text] = content.flatMap(textOf);
   const meta = isObject(result._meta) ? result._meta : {};
-  const ours = fromErrorPayload(meta[ERROR_KEY]) ?? fromErrorPayloadText(text);
-  if (ours) return ours;
-  return new FabricError('UPSTREAM_ERROR', 'The tool of the agent failed', {
-    details: { reason: 'tool_error', upstream: bounded(text ?? ''), content },
+  const ours = fromErrorPayload(meta[ERROR_KEY]);
+  if (ours && !ours.isAgentAnswer) return ours;
+  const said = content.flatMap(textOf).join('\n');
+  const upstream = said === '' ? 'The tool gave no reason' : clipped(said);
+  return new FabricError('UPSTREAM_ERROR', 'The tool answered with an error', {
+    details: { reason: TOOL_ERROR, upstream, fix: 'see details.upstream' },
+    answer: result,
   });
+}
+
+/** Whole unless it is so long that logs and payloads would suffer; `answer` has all of it. */
+function clipped(text: string): string {
+  return text.length <= MAX_SAID ? text : `${text.slice(0, MAX_SAID)}…`;
 }
 
 function contentOf(result: JsonObject): ContentBlock[] {

@@ -1,4 +1,5 @@
 import { FabricError, type Log, type Manifest } from '@starloom/core';
+import { createExcerpt } from '../upstream/excerpt.ts';
 import type { AgentTransport } from './agent-transport.ts';
 import { HttpEndpoint } from './http-endpoint.ts';
 import { parseManifestHeaders } from './http-headers.ts';
@@ -20,11 +21,13 @@ export function transportSource(manifest: Manifest, log: Log): TransportSource {
   const { transport, uri, command, args = [], env = {}, headers } = manifest.endpoint;
   const options = parseMcpOptions(manifest.endpoint.options);
   const maxMessageBytes = options.result_bytes;
+  const excerpt = createExcerpt(manifest);
   if (transport === 'http' && uri !== undefined) {
     const endpoint = new HttpEndpoint({
       uri,
       headers: parseManifestHeaders(headers),
       maxMessageBytes,
+      excerpt,
       connections: options.connections,
       connectTimeoutMs: options.connect_timeout_ms,
     });
@@ -39,7 +42,7 @@ export function transportSource(manifest: Manifest, log: Log): TransportSource {
     return {
       options,
       isCostly: true,
-      create: () => new StdioTransport({ command, args, env, maxMessageBytes, log }),
+      create: () => new StdioTransport({ command, args, env, maxMessageBytes, excerpt, log }),
       close: async () => {},
     };
   }

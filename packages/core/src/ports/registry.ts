@@ -1,6 +1,6 @@
 import type { AgentFilter, AgentRecord, DirectoryListener } from '../directory.ts';
 import type { Health } from '../health.ts';
-import type { Manifest } from '../manifest.ts';
+import type { Capability, Manifest } from '../manifest.ts';
 
 export interface RegistryStatus {
   readonly kind: string;
@@ -21,12 +21,17 @@ export interface Registry {
   get(agentId: string): AgentRecord | undefined;
   /** The most trusted first, then by id. */
   findByCapability(capability: string): readonly AgentRecord[];
-  /** Named fallbacks in order, then peers trusted at least as far; without `agentId` itself. */
+  /**
+   * Named fallbacks in order, then peers: agents whose manifests declare the capability too, with
+   * equal schemas, trusted at least as far. Narrowed by `fallback` of the agent or capability.
+   */
   resolveFallbacks(agentId: string, capability: string): readonly AgentRecord[];
   /** Adds the agent or replaces its manifest whole. BAD_INPUT when it is not a valid manifest. */
   register(manifest: Manifest): Promise<void>;
   /** Resolves also for an agent that is gone meanwhile. */
   updateHealth(agentId: string, health: Health): Promise<void>;
+  /** What the agent said it serves; held in memory until its manifest changes. */
+  updateCapabilities(agentId: string, capabilities: readonly Capability[]): void;
   /** Called after each change; returns how to stop. */
   watch(listener: DirectoryListener): () => void;
   status(): RegistryStatus;

@@ -10,20 +10,21 @@ export type MemoryAgent = (envelope: Envelope, signal: AbortSignal) => AsyncIter
 
 /** An agent that is a function of this process. */
 export class MemoryAdapter implements Adapter {
-  readonly #manifest: Manifest;
   readonly #agent: MemoryAgent;
+  readonly #describe: () => Promise<AgentDescription>;
   readonly #closed = new AbortController();
 
-  constructor(manifest: Manifest, agent: MemoryAgent) {
-    this.#manifest = manifest;
+  constructor(manifest: Manifest, agent: MemoryAgent, describe?: () => Promise<AgentDescription>) {
+    const { version, capabilities = [] } = manifest;
     this.#agent = agent;
+    this.#describe = describe ?? (async () => ({ version, capabilities }));
   }
 
   async *call(envelope: Envelope, { signal }: CallContext): AsyncIterable<EventBody> {
     const { capability } = envelope.target;
     if (this.#closed.signal.aborted) throw offline({ sent: false });
     signal.throwIfAborted();
-    if (!findCapability(this.#manifest, capability)) {
+    if (!findCapability(await this.#describe(), capability)) {
       const details = { capability, sent: false };
       throw new FabricError('CAPABILITY_NOT_FOUND', `No capability "${capability}"`, { details });
     }
@@ -51,7 +52,7 @@ export class MemoryAdapter implements Adapter {
 
   async describe(): Promise<AgentDescription> {
     if (this.#closed.signal.aborted) throw offline({ sent: false });
-    return { version: this.#manifest.version, capabilities: this.#manifest.capabilities };
+    return await this.#describe();
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,6 @@
-import type { ToolNameStyle } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { Toolset } from '../tools/catalog.ts';
+import type { ToolNameSetting } from './name-style.ts';
 import type { SessionUpdates } from './session-updates.ts';
 
 /** What a transport knows of the one it talks to; one per request over HTTP, else per connection. */
@@ -8,7 +9,9 @@ export interface Connection {
   readonly transport: 'http' | 'ws' | 'stdio';
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
-  readonly toolNames: ToolNameStyle;
+  readonly toolNames: ToolNameSetting;
+  /** What `tools/list` shows. */
+  readonly toolsets: readonly Toolset[];
   /** Resolves when the reader has room again; `undefined` when it has room now. */
   readonly room: () => Promise<void> | undefined;
   /** Ends the connection to a reader that was given up. */

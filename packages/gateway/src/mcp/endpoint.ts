@@ -8,8 +8,9 @@ import {
   type Server,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { FabricError, type Log, TOOL_NAME_STYLES, type ToolNameStyle } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
+import type { Toolset } from '../tools/catalog.ts';
 import { parseFrame } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import { room, serveFetch } from '../transports/http-bridge.ts';
@@ -21,12 +22,15 @@ import type { Connection } from './connection.ts';
 import { readLeanCall, serveLeanCall } from './lean-lane.ts';
 import { type ListKind, tellConnected, tellSubscribers } from './list-changes.ts';
 import { listenGate, toServed } from './listen-gate.ts';
+import { TOOL_NAME_SETTINGS, type ToolNameSetting } from './name-style.ts';
 import { assertParamHeaders } from './param-headers.ts';
 import { createServer, type McpFace } from './server-factory.ts';
+import { askedToolsets } from './toolsets.ts';
 
 export interface McpEndpointOptions {
   readonly face: McpFace;
-  readonly toolNames: ToolNameStyle;
+  readonly toolNames: ToolNameSetting;
+  readonly toolsets: readonly Toolset[];
   readonly webSocket: WebSocketTransport;
   readonly log: Log;
 }
@@ -68,7 +72,7 @@ export class McpEndpoint {
       principal,
       transport: 'http',
       headers: request.headers,
-      toolNames: this.#toolNames(url),
+      ...this.#listing(request.headers, url),
       room: () => room(response),
       cut: () => response.destroy(),
     };
@@ -116,10 +120,10 @@ export class McpEndpoint {
 
   #serveWebSocket(upgrade: Upgrade): void {
     const { request, principal, url } = upgrade;
-    const toolNames = this.#toolNames(url);
+    const { headers } = request;
+    const listing = this.#listing(headers, url);
     this.#options.webSocket.accept(upgrade, (channel) => {
-      const { headers } = request;
-      void this.serveChannel(channel, { principal, transport: 'ws', headers, toolNames });
+      void this.serveChannel(channel, { principal, transport: 'ws', headers, ...listing });
     });
   }
 
@@ -194,9 +198,14 @@ export class McpEndpoint {
     return createServer(this.#options.face, era, authInfo?.extra?.connection as Connection);
   }
 
-  #toolNames({ search, searchParams }: URL): ToolNameStyle {
-    const asked = search === '' ? undefined : searchParams.get('tool_names');
-    return TOOL_NAME_STYLES.find((style) => style === asked) ?? this.#options.toolNames;
+  /** What this client is listed: as it asks for, else as configured. */
+  #listing(headers: Connection['headers'], url: URL): Pick<Connection, 'toolNames' | 'toolsets'> {
+    const { toolNames, toolsets } = this.#options;
+    const asked = url.search === '' ? undefined : url.searchParams.get('tool_names');
+    return {
+      toolNames: TOOL_NAME_SETTINGS.find((setting) => setting === asked) ?? toolNames,
+      toolsets: askedToolsets(headers, url, toolsets),
+    };
   }
 
   #noteError(error: Error): void {

@@ -126,7 +126,7 @@ class LeanAnswer {
 
 function toCaller(
   { id, name, meta }: LeanCall,
-  { principal, transport, toolNames, headers, cut }: Connection,
+  { principal, transport, headers, cut }: Connection,
   signal: AbortSignal,
   answer: LeanAnswer,
 ): Caller {
@@ -135,7 +135,6 @@ function toCaller(
   return {
     principal,
     transport,
-    toolNames,
     headers,
     meta,
     cut,

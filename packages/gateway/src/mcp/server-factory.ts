@@ -2,23 +2,28 @@
 // request or per connection, both protocol eras. Handlers only translate; what they do is in tools/.
 
 import {
+  CLIENT_INFO_META_KEY,
   type McpRequestContext,
   Server,
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
+import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type ToolResult, toProgress } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
+import type { Tool } from '../tools/tool.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import type { Connection } from './connection.ts';
+import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
 
 export interface McpFace {
   readonly catalog: ToolCatalog;
+  readonly discovery: Discovery;
   readonly relay: RelayFace;
   readonly inFlight: InFlight;
   readonly version: string;
@@ -27,8 +32,8 @@ export interface McpFace {
 type Params = Record<string, unknown>;
 
 const INSTRUCTIONS =
-  'Starloom is one fabric for many agents. fabric.agent.list shows who is there and what they can ' +
-  'do; fabric.call gives one a task; each capability is also a tool of its own.';
+  'Starloom is one fabric for many agents. fabric.agent.list shows the available agents and their ' +
+  'capabilities; fabric.call gives an agent a task; each capability is also a tool of its own.';
 
 export function createServer(
   face: McpFace,
@@ -39,9 +44,10 @@ export function createServer(
     { name: 'starloom', title: 'Starloom', version: face.version },
     { capabilities: capabilitiesOf(face, era, connection), instructions: INSTRUCTIONS },
   );
-  server.setRequestHandler('tools/list', () => ({
-    tools: face.catalog.list(connection.toolNames) as never,
-  }));
+  server.setRequestHandler('tools/list', (_, { mcpReq }) => {
+    const style = nameStyleFor(connection.toolNames, clientNameOf(server, mcpReq.envelope));
+    return { tools: face.catalog.list(style, connection.toolsets) as never };
+  });
   server.setRequestHandler(
     'tools/call',
     (request, context) =>
@@ -74,20 +80,29 @@ interface Exchange {
   readonly context: ServerContext;
 }
 
-async function callTool(
-  { catalog, inFlight }: McpFace,
-  exchange: Exchange,
-  params: Params,
-): Promise<ToolResult> {
+async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {
+  const { catalog, inFlight } = face;
   const name = String(params.name);
-  const tool = catalog.find(name);
-  if (!tool) throw toProtocolError(unknownTool(name));
   const caller = toCaller(name, exchange, params);
+  const tool = catalog.find(name) ?? (await findDiscovered(face, name, caller.signal));
+  if (!tool) throw toProtocolError(unknownTool(name));
   try {
     return await inFlight.during(() => tool.run(params.arguments, caller));
   } catch (error) {
     throw toRelayedError(FabricError.from(error));
   }
+}
+
+/** A tool of an agent that has not said yet what it offers: its answer is waited for. */
+async function findDiscovered(
+  { catalog, discovery }: McpFace,
+  name: string,
+  signal: AbortSignal,
+): Promise<Tool | undefined> {
+  const found = () => catalog.find(name);
+  return await discovery.awaitTool(name, found, signal).catch((error: unknown) => {
+    throw toProtocolError(FabricError.from(error));
+  });
 }
 
 function toCaller(tool: string, exchange: Exchange, params: Params): Caller {
@@ -96,11 +111,10 @@ function toCaller(tool: string, exchange: Exchange, params: Params): Caller {
   const meta: Params = mcpReq._meta ?? {};
   const progressToken = meta.progressToken;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
-  const { principal, transport, toolNames, headers, room, cut } = connection;
+  const { principal, transport, headers, room, cut } = connection;
   return {
     principal,
     transport,
-    toolNames,
     tool,
     headers,
     meta,
@@ -129,6 +143,13 @@ function relayOf({ server, context }: Exchange, params: Params): Params {
     ...(requestState !== undefined && { requestState }),
     ...(params.task !== undefined && { task: params.task }),
   };
+}
+
+/** Said with every request in the current revision, and once per connection before. */
+function clientNameOf(server: Server, envelope: unknown): string | undefined {
+  const info = (envelope as Params | undefined)?.[CLIENT_INFO_META_KEY] as Params | undefined;
+  const name = info?.name ?? server.getClientVersion()?.name;
+  return typeof name === 'string' ? name : undefined;
 }
 
 function versionOf(envelope: unknown, headers: Params): string | undefined {

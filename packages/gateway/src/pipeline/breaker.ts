@@ -112,6 +112,6 @@ export class Breakers {
   }
 }
 
-function isCounted({ code, details }: FabricError): boolean {
-  return COUNTED.has(code) && details.content === undefined;
+function isCounted(error: FabricError): boolean {
+  return COUNTED.has(error.code) && !error.isAgentAnswer;
 }

@@ -1,4 +1,4 @@
-import type { Attachment, CallContext, Envelope, FabricEvent, ToolNameStyle } from '@starloom/core';
+import type { Attachment, CallContext, Envelope, FabricEvent } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 
 /** What a caller asks for, whichever face it came through, with every default filled in. */
@@ -29,7 +29,6 @@ export interface Caller {
   readonly transport: 'http' | 'ws' | 'stdio';
   /** Name of the tool, for logs and spans. */
   readonly tool: string;
-  readonly toolNames: ToolNameStyle;
   readonly protocolVersion?: string | undefined;
   readonly requestId?: string | number | undefined;
   /** What came beside the arguments, for agents of the same protocol. */

@@ -4,29 +4,37 @@
 
 import {
   type Attempt,
+  type Auth,
   type CallContext,
   type CallResult,
   type Clock,
+  DEFAULT_TIMEOUT_MS,
   Deadline,
+  defaultDeadlineMs,
   type Envelope,
   type ErrorCode,
+  type ErrorDetails,
   type EventBody,
   extendChain,
   FabricError,
+  type GuardedCall,
   type Log,
   protocolOf,
   type RecursionGuard,
   type Registry,
   ResultFold,
+  toHealthReason,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
-import type { AgentDescriptions } from '../agent-descriptions.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
+import type { CallRequest } from './call-request.ts';
+import { buildEnvelope, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
+import { withReadableLinks } from './resource-links.ts';
 import type { Candidate, Route } from './route.ts';
 
 export interface DispatchDeps {
@@ -35,10 +43,11 @@ export interface DispatchDeps {
   readonly breakers: Breakers;
   readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
-  readonly descriptions: AgentDescriptions;
   readonly clock: Clock;
   readonly log: Log;
   readonly resultLength: number;
+  /** Agents whose resources keep their own URIs. */
+  readonly unprefixed: readonly string[];
 }
 
 export interface Dispatched {
@@ -49,7 +58,9 @@ export interface Dispatched {
 }
 
 export interface DispatchCall {
-  readonly envelope: Envelope;
+  readonly request: CallRequest;
+  readonly auth: Auth;
+  readonly guarded: GuardedCall;
   readonly candidates: Route['candidates'];
   readonly observed: ActiveCall;
   readonly signal: AbortSignal;
@@ -72,7 +83,7 @@ export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<
   }
   const degraded = walk.degraded();
   if (degraded && (await walk.try(degraded, { degrade: true }))) return walk.dispatched();
-  throw exhausted(walk.failures, call.envelope.target.capability);
+  throw exhausted(walk.failures, call.request.capability);
 }
 
 class Walk {
@@ -81,6 +92,8 @@ class Walk {
   readonly #deps: DispatchDeps;
   readonly #deadline: Deadline;
   readonly #attempts: Attempt[] = [];
+  /** What the caller gave; fitted to each capability in turn. */
+  readonly #input: Envelope['input'];
   #answered: { result: CallResult; agentId: string } | undefined;
   #tokensSent = false;
   /** Failures the caller was told of. */
@@ -90,8 +103,10 @@ class Walk {
   constructor(call: DispatchCall, deps: DispatchDeps) {
     this.#call = call;
     this.#deps = deps;
-    const { target } = call.envelope;
-    this.#deadline = new Deadline(target.deadline_ms ?? target.timeout_ms, deps.clock);
+    const { request, candidates } = call;
+    const deadlineMs = request.deadlineMs ?? defaultDeadlineMs(timeoutOf(request, candidates[0]));
+    this.#deadline = new Deadline(deadlineMs, deps.clock);
+    this.#input = toInput(request);
   }
 
   dispatched(): Dispatched {
@@ -103,7 +118,7 @@ class Walk {
 
   /** A streaming attempt that broke in itself may work without streaming. */
   degraded(): Candidate | undefined {
-    return this.#call.envelope.response.stream ? this.#broken : undefined;
+    return this.#call.request.stream ? this.#broken : undefined;
   }
 
   skip(candidate: Candidate, why: 'offline' | 'open-circuit'): void {
@@ -135,28 +150,52 @@ class Walk {
         capability: candidate.capability.name,
       });
       breakers.failed(agent_id, error);
-      this.#noteHealth(candidate, error.code);
+      this.#noteHealth(candidate, error);
       this.#failed(candidate, error, this.#deps.clock.monotonic() - began, false);
+      if (error.isAgentAnswer) throw this.#answeredWith(error, candidate);
       if (error.code === 'UPSTREAM_ERROR' && candidate.kind === 'primary') this.#broken = candidate;
       if (fold.sawToken) this.#tokensSent = true;
       if (!mayGoElsewhere(error, candidate, fold))
         throw exhausted(this.failures, candidate.capability.name);
+      this.#call.observed.log.warn({ agent_id, error }, 'attempt failed, another agent may serve');
       return false;
     }
     breakers.succeeded(agent_id);
-    this.#noteHealth(candidate, undefined);
+    this.#noteHealth(candidate);
     this.#attempts.push(toAttempt(candidate, this.#deps.clock.monotonic() - began));
-    const result = fold.result();
-    this.#answered = result && { result, agentId: agent_id };
+    const folded = fold.result();
+    if (folded) {
+      const { upstream } = folded;
+      const result = this.#withLinks({ ...folded }, candidate);
+      if (upstream) result.upstream = this.#withLinks(upstream, candidate);
+      this.#answered = { result, agentId: agent_id };
+    }
     return true;
   }
 
+  /** The error that an agent answered with, as the outcome of the call. */
+  #answeredWith({ code, message, details, cause, answer }: FabricError, by: Candidate) {
+    const attempts = [...this.#attempts];
+    return new FabricError(code, message, {
+      details: { ...details, attempts, fallback: attempts.length > 1 },
+      cause,
+      answer: answer && this.#withLinks(answer, by),
+    });
+  }
+
+  /** Links to resources of an MCP agent are read through the gateway. */
+  #withLinks<Answer extends ErrorDetails>(answer: Answer, { record }: Candidate): Answer {
+    const { agent_id, endpoint } = record.manifest;
+    const isReadable = protocolOf(endpoint) === 'mcp' && !this.#deps.unprefixed.includes(agent_id);
+    return isReadable ? withReadableLinks(answer, agent_id) : answer;
+  }
+
   async #attempt(candidate: Candidate, fold: ResultFold, degrade: boolean): Promise<void> {
-    const { envelope, observed, signal, emit, notify } = this.#call;
-    const { adapters, breakers, guard, resultLength } = this.#deps;
+    const { request, auth, guarded, observed, signal, emit, notify } = this.#call;
+    const { adapters, breakers, guard, schemas, resultLength } = this.#deps;
+    const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
-    const stream = envelope.response.stream && candidate.capability.streaming && !degrade;
     const active = observed.attempt({
       agentId: agent_id,
       nodeId: node_id,
@@ -164,30 +203,26 @@ class Walk {
       index: this.#attempts.length,
       breaker: breakers.state(agent_id),
     });
-    const hop = extendChain(envelope.hop, agent_id, candidate.capability.name);
-    const timeoutMs = this.#deadline.attemptMs(envelope.target.timeout_ms);
-    const { schemas, descriptions } = this.#deps;
-    const capability = descriptions.knownCapability(manifest, candidate.capability);
-    const input = schemas.toInput(capability, envelope.input);
+    const hop = extendChain(guarded.hop, agent_id, capability.name);
+    const timeoutMs = this.#deadline.attemptMs(timeoutOf(request, candidate));
+    const input = schemas.toInput(capability, this.#input);
     using deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
     const forget = guard.track(active.trace, hop);
     try {
       using lease = await adapters.lease(manifest);
       await runAttempt(
         lease.adapter,
-        {
-          ...envelope,
+        buildEnvelope(request, {
+          auth,
           trace: active.trace,
-          target: {
-            ...envelope.target,
-            agent_id,
-            timeout_ms: Math.max(1, Math.ceil(timeoutMs)),
-            deadline_ms: Math.max(1, Math.ceil(this.#deadline.remainingMs())),
-          },
-          input,
-          response: { ...envelope.response, stream },
           hop,
-        },
+          agentId: agent_id,
+          capability,
+          input,
+          stream: request.stream && capability.streaming && !degrade,
+          timeoutMs,
+          deadlineMs: this.#deadline.remainingMs(),
+        }),
         new AttemptContext(deadline.signal, active, notify),
         fold,
         { resultLength },
@@ -203,11 +238,11 @@ class Walk {
   }
 
   async #announce(candidate: Candidate, degrade: boolean): Promise<void> {
-    const { emit, envelope } = this.#call;
+    const { emit, request } = this.#call;
     const { agent_id } = candidate.record.manifest;
     if (this.#tokensSent) {
       await emit(
-        { type: 'status', data: { state: 'discard', message: 'the answer starts anew' } },
+        { type: 'status', data: { state: 'discard', message: 'the answer starts over' } },
         agent_id,
       );
       this.#tokensSent = false;
@@ -219,7 +254,7 @@ class Walk {
       const message = `${names.join(', ')} failed, trying ${agent_id}`;
       await emit({ type: 'status', data: { state: 'retrying', message } }, agent_id);
     }
-    if (degrade || (envelope.response.stream && !candidate.capability.streaming)) {
+    if (degrade || (request.stream && !candidate.capability.streaming)) {
       const message = `${agent_id} answers without streaming`;
       await emit({ type: 'status', data: { state: 'degraded', message } }, agent_id);
     }
@@ -237,21 +272,21 @@ class Walk {
     const { signal } = this.#call;
     if (signal.aborted) throw FabricError.from(signal.reason);
     if (this.#deadline.passed && this.failures.length > 0) {
-      throw exhausted(this.failures, this.#call.envelope.target.capability);
+      throw exhausted(this.failures, this.#call.request.capability);
     }
     this.#deadline.assertOpen();
   }
 
   /** A call is also a probe: it tells when an agent went away or came back. */
-  #noteHealth({ record }: Candidate, code: ErrorCode | undefined): void {
+  #noteHealth({ record }: Candidate, error?: FabricError): void {
     const { agent_id } = record.manifest;
-    const status = code === undefined ? 'online' : code === 'AGENT_OFFLINE' ? 'offline' : undefined;
+    const status = !error ? 'online' : error.code === 'AGENT_OFFLINE' ? 'offline' : undefined;
     const { registry, clock, log } = this.#deps;
     if (!status || registry.get(agent_id)?.health.status === status) return;
     const checked_at = new Date(clock.now()).toISOString();
-    const message = status === 'offline' ? { message: 'a call could not reach it' } : {};
-    registry.updateHealth(agent_id, { status, checked_at, ...message }).catch((error: unknown) => {
-      log.warn({ agent_id, error: FabricError.from(error) }, 'health could not be recorded');
+    const health = { status, checked_at, ...(error && toHealthReason(error)) } as const;
+    registry.updateHealth(agent_id, health).catch((thrown: unknown) => {
+      log.warn({ agent_id, error: FabricError.from(thrown) }, 'health could not be recorded');
     });
   }
 }
@@ -280,9 +315,14 @@ function toAttempt({ record }: Candidate, ms: number, code?: ErrorCode): Attempt
   return { agent_id, node_id, ok: false, code, ms: rounded };
 }
 
+/** What bounds one attempt: what the caller said, else what the capability says of itself. */
+function timeoutOf({ timeoutMs }: CallRequest, { capability }: Candidate): number {
+  return timeoutMs ?? capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
+}
+
 function mayGoElsewhere(error: FabricError, candidate: Candidate, fold: ResultFold): boolean {
   const { fallback } = error.row;
-  if (fallback === 'no') return false;
+  if (fallback === 'no' || fold.sawQuestion) return false;
   if (fallback === 'upstream' && error.details.upstream === undefined) return false;
   const { idempotent } = candidate.capability;
   if (idempotent === true || error.details.sent === false) return true;

@@ -29,7 +29,22 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
     });
   }
   const message = `Agent ${agent_id} unavailable and all fallbacks failed`;
-  return new FabricError(commonCode(failures), message, { details, cause: last });
+  return new FabricError(commonCode(failures), message, {
+    details: { ...details, ...reasonsOf(failures) },
+    cause: last,
+  });
+}
+
+/** What the agents said, by agent; where only one said anything, its fix too. */
+function reasonsOf(failures: readonly FailedAttempt[]) {
+  const told = failures.filter(({ error }) => error.details.upstream !== undefined);
+  const [only, ...others] = told;
+  if (!only) return {};
+  const upstream = Object.fromEntries(
+    told.map(({ attempt, error }) => [attempt.agent_id, error.details.upstream]),
+  );
+  const { fix } = only.error.details;
+  return { upstream, ...(others.length === 0 && fix !== undefined && { fix }) };
 }
 
 function commonCode(failures: readonly FailedAttempt[]): ErrorCode {

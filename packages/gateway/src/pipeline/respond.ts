@@ -49,17 +49,28 @@ export function toCallResult(
 export function toCapabilityResult(dispatched: Dispatched, trace: Trace): ToolResult {
   const { result, agentId: agent_id, attempts, fallback } = dispatched;
   const call = { [META_CALL]: { agent_id, attempts, fallback, trace } };
-  if (result.upstream) {
-    const { _meta, ...upstream } = result.upstream;
-    return { content: [], ...upstream, _meta: { ...toRecord(_meta), ...call } };
-  }
+  if (result.upstream) return withMeta(result.upstream, call);
   const content = result.content ?? [{ type: 'text', text: result.answer }];
   const data = toRecord(result.data);
   return { content, ...(data && { structuredContent: data }), _meta: call };
 }
 
-export function toCapabilityErrorResult(payload: ErrorPayload): ToolResult {
-  return { isError: true, content: [textOf(payload)], _meta: { [META_ERROR]: payload } };
+/** A failure of ours as payload; an error that the agent answered with as the agent wrote it. */
+export function toCapabilityErrorResult(error: FabricError, trace: Trace): ToolResult {
+  const payload = error.toPayload(trace);
+  if (!error.answer) {
+    return { isError: true, content: [textOf(payload)], _meta: { [META_ERROR]: payload } };
+  }
+  const { agent_id, attempts, fallback } = error.details;
+  const call = { agent_id, attempts, fallback, trace };
+  return withMeta(error.answer, { [META_CALL]: call, [META_ERROR]: payload });
+}
+
+function withMeta(
+  { _meta, ...answer }: Readonly<Record<string, unknown>>,
+  ours: Record<string, unknown>,
+): ToolResult {
+  return { content: [], ...answer, _meta: { ...toRecord(_meta), ...ours } };
 }
 
 /** An event as MCP carries it. */

@@ -56,13 +56,13 @@ export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps)
 
 /** The loop that this agent would close, unless its capability may be entered again. */
 function cycleOf(
-  { manifest }: AgentRecord,
+  record: AgentRecord,
   { capability }: RouteRequest,
   { hop }: GuardedCall,
   { guard }: RouteDeps,
 ): string[] | undefined {
-  if (findCapability(manifest, capability)?.reentrant) return undefined;
-  return guard.findCycle(hop, manifest.agent_id, capability);
+  if (findCapability(record, capability)?.reentrant) return undefined;
+  return guard.findCycle(hop, record.manifest.agent_id, capability);
 }
 
 /** The agent asked for, or the best one that offers the capability and closes no cycle. */
@@ -74,7 +74,7 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   const [first] = offering;
   if (!first) {
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
-      details: { capability, fix: 'fabric.agent.list shows what there is' },
+      details: { capability, fix: 'call fabric.agent.list for the available agents' },
     });
   }
   const free = offering.filter((record) => !cycleOf(record, request, call, deps));
@@ -86,7 +86,7 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
 
 function named(agentId: string, capability: string, registry: Registry): AgentRecord {
   const record = registry.get(agentId);
-  if (record && findCapability(record.manifest, capability)) return record;
+  if (record && findCapability(record, capability)) return record;
   const offering = registry.findByCapability(capability);
   const offered_by = offering.map(({ manifest }) => manifest.agent_id);
   const message = record
@@ -98,8 +98,8 @@ function named(agentId: string, capability: string, registry: Registry): AgentRe
       agent_id: agentId,
       capability,
       offered_by,
-      ...(record && { offers: record.manifest.capabilities.map(({ name }) => name) }),
-      fix: 'fabric.agent.list shows what there is',
+      ...(record && { offers: record.capabilities.map(({ name }) => name) }),
+      fix: 'call fabric.agent.list for the available agents',
     },
   });
 }
@@ -111,7 +111,7 @@ function toCandidate(
   { breakers }: RouteDeps,
 ): Candidate {
   const { manifest, health } = record;
-  const capability = findCapability(manifest, request.capability);
+  const capability = findCapability(record, request.capability);
   if (!capability) throw new FabricError('INTERNAL', 'A candidate without the capability');
   const isPrimary = record === primary;
   const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);

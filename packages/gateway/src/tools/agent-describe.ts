@@ -1,13 +1,16 @@
 import { agentIdSchema, FabricError, type Registry } from '@starloom/core';
 import { z } from 'zod';
-import type { AgentDescriptions } from '../agent-descriptions.ts';
+import type { Discovery } from '../discovery.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { toAgentView } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
+/** How long an agent may take to say what it offers before it is shown as it is known. */
+const DESCRIBE_MS = 5_000;
+
 const argumentsSchema = z.strictObject({ agent_id: agentIdSchema.describe('Which agent') });
 
-export function agentDescribeTool(registry: Registry, descriptions: AgentDescriptions): Tool {
+export function agentDescribeTool(registry: Registry, discovery: Discovery): Tool {
   return defineTool({
     name: 'fabric.agent.describe',
     title: 'Describe an agent',
@@ -16,10 +19,13 @@ export function agentDescribeTool(registry: Registry, descriptions: AgentDescrip
     output: { agent: { type: 'object' } },
     annotations: READ_ONLY,
     async run({ agent_id }) {
+      const named = registry.get(agent_id);
+      if (named) await discovery.tryReady(named.manifest, DESCRIBE_MS);
       const record = registry.get(agent_id);
       if (!record) throw unknownAgent(agent_id, registry);
-      const capabilities = await descriptions.capabilitiesOf(record.manifest);
-      return toResult({ ok: true, agent: toAgentView(record, capabilities) });
+      const missing = discovery.missingOf(record.manifest);
+      const agent = toAgentView(record);
+      return toResult({ ok: true, agent: missing.length > 0 ? { ...agent, missing } : agent });
     },
   });
 }

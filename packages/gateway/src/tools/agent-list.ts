@@ -23,7 +23,7 @@ export function agentListTool(registry: Registry): Tool {
     run(filter) {
       const agents = registry
         .list(filter)
-        .map((record) => toAgentView(record, record.manifest.capabilities.map(toSummary)));
+        .map((record) => toAgentView(record, record.capabilities.map(toSummary)));
       return toResult({ ok: true, agents, count: agents.length });
     },
   });

@@ -2,8 +2,8 @@ import type { AgentRecord, Capability, Endpoint } from '@starloom/core';
 
 /** An agent as callers see it: its manifest without what could hold secrets, and its health. */
 export function toAgentView(
-  { manifest, health }: AgentRecord,
-  capabilities = manifest.capabilities,
+  { manifest, health, capabilities: served }: AgentRecord,
+  capabilities: readonly object[] = served,
 ) {
   return { ...manifest, endpoint: toPublicEndpoint(manifest.endpoint), capabilities, health };
 }

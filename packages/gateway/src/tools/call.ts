@@ -7,8 +7,8 @@ import {
   RESPONSE_FORMATS,
 } from '@starloom/core';
 import { z } from 'zod';
+import { type CallDeps, runCall } from '../pipeline/call.ts';
 import { toCallResult, toErrorResult } from '../pipeline/respond.ts';
-import { type CallDeps, runCall } from './run-call.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 const HOUR_MS = 3_600_000;

@@ -2,12 +2,12 @@
 // what it answers comes back untouched.
 
 import { type Capability, FabricError, type Manifest } from '@starloom/core';
+import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
-import { type CallDeps, runCall } from './run-call.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
-/** What an agent without a schema takes. */
+/** What an agent takes whose protocol has no schemas: the task and context of the envelope. */
 const TASK_SCHEMA = {
   type: 'object',
   properties: {
@@ -21,13 +21,17 @@ export function toDefinition(
   manifest: Manifest,
   capability: Capability,
 ): ToolDefinition {
-  const { description, input_schema, output_schema, idempotent } = capability;
+  const { title, description, annotations, input_schema, output_schema, idempotent } = capability;
   return {
     name,
+    ...(title !== undefined && { title }),
     description: description ?? `${capability.name} by ${manifest.agent_id}`,
     inputSchema: { type: 'object', ...(input_schema ?? TASK_SCHEMA) },
     ...(output_schema && { outputSchema: output_schema }),
-    annotations: { openWorldHint: true, ...(idempotent === true && { idempotentHint: true }) },
+    annotations: annotations ?? {
+      openWorldHint: true,
+      ...(idempotent === true && { idempotentHint: true }),
+    },
   };
 }
 
@@ -55,7 +59,7 @@ export function capabilityTool(
       const outcome = await runCall(request, caller, deps);
       if (outcome.ok) return toCapabilityResult(outcome.dispatched, outcome.trace);
       if (isForTheClient(outcome.error, caller.relay)) throw outcome.error;
-      return toCapabilityErrorResult(outcome.error.toPayload(outcome.trace));
+      return toCapabilityErrorResult(outcome.error, outcome.trace);
     },
   };
 }

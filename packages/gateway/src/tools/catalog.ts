@@ -1,6 +1,6 @@
-// Every tool a client can list and call: our own, and one per capability. Built once and again when
-// agents change; a lookup is one map access. Names of ours always win; of two capabilities that
-// would be listed alike the later one ends in a hash.
+// Every tool a client can list and call: one per capability, and our own in toolsets. Built once and
+// again when agents change; a lookup is one map access. Our names always win. Where two capabilities
+// share a spelling, both are listed with a hash at the end and the bare spelling is unknown.
 
 import {
   type Log,
@@ -13,24 +13,31 @@ import {
   toolNameSpellings,
   toToolName,
 } from '@starloom/core';
-import type { AgentDescriptions } from '../agent-descriptions.ts';
+import type { Discovery } from '../discovery.ts';
+import type { CallDeps } from '../pipeline/call.ts';
 import { capabilityTool } from './capability.ts';
-import type { CallDeps } from './run-call.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
+/** In the order they are listed. */
+export const TOOLSETS = ['agents', 'fabric', 'jobs', 'coordination'] as const;
+export type Toolset = (typeof TOOLSETS)[number];
+
 export interface CatalogOptions {
-  readonly own: readonly Tool[];
+  /** Our own tools. */
+  readonly own: Readonly<Partial<Record<Toolset, readonly Tool[]>>>;
   readonly registry: Registry;
-  readonly descriptions: AgentDescriptions;
+  readonly discovery: Discovery;
   readonly deps: CallDeps;
   readonly log: Log;
   readonly expose: 'all' | readonly string[];
   readonly unprefixed: readonly string[];
 }
 
+type Listed = Readonly<Record<Toolset, readonly ToolDefinition[]>>;
+
 interface Built {
   readonly byName: ReadonlyMap<string, Tool>;
-  readonly listed: Readonly<Record<ToolNameStyle, readonly ToolDefinition[]>>;
+  readonly listed: Readonly<Record<ToolNameStyle, Listed>>;
 }
 
 export class ToolCatalog {
@@ -41,17 +48,20 @@ export class ToolCatalog {
     this.#options = options;
   }
 
-  /** Ours first, then by name. */
-  list(style: ToolNameStyle): readonly ToolDefinition[] {
-    return this.#current().listed[style];
+  /** Agents' tools first, by name; then ours. */
+  list(style: ToolNameStyle, toolsets: readonly Toolset[]): readonly ToolDefinition[] {
+    const listed = this.#current().listed[style];
+    return TOOLSETS.filter((toolset) => toolsets.includes(toolset)).flatMap(
+      (toolset) => listed[toolset],
+    );
   }
 
-  /** By any spelling. */
+  /** By any spelling, listed or not. */
   find(name: string): Tool | undefined {
     return this.#current().byName.get(name);
   }
 
-  /** Agents or what is known of them changed. */
+  /** Agents, or what they serve, changed. */
   invalidate(): void {
     this.#built = undefined;
   }
@@ -62,54 +72,101 @@ export class ToolCatalog {
   }
 }
 
-function build({
-  own,
-  registry,
-  descriptions,
-  deps,
-  log,
-  expose,
-  unprefixed,
-}: CatalogOptions): Built {
+/** A capability as a tool, before it is known which of its names are its own. */
+interface Entry {
+  readonly tool: Tool;
+  readonly key: string;
+  readonly isListed: boolean;
+  readonly wanted: Readonly<Record<ToolNameStyle, string>>;
+  readonly spellings: readonly string[];
+}
+
+function build(options: CatalogOptions): Built {
+  const { own, log } = options;
   const byName = new Map<string, Tool>();
-  const listed = { dots: [] as ToolDefinition[], underscores: [] as ToolDefinition[] };
-  for (const tool of own) {
-    for (const style of TOOL_NAME_STYLES) {
-      const name = styleToolName(tool.definition.name, style);
-      byName.set(name, tool);
-      listed[style].push({ ...tool.definition, name });
+  const listed = { dots: emptyList(), underscores: emptyList() };
+  for (const toolset of TOOLSETS) {
+    for (const tool of own[toolset] ?? []) {
+      for (const style of TOOL_NAME_STYLES) {
+        const name = styleToolName(tool.definition.name, style);
+        byName.set(name, tool);
+        listed[style][toolset].push({ ...tool.definition, name });
+      }
     }
   }
-  const capabilities = { dots: [] as ToolDefinition[], underscores: [] as ToolDefinition[] };
-  for (const { manifest } of registry.list()) {
-    if (expose !== 'all' && !expose.includes(manifest.agent_id)) continue;
-    const bare = unprefixed.includes(manifest.agent_id);
-    for (const capability of descriptions.known(manifest)) {
-      const tool = capabilityTool(capability.name, manifest, capability, deps);
-      for (const style of TOOL_NAME_STYLES) {
-        const wanted = listedName(manifest, capability.name, style, bare);
-        const name = byName.has(wanted) ? withHash(wanted, manifest, capability.name) : wanted;
-        if (name !== wanted) log.warn({ tool: wanted, listed_as: name }, 'two tools have one name');
-        byName.set(name, tool);
-        capabilities[style].push({ ...tool.definition, name });
-      }
-      for (const spelling of toolNameSpellings(manifest.agent_id, capability.name)) {
-        if (!byName.has(spelling)) byName.set(spelling, tool);
-      }
+  const entries = entriesOf(options);
+  const owners = ownersOf(entries);
+  const isFree = (name: string) => !byName.has(name) && owners.get(name)?.size === 1;
+  const free = entries.map(({ wanted, spellings }) => ({
+    dots: isFree(wanted.dots),
+    underscores: isFree(wanted.underscores),
+    spellings: spellings.filter(isFree),
+  }));
+  for (const [index, { tool, key, isListed, wanted }] of entries.entries()) {
+    for (const style of TOOL_NAME_STYLES) {
+      const isOwn = free[index]?.[style] ?? false;
+      const name = isOwn ? wanted[style] : withHash(wanted[style], key);
+      if (!isOwn) log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
+      byName.set(name, tool);
+      if (isListed) listed[style].agents.push({ ...tool.definition, name });
     }
+    for (const spelling of free[index]?.spellings ?? []) byName.set(spelling, tool);
   }
   for (const style of TOOL_NAME_STYLES) {
-    capabilities[style].sort((a, b) => (a.name < b.name ? -1 : 1));
-    listed[style].push(...capabilities[style]);
+    listed[style].agents.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
   return { byName, listed };
 }
 
-function listedName(manifest: Manifest, capability: string, style: ToolNameStyle, bare: boolean) {
-  if (!bare) return toToolName(manifest.agent_id, capability, style);
-  return styleToolName(capability.replaceAll(':', '.'), style);
+function entriesOf({
+  registry,
+  discovery,
+  deps,
+  expose,
+  unprefixed,
+}: CatalogOptions): readonly Entry[] {
+  const exposed = registry
+    .list()
+    .filter(({ manifest }) => expose === 'all' || expose.includes(manifest.agent_id));
+  return exposed.flatMap(({ manifest, capabilities }) => {
+    const isBare = unprefixed.includes(manifest.agent_id);
+    return capabilities.map((capability) => {
+      const wanted = wantedNames(manifest, capability.name, isBare);
+      const spellings = toolNameSpellings(manifest.agent_id, capability.name);
+      return {
+        tool: capabilityTool(capability.name, manifest, capability, deps),
+        key: `${manifest.agent_id}/${capability.name}`,
+        isListed: discovery.isListed(manifest, capability),
+        wanted,
+        spellings: [...new Set([wanted.dots, wanted.underscores, ...spellings])],
+      };
+    });
+  });
 }
 
-function withHash(name: string, { agent_id }: Manifest, capability: string): string {
-  return `${name.slice(0, 55)}-${sha256Hex(`${agent_id}/${capability}`).slice(0, 8)}`;
+function ownersOf(entries: readonly Entry[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const owners = new Map<string, Set<string>>();
+  for (const { key, spellings } of entries) {
+    for (const spelling of spellings) {
+      const keys = owners.get(spelling);
+      if (keys) keys.add(key);
+      else owners.set(spelling, new Set([key]));
+    }
+  }
+  return owners;
+}
+
+function wantedNames(manifest: Manifest, capability: string, isBare: boolean): Entry['wanted'] {
+  const bare = capability.replaceAll(':', '.');
+  const name = (style: ToolNameStyle) =>
+    isBare ? styleToolName(bare, style) : toToolName(manifest.agent_id, capability, style);
+  return { dots: name('dots'), underscores: name('underscores') };
+}
+
+function withHash(name: string, key: string): string {
+  return `${name.slice(0, 55)}-${sha256Hex(key).slice(0, 8)}`;
+}
+
+function emptyList(): Record<Toolset, ToolDefinition[]> {
+  return { agents: [], fabric: [], jobs: [], coordination: [] };
 }

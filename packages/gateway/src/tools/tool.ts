@@ -11,7 +11,7 @@ export interface ToolDefinition {
   readonly description?: string;
   readonly inputSchema: Record<string, unknown>;
   readonly outputSchema?: Record<string, unknown>;
-  readonly annotations?: Record<string, boolean>;
+  readonly annotations?: Readonly<Record<string, unknown>>;
 }
 
 /**

@@ -9,6 +9,7 @@ const connection: Connection = {
   transport: 'stdio',
   headers: {},
   toolNames: 'dots',
+  toolsets: ['agents'],
   room: () => undefined,
   cut: () => {},
 };

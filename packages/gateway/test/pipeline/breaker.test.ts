@@ -64,7 +64,7 @@ describe('breaker', () => {
     ['a cancelled call', new FabricError('CANCELLED', '')],
     [
       'an error the agent answered',
-      new FabricError('UPSTREAM_ERROR', '', { details: { content: [] } }),
+      new FabricError('UPSTREAM_ERROR', '', { details: { reason: 'tool_error' } }),
     ],
   ])('does not count %s', (_, error) => {
     const { breakers, fail } = open();

@@ -79,7 +79,7 @@ function updated(before: Manifest, { version, description, capabilities }: Manif
     ...before,
     version,
     ...(description !== undefined && { description }),
-    capabilities: capabilities.map((capability) => ({
+    capabilities: (capabilities ?? []).map((capability) => ({
       ...capability,
       ...findCapability(before, capability.name),
     })),
@@ -92,7 +92,7 @@ function isSameAgent(one: Manifest, other: Manifest): boolean {
 }
 
 function nextSteps({ agent_id, capabilities }: Manifest, file: string, isNew: boolean): string {
-  const names = capabilities.map(({ name }) => name);
+  const names = (capabilities ?? []).map(({ name }) => name);
   return [
     `${agent_id} is in ${file}: ${names.join(', ')}`,
     '',

@@ -11,7 +11,7 @@ export interface BannerInput {
 /** What runs, where it is, and what to try next. */
 export function banner({ url, key, clientFile, samples, agents }: BannerInput): string {
   const width = Math.max(0, ...agents.map(({ manifest }) => manifest.agent_id.length));
-  const rows = agents.map(({ manifest: { agent_id, description, capabilities } }) => {
+  const rows = agents.map(({ manifest: { agent_id, description }, capabilities }) => {
     const offers = capabilities.map(({ name }) => name).join(', ');
     return `  ${agent_id.padEnd(width)}  ${offers}${description ? `: ${description}` : ''}`;
   });

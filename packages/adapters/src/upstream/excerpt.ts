@@ -1,8 +1,8 @@
 // What an agent wrote, fit for `details`: bounded, without control, bidirectional and invisible
 // characters, and without the secrets that we ourselves gave the agent.
 
-import { stripVTControlCharacters } from 'node:util';
 import type { Manifest } from '@starloom/core';
+import { withoutInvisible } from './clean-text.ts';
 
 export type Excerpt = (text: string, part?: 'head' | 'tail') => string;
 
@@ -27,10 +27,6 @@ export function createExcerpt({ endpoint }: Manifest): Excerpt {
     const cut = part === 'head' ? `${clean.slice(0, LIMIT)}…` : `…${clean.slice(-LIMIT)}`;
     return cut.toWellFormed();
   };
-}
-
-function withoutInvisible(text: string): string {
-  return stripVTControlCharacters(text).replace(/[^\P{C}\n\t]/gu, '');
 }
 
 function redact(text: string, secrets: readonly string[]): string {

@@ -16,7 +16,7 @@ export function assertCallable(manifest: Manifest, { target }: Envelope): CallNa
     details: {
       ...names,
       sent: false,
-      known: manifest.capabilities.map(({ name }) => name),
+      known: (manifest.capabilities ?? []).map(({ name }) => name),
       fix: 'call a capability of the manifest, or add it there',
     },
   });

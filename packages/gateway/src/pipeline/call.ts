@@ -3,6 +3,7 @@
 
 import {
   type Clock,
+  DEFAULT_TIMEOUT_MS,
   type EventBody,
   EventStamper,
   FabricError,
@@ -10,17 +11,20 @@ import {
   type Trace,
 } from '@starloom/core';
 import { toAuth } from '@starloom/identity';
+import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
-import type { Caller, CallRequest } from '../pipeline/call-request.ts';
-import { type DispatchDeps, type Dispatched, dispatch } from '../pipeline/dispatch.ts';
-import { buildEnvelope } from '../pipeline/envelope.ts';
-import { EventChannel } from '../pipeline/event-channel.ts';
-import { answerTrace, readOrigin } from '../pipeline/origin.ts';
-import { route } from '../pipeline/route.ts';
+import type { Caller, CallRequest } from './call-request.ts';
+import { type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
+import { EventChannel } from './event-channel.ts';
+import { answerTrace, readOrigin } from './origin.ts';
+import { route } from './route.ts';
 
 const STALL_MS = 30_000;
+/** How long a call waits for an agent that has not said yet what it offers. */
+const DISCOVERY_WAIT_MS = 30_000;
 
 export interface CallDeps extends DispatchDeps {
+  readonly discovery: Discovery;
   readonly observer: Observer;
   readonly clock: Clock;
   /** How long a reader may take nothing before it is cut off. */
@@ -82,11 +86,13 @@ async function serve(
   observed: ActiveCall,
   deps: CallDeps,
 ): Promise<Dispatched> {
+  const waitMs = Math.min(request.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
+  await deps.discovery.awaitFor(request, caller.signal, waitMs);
   const { candidates } = route(request, guarded, deps);
   const [first] = candidates;
   const firstId = first.record.manifest.agent_id;
   observed.target(firstId, request.capability);
-  const envelope = buildEnvelope(request, first, toAuth(caller.principal), guarded);
+  const auth = toAuth(caller.principal);
   using stop = new CallStop(caller.signal);
   const channel = openChannel(caller, guarded, stop, deps);
   const emit = (body: EventBody, agentId: string) => {
@@ -100,7 +106,10 @@ async function serve(
   }
   const { signal } = stop;
   const { notify } = caller;
-  const dispatched = await dispatch({ envelope, candidates, observed, emit, signal, notify }, deps);
+  const dispatched = await dispatch(
+    { request, auth, guarded, candidates, observed, emit, signal, notify },
+    deps,
+  );
   if (channel) {
     await emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agentId);
     await channel.drain();

@@ -19,25 +19,22 @@ const MESSAGES = {
   OVERLOADED: 'The agent has too much to do',
 } satisfies Partial<Record<ErrorCode, string>>;
 
-export type AgentErrorCode = keyof typeof MESSAGES;
+type AgentErrorCode = keyof typeof MESSAGES;
 
 /** `error` is `{code, message, details}` of an error payload, as far as the agent kept to it. */
 export function reportedError(error: unknown, excerpt: Excerpt): FabricError {
   const { code, message, details } = toFields(error);
-  return agentError(isAgentErrorCode(code) ? code : 'UPSTREAM_ERROR', {
-    upstream: {
-      ...(typeof code === 'string' ? { code: excerpt(code) } : {}),
-      ...(typeof message === 'string' ? { message: excerpt(message) } : {}),
-      ...(isShowable(details) ? { details: excerpt(JSON.stringify(details)) } : {}),
+  const known = isAgentErrorCode(code) ? code : 'UPSTREAM_ERROR';
+  return new FabricError(known, MESSAGES[known], {
+    details: {
+      upstream: {
+        ...(typeof code === 'string' ? { code: excerpt(code) } : {}),
+        ...(typeof message === 'string' ? { message: excerpt(message) } : {}),
+        ...(isShowable(details) ? { details: excerpt(JSON.stringify(details)) } : {}),
+      },
+      ...retryAfter(toFields(details).retry_after_ms),
     },
-    ...retryAfter(toFields(details).retry_after_ms),
   });
-}
-
-/** Our error for what an agent said, with a message of our own. */
-export function agentError(code: AgentErrorCode, details: ErrorDetails): FabricError {
-  const upstream = code === 'AUTH_DENIED' ? { upstream: true } : {};
-  return new FabricError(code, MESSAGES[code], { details: { ...details, ...upstream } });
 }
 
 /** Whether a JSON answer is an error payload. */

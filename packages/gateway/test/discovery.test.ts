@@ -1,0 +1,199 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type AgentDescription,
+  type Capability,
+  capabilitySchema,
+  FabricError,
+  type Manifest,
+  manifestSchema,
+  silentLog,
+} from '@starloom/core';
+import { MemoryAdapter, MemoryRegistry } from '@starloom/core/testing';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AdapterPool } from '../src/adapter-pool.ts';
+import { openDiscoveredFile } from '../src/discovered-file.ts';
+import { Discovery } from '../src/discovery.ts';
+import { answers, call, connect, openTestGateway } from './test-gateway.ts';
+
+const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] };
+const offered: Capability[] = [
+  capabilitySchema.parse({
+    name: 'read_file',
+    title: 'Read a file',
+    description: 'Reads',
+    input_schema: schema,
+    annotations: { readOnlyHint: true },
+  }),
+  capabilitySchema.parse({ name: 'write_file', input_schema: schema }),
+  capabilitySchema.parse({ name: 'list', input_schema: { type: 'object' } }),
+];
+const endpoint = { transport: 'http', uri: 'http://127.0.0.1:1/', protocol: 'memory' } as const;
+const discovering = { capabilities: undefined };
+const describes = (capabilities: readonly Capability[] = offered) => ({ capabilities });
+const namesOf = (records: readonly { name: string }[] = []) => records.map(({ name }) => name);
+
+describe('an agent without declared capabilities', () => {
+  it('[G3] serves everything it offers, with its own titles, schemas and annotations', async () => {
+    const files = { manifest: discovering, run: answers('x'), describe: async () => describes() };
+    await using gateway = await openTestGateway({ files });
+    await using client = await connect(gateway.url);
+    const tools = async () => (await client.listTools()).tools;
+    await expect.poll(async () => namesOf(await tools())).toContain('files.write_file');
+    expect(await tools()).toContainEqual(
+      expect.objectContaining({
+        name: 'files.read_file',
+        title: 'Read a file',
+        description: 'Reads',
+        inputSchema: schema,
+        annotations: { readOnlyHint: true },
+      }),
+    );
+    const { payload } = await call(client, 'fabric.agent.list', { capability: 'list' });
+    expect(payload.agents).toMatchObject([{ agent_id: 'files' }]);
+    const { result } = await call(client, 'files.read_file', { path: 'a' });
+    expect(result.content).toEqual([{ type: 'text', text: 'x' }]);
+  });
+
+  it('serves only what include and exclude leave', async () => {
+    const manifest = { ...discovering, tools: { include: ['*_file'], exclude: ['write*'] } };
+    const files = { manifest, run: answers('x'), describe: async () => describes() };
+    await using gateway = await openTestGateway({ files });
+    await using client = await connect(gateway.url);
+    await expect
+      .poll(() => namesOf([...(gateway.registry.get('files')?.capabilities ?? [])]))
+      .toEqual(['read_file']);
+    const { payload } = await call(client, 'fabric.call', {
+      agent_id: 'files',
+      capability: 'write_file',
+    });
+    expect(payload.error.code).toBe('CAPABILITY_NOT_FOUND');
+  });
+
+  it('is waited for by a call that comes before its first answer', async () => {
+    const ready = Promise.withResolvers<AgentDescription>();
+    const slow = { manifest: discovering, run: answers('late'), describe: () => ready.promise };
+    await using gateway = await openTestGateway({ slow });
+    await using client = await connect(gateway.url);
+    const calls = [
+      call(client, 'slow.read_file', { path: 'a' }),
+      call(client, 'slow_read_file', { path: 'a' }),
+      call(client, 'fabric.call', {
+        agent_id: 'slow',
+        capability: 'read_file',
+        arguments: { path: 'a' },
+      }),
+      call(client, 'fabric.call', { capability: 'read_file', arguments: { path: 'a' } }),
+    ];
+    const { tools } = await client.listTools();
+    expect(namesOf(tools).filter((name) => name.startsWith('slow'))).toEqual([]);
+    ready.resolve(describes());
+    for (const { result } of await Promise.all(calls)) {
+      expect(JSON.stringify(result.content)).toContain('late');
+    }
+  });
+
+  it('is offline, with the reason, to a call when it was never reached', async () => {
+    const upstream = { exit_code: 1, stderr: 'no such module' };
+    const describe = async () => {
+      throw new FabricError('AGENT_OFFLINE', 'The process ended', { details: { upstream } });
+    };
+    const dead = { manifest: discovering, run: answers('x'), describe };
+    await using gateway = await openTestGateway({ dead });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { agent_id: 'dead', capability: 'x' });
+    expect(payload.error).toMatchObject({
+      code: 'AGENT_OFFLINE',
+      details: { reason: 'not_discovered', upstream },
+    });
+    await expect(call(client, 'dead.x', {})).rejects.toMatchObject({ code: -32005 });
+    const unnamed = await call(client, 'fabric.call', { capability: 'x' });
+    expect(unnamed.payload.error.code).toBe('CAPABILITY_NOT_FOUND');
+  });
+});
+
+describe('an agent with declared capabilities', () => {
+  it('serves exactly those; one it lacks is a warning that names a near one', async () => {
+    const lines: string[] = [];
+    const manifest = { capabilities: [{ name: 'read_file' }, { name: 'lst' }] };
+    const files = { manifest, run: answers('x'), describe: async () => describes() };
+    await using gateway = await openTestGateway({ files }, { log: (line) => lines.push(line) });
+    await using client = await connect(gateway.url);
+    await expect.poll(() => lines.join('')).toContain('does not offer a declared capability');
+    expect(lines.join('')).toContain('did you mean \\"list\\"');
+    const { tools } = await client.listTools();
+    expect(namesOf(tools).filter((name) => name.startsWith('files'))).toEqual(['files.read_file']);
+    const { payload } = await call(client, 'fabric.agent.describe', { agent_id: 'files' });
+    expect(payload.agent.missing).toEqual([{ name: 'lst', near: 'list' }]);
+  });
+
+  it('is not listed before its schemas are known, and is then', async () => {
+    const ready = Promise.withResolvers<AgentDescription>();
+    const manifest = { capabilities: [{ name: 'read_file' }] };
+    const files = { manifest, run: answers('x'), describe: () => ready.promise };
+    await using gateway = await openTestGateway({ files });
+    await using client = await connect(gateway.url);
+    expect(namesOf((await client.listTools()).tools)).not.toContain('files.read_file');
+    ready.resolve(describes());
+    const listed = async () =>
+      (await client.listTools()).tools.find(({ name }) => name === 'files.read_file');
+    await expect.poll(listed).toMatchObject({ inputSchema: schema });
+  });
+});
+
+describe('what was discovered', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'starloom-discovered-'));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const manifest = manifestSchema.parse({ agent_id: 'files', endpoint });
+
+  async function open(describeAgent: () => Promise<AgentDescription>, change: Partial<Manifest>) {
+    const store = await openDiscoveredFile(join(folder, 'discovered.json'), silentLog);
+    const registry = new MemoryRegistry([{ ...manifest, ...change }]);
+    const adapters = new AdapterPool({
+      open: async (own) => new MemoryAdapter(own, answers('x'), describeAgent),
+      log: silentLog,
+    });
+    const discovery = new Discovery({ registry, adapters, log: silentLog, store });
+    discovery.start();
+    const close = async () => {
+      discovery.close();
+      await adapters.close();
+      await store.close();
+    };
+    return { registry, close };
+  }
+  const never = () => new Promise<AgentDescription>(() => {});
+
+  it('survives a restart, and is asked for again', async () => {
+    const first = await open(async () => describes(), {});
+    await expect.poll(() => first.registry.get('files')?.capabilities).toHaveLength(3);
+    await first.close();
+    const second = await open(never, {});
+    expect(namesOf([...(second.registry.get('files')?.capabilities ?? [])])).toEqual(
+      namesOf(offered),
+    );
+    await second.close();
+    const third = await open(async () => describes(offered.slice(0, 1)), {});
+    await expect.poll(() => third.registry.get('files')?.capabilities).toHaveLength(1);
+    await third.close();
+  });
+
+  it('does not count for another manifest, nor when the file is damaged', async () => {
+    const first = await open(async () => describes(), {});
+    await expect.poll(() => first.registry.get('files')?.capabilities).toHaveLength(3);
+    await first.close();
+    const changed = await open(never, { version: '2.0.0' });
+    expect(changed.registry.get('files')?.capabilities).toEqual([]);
+    await changed.close();
+    const file = join(folder, 'discovered.json');
+    await writeFile(file, `${await readFile(file, 'utf8')}}`);
+    const damaged = await open(never, {});
+    expect(damaged.registry.get('files')?.capabilities).toEqual([]);
+    await damaged.close();
+  });
+});
