@@ -19,7 +19,7 @@ export interface HealthMonitorOptions {
   readonly adapters: AdapterPool;
   readonly log: Log;
   readonly clock: Clock;
-  readonly onHealth: (agentId: string, up: boolean) => void;
+  readonly onHealth: (agentId: string, health: Health) => void;
   readonly onlineEveryMs?: number;
   readonly offlineEveryMs?: number;
   readonly offlineMaxMs?: number;
@@ -102,9 +102,8 @@ export class HealthMonitor {
     try {
       const health = await this.#ask(manifest);
       if (this.#stop.signal.aborted) return;
-      this.#logChange(manifest.agent_id, health);
       this.#schedule(watched, health);
-      onHealth(agent_id, health.status !== 'offline');
+      onHealth(agent_id, health);
       await registry.updateHealth(agent_id, health);
     } catch (error) {
       watched.dueAt = clock.monotonic() + this.#options.onlineEveryMs;
@@ -113,15 +112,6 @@ export class HealthMonitor {
       this.#probing.delete(agent_id);
       if (this.#probing.size === this.#options.atOnce - 1) this.#wake();
     }
-  }
-
-  #logChange(agent_id: string, { status, message, upstream, fix }: Health): void {
-    const { registry, log } = this.#options;
-    const before = registry.get(agent_id)?.health.status;
-    if (before === status) return;
-    if (status === 'offline') log.warn({ agent_id, upstream, fix }, `agent offline: ${message}`);
-    else if (status === 'degraded') log.warn({ agent_id, upstream, fix }, `agent: ${message}`);
-    else log.info({ agent_id, before }, `agent ${status}`);
   }
 
   async #ask(manifest: Manifest): Promise<Health> {

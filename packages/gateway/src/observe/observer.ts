@@ -2,7 +2,7 @@
 // the calls of late. It costs a call a few microseconds, never throws, and never waits.
 
 import { hash } from 'node:crypto';
-import { type BlockReason, type Clock, type Log, systemClock } from '@starloom/core';
+import { type BlockReason, type Clock, type Health, type Log, systemClock } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
@@ -25,7 +25,7 @@ export interface Observer {
   /** Also a line in the log. */
   breakerChanged(agentId: string, state: BreakerState): void;
   /** Also a line in the log when it changed. */
-  agentHealth(agentId: string, up: boolean): void;
+  agentHealth(agentId: string, health: Health): void;
   agentGone(agentId: string): void;
   streamDropped(reason: string): void;
   configReloaded(ok: boolean): void;
@@ -77,13 +77,14 @@ export function createObserver(options: ObserverOptions): Observer {
       const write = state === 'open' ? 'warn' : 'info';
       log[write]({ agent_id: agentId, state }, 'breaker changed');
     },
-    agentHealth(agentId, up) {
+    agentHealth(agentId, { status, message, upstream, fix }) {
+      const up = status !== 'offline';
       metrics.agentHealth(agentId, up);
       const before = health.get(agentId) ?? true;
       health.set(agentId, up);
       if (before === up) return;
       if (up) log.info({ agent_id: agentId }, 'agent is back');
-      else log.warn({ agent_id: agentId }, 'agent is offline');
+      else log.warn({ agent_id: agentId, reason: message, upstream, fix }, 'agent is offline');
     },
     agentGone(agentId) {
       health.delete(agentId);

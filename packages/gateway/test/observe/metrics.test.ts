@@ -55,7 +55,7 @@ describe('metrics', () => {
 
   it('makes no series of names that callers made up', async () => {
     const { observer } = openObserver();
-    observer.agentHealth('percy', true);
+    observer.agentHealth('percy', { status: 'online', checked_at: null });
     servedCall(observer);
     const seriesBefore = (await samples(observer)).size;
     const refuse = (agentId: string | undefined, capability: string) => {
@@ -83,7 +83,7 @@ describe('metrics', () => {
   it('follows the health and the breaker of an agent, and forgets one that is gone', async () => {
     const { observer } = openObserver();
     servedCall(observer);
-    observer.agentHealth('percy', false);
+    observer.agentHealth('percy', { status: 'offline', checked_at: null, message: 'gone' });
     for (const [state, value] of [
       ['open', 2],
       ['half-open', 1],

@@ -137,10 +137,10 @@ describe('observer', () => {
     observer.authFailed('psk', 'wrong_key');
     observer.breakerChanged('percy', 'open');
     observer.breakerChanged('percy', 'closed');
-    observer.agentHealth('percy', true);
-    observer.agentHealth('percy', false);
-    observer.agentHealth('percy', false);
-    observer.agentHealth('percy', true);
+    observer.agentHealth('percy', { status: 'online', checked_at: null });
+    observer.agentHealth('percy', { status: 'offline', checked_at: null, message: 'gone' });
+    observer.agentHealth('percy', { status: 'offline', checked_at: null, message: 'gone' });
+    observer.agentHealth('percy', { status: 'online', checked_at: null });
     expect(lines.all).toMatchObject([
       { level: 'warn', mode: 'psk', reason: 'wrong_key', message: 'authentication failed' },
       { level: 'warn', agent_id: 'percy', state: 'open', message: 'breaker changed' },
