@@ -20,7 +20,7 @@ function open(health: () => Promise<Health>, agents = 1) {
     adapters,
     log: silentLog,
     clock: systemClock,
-    onHealth: (agentId, up) => seen.push(`${agentId} ${up}`),
+    onHealth: (agentId, { status }) => seen.push(`${agentId} ${status}`),
     offlineEveryMs: 20,
     onlineEveryMs: 40,
     probeMs: 100,
@@ -60,7 +60,7 @@ describe('health monitor', () => {
     await expect.poll(() => world.registry.get('a0')?.health.status).toBe('offline');
     down = false;
     await expect.poll(() => world.registry.get('a0')?.health.status).toBe('online');
-    expect(world.seen).toContain('a0 false');
-    expect(world.seen.at(-1)).toBe('a0 true');
+    expect(world.seen).toContain('a0 offline');
+    expect(world.seen.at(-1)).toBe('a0 online');
   });
 });
