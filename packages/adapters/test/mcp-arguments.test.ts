@@ -68,7 +68,9 @@ describe('the arguments of a tool', () => {
       attachments,
     });
     const without = { properties: { task: text } };
-    expect(toToolArguments(input({ attachments }), without)).toEqual({ task: 'the task' });
+    expect(() => toToolArguments(input({ attachments }), without)).toThrow(
+      expect.objectContaining({ code: 'BAD_INPUT' }),
+    );
     const own = { attachments: ['given'] };
     expect(toToolArguments(input({ attachments, arguments: own }), schema)).toEqual(own);
   });

@@ -152,7 +152,7 @@ describe('a call of an mcp agent over http', () => {
     expect((await runCall(adapter, 'hello')).result?.answer).toBe('slow');
   });
 
-  it('says that the agent waits for input before it fails for that', async () => {
+  it('needs input when the agent asks and no caller can be asked', async () => {
     const inputRequests = { who: { method: 'elicitation/create', params: {} } };
     const fake = await serve({
       'tools/call': ({ id }, response) =>
@@ -164,8 +164,11 @@ describe('a call of an mcp agent over http', () => {
     const error = await (async () => {
       for await (const event of adapter.call(exampleEnvelope('hello'), context)) events.push(event);
     })().catch((thrown: unknown) => thrown);
-    expect(events).toEqual([{ type: 'status', data: { state: 'awaiting_input' } }]);
-    expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason: 'input_required' } });
+    expect(events).toEqual([]);
+    expect(error).toMatchObject({
+      code: 'INPUT_REQUIRED',
+      details: { inputs: [{ id: 'who', kind: 'form' }] },
+    });
   });
 
   it('holds the agent back while nobody reads', async () => {

@@ -12,11 +12,15 @@ async function subject(server: TestServer) {
 }
 
 describe('[G21][G22] an agent that speaks MCP', () => {
-  adapterContract('mcp over http, 2026-07-28', async () =>
-    subject(await serveModern(contractServer(new ContractAgent()))),
+  adapterContract(
+    'mcp over http, 2026-07-28',
+    async () => subject(await serveModern(contractServer(new ContractAgent()))),
+    { asks: true, waits: true, attachments: false },
   );
 });
 
-adapterContract('mcp over http, 2025-11-25 with sessions', async () =>
-  subject(await serveSessions(contractServer(new ContractAgent()))),
+adapterContract(
+  'mcp over http, 2025-11-25 with sessions',
+  async () => subject(await serveSessions(contractServer(new ContractAgent()))),
+  { asks: true, attachments: false },
 );

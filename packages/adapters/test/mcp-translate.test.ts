@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { rpcErrorOf, rpcFailure } from '../src/mcp/rpc-failure.ts';
 import { toCapability, toCapabilityName } from '../src/mcp/to-capability.ts';
-import { incompleteFailure, toEventBody, toFinal } from '../src/mcp/translate.ts';
+import { toEventBody, toFinal, wantsInput } from '../src/mcp/translate.ts';
 
 const progress = (params: Record<string, unknown>) =>
   toEventBody({ jsonrpc: '2.0', method: 'notifications/progress', params });
@@ -117,15 +117,11 @@ describe('the result of a tool', () => {
   });
 
   it('is none while the agent wants input, or answers with what we do not know', () => {
-    const inputRequests = { name: { method: 'elicitation/create', params: {} } };
-    expect(incompleteFailure({ resultType: 'input_required', inputRequests })).toMatchObject({
-      details: { reason: 'input_required', input_requests: ['elicitation/create'] },
-    });
-    expect(incompleteFailure({ resultType: 'task' })).toMatchObject({
+    expect(wantsInput({ resultType: 'input_required' })).toBe(true);
+    expect(wantsInput({})).toBe(false);
+    expect(thrown(() => wantsInput({ resultType: 'task' }))).toMatchObject({
       details: { reason: 'unsupported_result' },
     });
-    expect(incompleteFailure({ resultType: 'complete' })).toBeUndefined();
-    expect(incompleteFailure({})).toBeUndefined();
   });
 });
 

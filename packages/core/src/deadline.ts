@@ -10,7 +10,7 @@ const DEADLINE_FACTOR = 3;
 export class Deadline {
   readonly #clock: Clock;
   /** On the monotonic clock. */
-  readonly #at: number;
+  #at: number;
   /** What the call was given in all. */
   readonly totalMs: number;
 
@@ -32,6 +32,11 @@ export class Deadline {
   /** The time of the next attempt: what it asks for, within what is left. */
   attemptMs(timeoutMs: number): number {
     return Math.min(timeoutMs, this.remainingMs());
+  }
+
+  /** Gives more time, such as what a question was open for. */
+  extend(ms: number): void {
+    this.#at += ms;
   }
 
   assertOpen(): void {

@@ -48,10 +48,6 @@ export const envelopeSchema = z.strictObject({
     arguments: z.record(z.string(), z.unknown()).optional().describe('Fit the input schema'),
     context: z.record(z.string(), z.unknown()).default({}),
     attachments: z.array(attachmentSchema).default([]),
-    relay: z
-      .record(z.string(), z.unknown())
-      .optional()
-      .describe('What the caller sent beside the arguments, for agents of the same protocol'),
   }),
   response: z.strictObject({
     stream: z.boolean().default(false),

@@ -31,6 +31,7 @@ export const ERRORS = {
   OVERLOADED: row(-32010, 503, 9, 'yes', 'yes', 'warn'),
   MANIFEST_CHANGED: row(-32011, 409, 10, 'yes', 'no', 'warn'),
   CANCELLED: row(-32012, 499, 130, 'no', 'no', 'info'),
+  INPUT_REQUIRED: row(-32017, 409, 11, 'no', 'depends', 'info'),
   INTERNAL: row(-32603, 500, 1, 'yes', 'no', 'error'),
 } as const satisfies Record<string, ErrorRow>;
 

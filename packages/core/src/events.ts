@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { agentIdSchema } from './manifest.ts';
+import { inputRequestSchema } from './questions.ts';
 import { type Trace, traceSchema } from './trace.ts';
 
 export const CALL_STATES = [
@@ -18,6 +19,7 @@ export const CALL_STATES = [
 const statusData = z.strictObject({
   state: z.enum(CALL_STATES),
   message: z.string().optional(),
+  inputs: z.array(inputRequestSchema).optional().describe('What is asked, while awaiting_input'),
 });
 
 const tokenData = z.strictObject({ text: z.string() });
@@ -33,6 +35,17 @@ const toolCallData = z.strictObject({
 const progressData = z.strictObject({
   percent: z.number().min(0).max(100).optional(),
   message: z.string().optional(),
+});
+
+const artifactData = z.strictObject({
+  id: z.string().min(1).max(256).describe('The same for all pieces of one artifact'),
+  name: z.string().optional(),
+  media_type: z.string().min(1),
+  text: z.string().optional(),
+  data: z.base64().optional().describe('Bytes, base64'),
+  uri: z.string().optional().describe('Where it is, when it is not sent along'),
+  append: z.boolean().optional().describe('Adds to what was sent before under this id'),
+  last: z.boolean().optional().describe('No piece follows'),
 });
 
 const citationSchema = z.looseObject({
@@ -57,6 +70,7 @@ const bodies = {
   token: z.strictObject({ type: z.literal('token'), data: tokenData }),
   tool_call: z.strictObject({ type: z.literal('tool_call'), data: toolCallData }),
   progress: z.strictObject({ type: z.literal('progress'), data: progressData }),
+  artifact: z.strictObject({ type: z.literal('artifact'), data: artifactData }),
   final: z.strictObject({ type: z.literal('final'), data: finalData }),
 };
 
@@ -73,6 +87,7 @@ export const eventBodySchema = z.discriminatedUnion('type', [
   bodies.token,
   bodies.tool_call,
   bodies.progress,
+  bodies.artifact,
   bodies.final,
 ]);
 
@@ -81,12 +96,14 @@ export const eventSchema = z.discriminatedUnion('type', [
   bodies.token.extend(stamp),
   bodies.tool_call.extend(stamp),
   bodies.progress.extend(stamp),
+  bodies.artifact.extend(stamp),
   bodies.final.extend(stamp),
 ]);
 
 export type EventBody = z.infer<typeof eventBodySchema>;
 export type FabricEvent = z.infer<typeof eventSchema>;
 export type EventType = EventBody['type'];
+export type ArtifactData = z.infer<typeof artifactData>;
 export type FinalData = z.infer<typeof finalData>;
 export type Citation = z.infer<typeof citationSchema>;
 export type CallState = (typeof CALL_STATES)[number];

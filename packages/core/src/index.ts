@@ -1,3 +1,4 @@
+export type { Artifact } from './artifact-fold.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
@@ -46,6 +47,7 @@ export {
   TOOL_ERROR,
 } from './errors.ts';
 export {
+  type ArtifactData,
   CALL_STATES,
   type CallState,
   type Citation,
@@ -107,6 +109,8 @@ export type {
   AdapterFactory,
   AdapterOptions,
   AgentDescription,
+  AgentHandle,
+  AskOptions,
   CallContext,
   ProtocolNotification,
 } from './ports/adapter.ts';
@@ -151,6 +155,18 @@ export {
   toHeaders,
   toMeta,
 } from './propagation.ts';
+export {
+  ANSWER_ACTIONS,
+  type GivenInput,
+  givenInputSchema,
+  type InputRequest,
+  type InputResponse,
+  inputRequestSchema,
+  inputResponseSchema,
+  QUESTION_KINDS,
+  QUESTION_MS,
+  type QuestionKind,
+} from './questions.ts';
 export {
   type AdmitOptions,
   type BlockReason,

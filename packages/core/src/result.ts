@@ -1,5 +1,6 @@
 // The synchronous answer is a collected stream: fold the events of a call and read the result.
 
+import { type Artifact, ArtifactFold } from './artifact-fold.ts';
 import type { EventBody, FinalData } from './events.ts';
 
 export interface ToolCallRecord {
@@ -11,6 +12,7 @@ export interface ToolCallRecord {
 
 export interface CallResult extends FinalData {
   readonly tool_calls?: readonly ToolCallRecord[];
+  readonly artifacts?: readonly Artifact[];
 }
 
 /** One line of the attempt trail. */
@@ -25,6 +27,7 @@ export interface Attempt {
 /** Collects what the events of one attempt amount to. */
 export class ResultFold {
   readonly #toolCalls = new Map<string, ToolCallRecord>();
+  readonly #artifacts = new ArtifactFold();
   #text = '';
   #sawQuestion = false;
   #final: FinalData | undefined;
@@ -60,6 +63,9 @@ export class ResultFold {
       case 'status':
         if (body.data.state === 'awaiting_input') this.#sawQuestion = true;
         return;
+      case 'artifact':
+        this.#artifacts.add(body.data);
+        return;
       case 'progress':
         return;
     }
@@ -69,8 +75,12 @@ export class ResultFold {
   result(): CallResult | undefined {
     if (!this.#final) return undefined;
     const answer = this.#final.answer === '' ? this.#text : this.#final.answer;
-    const result = { ...this.#final, answer };
-    if (this.#toolCalls.size === 0) return result;
-    return { ...result, tool_calls: [...this.#toolCalls.values()] };
+    const artifacts = this.#artifacts.artifacts();
+    return {
+      ...this.#final,
+      answer,
+      ...(this.#toolCalls.size > 0 && { tool_calls: [...this.#toolCalls.values()] }),
+      ...(artifacts && { artifacts }),
+    };
   }
 }

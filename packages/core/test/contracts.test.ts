@@ -14,13 +14,28 @@ import {
 
 const nothing = async () => {};
 
-adapterContract('memory', async () => {
-  const agent = new ContractAgent();
-  const adapter = new MemoryAdapter(exampleManifest(), ({ input, trace, hop }, signal) =>
-    agent.work({ task: input.task, seen: { trace_id: trace.trace_id, ...hop }, signal }),
-  );
-  return { adapter, stopAgent: () => adapter.close(), close: nothing };
-});
+adapterContract(
+  'memory',
+  async () => {
+    const agent = new ContractAgent();
+    const adapter = new MemoryAdapter(exampleManifest(), ({ input, trace, hop }, signal, context) =>
+      agent.work({
+        task: input.task,
+        seen: { trace_id: trace.trace_id, ...hop },
+        signal,
+        ask: async (requests) => {
+          if (context.responses) return context.responses;
+          const canceled = requests.map(({ id }) => ({ id, action: 'cancel' as const }));
+          return (
+            (await context.ask?.(requests, { handle: { asked: requests.length } })) ?? canceled
+          );
+        },
+      }),
+    );
+    return { adapter, stopAgent: () => adapter.close(), close: nothing };
+  },
+  { asks: true, waits: true },
+);
 
 registryContract('memory', async () => ({ registry: new MemoryRegistry(), close: nothing }));
 

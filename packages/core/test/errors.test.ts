@@ -16,6 +16,7 @@ RATE_LIMITED -32009 429 9 yes later
 OVERLOADED -32010 503 9 yes yes
 MANIFEST_CHANGED -32011 409 10 yes no
 CANCELLED -32012 499 130 no no
+INPUT_REQUIRED -32017 409 11 no depends
 INTERNAL -32603 500 1 yes no`;
 
 describe('the error table', () => {

@@ -25,6 +25,9 @@ import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
+import { Conversations } from './pipeline/conversations.ts';
+import { ParkedCalls } from './pipeline/parked-calls.ts';
+import { assertMember } from './pipeline/session-member.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
@@ -47,6 +50,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
   readonly coordination?: Coordination | undefined;
+  /** Seals conversation ids; gateways with the same key take up each other's. */
+  readonly conversationKey?: Buffer | undefined;
   /** What agents said they offer, in earlier runs. */
   readonly discovered?: DiscoveredCapabilities | undefined;
   readonly clock?: Clock;
@@ -68,6 +73,7 @@ export class Gateway {
   readonly #webSocket: WebSocketTransport;
   readonly #unwatch: () => void;
   readonly #inFlight = new InFlight();
+  readonly #parked = new ParkedCalls();
   #draining = false;
 
   constructor(options: GatewayOptions) {
@@ -94,7 +100,11 @@ export class Gateway {
       log,
       store: options.discovered,
     });
+    const conversations = new Conversations({ clock, key: options.conversationKey });
     const deps: CallDeps = {
+      conversations,
+      parked: this.#parked,
+      assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
       adapters: this.#adapters,
       breakers,
@@ -202,6 +212,7 @@ export class Gateway {
     this.#unwatch();
     this.#monitor.stop();
     this.#discovery.close();
+    this.#parked.close();
     const drained = this.#http.drain();
     await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
     this.#webSocket.close();

@@ -1,5 +1,6 @@
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import { openCoordinationWorld } from './coordination-world.ts';
 import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
 
 const percy: TestAgent = { run: answers('forty-two') };
@@ -28,8 +29,9 @@ describe('fabric.call', () => {
       seen = envelope;
       yield { type: 'final', data: { answer: '' } };
     };
-    await using gateway = await openTestGateway({ percy: { run } });
-    await using client = await connect(gateway.url);
+    await using world = await openCoordinationWorld({ percy: { run } });
+    await world.act('session_manager.create', { session_id: 's-1', agent_id: 'me' });
+    await using client = await connect(world.url);
     const { payload } = await call(client, 'fabric.call', {
       capability: 'work',
       task: 'think',
@@ -93,14 +95,17 @@ describe('fabric.call', () => {
     expect(payload.result).toEqual({ answer: '{"n": 1}', data: { n: 1 } });
   });
 
-  it('says that there are no jobs yet', async () => {
-    await using gateway = await openTestGateway({ percy });
-    await using client = await connect(gateway.url);
-    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
-    expect(payload.error).toMatchObject({
+  it('belongs to a session only when the caller has an agent there', async () => {
+    await using world = await openCoordinationWorld({ percy });
+    await using client = await connect(world.url);
+    const inSession = { capability: 'work', session_id: 's-1' };
+    const foreign = await call(client, 'fabric.call', inSession);
+    expect(foreign.payload.error).toMatchObject({
       code: 'BAD_INPUT',
-      details: { reason: 'jobs_disabled' },
+      details: { reason: 'unknown_session' },
     });
+    await world.act('session_manager.create', { session_id: 's-1', agent_id: 'me' });
+    expect((await call(client, 'fabric.call', inSession)).payload.ok).toBe(true);
   });
 
   it('[G28] keeps a bug from the caller and writes it to the log with the trace', async () => {

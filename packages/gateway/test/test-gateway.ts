@@ -30,6 +30,7 @@ export interface TestGatewayOptions {
   readonly stallMs?: number;
   readonly coordination?: Coordination;
   readonly log?: (line: string) => void;
+  readonly conversationKey?: Buffer;
 }
 
 /** A gateway on a free port whose agents are functions of the test. */
@@ -41,6 +42,7 @@ export async function openTestGateway(
     log = () => {},
     coordination,
     stallMs = 30_000,
+    conversationKey,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -77,6 +79,7 @@ export async function openTestGateway(
     version: '0.0.0',
     coordination,
     stallMs,
+    conversationKey,
     drainMs: 2_000,
   });
   const url = await gateway.listen();

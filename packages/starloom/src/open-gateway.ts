@@ -13,6 +13,7 @@ import {
 import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
+import { readOrCreateKey } from './key-file.ts';
 import { openPlane } from './open-plane.ts';
 import { withOwnCommand } from './own-command.ts';
 
@@ -62,6 +63,9 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
       : undefined;
     if (discovered) closers.push(() => discovered.close());
+    const conversationKey = options.stateFolder
+      ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
+      : undefined;
     const gateway = new Gateway({
       config,
       registry,
@@ -78,6 +82,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       version,
       coordination: plane.coordination,
       discovered,
+      conversationKey,
     });
     closers.push(() => gateway.close());
     return { gateway, registry, observer, reload: reloadOf(registry, observer), close };

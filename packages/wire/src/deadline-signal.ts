@@ -19,6 +19,10 @@ export interface DeadlineSignal extends Disposable {
   readonly signal: AbortSignal;
   /** Forgets the limit and the parent; the signal then never aborts. */
   cancel(): void;
+  /** Stops the limit; the parent still counts. */
+  pause(): void;
+  /** Goes on with what was left of the limit. */
+  resume(): void;
 }
 
 export function deadlineSignal(options: DeadlineSignalOptions): DeadlineSignal {
@@ -35,6 +39,9 @@ export function deadlineSignal(options: DeadlineSignalOptions): DeadlineSignal {
 class PendingDeadline extends WheelTimer implements DeadlineSignal {
   readonly #options: DeadlineSignalOptions;
   readonly #controller = new AbortController();
+  /** On the clock of the wheel. */
+  #endsAt = Number.POSITIVE_INFINITY;
+  #leftMs: number | undefined;
   #followed: Followers | undefined;
 
   constructor(options: DeadlineSignalOptions) {
@@ -47,13 +54,34 @@ class PendingDeadline extends WheelTimer implements DeadlineSignal {
   }
 
   start(): void {
-    const { ms, parent, clock } = this.#options;
+    const { ms, parent } = this.#options;
     if (parent?.aborted) this.abort(parent.reason);
     else if (ms <= 0) this.expire();
     else {
-      if (ms !== Number.POSITIVE_INFINITY) timerWheelOf(clock).add(this, ms);
+      this.#run(ms);
       if (parent !== undefined) this.#follow(parent);
     }
+  }
+
+  pause(): void {
+    if (this.#leftMs !== undefined || this.signal.aborted) return;
+    this.#leftMs = this.#endsAt - timerWheelOf(this.#options.clock).now();
+    this.unlink();
+  }
+
+  resume(): void {
+    if (this.#leftMs === undefined || this.signal.aborted) return;
+    const leftMs = this.#leftMs;
+    this.#leftMs = undefined;
+    if (leftMs <= 0) this.expire();
+    else this.#run(leftMs);
+  }
+
+  #run(ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
+    const wheel = timerWheelOf(this.#options.clock);
+    this.#endsAt = wheel.now() + ms;
+    wheel.add(this, ms);
   }
 
   cancel(): void {

@@ -3,6 +3,7 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type JSONRPCNotification,
+  type JSONRPCRequest,
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import {
@@ -16,6 +17,7 @@ import {
   type FinalData,
   findCapability,
   type Health,
+  type InputRequest,
   type Log,
   type Manifest,
   toHealthReason,
@@ -26,21 +28,18 @@ import type { McpConnection } from './connection.ts';
 import { bounded } from './error-payload.ts';
 import type { Exchange } from './exchange.ts';
 import type { Headers } from './http-headers.ts';
-import { isObject, type JsonObject } from './json-rpc.ts';
+import { isObject, isQuestion, type JsonObject } from './json-rpc.ts';
+import { type Lane, Lanes } from './lanes.ts';
+import { paced } from './pacing.ts';
 import { toParamHeaders } from './param-headers.ts';
+import { questionsIn, toCancel, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
 import type { ListKind, McpRelay, RelayOptions } from './relay.ts';
 import { Requests, throwUnsent } from './requests.ts';
 import { rpcErrorOf } from './rpc-failure.ts';
 import { SharedConnection } from './shared-connection.ts';
 import { toCapability } from './to-capability.ts';
 import { type Tool, ToolCatalog } from './tool-catalog.ts';
-import {
-  incompleteFailure,
-  toEventBody,
-  toFinal,
-  toRelayedFinal,
-  toToolCall,
-} from './translate.ts';
+import { toEventBody, toFinal, toToolCall, wantsInput } from './translate.ts';
 import { type TransportSource, transportSource } from './transport-source.ts';
 
 const HEALTH_TIMEOUT_MS = 10_000;
@@ -52,16 +51,78 @@ export const createMcpAdapter: AdapterFactory = ({ manifest, log }) =>
 class McpAdapter implements Adapter, McpRelay {
   readonly #manifest: Manifest;
   readonly #source: TransportSource;
-  readonly #shared: SharedConnection;
-  readonly #catalog: ToolCatalog;
-  readonly #requests: Requests;
+  readonly #lanes: Lanes;
+  readonly #log: Log;
   readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
 
   constructor(manifest: Manifest, log: Log) {
     this.#manifest = manifest;
     this.#source = transportSource(manifest, log);
-    this.#catalog = new ToolCatalog(log);
-    this.#shared = new SharedConnection({
+    this.#log = log;
+    this.#lanes = new Lanes(() => this.#openLane());
+  }
+
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { agent_id, capability } = envelope.target;
+    try {
+      using lease = await this.#lanes.acquire(context.signal);
+      let round: Round | undefined = firstRound(context);
+      while (round) round = yield* this.#serve(lease.lane, envelope, context, round);
+    } catch (error) {
+      throw FabricError.from(error).with({ agent_id, capability });
+    }
+  }
+
+  /** One request and its answer; what the agent wants to be sent next when it is not done yet. */
+  async *#serve(
+    lane: Lane,
+    envelope: Envelope,
+    context: CallContext,
+    round: Round,
+  ): AsyncGenerator<EventBody, Round | undefined, undefined> {
+    const { signal } = context;
+    const exchange = await lane.requests.begin(signal, (connection) =>
+      this.#callTool(lane, envelope, connection, context, round),
+    );
+    try {
+      let last: FinalData | undefined;
+      for (let said = await exchange.next(); said; said = await exchange.next()) {
+        if (isQuestion(said)) {
+          await this.#answer(lane, said, context);
+          continue;
+        }
+        const body = toEventBody(said);
+        if (body?.type === 'final') last = body.data;
+        else if (body) yield body;
+        else if (context.notify) await context.notify(said);
+        else logNotification(context.log, said);
+      }
+      const result = exchange.result();
+      if (!wantsInput(result)) return yield toFinal(result, last);
+      return await nextRound(result, context);
+    } finally {
+      exchange.abandon();
+    }
+  }
+
+  /** A question that an older agent asks by a request of its own. */
+  async #answer(lane: Lane, question: JSONRPCRequest, context: CallContext): Promise<void> {
+    const { method, params } = question;
+    const { current } = lane.shared;
+    try {
+      const [response] =
+        (await context.ask?.([toQuestion(String(question.id), method, params)])) ?? [];
+      current?.respond(question, response ? toRpcAnswer(method, response) : toCancel(method));
+    } catch (error) {
+      current?.respond(question, toCancel(method));
+      throw error;
+    }
+  }
+
+  #openLane(): Lane {
+    const log = this.#log;
+    const catalog = new ToolCatalog(log);
+    const shared = new SharedConnection({
       createTransport: () => this.#source.create(),
       connectTimeoutMs: this.#source.options.connect_timeout_ms,
       backsOff: this.#source.isCostly,
@@ -70,42 +131,15 @@ class McpAdapter implements Adapter, McpRelay {
         for (const { kind } of this.#listeners) connection.watches(kind);
       },
       onListChanged: (kind) => {
-        if (kind === 'tools') this.#catalog.invalidate();
+        if (kind === 'tools') catalog.invalidate();
         for (const entry of this.#listeners) if (entry.kind === kind) entry.listener();
       },
+      onStray: () => {
+        log.info({}, 'the agent asked while several calls ran: each gets its own connection now');
+        this.#lanes.separate();
+      },
     });
-    this.#requests = new Requests(this.#shared, this.#catalog);
-  }
-
-  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
-    const { signal, notify } = context;
-    const { agent_id, capability } = envelope.target;
-    let exchange: Exchange | undefined;
-    try {
-      exchange = await this.#requests.begin(signal, (connection) =>
-        this.#callTool(envelope, connection, signal),
-      );
-      let told: FinalData | undefined;
-      for (let said = await exchange.next(); said; said = await exchange.next()) {
-        const body = toEventBody(said);
-        if (body?.type === 'final') told = body.data;
-        else if (body) yield body;
-        else if (notify) await notify(said);
-        else logNotification(context.log, said);
-      }
-      const result = exchange.result();
-      const incomplete = incompleteFailure(result);
-      if (incomplete?.details.reason === 'input_required') {
-        yield { type: 'status', data: { state: 'awaiting_input' } };
-        if (envelope.input.relay) return yield toRelayedFinal(result);
-      }
-      if (incomplete) throw incomplete;
-      yield toFinal(result, told);
-    } catch (error) {
-      throw FabricError.from(error).with({ agent_id, capability });
-    } finally {
-      exchange?.abandon();
-    }
+    return { shared, catalog, requests: new Requests(shared, catalog) };
   }
 
   async request(
@@ -118,15 +152,14 @@ class McpAdapter implements Adapter, McpRelay {
     const token = meta.progressToken;
     const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
     const sent = { ...params, _meta: { ...meta, ...declared } };
-    const exchange = await this.#requests.begin(signal, async (connection) =>
-      connection.send(method, sent, {
-        progress: token !== undefined,
-        headers: method === 'tools/call' ? this.#paramHeaders(sent) : undefined,
-      }),
+    const { requests, shared } = this.#lanes.main;
+    const exchange = await requests.begin(signal, async (connection) =>
+      connection.send(method, sent, { progress: token !== undefined }),
     );
     try {
       for (let said = await exchange.next(); said; said = await exchange.next()) {
-        await onNotification?.(withToken(said, token));
+        if (isQuestion(said)) shared.current?.respond(said, toCancel(said.method));
+        else await onNotification?.(withToken(said, token));
       }
       return exchange.result();
     } finally {
@@ -135,13 +168,13 @@ class McpAdapter implements Adapter, McpRelay {
   }
 
   async serverCapabilities({ signal }: { signal: AbortSignal }): Promise<ServerCapabilities> {
-    return (await this.#shared.get(signal)).capabilities;
+    return (await this.#lanes.main.shared.get(signal)).capabilities;
   }
 
   onListChanged(kind: ListKind, listener: () => void): () => void {
     const entry = { kind, listener };
     this.#listeners.add(entry);
-    this.#shared.current?.watches(kind);
+    this.#lanes.main.shared.current?.watches(kind);
     return () => this.#listeners.delete(entry);
   }
 
@@ -150,11 +183,11 @@ class McpAdapter implements Adapter, McpRelay {
     const { signal } = deadline;
     const started = performance.now();
     try {
-      const { era } = await this.#shared.get(signal);
+      const { era } = await this.#lanes.main.shared.get(signal);
       await this.request(era === 'modern' ? 'server/discover' : 'ping', undefined, { signal });
     } catch (error) {
       if (!rpcErrorOf(error)) {
-        return failedHealth(FabricError.from(error), this.#shared.isOpening);
+        return failedHealth(FabricError.from(error), this.#lanes.main.shared.isOpening);
       }
     }
     const latency_ms = performance.now() - started;
@@ -163,9 +196,10 @@ class McpAdapter implements Adapter, McpRelay {
 
   async describe({ signal }: CallContext): Promise<AgentDescription> {
     try {
-      const connection = await this.#shared.get(signal);
-      this.#catalog.invalidate();
-      const tools = await this.#catalog.all(connection, signal);
+      const { shared, catalog } = this.#lanes.main;
+      const connection = await shared.get(signal);
+      catalog.invalidate();
+      const tools = await catalog.all(connection, signal);
       const { server, instructions } = connection;
       const description = server?.description ?? instructions;
       return {
@@ -180,49 +214,87 @@ class McpAdapter implements Adapter, McpRelay {
 
   async close(): Promise<void> {
     this.#listeners.clear();
-    await this.#shared.close();
+    await this.#lanes.close();
     await this.#source.close();
   }
 
   async #callTool(
+    { catalog }: Lane,
     envelope: Envelope,
     connection: McpConnection,
-    signal: AbortSignal,
+    context: CallContext,
+    round: Round,
   ): Promise<Exchange> {
     const capability = findCapability(this.#manifest, envelope.target.capability);
     const name = capability?.tool ?? envelope.target.capability;
-    const tool = await this.#findTool(name, capability?.input_schema, connection, signal);
-    const schema = capability?.input_schema ?? tool?.inputSchema;
-    const toolArguments = toToolArguments(envelope.input, schema);
-    const call = toToolCall(tool?.name ?? name, toolArguments, envelope);
+    const schema = capability?.input_schema;
+    const tool = await findTool(name, schema, catalog, connection, context.signal);
+    const toolArguments = toToolArguments(envelope.input, schema ?? tool?.inputSchema);
+    const call = {
+      ...toToolCall(tool?.name ?? name, toolArguments, envelope, context),
+      ...round,
+    };
     return connection.send('tools/call', call, {
       progress: true,
-      headers: this.#paramHeaders(call),
+      headers: tool && paramHeadersOf(tool, toolArguments),
     });
   }
+}
 
-  /** Not asked for when the manifest tells all that a call needs and nothing is known yet. */
-  async #findTool(
-    name: string,
-    schema: JsonObject | undefined,
-    connection: McpConnection,
-    signal: AbortSignal,
-  ): Promise<Tool | undefined> {
-    const known = this.#catalog.peek(connection);
-    if (schema && !known) return undefined;
-    const tool =
-      known?.get(name) ?? (await this.#catalog.find(name, connection, signal).catch(throwUnsent));
-    if (tool) return tool;
-    throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not have this tool', {
-      details: { reason: 'unknown_tool', tool: name, sent: false, fix: 'see what it lists' },
-    });
-  }
+/** Not asked for when the manifest has all that a call needs and nothing is known yet. */
+async function findTool(
+  name: string,
+  schema: JsonObject | undefined,
+  catalog: ToolCatalog,
+  connection: McpConnection,
+  signal: AbortSignal,
+): Promise<Tool | undefined> {
+  const known = catalog.peek(connection);
+  if (schema && !known) return undefined;
+  const tool =
+    known?.get(name) ?? (await catalog.find(name, connection, signal).catch(throwUnsent));
+  if (tool) return tool;
+  throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not have this tool', {
+    details: { reason: 'unknown_tool', tool: name, sent: false, fix: 'see what it lists' },
+  });
+}
 
-  #paramHeaders({ name, arguments: toolArguments }: JsonObject): Headers | undefined {
-    const tool = typeof name === 'string' ? this.#catalog.peek()?.get(name) : undefined;
-    if (!tool || tool.paramHeaders.length === 0) return undefined;
-    return toParamHeaders(tool.paramHeaders, toolArguments);
+function paramHeadersOf({ paramHeaders }: Tool, args: JsonObject): Headers | undefined {
+  return paramHeaders.length === 0 ? undefined : toParamHeaders(paramHeaders, args);
+}
+
+/** What a request carries beside the call itself when it goes on with one. */
+interface Round {
+  readonly requestState?: unknown;
+  readonly inputResponses?: JsonObject;
+}
+
+function firstRound({ handle, responses }: CallContext): Round {
+  return {
+    ...(handle?.request_state !== undefined && { requestState: handle.request_state }),
+    ...(responses && { inputResponses: toInputResponses(responses) }),
+  };
+}
+
+/** Asks the caller what the agent wants to know; without any question the agent wants more time. */
+async function nextRound(result: JsonObject, { ask, signal }: CallContext): Promise<Round> {
+  const { requestState } = result;
+  const state = requestState === undefined ? {} : { requestState };
+  const questions = questionsIn(result);
+  if (questions.length === 0) {
+    await paced(signal);
+    return state;
   }
+  if (!ask) throw unanswered(questions);
+  const handle = requestState === undefined ? {} : { request_state: requestState };
+  const responses = await ask(questions, { handle });
+  return { ...state, inputResponses: toInputResponses(responses) };
+}
+
+function unanswered(inputs: readonly InputRequest[]): FabricError {
+  return new FabricError('INPUT_REQUIRED', 'The agent asks, and the caller cannot be asked', {
+    details: { reason: 'input_required', inputs },
+  });
 }
 
 /** Under the token its reader knows. */

@@ -19,6 +19,8 @@ export interface AgentTransport extends Transport {
   readonly openExchanges: number;
   /** Called when the last open exchange is over. */
   onidle?: (() => void) | undefined;
+  /** Called with a question that may belong to any of several calls, or to none. */
+  onstray?: ((question: JSONRPCRequest) => void) | undefined;
   /** Never throws: what goes wrong ends the exchange. `headers` are for HTTP only. */
   exchange(request: NumberedRequest, headers?: Readonly<Record<string, string>>): Exchange;
   /** Exchanges still open end with `failure`; by default that the connection was closed. */

@@ -1,4 +1,4 @@
-import { argumentsFromTask, type Envelope } from '@starloom/core';
+import { argumentsFromTask, type Envelope, FabricError } from '@starloom/core';
 import { isObject, type JsonObject } from './json-rpc.ts';
 
 /** What a tool is called with: the arguments of the envelope as they are, else what the task gives. */
@@ -6,6 +6,13 @@ export function toToolArguments(input: Envelope['input'], schema: JsonObject = {
   const { properties } = schema;
   const given = input.arguments ?? argumentsFromTask(input, schema);
   const takesAttachments = isObject(properties) && Object.hasOwn(properties, 'attachments');
-  if (!takesAttachments || input.attachments.length === 0) return given;
-  return { attachments: input.attachments, ...given };
+  if (input.attachments.length === 0) return given;
+  if (takesAttachments) return { attachments: input.attachments, ...given };
+  throw new FabricError('BAD_INPUT', 'The agent takes no attachments with this capability', {
+    details: {
+      reason: 'attachments_unsupported',
+      sent: false,
+      fix: 'call without attachments, or use a capability whose schema has "attachments"',
+    },
+  });
 }

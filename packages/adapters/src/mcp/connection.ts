@@ -5,7 +5,9 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   CLIENT_INFO_META_KEY,
   Client,
+  type ClientCapabilities,
   type Implementation,
+  type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
@@ -13,10 +15,14 @@ import type { Log } from '@starloom/core';
 import { type AgentTransport, FIRST_EXCHANGE_ID } from './agent-transport.ts';
 import type { Exchange } from './exchange.ts';
 import { isObject, type JsonObject, RESERVED_META_KEYS } from './json-rpc.ts';
+import { type RpcAnswer, toCancel } from './questions.ts';
 import { LIST_KINDS, type ListKind } from './relay.ts';
 import { Subscription } from './subscription.ts';
 
 const CLIENT_INFO: Implementation = { name: 'starloom', version: '0.1.0' };
+
+/** What the gateway can pass on to a caller; whether the caller can answer is known per call. */
+const DECLARED: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 export interface ConnectionOptions {
   readonly transport: AgentTransport;
@@ -27,6 +33,8 @@ export interface ConnectionOptions {
   readonly log: Log;
   readonly onListChanged: (kind: ListKind) => void;
   readonly onClose: () => void;
+  /** A question came that may belong to any of several calls; it is answered `cancel`. */
+  readonly onStray: () => void;
 }
 
 export interface SendOptions {
@@ -43,6 +51,7 @@ export class McpConnection {
 
   readonly #transport: AgentTransport;
   readonly #version: string;
+  readonly #log: Log;
   readonly #subscription: Subscription | undefined;
   #nextId = FIRST_EXCHANGE_ID;
 
@@ -50,6 +59,7 @@ export class McpConnection {
   static async open(options: ConnectionOptions): Promise<McpConnection> {
     const { transport, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
     const client = new Client(CLIENT_INFO, {
+      capabilities: DECLARED,
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
     });
     client.onerror = (error) => log.debug({ cause: String(error) }, 'MCP client');
@@ -64,8 +74,14 @@ export class McpConnection {
     return new McpConnection(client, options);
   }
 
-  private constructor(client: Client, { transport, log, onListChanged }: ConnectionOptions) {
+  private constructor(client: Client, options: ConnectionOptions) {
+    const { transport, log, onListChanged, onStray } = options;
     this.#transport = transport;
+    this.#log = log;
+    transport.onstray = (question) => {
+      this.respond(question, toCancel(question.method));
+      onStray();
+    };
     this.#version = client.getNegotiatedProtocolVersion() ?? '';
     this.era = client.getProtocolEra() ?? 'legacy';
     this.capabilities = client.getServerCapabilities() ?? {};
@@ -97,6 +113,13 @@ export class McpConnection {
     const _meta = this.#metaFor(params._meta, options.progress ? id : undefined);
     const request = { jsonrpc: '2.0' as const, id, method, params: { ...params, _meta } };
     return this.#transport.exchange(request, options.headers);
+  }
+
+  /** Answers a question of the agent; it may be gone by then. */
+  respond(question: JSONRPCRequest, answer: RpcAnswer): void {
+    this.#transport.send({ jsonrpc: '2.0', id: question.id, ...answer }).catch((cause: unknown) => {
+      this.#log.debug({ cause: String(cause) }, 'a question could not be answered');
+    });
   }
 
   /** Takes no new requests; closes when the last one is over. */

@@ -1,10 +1,13 @@
-// One request of ours and everything that comes back for it, in order: notifications, then exactly
-// one outcome. The caller pulls; when it does not, the transport is told to hold back.
+// One request of ours and everything that comes back for it, in order: notifications and questions,
+// then exactly one outcome. The caller pulls; when it does not, the transport is told to hold back.
 
-import type { JSONRPCNotification } from '@modelcontextprotocol/client';
+import type { JSONRPCNotification, JSONRPCRequest } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
 import { isObject, type JsonObject, type RpcResponse } from './json-rpc.ts';
 import { rpcFailure } from './rpc-failure.ts';
+
+/** What an agent says before its result. */
+export type Said = JSONRPCNotification | JSONRPCRequest;
 
 /** The transport's end of an exchange. */
 export interface ExchangeLine {
@@ -30,7 +33,7 @@ const HELD_BYTES = 262_144;
 export class Exchange {
   readonly id: number;
   readonly #line: ExchangeLine;
-  readonly #held: { notification: JSONRPCNotification; bytes: number }[] = [];
+  readonly #held: { said: Said; bytes: number }[] = [];
   #heldBytes = 0;
   #paused = false;
   #outcome: RpcResponse | FabricError | undefined;
@@ -69,8 +72,8 @@ export class Exchange {
     });
   }
 
-  /** The next notification, or `undefined` when the outcome is there. */
-  async next(): Promise<JSONRPCNotification | undefined> {
+  /** The next notification or question, or `undefined` when the outcome is there. */
+  async next(): Promise<Said | undefined> {
     if (this.#held.length === 0) await this.ready();
     const first = this.#held.shift();
     if (first === undefined) return undefined;
@@ -79,7 +82,7 @@ export class Exchange {
       this.#paused = false;
       this.#line.resume();
     }
-    return first.notification;
+    return first.said;
   }
 
   /** What the agent answered, untouched; throws when that was an error or nothing. */
@@ -91,9 +94,9 @@ export class Exchange {
     throw new FabricError('INTERNAL', 'The result was read before the exchange was over');
   }
 
-  push(notification: JSONRPCNotification, bytes: number): void {
+  push(said: Said, bytes: number): void {
     if (this.isOver) return;
-    this.#held.push({ notification, bytes });
+    this.#held.push({ said, bytes });
     this.#heldBytes += bytes;
     if (!this.#paused && this.#isFull()) {
       this.#paused = true;

@@ -10,7 +10,7 @@ import type { HttpEndpoint } from './http-endpoint.ts';
 import { answerFailure } from './http-failure.ts';
 import type { Headers, SessionHeaders } from './http-headers.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
-import { isModern, isNotification, isResponse } from './json-rpc.ts';
+import { isModern, isNotification, isQuestion, isResponse } from './json-rpc.ts';
 
 const MAX_FRUITLESS = 8;
 const DEFAULT_RETRY_MS = 500;
@@ -66,7 +66,8 @@ export class HttpExchange implements StreamListener, ExchangeLine {
       if ((message.id ?? this.#request.id) === this.#request.id) this.exchange.settle(message);
       return;
     }
-    if (isNotification(message) && this.#isOurs(message)) this.exchange.push(message, bytes);
+    if (isQuestion(message)) this.exchange.push(message, bytes);
+    else if (isNotification(message) && this.#isOurs(message)) this.exchange.push(message, bytes);
     else this.#options.onOther(message);
   }
 

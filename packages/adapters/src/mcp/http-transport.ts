@@ -2,7 +2,12 @@
 // 2026-07-28 revision mirrors into headers comes from each message, what older ones keep per session
 // (its id, the agreed version, the GET stream, DELETE at the end) is state of this object.
 
-import type { JSONRPCMessage, Transport, TransportSendOptions } from '@modelcontextprotocol/client';
+import type {
+  JSONRPCMessage,
+  JSONRPCRequest,
+  Transport,
+  TransportSendOptions,
+} from '@modelcontextprotocol/client';
 import type { FabricError, Log } from '@starloom/core';
 import type { AgentTransport, NumberedRequest } from './agent-transport.ts';
 import { closedFailure } from './closed-failure.ts';
@@ -13,7 +18,7 @@ import { HttpExchange } from './http-exchange.ts';
 import type { Headers, SessionHeaders } from './http-headers.ts';
 import { HttpListener } from './http-listener.ts';
 import { HttpSending } from './http-sending.ts';
-import { cancellationOf, isModern } from './json-rpc.ts';
+import { cancellationOf, isModern, isQuestion } from './json-rpc.ts';
 
 const CANCEL_TIMEOUT_MS = 5_000;
 const DELETE_TIMEOUT_MS = 1_000;
@@ -32,6 +37,7 @@ export class HttpTransport implements AgentTransport {
   onerror?: Transport['onerror'];
   onmessage?: Transport['onmessage'];
   onidle?: (() => void) | undefined;
+  onstray?: AgentTransport['onstray'];
   sessionId: string | undefined;
   failure: FabricError | undefined;
 
@@ -116,8 +122,16 @@ export class HttpTransport implements AgentTransport {
   }
 
   readonly #receive = (message: JSONRPCMessage): void => {
-    this.onmessage?.(message);
+    if (isQuestion(message)) this.#takeQuestion(message);
+    else this.onmessage?.(message);
   };
+
+  /** One that came on no call's stream belongs to the only call there is, or to none. */
+  #takeQuestion(question: JSONRPCRequest): void {
+    const [only, ...others] = this.#exchanges;
+    if (only && others.length === 0) only.push(question, JSON.stringify(question).length);
+    else this.onstray?.(question);
+  }
 
   #session(): SessionHeaders {
     return { sessionId: this.sessionId, protocolVersion: this.#protocolVersion };

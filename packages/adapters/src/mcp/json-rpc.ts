@@ -53,6 +53,17 @@ export function isNotification(message: JSONRPCMessage): message is JSONRPCNotif
   return 'method' in message && !('id' in message);
 }
 
+/** What an older agent may ask in the middle of a call. */
+const QUESTIONS: ReadonlySet<string> = new Set([
+  'elicitation/create',
+  'sampling/createMessage',
+  'roots/list',
+]);
+
+export function isQuestion(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message && QUESTIONS.has(message.method);
+}
+
 /** The `_meta` of a message's params, or an empty one. */
 export function metaOf(message: JSONRPCMessage): JsonObject {
   const params: unknown = 'method' in message ? message.params : undefined;

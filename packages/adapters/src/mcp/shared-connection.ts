@@ -22,6 +22,7 @@ export interface SharedConnectionOptions {
   readonly backsOff: boolean;
   readonly log: Log;
   readonly onOpened: (connection: McpConnection) => void;
+  readonly onStray: () => void;
   /** Also for every kind when a connection replaces one that was lost. */
   readonly onListChanged: (kind: ListKind) => void;
 }
@@ -125,6 +126,7 @@ export class SharedConnection {
         log,
         onListChanged,
         onClose: () => this.#onClose(openedAt),
+        onStray: this.#options.onStray,
       });
     } catch (error) {
       const failure = connectFailure(this.#isClosed ? closedFailure() : error, transport.failure);

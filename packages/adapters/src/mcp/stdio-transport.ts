@@ -3,7 +3,12 @@
 // own buffer is full. Messages reach an exchange in the order of the pipe, so that progress written
 // right before a result is not lost (the SDK's client loses it).
 
-import type { JSONRPCMessage, JSONRPCNotification, Transport } from '@modelcontextprotocol/client';
+import type {
+  JSONRPCMessage,
+  JSONRPCNotification,
+  JSONRPCRequest,
+  Transport,
+} from '@modelcontextprotocol/client';
 import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
 import {
   childEnvironment,
@@ -20,6 +25,7 @@ import { Exchange, unsentExchange } from './exchange.ts';
 import {
   cancellationOf,
   isNotification,
+  isQuestion,
   isResponse,
   parseMessages,
   type RpcResponse,
@@ -54,6 +60,7 @@ export class StdioTransport implements AgentTransport {
   onerror?: Transport['onerror'];
   onmessage?: Transport['onmessage'];
   onidle?: (() => void) | undefined;
+  onstray?: AgentTransport['onstray'];
   failure: FabricError | undefined;
 
   readonly #options: StdioTransportOptions;
@@ -165,6 +172,7 @@ export class StdioTransport implements AgentTransport {
   #route(message: JSONRPCMessage, bytes: number): void {
     if (isResponse(message)) this.#answer(message);
     else if (isNotification(message)) this.#notify(message, bytes);
+    else if (isQuestion(message)) this.#takeQuestion(message, bytes);
     else this.onmessage?.(message);
   }
 
@@ -181,6 +189,13 @@ export class StdioTransport implements AgentTransport {
     if (exchange) exchange.push(notification, bytes);
     else if (!PER_REQUEST.has(method)) this.onmessage?.(notification);
     else this.#options.log.debug({ method }, 'agent notification of no open call');
+  }
+
+  /** A question names no request: it belongs to the call that runs alone. */
+  #takeQuestion(question: JSONRPCRequest, bytes: number): void {
+    const [only, ...others] = this.#exchanges.values();
+    if (only && others.length === 0) only.push(question, bytes);
+    else this.onstray?.(question);
   }
 
   /** A log message names no request: it belongs to the call that runs alone, or to nobody. */

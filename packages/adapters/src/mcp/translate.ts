@@ -6,6 +6,7 @@ import {
   LOG_LEVEL_META_KEY,
 } from '@modelcontextprotocol/client';
 import {
+  type CallContext,
   type Envelope,
   type EventBody,
   eventBodySchema,
@@ -27,25 +28,18 @@ type ContentBlock = { type: string; [key: string]: unknown };
 export function toToolCall(
   name: string,
   toolArguments: JsonObject,
-  { trace, hop, input }: Envelope,
+  { trace, hop }: Envelope,
+  { declared, ask }: Pick<CallContext, 'declared' | 'ask'>,
 ): JsonObject {
-  const call: JsonObject = { name, arguments: toolArguments };
-  const _meta: JsonObject = toMeta(trace, hop);
-  if (input.relay) addRelayed(call, _meta, input.relay);
-  call._meta = _meta;
-  return call;
+  const _meta: JsonObject = { ...toMeta(trace, hop), ...(ask && CAN_BE_ASKED) };
+  for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
+    if (declared?.[key] !== undefined) _meta[key] = declared[key];
+  }
+  return { name, arguments: toolArguments, _meta };
 }
 
-/** Of what an MCP caller sent beside the arguments: what is for the agent, not for the gateway. */
-function addRelayed(call: JsonObject, meta: JsonObject, relay: JsonObject): void {
-  const { inputResponses, requestState, envelope } = relay;
-  if (inputResponses !== undefined) call.inputResponses = inputResponses;
-  if (requestState !== undefined) call.requestState = requestState;
-  if (!isObject(envelope)) return;
-  for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
-    if (envelope[key] !== undefined) meta[key] = envelope[key];
-  }
-}
+/** Of a caller that speaks another protocol: it answers questions for people. */
+const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}, url: {} } } };
 
 /** An event of ours that rides in a progress notification, else the progress itself. */
 export function toEventBody({ method, params = {} }: JSONRPCNotification): EventBody | undefined {
@@ -86,32 +80,12 @@ export function toFinal(result: JsonObject, told: FinalData | undefined): EventB
   };
 }
 
-/** A result that only an MCP caller can make sense of, such as a question to its user. */
-export function toRelayedFinal(result: JsonObject): EventBody {
-  return { type: 'final', data: { answer: '', upstream: result } };
-}
-
-/** Why a result is no answer to a call; `undefined` when it is one. */
-export function incompleteFailure(result: JsonObject): FabricError | undefined {
-  const type = result.resultType ?? 'complete';
-  if (type === 'complete') return undefined;
-  if (type !== 'input_required') {
-    return new FabricError(
-      'UPSTREAM_ERROR',
-      'The agent answered with something other than a result',
-      {
-        details: { reason: 'unsupported_result', result_type: bounded(String(type)) },
-      },
-    );
-  }
-  const requests = isObject(result.inputRequests) ? result.inputRequests : {};
-  const methods = Object.values(requests).map((request) => isObject(request) && request.method);
-  return new FabricError('UPSTREAM_ERROR', 'The agent wants input before it goes on', {
-    details: {
-      reason: 'input_required',
-      input_requests: methods.filter((method) => typeof method === 'string'),
-      fix: 'call the tool of the agent through MCP, with a client that can be asked',
-    },
+/** Whether the agent wants input before it goes on; throws for a result that is neither. */
+export function wantsInput({ resultType = 'complete' }: JsonObject): boolean {
+  if (resultType === 'input_required') return true;
+  if (resultType === 'complete') return false;
+  throw new FabricError('UPSTREAM_ERROR', 'The agent answered with something other than a result', {
+    details: { reason: 'unsupported_result', result_type: bounded(String(resultType)) },
   });
 }
 

@@ -1,5 +1,5 @@
 // Events as agents write them. Extra fields are dropped and null counts as absent; what carries
-// content (tokens, tool calls, the final) must be right, the rest is passed over when it is not.
+// content (tokens, tool calls, artifacts, the final) must be right, the rest is passed over when it is not.
 
 import { CALL_STATES, type EventBody, type EventType, FabricError } from '@starloom/core';
 import { z } from 'zod';
@@ -33,6 +33,16 @@ const dataSchemas = {
   progress: z.object({
     percent: z.number().min(0).max(100).optional(),
     message: z.string().optional(),
+  }),
+  artifact: z.object({
+    id: z.string().min(1).max(256),
+    name: z.string().optional(),
+    media_type: z.string().min(1),
+    text: z.string().optional(),
+    data: z.base64().optional(),
+    uri: z.string().optional(),
+    append: z.boolean().optional(),
+    last: z.boolean().optional(),
   }),
   final: z.object({
     answer: z.string().default(''),

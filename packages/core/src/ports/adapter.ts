@@ -3,6 +3,7 @@ import type { EventBody } from '../events.ts';
 import type { Health } from '../health.ts';
 import type { Log } from '../log.ts';
 import type { Capability, Manifest } from '../manifest.ts';
+import type { InputRequest, InputResponse } from '../questions.ts';
 
 export interface CallContext {
   /** Aborted when the caller left or time is up; its reason is a FabricError. */
@@ -13,6 +14,35 @@ export interface CallContext {
    * for callers that speak it too.
    */
   readonly notify?: ((notification: ProtocolNotification) => Promise<void>) | undefined;
+  /**
+   * Asks the caller. Responses come in the order of the requests, one each. An open question stops
+   * the time limits of the attempt, and expires by itself, answered `cancel`. Rejects with the
+   * reason of the signal, or with INPUT_REQUIRED (see `AskOptions`), which the adapter passes on.
+   * Absent where no caller can be asked: then the agent is answered `cancel`.
+   */
+  readonly ask?:
+    | ((requests: readonly InputRequest[], options?: AskOptions) => Promise<InputResponse[]>)
+    | undefined;
+  /** What the adapter kept at the end of an earlier call of this conversation. */
+  readonly handle?: AgentHandle | undefined;
+  /** Answers to what the agent asked when the earlier call ended with INPUT_REQUIRED. */
+  readonly responses?: readonly InputResponse[] | undefined;
+  /** The conversation can go on after this call, with this handle. The last one counts. */
+  readonly keep?: ((handle: AgentHandle) => void) | undefined;
+  /** What a caller of the agent's own protocol declared of itself, as that protocol says it. */
+  readonly declared?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What an adapter needs to go on with an agent later; JSON, at most 128 KiB. */
+export type AgentHandle = Readonly<Record<string, unknown>>;
+
+export interface AskOptions {
+  /**
+   * With it the agent can wait without us: when no one can answer now, `ask` throws INPUT_REQUIRED,
+   * the attempt ends with it, and a later call brings `handle` and the responses. Without it the
+   * attempt stays in this process until it is answered.
+   */
+  readonly handle?: AgentHandle;
 }
 
 export interface ProtocolNotification {

@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FabricError } from '../errors.ts';
 import type { EventBody } from '../events.ts';
 import { silentLog } from '../log.ts';
-import type { Adapter } from '../ports/adapter.ts';
+import type { Adapter, CallContext } from '../ports/adapter.ts';
 import { ResultFold } from '../result.ts';
+import { askingContract } from './asking-contract.ts';
 import { exampleEnvelope } from './examples.ts';
 
 export interface AdapterSubject {
@@ -23,12 +24,27 @@ export interface AdapterContractOptions {
   readonly tokens?: boolean;
   readonly toolCalls?: boolean;
   readonly progress?: boolean;
+  readonly artifacts?: boolean;
+  /** False for protocols in which an agent cannot ask. */
+  readonly asks?: boolean;
+  /** Whether the agent can wait for an answer without a call of ours. */
+  readonly waits?: boolean;
+  /** Whether `work` takes attachments. */
+  readonly attachments?: boolean;
 }
 
 export function adapterContract(
   name: string,
   open: () => Promise<AdapterSubject>,
-  { tokens = true, toolCalls = true, progress = true }: AdapterContractOptions = {},
+  {
+    tokens = true,
+    toolCalls = true,
+    progress = true,
+    artifacts = true,
+    asks = false,
+    waits = false,
+    attachments = true,
+  }: AdapterContractOptions = {},
 ): void {
   describe(`adapter contract: ${name}`, () => {
     let subject: AdapterSubject;
@@ -40,20 +56,25 @@ export function adapterContract(
       await subject.close();
     });
 
-    const run = async (task: string, signal = new AbortController().signal) => {
+    const run = async (
+      task: string,
+      signal = new AbortController().signal,
+      more: Partial<CallContext> = {},
+    ) => {
       const events: EventBody[] = [];
       const fold = new ResultFold();
       for await (const body of subject.adapter.call(exampleEnvelope(task), {
         signal,
         log: silentLog,
+        ...more,
       })) {
         events.push(body);
         fold.add(body);
       }
       return { events, result: fold.result() };
     };
-    const failure = async (task: string, signal?: AbortSignal) => {
-      const error = await run(task, signal).then(
+    const failure = async (task: string, signal?: AbortSignal, more: Partial<CallContext> = {}) => {
+      const error = await run(task, signal, more).then(
         () => expect.fail(`"${task}" succeeded`),
         (thrown: unknown) => thrown,
       );
@@ -112,6 +133,27 @@ export function adapterContract(
         chain: ['a/x', 'subject/work'],
       });
     });
+
+    if (artifacts) {
+      it('passes artifacts on, and the result has them whole', async () => {
+        const { events, result } = await run('artifact');
+        expect(events.filter(({ type }) => type === 'artifact')).toHaveLength(2);
+        expect(result?.artifacts).toEqual([
+          { id: 'report', name: 'report.txt', media_type: 'text/plain', text: 'one two' },
+        ]);
+      });
+    }
+
+    it('takes attachments to the agent, or refuses them before anything is sent', async () => {
+      const input = { task: 'echo kept', attachments: [{ media_type: 'text/plain', text: 'x' }] };
+      const context = { signal: new AbortController().signal, log: silentLog };
+      const calls = subject.adapter.call(exampleEnvelope('', { input }), context);
+      const outcome = await Array.fromAsync(calls).catch((thrown: unknown) => thrown);
+      if (attachments) expect(outcome).toMatchObject([{ data: { answer: 'kept' } }]);
+      else expect(outcome).toMatchObject({ code: 'BAD_INPUT', details: { sent: false } });
+    });
+
+    if (asks) askingContract({ run, failure, waits });
 
     it('carries a large answer whole', async () => {
       const { result } = await run('big 300000');

@@ -3,12 +3,15 @@
 
 import { FabricError } from '../errors.ts';
 import type { EventBody } from '../events.ts';
+import type { InputRequest, InputResponse } from '../questions.ts';
 
 export interface ContractRequest {
   readonly task: string;
   /** What the agent saw of trace, depth and chain, however they travelled. */
   readonly seen: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  /** Asks the caller; protocols that have no questions leave it out. */
+  readonly ask?: (requests: readonly InputRequest[]) => Promise<readonly InputResponse[]>;
 }
 
 export class ContractAgent {
@@ -18,7 +21,7 @@ export class ContractAgent {
   };
 
   /** Works on one request; throws a FabricError when the task says so. */
-  async *work({ task, seen, signal }: ContractRequest): AsyncIterable<EventBody> {
+  async *work({ task, seen, signal, ask }: ContractRequest): AsyncIterable<EventBody> {
     const [verb, ...words] = task.split(' ');
     const text = words.join(' ');
     switch (verb) {
@@ -42,6 +45,21 @@ export class ContractAgent {
         return yield { type: 'final', data: { answer: 'seen', data: { ...seen } } };
       case 'big':
         return yield final('x'.repeat(Number(text)));
+      case 'ask': {
+        const responses = (await ask?.(words.map(toQuestion))) ?? [];
+        return yield final(responses.map(toText).join(' '));
+      }
+      case 'say-and-ask': {
+        yield { type: 'token', data: { text: 'before' } };
+        const responses = (await ask?.(words.map(toQuestion))) ?? [];
+        return yield final(responses.map(toText).join(' '));
+      }
+      case 'artifact': {
+        const piece = { id: 'report', name: 'report.txt', media_type: 'text/plain' };
+        yield { type: 'artifact', data: { ...piece, text: 'one ' } };
+        yield { type: 'artifact', data: { ...piece, text: 'two', append: true, last: true } };
+        return yield final('written');
+      }
       case 'fail':
         throw new FabricError('UPSTREAM_ERROR', 'The agent failed as it was asked to');
       case 'hang':
@@ -55,6 +73,15 @@ export class ContractAgent {
         throw new FabricError('BAD_INPUT', `The contract agent does not know "${verb}"`);
     }
   }
+}
+
+function toQuestion(name: string): InputRequest {
+  const schema = { type: 'object', properties: { [name]: { type: 'string' } }, required: [name] };
+  return { id: name, kind: 'form', message: `What is your ${name}?`, schema };
+}
+
+function toText({ action, content }: InputResponse): string {
+  return action === 'accept' ? Object.values(content as object).join(',') : action;
 }
 
 function final(answer: string): EventBody {

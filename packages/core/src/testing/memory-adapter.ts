@@ -6,7 +6,11 @@ import { findCapability, type Manifest } from '../manifest.ts';
 import { orAborted } from '../or-aborted.ts';
 import type { Adapter, AgentDescription, CallContext } from '../ports/adapter.ts';
 
-export type MemoryAgent = (envelope: Envelope, signal: AbortSignal) => AsyncIterable<EventBody>;
+export type MemoryAgent = (
+  envelope: Envelope,
+  signal: AbortSignal,
+  context: CallContext,
+) => AsyncIterable<EventBody>;
 
 /** An agent that is a function of this process. */
 export class MemoryAdapter implements Adapter {
@@ -20,7 +24,8 @@ export class MemoryAdapter implements Adapter {
     this.#describe = describe ?? (async () => ({ version, capabilities }));
   }
 
-  async *call(envelope: Envelope, { signal }: CallContext): AsyncIterable<EventBody> {
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal } = context;
     const { capability } = envelope.target;
     if (this.#closed.signal.aborted) throw offline({ sent: false });
     signal.throwIfAborted();
@@ -32,7 +37,7 @@ export class MemoryAdapter implements Adapter {
     const either = AbortSignal.any([signal, this.#closed.signal]);
     const onAbort = () => stop.abort(either.reason);
     either.addEventListener('abort', onAbort, { once: true });
-    const events = this.#agent(envelope, stop.signal)[Symbol.asyncIterator]();
+    const events = this.#agent(envelope, stop.signal, context)[Symbol.asyncIterator]();
     try {
       while (true) {
         const next = await orAborted(events.next(), either);

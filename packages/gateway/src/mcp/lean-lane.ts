@@ -13,11 +13,12 @@ import {
 import { FabricError } from '@starloom/core';
 import { atTurnEnd, createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import type { Caller } from '../pipeline/call-request.ts';
-import { type ToolResult, toProgress } from '../pipeline/respond.ts';
+import type { ToolResult } from '../pipeline/respond.ts';
 import type { Tool } from '../tools/tool.ts';
 import type { Connection } from './connection.ts';
 import { toRelayedError } from './protocol-error.ts';
 import type { McpFace } from './server-factory.ts';
+import { toCaller } from './to-caller.ts';
 
 type Params = Record<string, unknown>;
 
@@ -64,7 +65,7 @@ export async function serveLeanCall(
   const onClose = () => gone.abort();
   response.once('close', onClose);
   try {
-    const result = await call.tool.run(call.args, toCaller(call, connection, gone.signal, answer));
+    const result = await call.tool.run(call.args, callerOf(call, connection, gone.signal, answer));
     answer.finish({ result: answer.stamped(result) });
   } catch (thrown) {
     const { code, message, data } = toRelayedError(FabricError.from(thrown));
@@ -124,29 +125,24 @@ class LeanAnswer {
   }
 }
 
-function toCaller(
+function callerOf(
   { id, name, meta }: LeanCall,
-  { principal, transport, headers, cut }: Connection,
+  connection: Connection,
   signal: AbortSignal,
   answer: LeanAnswer,
 ): Caller {
-  const { progressToken } = meta;
-  const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
-  return {
-    principal,
-    transport,
-    headers,
-    meta,
-    cut,
-    signal,
-    tool: name,
-    requestId: id,
-    protocolVersion: REVISION,
-    relay: { envelope: meta },
-    ...(wantsEvents && {
-      send: (event) => answer.notify(toProgress(event, progressToken)),
-    }),
-  };
+  return toCaller(
+    {
+      tool: name,
+      id,
+      meta,
+      declared: meta,
+      protocolVersion: REVISION,
+      signal,
+      send: (notification) => answer.notify(notification),
+    },
+    connection,
+  );
 }
 
 /** Header and body say the same, and the client takes either kind of answer. */

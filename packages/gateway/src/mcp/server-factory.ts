@@ -8,11 +8,11 @@ import {
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { FabricError } from '@starloom/core';
+import { FabricError, QUESTION_MS } from '@starloom/core';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { type ToolResult, toProgress } from '../pipeline/respond.ts';
+import type { ToolResult } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
@@ -20,6 +20,7 @@ import type { Connection } from './connection.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
+import { toCaller } from './to-caller.ts';
 
 export interface McpFace {
   readonly catalog: ToolCatalog;
@@ -30,6 +31,9 @@ export interface McpFace {
 }
 
 type Params = Record<string, unknown>;
+
+/** How often an agent may ask in one call. */
+const MAX_ROUNDS = 100;
 
 const INSTRUCTIONS =
   'Starloom is one fabric for many agents. fabric.agent.list shows the available agents and their ' +
@@ -42,7 +46,11 @@ export function createServer(
 ): Server {
   const server = new Server(
     { name: 'starloom', title: 'Starloom', version: face.version },
-    { capabilities: capabilitiesOf(face, era, connection), instructions: INSTRUCTIONS },
+    {
+      capabilities: capabilitiesOf(face, era, connection),
+      instructions: INSTRUCTIONS,
+      inputRequired: { maxRounds: MAX_ROUNDS, roundTimeoutMs: QUESTION_MS },
+    },
   );
   server.setRequestHandler('tools/list', (_, { mcpReq }) => {
     const style = nameStyleFor(connection.toolNames, clientNameOf(server, mcpReq.envelope));
@@ -83,7 +91,7 @@ interface Exchange {
 async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {
   const { catalog, inFlight } = face;
   const name = String(params.name);
-  const caller = toCaller(name, exchange, params);
+  const caller = callerOf(name, exchange);
   const tool = catalog.find(name) ?? (await findDiscovered(face, name, caller.signal));
   if (!tool) throw toProtocolError(unknownTool(name));
   try {
@@ -105,44 +113,26 @@ async function findDiscovered(
   });
 }
 
-function toCaller(tool: string, exchange: Exchange, params: Params): Caller {
-  const { connection, context } = exchange;
+function callerOf(tool: string, { server, connection, context }: Exchange): Caller {
   const { mcpReq } = context;
-  const meta: Params = mcpReq._meta ?? {};
-  const progressToken = meta.progressToken;
-  const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
-  const { principal, transport, headers, room, cut } = connection;
-  return {
-    principal,
-    transport,
-    tool,
-    headers,
-    meta,
-    cut,
-    requestId: mcpReq.id,
-    signal: mcpReq.signal,
-    protocolVersion: versionOf(mcpReq.envelope, headers),
-    relay: relayOf(exchange, params),
-    notify: (notification) => notifyClient(connection, context, notification),
-    ...(wantsEvents && {
-      send: async (event) => {
-        await room();
-        await mcpReq.notify(toProgress(event, progressToken));
+  return toCaller(
+    {
+      tool,
+      id: mcpReq.id,
+      meta: mcpReq._meta ?? {},
+      declared: declaredBy(server, context),
+      protocolVersion: versionOf(mcpReq.envelope, connection.headers),
+      requestState: mcpReq.requestState(),
+      inputResponses: mcpReq.inputResponses,
+      signal: mcpReq.signal,
+      notify: (notification) => notifyClient(connection, context, notification),
+      send: async (notification) => {
+        await connection.room();
+        await mcpReq.notify(notification);
       },
-    }),
-  };
-}
-
-/** What is for the agent beside the arguments: answers to what it asked, and what can be asked. */
-function relayOf({ server, context }: Exchange, params: Params): Params {
-  const { inputResponses } = context.mcpReq;
-  const requestState = context.mcpReq.requestState();
-  return {
-    envelope: declaredBy(server, context),
-    ...(inputResponses && { inputResponses }),
-    ...(requestState !== undefined && { requestState }),
-    ...(params.task !== undefined && { task: params.task }),
-  };
+    },
+    connection,
+  );
 }
 
 /** Said with every request in the current revision, and once per connection before. */

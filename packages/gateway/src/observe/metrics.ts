@@ -50,6 +50,7 @@ export class Metrics {
       token: count('token'),
       tool_call: count('tool_call'),
       progress: count('progress'),
+      artifact: count('artifact'),
       final: count('final'),
     };
     buildInfo.with({ version }).set(1);

@@ -54,6 +54,7 @@ function closeQuietly(events: AsyncIterator<EventBody>, context: CallContext): v
 
 function textLength({ type, data }: EventBody): number {
   if (type === 'token') return data.text.length;
+  if (type === 'artifact') return 64 + (data.text ?? data.data ?? '').length;
   return type === 'final' ? data.answer.length : 0;
 }
 

@@ -1,5 +1,13 @@
-import type { Attachment, CallContext, Envelope, FabricEvent } from '@starloom/core';
+import type {
+  Attachment,
+  CallContext,
+  Envelope,
+  FabricEvent,
+  GivenInput,
+  InputRequest,
+} from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { ToolResult } from './respond.ts';
 
 /** What a caller asks for, whichever face it came through, with every default filled in. */
 export interface CallRequest {
@@ -17,7 +25,9 @@ export interface CallRequest {
   readonly deadlineMs?: number | undefined;
   readonly sessionId?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  readonly relay?: Record<string, unknown> | undefined;
+  /** Goes on with a conversation, or with a call that waits for answers. */
+  readonly conversationId?: string | undefined;
+  readonly inputs?: readonly GivenInput[] | undefined;
 }
 
 /** Who calls and how: what a transport knows of one request. */
@@ -31,8 +41,21 @@ export interface Caller {
   readonly tool: string;
   readonly protocolVersion?: string | undefined;
   readonly requestId?: string | number | undefined;
-  /** What came beside the arguments, for agents of the same protocol. */
-  readonly relay?: Record<string, unknown> | undefined;
+  /** What the caller declared of itself, for agents of the same protocol. */
+  readonly declared?: Readonly<Record<string, unknown>> | undefined;
+  /** The conversation that the request itself goes on with, and its answers. */
+  readonly conversation?: {
+    readonly id?: string | undefined;
+    readonly inputs?: readonly GivenInput[] | undefined;
+  };
+  /**
+   * What the caller's protocol answers with when an agent asks: a result that asks the caller, who
+   * then sends the same request again with the answers. `undefined` when it cannot be asked these.
+   */
+  readonly toInputRequired?: (
+    inputs: readonly InputRequest[],
+    conversationId: string,
+  ) => ToolResult | undefined;
   /** Passes on a notification of the agent's own protocol, where the caller speaks it too. */
   readonly notify?: CallContext['notify'];
   /** Aborted when the caller cancels or goes away. */

@@ -14,10 +14,19 @@ import { toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
 import type { Caller, CallRequest } from './call-request.ts';
-import { type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
+import {
+  type Conversations,
+  noOpenQuestion,
+  type Reopened,
+  unknownConversation,
+} from './conversations.ts';
+import { type DispatchCall, type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
+import { toInput } from './envelope.ts';
 import { EventChannel } from './event-channel.ts';
 import { answerTrace, readOrigin } from './origin.ts';
+import type { ParkedCalls } from './parked-calls.ts';
 import { route } from './route.ts';
+import { type Leg, RunningCall } from './running-call.ts';
 
 const STALL_MS = 30_000;
 /** How long a call waits for an agent that has not said yet what it offers. */
@@ -25,6 +34,10 @@ const DISCOVERY_WAIT_MS = 30_000;
 
 export interface CallDeps extends DispatchDeps {
   readonly discovery: Discovery;
+  readonly conversations: Conversations;
+  readonly parked: ParkedCalls;
+  /** Throws BAD_INPUT when the caller has no agent in the session. */
+  readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
   readonly clock: Clock;
   /** How long a reader may take nothing before it is cut off. */
@@ -86,41 +99,141 @@ async function serve(
   observed: ActiveCall,
   deps: CallDeps,
 ): Promise<Dispatched> {
-  const waitMs = Math.min(request.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
-  await deps.discovery.awaitFor(request, caller.signal, waitMs);
-  const { candidates } = route(request, guarded, deps);
+  const conversation = reopen(request, caller, deps);
+  if (conversation?.isParked) return await answer(conversation, caller, guarded, observed, deps);
+  const asked = conversation ? continued(request, conversation) : request;
+  const waitMs = Math.min(asked.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
+  await deps.discovery.awaitFor(asked, caller.signal, waitMs);
+  const routed = route(asked, guarded, deps).candidates;
+  const candidates = conversation ? ([routed[0]] as const) : routed;
+  const call = new RunningCall({
+    principalId: caller.principal.id,
+    input: toInput(asked),
+    ...deps,
+  });
   const [first] = candidates;
   const firstId = first.record.manifest.agent_id;
-  observed.target(firstId, request.capability);
-  const auth = toAuth(caller.principal);
-  using stop = new CallStop(caller.signal);
-  const channel = openChannel(caller, guarded, stop, deps);
+  observed.target(firstId, asked.capability);
+  if (conversation) deps.conversations.use(conversation);
+  return await inLeg(call, caller, guarded, observed, deps, async (leg) => {
+    if (caller.send) {
+      const message = candidates.map(({ record }) => record.manifest.agent_id).join(', then ');
+      await leg.emit({ type: 'status', data: { state: 'accepted' } }, firstId);
+      await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
+    }
+    const { emit, signal } = call;
+    const { notify, declared } = caller;
+    const auth = toAuth(caller.principal);
+    const ask: DispatchCall['ask'] = (...given) => call.ask(...given);
+    const resume = conversation ?? unasked(request);
+    return await call.start(leg, () =>
+      dispatch(
+        {
+          request: asked,
+          auth,
+          guarded,
+          candidates,
+          observed,
+          emit,
+          signal,
+          notify,
+          declared,
+          ask,
+          resume,
+        },
+        deps,
+      ),
+    );
+  });
+}
+
+/** The conversation that the request goes on with, if it names one. */
+function reopen(request: CallRequest, caller: Caller, deps: CallDeps): Reopened | undefined {
+  const { conversationId, inputs, agentId, capability } = request;
+  if (conversationId === undefined) {
+    if (inputs?.some(({ response }) => response.native === undefined)) throw noOpenQuestion();
+    return undefined;
+  }
+  const conversation = deps.conversations.open(conversationId, caller.principal.id, inputs);
+  const isOther =
+    (agentId !== undefined && agentId !== conversation.agentId) ||
+    (conversation.questions.length > 0 && capability !== conversation.capability);
+  if (isOther) throw unknownConversation();
+  return conversation;
+}
+
+/** Answers that a caller of the agent's protocol gives before it is asked: the agent may use them. */
+function unasked({ inputs = [] }: CallRequest): DispatchCall['resume'] {
+  if (inputs.length === 0) return undefined;
+  return { handle: undefined, responses: inputs.map(({ id, response }) => ({ id, ...response })) };
+}
+
+function continued(request: CallRequest, { agentId, input }: Reopened): CallRequest {
+  return { ...request, ...input, agentId };
+}
+
+/** Goes on with an attempt that waits in this process. */
+async function answer(
+  conversation: Reopened,
+  caller: Caller,
+  guarded: GuardedCall,
+  observed: ActiveCall,
+  deps: CallDeps,
+): Promise<Dispatched> {
+  const { nonce, responses = [], agentId, capability } = conversation;
+  observed.target(agentId, capability);
+  const call = deps.parked.get(nonce);
+  if (!call) throw noOpenQuestion();
+  return await inLeg(call, caller, guarded, observed, deps, async (leg) => {
+    await leg.emit({ type: 'status', data: { state: 'started' } }, agentId);
+    deps.conversations.use(conversation);
+    const outcome = call.next(leg, () => deps.parked.answer(nonce, responses));
+    if (!outcome) throw noOpenQuestion();
+    return await outcome;
+  });
+}
+
+/** Serves a call for as long as this caller waits for it. */
+async function inLeg(
+  call: RunningCall,
+  caller: Caller,
+  { trace }: GuardedCall,
+  observed: ActiveCall,
+  deps: CallDeps,
+  work: (leg: Leg) => Promise<Dispatched>,
+): Promise<Dispatched> {
+  using _ = call.follow(caller.signal);
+  const channel = openChannel(caller, trace, call, deps);
   const emit = (body: EventBody, agentId: string) => {
     observed.event(body.type);
     return channel?.push(body, agentId);
   };
-  if (channel) {
-    const message = candidates.map(({ record }) => record.manifest.agent_id).join(', then ');
-    await emit({ type: 'status', data: { state: 'accepted' } }, firstId);
-    await emit({ type: 'status', data: { state: 'routed', message } }, firstId);
-  }
-  const { signal } = stop;
-  const { notify } = caller;
-  const dispatched = await dispatch(
-    { request, auth, guarded, candidates, observed, emit, signal, notify },
-    deps,
-  );
-  if (channel) {
+  const canAsk: Leg['canAsk'] = (inputs) => caller.toInputRequired?.(inputs, '') !== undefined;
+  try {
+    const dispatched = await work({ emit, canAsk });
     await emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agentId);
-    await channel.drain();
+    return withConversation(dispatched, caller, deps);
+  } finally {
+    await channel?.drain();
   }
-  return dispatched;
+}
+
+/** What the agent keeps is good for a next call, under an id of ours. */
+function withConversation(
+  dispatched: Dispatched,
+  { principal }: Caller,
+  { conversations }: CallDeps,
+): Dispatched {
+  const { agentId, capability, kept: handle } = dispatched;
+  if (!handle) return dispatched;
+  const conversation = { principalId: principal.id, agentId, capability, handle, questions: [] };
+  return { ...dispatched, conversationId: conversations.seal(conversation) };
 }
 
 function openChannel(
   { send, cut }: Caller,
-  { trace }: GuardedCall,
-  stop: CallStop,
+  trace: Trace,
+  call: RunningCall,
   { clock, observer, stallMs = STALL_MS }: CallDeps,
 ): EventChannel | undefined {
   if (!send) return undefined;
@@ -129,7 +242,7 @@ function openChannel(
     send,
     stallMs,
     onCut: (error) => {
-      stop.abort(error);
+      call.abort(error);
       if (error.code !== 'OVERLOADED') return;
       observer.streamDropped('slow_reader');
       cut();
@@ -144,34 +257,4 @@ function toLastEvent({ result: { answer, citations, data } }: Dispatched) {
     ...(citations && { citations }),
     ...(data !== undefined && { data }),
   };
-}
-
-/** Stops a call when its caller leaves, or is given up. */
-class CallStop implements Disposable {
-  readonly #control = new AbortController();
-  readonly #caller: AbortSignal;
-  readonly #onGone = () => this.abort(toReason(this.#caller.reason));
-
-  constructor(caller: AbortSignal) {
-    this.#caller = caller;
-    if (caller.aborted) this.#onGone();
-    else caller.addEventListener('abort', this.#onGone, { once: true });
-  }
-
-  get signal(): AbortSignal {
-    return this.#control.signal;
-  }
-
-  abort(reason: FabricError): void {
-    this.#control.abort(reason);
-  }
-
-  [Symbol.dispose](): void {
-    this.#caller.removeEventListener('abort', this.#onGone);
-  }
-}
-
-function toReason(reason: unknown): FabricError {
-  if (FabricError.is(reason)) return reason;
-  return new FabricError('CANCELLED', 'The caller cancelled the call', { cause: reason });
 }

@@ -3,6 +3,8 @@
 // may have had effects may be tried elsewhere follows the idempotency rule of the contracts.
 
 import {
+  type AgentHandle,
+  type AskOptions,
   type Attempt,
   type Auth,
   type CallContext,
@@ -18,14 +20,17 @@ import {
   extendChain,
   FabricError,
   type GuardedCall,
+  type InputRequest,
+  type InputResponse,
   type Log,
+  orAborted,
   protocolOf,
   type RecursionGuard,
   type Registry,
   ResultFold,
   toHealthReason,
 } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
@@ -36,6 +41,7 @@ import { buildEnvelope, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
 import { withReadableLinks } from './resource-links.ts';
 import type { Candidate, Route } from './route.ts';
+import type { Asking } from './running-call.ts';
 
 export interface DispatchDeps {
   readonly registry: Registry;
@@ -53,6 +59,10 @@ export interface DispatchDeps {
 export interface Dispatched {
   readonly result: CallResult;
   readonly agentId: string;
+  readonly capability: string;
+  /** With which the agent goes on in a next call. */
+  readonly kept?: AgentHandle | undefined;
+  readonly conversationId?: string | undefined;
   readonly attempts: readonly Attempt[];
   readonly fallback: boolean;
 }
@@ -65,6 +75,15 @@ export interface DispatchCall {
   readonly observed: ActiveCall;
   readonly signal: AbortSignal;
   readonly notify?: CallContext['notify'] | undefined;
+  readonly declared?: CallContext['declared'] | undefined;
+  /** Asks the caller on behalf of an agent. */
+  readonly ask: (
+    requests: readonly InputRequest[],
+    options: AskOptions,
+    by: Asking,
+  ) => Promise<InputResponse[]>;
+  /** What the agent goes on with. */
+  readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
   readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
 }
 
@@ -94,7 +113,7 @@ class Walk {
   readonly #attempts: Attempt[] = [];
   /** What the caller gave; fitted to each capability in turn. */
   readonly #input: Envelope['input'];
-  #answered: { result: CallResult; agentId: string } | undefined;
+  #answered: Pick<Dispatched, 'result' | 'agentId' | 'capability' | 'kept'> | undefined;
   #tokensSent = false;
   /** Failures the caller was told of. */
   #announced = 0;
@@ -111,9 +130,8 @@ class Walk {
 
   dispatched(): Dispatched {
     if (!this.#answered) throw new FabricError('INTERNAL', 'Nobody answered');
-    const { result, agentId } = this.#answered;
     const attempts = this.#attempts;
-    return { result, agentId, attempts, fallback: attempts.length > 1 };
+    return { ...this.#answered, attempts, fallback: attempts.length > 1 };
   }
 
   /** A streaming attempt that broke in itself may work without streaming. */
@@ -142,8 +160,9 @@ class Walk {
     await this.#announce(candidate, degrade);
     const began = this.#deps.clock.monotonic();
     const fold = new ResultFold();
+    let kept: AgentHandle | undefined;
     try {
-      await this.#attempt(candidate, fold, degrade);
+      kept = await this.#attempt(candidate, fold, degrade);
     } catch (thrown) {
       const error = FabricError.from(thrown).with({
         agent_id,
@@ -168,7 +187,7 @@ class Walk {
       const { upstream } = folded;
       const result = this.#withLinks({ ...folded }, candidate);
       if (upstream) result.upstream = this.#withLinks(upstream, candidate);
-      this.#answered = { result, agentId: agent_id };
+      this.#answered = { result, agentId: agent_id, capability: candidate.capability.name, kept };
     }
     return true;
   }
@@ -190,8 +209,12 @@ class Walk {
     return isReadable ? withReadableLinks(answer, agent_id) : answer;
   }
 
-  async #attempt(candidate: Candidate, fold: ResultFold, degrade: boolean): Promise<void> {
-    const { request, auth, guarded, observed, signal, emit, notify } = this.#call;
+  async #attempt(
+    candidate: Candidate,
+    fold: ResultFold,
+    degrade: boolean,
+  ): Promise<AgentHandle | undefined> {
+    const { request, auth, guarded, observed, signal, emit } = this.#call;
     const { adapters, breakers, guard, schemas, resultLength } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
@@ -207,6 +230,10 @@ class Walk {
     const timeoutMs = this.#deadline.attemptMs(timeoutOf(request, candidate));
     const input = schemas.toInput(capability, this.#input);
     using deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
+    const asking = { agentId: agent_id, capability: capability.name };
+    const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
+      this.#ask(requests, options, asking, fold, deadline);
+    const context = new AttemptContext(deadline.signal, active, this.#call, ask);
     const forget = guard.track(active.trace, hop);
     try {
       using lease = await adapters.lease(manifest);
@@ -223,17 +250,38 @@ class Walk {
           timeoutMs,
           deadlineMs: this.#deadline.remainingMs(),
         }),
-        new AttemptContext(deadline.signal, active, notify),
+        context,
         fold,
         { resultLength },
         (body) => emit(body, agent_id),
       );
       active.end({ ok: true });
+      return context.kept;
     } catch (error) {
       active.end({ ok: false, error: FabricError.from(error) });
       throw error;
     } finally {
       forget();
+    }
+  }
+
+  /** While a question is open only its own time runs. */
+  async #ask(
+    requests: readonly InputRequest[],
+    options: AskOptions,
+    by: Asking,
+    fold: ResultFold,
+    deadline: DeadlineSignal,
+  ): Promise<InputResponse[]> {
+    const { clock } = this.#deps;
+    fold.add({ type: 'status', data: { state: 'awaiting_input' } });
+    const began = clock.monotonic();
+    deadline.pause();
+    try {
+      return await orAborted(this.#call.ask(requests, options, by), deadline.signal);
+    } finally {
+      this.#deadline.extend(clock.monotonic() - began);
+      deadline.resume();
     }
   }
 
@@ -294,14 +342,42 @@ class Walk {
 /** A logger is made only for the attempt that writes to it. */
 class AttemptContext implements CallContext {
   readonly signal: AbortSignal;
-  readonly notify: CallContext['notify'];
+  readonly ask: CallContext['ask'];
+  kept: AgentHandle | undefined;
   readonly #active: ActiveAttempt;
+  readonly #call: DispatchCall;
 
-  constructor(signal: AbortSignal, active: ActiveAttempt, notify: CallContext['notify']) {
+  constructor(
+    signal: AbortSignal,
+    active: ActiveAttempt,
+    call: DispatchCall,
+    ask: CallContext['ask'],
+  ) {
     this.signal = signal;
+    this.ask = ask;
     this.#active = active;
-    this.notify = notify;
+    this.#call = call;
   }
+
+  get notify(): CallContext['notify'] {
+    return this.#call.notify;
+  }
+
+  get declared(): CallContext['declared'] {
+    return this.#call.declared;
+  }
+
+  get handle(): CallContext['handle'] {
+    return this.#call.resume?.handle;
+  }
+
+  get responses(): CallContext['responses'] {
+    return this.#call.resume?.responses;
+  }
+
+  readonly keep = (handle: AgentHandle): void => {
+    this.kept = handle;
+  };
 
   get log(): Log {
     return this.#active.log;

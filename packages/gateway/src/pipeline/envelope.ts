@@ -42,6 +42,5 @@ export function toInput(request: CallRequest): Envelope['input'] {
     ...(request.arguments && { arguments: request.arguments }),
     context: request.context,
     attachments: request.attachments,
-    ...(request.relay && { relay: request.relay }),
   };
 }

@@ -1,7 +1,13 @@
 // The one place where outcomes become MCP results and errors become payloads.
 
-import { type ErrorPayload, FabricError, type FabricEvent, type Trace } from '@starloom/core';
-import type { CallRequest } from './call-request.ts';
+import {
+  type ErrorPayload,
+  FabricError,
+  type FabricEvent,
+  type InputRequest,
+  type Trace,
+} from '@starloom/core';
+import type { Caller, CallRequest } from './call-request.ts';
 import type { Dispatched } from './dispatch.ts';
 
 export interface ToolResult {
@@ -15,6 +21,7 @@ export interface ToolResult {
 export const META_CALL = 'io.starloom/call';
 export const META_ERROR = 'io.starloom/error';
 export const META_EVENT = 'io.starloom/event';
+export const META_CONVERSATION = 'io.starloom/conversation';
 
 /** Success of one of our own tools: the same JSON twice, for machines and for models. */
 export function toResult(payload: Record<string, unknown>): ToolResult {
@@ -28,7 +35,7 @@ export function toErrorResult(payload: ErrorPayload): ToolResult {
 
 /** The answer of `fabric.call`. */
 export function toCallResult(
-  { result, agentId, attempts, fallback }: Dispatched,
+  { result, agentId, attempts, fallback, conversationId }: Dispatched,
   { capability, format }: Pick<CallRequest, 'capability' | 'format'>,
   trace: Trace,
 ): ToolResult {
@@ -41,6 +48,7 @@ export function toCallResult(
     capability,
     attempts,
     fallback,
+    ...(conversationId !== undefined && { conversation_id: conversationId }),
     trace,
   });
 }
@@ -48,11 +56,22 @@ export function toCallResult(
 /** The answer of a capability's own tool: what the agent wrote, ours in `_meta` alone. */
 export function toCapabilityResult(dispatched: Dispatched, trace: Trace): ToolResult {
   const { result, agentId: agent_id, attempts, fallback } = dispatched;
-  const call = { [META_CALL]: { agent_id, attempts, fallback, trace } };
+  const { conversationId } = dispatched;
+  const call = {
+    [META_CALL]: { agent_id, attempts, fallback, trace },
+    ...(conversationId !== undefined && { [META_CONVERSATION]: conversationId }),
+  };
   if (result.upstream) return withMeta(result.upstream, call);
   const content = result.content ?? [{ type: 'text', text: result.answer }];
   const data = toRecord(result.data);
   return { content, ...(data && { structuredContent: data }), _meta: call };
+}
+
+/** What asks the caller, when an agent asked and the caller's protocol can pass that on. */
+export function askingResult(error: FabricError, caller: Caller): ToolResult | undefined {
+  const { inputs, conversation_id } = error.details;
+  if (error.code !== 'INPUT_REQUIRED' || typeof conversation_id !== 'string') return undefined;
+  return caller.toInputRequired?.(inputs as InputRequest[], conversation_id);
 }
 
 /** A failure of ours as payload; an error that the agent answered with as the agent wrote it. */
@@ -102,6 +121,8 @@ function messageOf({ type, data }: FabricEvent): string | undefined {
       return data.message;
     case 'tool_call':
       return `${data.name} ${data.phase === 'start' ? 'called' : 'answered'}`;
+    case 'artifact':
+      return data.name ?? data.id;
     case 'final':
       return undefined;
   }

@@ -3,12 +3,12 @@ import {
   attachmentSchema,
   capabilityNameSchema,
   DEFAULT_TIMEOUT_MS,
-  FabricError,
+  givenInputSchema,
   RESPONSE_FORMATS,
 } from '@starloom/core';
 import { z } from 'zod';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
-import { toCallResult, toErrorResult } from '../pipeline/respond.ts';
+import { askingResult, toCallResult, toErrorResult } from '../pipeline/respond.ts';
 import { defineTool, type Tool } from './tool.ts';
 
 const HOUR_MS = 3_600_000;
@@ -33,7 +33,17 @@ const argumentsSchema = z.strictObject({
     .optional()
     .describe(`Bounds each attempt; ${DEFAULT_TIMEOUT_MS} unless the capability says otherwise`),
   deadline_ms: milliseconds.optional().describe('Bounds the whole call; 3 × timeout_ms by default'),
-  async: z.boolean().default(false).describe('Answer at once with a job to follow'),
+  conversation_id: z
+    .string()
+    .min(1)
+    .max(524_288)
+    .optional()
+    .describe('Goes on with a conversation, or with a call that asked for input'),
+  inputs: z
+    .array(givenInputSchema)
+    .max(32)
+    .optional()
+    .describe('Answers to what the agent asked: [{id, response: {action, content}}]'),
   session_id: z.string().min(1).max(256).optional().describe('Session the call belongs to'),
   idempotency_key: z.string().min(1).max(256).optional().describe('Same key, same call'),
 });
@@ -44,7 +54,7 @@ export function callTool(deps: CallDeps): Tool {
     title: 'Call an agent',
     description:
       'Gives a task to an agent by capability and returns its answer. Falls back to other agents ' +
-      'when one fails, and says which answered. Use fabric.agent.list to see what there is.',
+      'when one fails, and says which answered. fabric.agent.list shows the available agents.',
     input: argumentsSchema,
     output: {
       result: { type: 'object' },
@@ -52,10 +62,11 @@ export function callTool(deps: CallDeps): Tool {
       capability: { type: 'string' },
       attempts: { type: 'array' },
       fallback: { type: 'boolean' },
+      conversation_id: { type: 'string' },
     },
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     async run(args, caller) {
-      if (args.async) throw jobsDisabled();
+      if (args.session_id !== undefined) await deps.assertMember(caller, args.session_id);
       const request = {
         agentId: args.agent_id,
         capability: args.capability,
@@ -69,16 +80,15 @@ export function callTool(deps: CallDeps): Tool {
         deadlineMs: args.deadline_ms,
         sessionId: args.session_id,
         idempotencyKey: args.idempotency_key,
+        conversationId: args.conversation_id ?? caller.conversation?.id,
+        inputs: args.inputs ?? caller.conversation?.inputs,
       };
       const outcome = await runCall(request, caller, deps);
-      if (!outcome.ok) return toErrorResult(outcome.error.toPayload(outcome.trace));
+      if (!outcome.ok) {
+        const { error, trace } = outcome;
+        return askingResult(error, caller) ?? toErrorResult(error.toPayload(trace));
+      }
       return toCallResult(outcome.dispatched, request, outcome.trace);
     },
-  });
-}
-
-function jobsDisabled(): FabricError {
-  return new FabricError('BAD_INPUT', 'This gateway has no jobs: call without async', {
-    details: { reason: 'jobs_disabled', fix: 'leave out "async", or set "stream" to follow along' },
   });
 }

@@ -4,7 +4,7 @@
 import { type Capability, FabricError, type Manifest } from '@starloom/core';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
+import { askingResult, toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
 /** What an agent takes whose protocol has no schemas: the task and context of the envelope. */
@@ -54,12 +54,15 @@ export function capabilityTool(
         attachments: [],
         stream: caller.send !== undefined,
         format: 'text' as const,
-        relay: caller.relay,
+        conversationId: caller.conversation?.id,
+        inputs: caller.conversation?.inputs,
       };
       const outcome = await runCall(request, caller, deps);
       if (outcome.ok) return toCapabilityResult(outcome.dispatched, outcome.trace);
-      if (isForTheClient(outcome.error, caller.relay)) throw outcome.error;
-      return toCapabilityErrorResult(outcome.error, outcome.trace);
+      if (isForTheClient(outcome.error, caller)) throw outcome.error;
+      return (
+        askingResult(outcome.error, caller) ?? toCapabilityErrorResult(outcome.error, outcome.trace)
+      );
     },
   };
 }
@@ -68,10 +71,9 @@ export function capabilityTool(
  * A client that can be asked gets what an agent says of the asking itself: that it needs to ask and
  * cannot, or that it refuses what was brought back.
  */
-function isForTheClient({ details }: FabricError, relay: Caller['relay'] = {}): boolean {
-  if (details.rpc === undefined) return false;
-  if (details.reason === 'missing_client_capability') return true;
-  return relay.inputResponses !== undefined || relay.requestState !== undefined;
+function isForTheClient({ details, code }: FabricError, { conversation }: Caller): boolean {
+  if (conversation?.id !== undefined && code === 'BAD_INPUT') return true;
+  return details.rpc !== undefined && details.reason === 'missing_client_capability';
 }
 
 function toArguments(args: unknown): Record<string, unknown> {

@@ -1,0 +1,96 @@
+// Questions of agents in the words of MCP, and what MCP clients answer. Where the agent speaks MCP
+// too, its own request and the client's own answer pass as they are.
+
+import type { GivenInput, InputRequest, InputResponse } from '@starloom/core';
+import type { ToolResult } from '../pipeline/respond.ts';
+
+type Params = Readonly<Record<string, unknown>>;
+
+interface Asked {
+  readonly method: string;
+  readonly params: Params;
+}
+
+/** A result that asks the client; `undefined` when it declared too little to be asked these. */
+export function toInputRequired(
+  inputs: readonly InputRequest[],
+  conversationId: string,
+  capabilities: Params,
+): ToolResult | undefined {
+  const asked = inputs.map((input) => [input.id, toAsked(input)] as const);
+  if (!asked.every(([, request]) => request && canBeAsked(request, capabilities))) return undefined;
+  return {
+    resultType: 'input_required',
+    content: [],
+    inputRequests: Object.fromEntries(asked),
+    requestState: conversationId,
+  };
+}
+
+/** What a client brings back for such a result. */
+export function toGivenInputs(inputResponses: unknown): GivenInput[] | undefined {
+  if (!isParams(inputResponses)) return undefined;
+  return Object.entries(inputResponses).map(([id, native]) => ({
+    id,
+    response: toResponse(native),
+  }));
+}
+
+function toResponse(native: unknown): Omit<InputResponse, 'id'> {
+  const { action, content } = isParams(native) ? native : {};
+  if (action === 'decline' || action === 'cancel') return { action, native };
+  return { action: 'accept', native, ...(content !== undefined && { content }) };
+}
+
+function toAsked({ kind, message, url, schema, options, native, id }: InputRequest) {
+  if (isAsked(native)) return native;
+  switch (kind) {
+    case 'url':
+    case 'auth':
+      return url === undefined
+        ? undefined
+        : elicitation({ mode: 'url', message, url, elicitationId: id });
+    case 'form':
+      return elicitation({
+        message,
+        requestedSchema: { type: 'object', properties: {}, ...schema },
+      });
+    case 'text':
+      return elicitation({ message, requestedSchema: oneField('text', { type: 'string' }) });
+    case 'choice': {
+      const choices =
+        options?.map(({ id: value, label }) => ({ const: value, title: label })) ?? [];
+      const choice = { type: 'string', oneOf: choices };
+      return elicitation({ message, requestedSchema: oneField('choice', choice) });
+    }
+    case 'model':
+    case 'roots':
+      return undefined;
+  }
+}
+
+function elicitation(params: Params): Asked {
+  return { method: 'elicitation/create', params };
+}
+
+function oneField(name: string, property: Params): Params {
+  return { type: 'object', properties: { [name]: property }, required: [name] };
+}
+
+/** An empty `elicitation` means forms alone. */
+function canBeAsked({ method, params }: Asked, capabilities: Params): boolean {
+  if (method === 'sampling/createMessage') return isParams(capabilities.sampling);
+  if (method === 'roots/list') return isParams(capabilities.roots);
+  const { elicitation: declared } = capabilities;
+  if (!isParams(declared)) return false;
+  if (params.mode === 'url') return isParams(declared.url);
+  return isParams(declared.form) || !isParams(declared.url);
+}
+
+function isAsked(value: unknown): value is Asked {
+  return isParams(value) && typeof value.method === 'string' && isParams(value.params);
+}
+
+function isParams(value: unknown): value is Params {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

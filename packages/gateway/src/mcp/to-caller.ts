@@ -1,0 +1,75 @@
+// One request of an MCP client as the caller that the pipeline knows, whichever lane it came by.
+
+import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
+import { type GivenInput, givenInputSchema } from '@starloom/core';
+import { z } from 'zod';
+import type { Caller } from '../pipeline/call-request.ts';
+import { META_CONVERSATION, toProgress } from '../pipeline/respond.ts';
+import type { Connection } from './connection.ts';
+import { toGivenInputs, toInputRequired } from './input-required.ts';
+
+type Params = Readonly<Record<string, unknown>>;
+
+export interface McpRequest {
+  /** Name of the tool. */
+  readonly tool: string;
+  readonly id: string | number | undefined;
+  readonly meta: Params;
+  /** What the client declared of itself, as the keys of `_meta` that say it. */
+  readonly declared: Params;
+  readonly protocolVersion?: string | undefined;
+  /** Of a request that brings answers. */
+  readonly requestState?: unknown;
+  readonly inputResponses?: unknown;
+  readonly signal: AbortSignal;
+  readonly notify?: Caller['notify'];
+  /** Sends a notification on the stream of this request. */
+  readonly send: (notification: ReturnType<typeof toProgress>) => Promise<void>;
+}
+
+const META_INPUTS = 'io.starloom/inputs';
+
+const inputsSchema = z.array(givenInputSchema).max(32);
+
+export function toCaller(request: McpRequest, connection: Connection): Caller {
+  const { tool, id, meta, declared, protocolVersion, signal, notify, send } = request;
+  const { principal, transport, headers, cut } = connection;
+  const { progressToken } = meta;
+  const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
+  const capabilities = declared[CLIENT_CAPABILITIES_META_KEY];
+  return {
+    principal,
+    transport,
+    headers,
+    meta,
+    cut,
+    signal,
+    tool,
+    declared,
+    protocolVersion,
+    requestId: id,
+    conversation: conversationOf(request),
+    ...(notify && { notify }),
+    ...(isParams(capabilities) && {
+      toInputRequired: (inputs, conversationId) =>
+        toInputRequired(inputs, conversationId, capabilities),
+    }),
+    ...(wantsEvents && { send: (event) => send(toProgress(event, progressToken)) }),
+  };
+}
+
+/** By the protocol's own fields, or by ours where a client has none. */
+function conversationOf({ meta, requestState, inputResponses }: McpRequest) {
+  const id = requestState ?? meta[META_CONVERSATION];
+  const inputs = toGivenInputs(inputResponses) ?? inputsIn(meta);
+  return { ...(typeof id === 'string' && { id }), ...(inputs && { inputs }) };
+}
+
+function inputsIn(meta: Params): GivenInput[] | undefined {
+  const { data } = inputsSchema.safeParse(meta[META_INPUTS]);
+  return data;
+}
+
+function isParams(value: unknown): value is Params {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
