@@ -16,6 +16,8 @@ export interface AgentTransport extends Transport {
   readonly failure: FabricError | undefined;
   /** Can the agent say something that answers no request? */
   readonly hasPush: boolean;
+  /** May a question belong to a call that was given up on? */
+  readonly isDoubtful: boolean;
   readonly openExchanges: number;
   /** Called when the last open exchange is over. */
   onidle?: (() => void) | undefined;

@@ -97,6 +97,11 @@ export class McpConnection {
     return this.#transport.failure !== undefined;
   }
 
+  /** See `AgentTransport.isDoubtful`. */
+  get isDoubtful(): boolean {
+    return this.#transport.isDoubtful;
+  }
+
   get isHttp(): boolean {
     return this.#transport.kind === 'http';
   }

@@ -39,6 +39,7 @@ export class HttpTransport implements AgentTransport {
   onidle?: (() => void) | undefined;
   onstray?: AgentTransport['onstray'];
   sessionId: string | undefined;
+  isDoubtful = false;
   failure: FabricError | undefined;
 
   readonly #endpoint: HttpEndpoint;
@@ -79,6 +80,7 @@ export class HttpTransport implements AgentTransport {
       onRelease: (over, cancelled) => {
         this.#exchanges.delete(over);
         if (this.#exchanges.size === 0) this.onidle?.();
+        if (cancelled) this.isDoubtful = true;
         if (cancelled && !this.failure && !isModern(request)) this.#tellCancelled(request);
       },
     });
@@ -129,7 +131,8 @@ export class HttpTransport implements AgentTransport {
   /** One that came on no call's stream belongs to the only call there is, or to none. */
   #takeQuestion(question: JSONRPCRequest): void {
     const [only, ...others] = this.#exchanges;
-    if (only && others.length === 0) only.push(question, JSON.stringify(question).length);
+    const isOurs = only && others.length === 0 && !this.isDoubtful;
+    if (isOurs) only.push(question, JSON.stringify(question).length);
     else this.onstray?.(question);
   }
 

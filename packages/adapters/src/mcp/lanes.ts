@@ -75,7 +75,10 @@ export class Lanes {
     }
   }
 
+  /** A connection on which a call was given up on may bring its questions to the next one. */
   #release(lane: Lane): void {
+    const { current } = lane.shared;
+    if (current?.isDoubtful) lane.shared.replace(current);
     const next = this.#waiting.shift();
     if (next) next.resolve(lane);
     else this.#idle.push(lane);

@@ -65,6 +65,8 @@ export class StdioTransport implements AgentTransport {
 
   readonly #options: StdioTransportOptions;
   readonly #exchanges = new Map<unknown, Exchange>();
+  /** Calls given up on that the agent may still work at, and ask for. */
+  readonly #abandoned = new Set<unknown>();
   readonly #gate = new ReadGate();
   #process: ManagedProcess | undefined;
   #strayBytes = 0;
@@ -75,6 +77,10 @@ export class StdioTransport implements AgentTransport {
 
   get pid(): number | null {
     return this.#process?.pid ?? null;
+  }
+
+  get isDoubtful(): boolean {
+    return this.#abandoned.size > 0;
   }
 
   get openExchanges(): number {
@@ -107,7 +113,9 @@ export class StdioTransport implements AgentTransport {
         this.#exchanges.delete(exchange.id);
         this.#gate.release(exchange);
         if (this.#exchanges.size === 0) this.onidle?.();
-        if (cancelled && !this.failure) this.#tellCancelled(request);
+        if (!cancelled || this.failure) return;
+        this.#abandoned.add(request.id);
+        this.#tellCancelled(request);
       },
     });
     this.#exchanges.set(exchange.id, exchange);
@@ -179,6 +187,7 @@ export class StdioTransport implements AgentTransport {
   /** One that nobody waits for, late or given twice, is dropped. */
   #answer(response: RpcResponse): void {
     const exchange = this.#exchanges.get(response.id);
+    this.#abandoned.delete(response.id);
     if (exchange) exchange.settle(response);
     else if (!isOurs(response.id)) setImmediate(() => this.onmessage?.(response));
   }
@@ -194,7 +203,7 @@ export class StdioTransport implements AgentTransport {
   /** A question names no request: it belongs to the call that runs alone. */
   #takeQuestion(question: JSONRPCRequest, bytes: number): void {
     const [only, ...others] = this.#exchanges.values();
-    if (only && others.length === 0) only.push(question, bytes);
+    if (only && others.length === 0 && !this.isDoubtful) only.push(question, bytes);
     else this.onstray?.(question);
   }
 
