@@ -1,6 +1,7 @@
 // The sections of `starloom.yaml`: every key with its default, its bounds and its description.
 
-import { agentIdSchema, DEFAULT_TIER, MAX_DEPTH, trustTierSchema } from '@starloom/core';
+import { agentIdSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
+import { scopeProblem } from '@starloom/identity';
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
 import { checkSharedKey, connectionUrl } from './config-rules.ts';
@@ -65,11 +66,16 @@ const pskSchema = z.strictObject({
   key_id: z.string().min(1).describe('Name of the key, in logs and for revocation'),
   key: secret({ check: checkSharedKey }).describe('The key itself, as env:NAME or file:PATH'),
   principal: z.string().min(1).describe('Who a caller with this key is'),
-  tier: trustTierSchema.default(DEFAULT_TIER).describe('How far such a caller is trusted'),
+  tier: trustTierSchema.default('org').describe('How far such a caller is trusted'),
   scopes: z
-    .array(z.string().min(1))
+    .array(
+      z.string().superRefine((scope, context) => {
+        const message = scopeProblem(scope);
+        if (message) context.addIssue({ code: 'custom', message });
+      }),
+    )
     .default(['*'])
-    .describe('What such a caller may do; "*" is everything'),
+    .describe('What such a caller may use, as globs: agent:…, capability:agent/name, toolset:…'),
 });
 
 export const authSchema = z.strictObject({

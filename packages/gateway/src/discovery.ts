@@ -15,6 +15,7 @@ import {
   orAborted,
   type Registry,
 } from '@starloom/core';
+import { mayReach, type Principal } from '@starloom/identity';
 import { closestWord, deadlineSignal, settlesWithin } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
@@ -128,12 +129,13 @@ export class Discovery {
   async awaitTool<Found>(
     name: string,
     find: () => Found | undefined,
+    principal: Principal,
     signal: AbortSignal,
   ): Promise<Found | undefined> {
     const owner = this.#options.registry.list().find(({ manifest }) => {
       const { agent_id } = manifest;
       const isNamed = name.startsWith(`${agent_id}.`) || name.startsWith(`${agent_id}_`);
-      return isNamed && !this.isKnown(manifest);
+      return isNamed && !this.isKnown(manifest) && mayReach(principal, agent_id);
     });
     if (owner) await this.ready(owner, signal, TOOL_WAIT_MS);
     return owner && find();

@@ -9,7 +9,7 @@ import type {
 } from '@starloom/core';
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
-import { createAuthenticator, createPskVerifier } from '@starloom/identity';
+import { createAuthenticator, createPskVerifier, type PskVerifier } from '@starloom/identity';
 import { Gateway, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
@@ -31,6 +31,7 @@ export interface TestGatewayOptions {
   readonly coordination?: Coordination;
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
+  readonly psk?: PskVerifier;
 }
 
 /** A gateway on a free port whose agents are functions of the test. */
@@ -43,6 +44,7 @@ export async function openTestGateway(
     coordination,
     stallMs = 30_000,
     conversationKey,
+    psk: givenPsk,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -61,10 +63,12 @@ export async function openTestGateway(
     version: '0.0.0',
     destination: { write: (line: string) => log(line) },
   });
-  const psk = createPskVerifier([
-    { key_id: 'test', key: KEY, principal: 'tester', tier: 'org', scopes: ['*'] },
-    { key_id: 'other', key: STRANGER_KEY, principal: 'stranger', tier: 'org', scopes: ['*'] },
-  ]);
+  const psk =
+    givenPsk ??
+    createPskVerifier([
+      { key_id: 'test', key: KEY, principal: 'tester', tier: 'org', scopes: ['*'] },
+      { key_id: 'other', key: STRANGER_KEY, principal: 'stranger', tier: 'org', scopes: ['*'] },
+    ]);
   const gateway = new Gateway({
     config: gatewayConfigSchema.parse({ listen: { port: 0 }, ...config }),
     registry,

@@ -5,6 +5,16 @@ export {
   createAuthenticator,
 } from './authenticator.ts';
 export {
+  ADMIN_AREAS,
+  type AdminArea,
+  mayAdministrate,
+  mayCall,
+  mayReach,
+  mayUseAgents,
+  mayUseToolset,
+  scopeProblem,
+} from './authorise.ts';
+export {
   pickCredentials,
   type RequestHeaders,
   readBearer,

@@ -67,7 +67,7 @@ export class McpEndpoint {
   async #serveHttp(exchange: HttpExchange): Promise<void> {
     const { request, response, principal, url, body } = exchange;
     const { face } = this.#options;
-    assertParamHeaders(face.catalog, body, request.headers);
+    assertParamHeaders(face.catalog, body, request.headers, principal);
     const connection: Connection = {
       principal,
       transport: 'http',
@@ -77,7 +77,7 @@ export class McpEndpoint {
       cut: () => response.destroy(),
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
-    const lean = readLeanCall(body, request.headers, face);
+    const lean = readLeanCall(body, request.headers, face, principal);
     await face.inFlight.during(() =>
       lean
         ? serveLeanCall(lean, response, connection, face)

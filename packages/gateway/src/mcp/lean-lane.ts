@@ -11,6 +11,7 @@ import {
   SERVER_INFO_META_KEY,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import { atTurnEnd, createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import type { Caller } from '../pipeline/call-request.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
@@ -42,6 +43,7 @@ export function readLeanCall(
   body: unknown,
   headers: IncomingHttpHeaders,
   { catalog }: McpFace,
+  principal: Principal,
 ): LeanCall | undefined {
   if (!isObject(body) || body.method !== 'tools/call' || !isObject(body.params)) return undefined;
   const { id, params } = body;
@@ -50,7 +52,7 @@ export function readLeanCall(
   if (typeof name !== 'string' || !isObject(meta) || !hasOnly(params, PARAMS)) return undefined;
   if (args !== undefined && !isObject(args)) return undefined;
   if (!agree(headers, name, meta) || !isPlain(meta)) return undefined;
-  const tool = catalog.find(name);
+  const tool = catalog.find(name, principal);
   return tool && { id, tool, name, args, meta };
 }
 

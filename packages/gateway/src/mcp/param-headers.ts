@@ -5,6 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { findParamHeaders, type ParamHeader, toParamHeaders } from '@starloom/adapters';
 import { FabricError } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import type { ToolCatalog } from '../tools/catalog.ts';
 
 const HEADER_MISMATCH = -32_020;
@@ -26,11 +27,12 @@ export function assertParamHeaders(
   catalog: Pick<ToolCatalog, 'find'>,
   body: unknown,
   headers: IncomingHttpHeaders,
+  principal: Principal,
 ): void {
   const { method, params } = (body ?? {}) as ToolCall;
   if (method !== 'tools/call' || typeof params?.name !== 'string') return;
   const isOlder = params._meta?.[PROTOCOL_VERSION_META_KEY] === undefined;
-  const schema = isOlder ? undefined : catalog.find(params.name)?.definition.inputSchema;
+  const schema = isOlder ? undefined : catalog.find(params.name, principal)?.definition.inputSchema;
   if (!schema) return;
   const declared = declaredIn(schema);
   if (declared.length === 0) return;

@@ -54,7 +54,7 @@ export function createServer(
   );
   server.setRequestHandler('tools/list', (_, { mcpReq }) => {
     const style = nameStyleFor(connection.toolNames, clientNameOf(server, mcpReq.envelope));
-    return { tools: face.catalog.list(style, connection.toolsets) as never };
+    return { tools: face.catalog.list(style, connection.toolsets, connection.principal) as never };
   });
   server.setRequestHandler(
     'tools/call',
@@ -92,7 +92,7 @@ async function callTool(face: McpFace, exchange: Exchange, params: Params): Prom
   const { catalog, inFlight } = face;
   const name = String(params.name);
   const caller = callerOf(name, exchange);
-  const tool = catalog.find(name) ?? (await findDiscovered(face, name, caller.signal));
+  const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) throw toProtocolError(unknownTool(name));
   try {
     return await inFlight.during(() => tool.run(params.arguments, caller));
@@ -105,10 +105,10 @@ async function callTool(face: McpFace, exchange: Exchange, params: Params): Prom
 async function findDiscovered(
   { catalog, discovery }: McpFace,
   name: string,
-  signal: AbortSignal,
+  { principal, signal }: Caller,
 ): Promise<Tool | undefined> {
-  const found = () => catalog.find(name);
-  return await discovery.awaitTool(name, found, signal).catch((error: unknown) => {
+  const find = () => catalog.find(name, principal);
+  return await discovery.awaitTool(name, find, principal, signal).catch((error: unknown) => {
     throw toProtocolError(FabricError.from(error));
   });
 }

@@ -13,6 +13,7 @@ import {
 import { toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
+import { agentsFor } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import {
   type Conversations,
@@ -104,7 +105,8 @@ async function serve(
   const asked = conversation ? continued(request, conversation) : request;
   const waitMs = Math.min(asked.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
   await deps.discovery.awaitFor(asked, caller.signal, waitMs);
-  const routed = route(asked, guarded, deps).candidates;
+  const agents = agentsFor(caller.principal, deps.registry);
+  const routed = route(asked, guarded, { ...deps, agents }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
   const call = new RunningCall({
     principalId: caller.principal.id,

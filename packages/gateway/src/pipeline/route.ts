@@ -8,8 +8,8 @@ import {
   findCapability,
   type GuardedCall,
   type RecursionGuard,
-  type Registry,
 } from '@starloom/core';
+import type { AgentLookup } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
 
 export interface RouteRequest {
@@ -33,7 +33,8 @@ export interface Route {
 }
 
 export interface RouteDeps {
-  readonly registry: Registry;
+  /** The agents that the caller may use. */
+  readonly agents: AgentLookup;
   readonly breakers: Breakers;
   readonly guard: RecursionGuard;
 }
@@ -41,7 +42,7 @@ export interface RouteDeps {
 export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps): Route {
   const primary = findPrimary(request, call, deps);
   const { agent_id } = primary.manifest;
-  const fallbacks = deps.registry.resolveFallbacks(agent_id, request.capability);
+  const fallbacks = deps.agents.resolveFallbacks(agent_id, request.capability);
   const cycle = cycleOf(primary, request, call, deps);
   if (cycle) deps.guard.refuseCycle(call, cycle);
   const candidates: [Candidate, ...Candidate[]] = [toCandidate(primary, primary, request, deps)];
@@ -68,9 +69,9 @@ function cycleOf(
 /** The agent asked for, or the best one that offers the capability and closes no cycle. */
 function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps): AgentRecord {
   const { agentId, capability } = request;
-  const { registry, breakers } = deps;
-  if (agentId !== undefined) return named(agentId, capability, registry);
-  const offering = registry.findByCapability(capability);
+  const { agents, breakers } = deps;
+  if (agentId !== undefined) return named(agentId, capability, agents);
+  const offering = agents.findByCapability(capability);
   const [first] = offering;
   if (!first) {
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
@@ -84,10 +85,10 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   return ready ?? free[0] ?? first;
 }
 
-function named(agentId: string, capability: string, registry: Registry): AgentRecord {
-  const record = registry.get(agentId);
+function named(agentId: string, capability: string, agents: AgentLookup): AgentRecord {
+  const record = agents.get(agentId);
   if (record && findCapability(record, capability)) return record;
-  const offering = registry.findByCapability(capability);
+  const offering = agents.findByCapability(capability);
   const offered_by = offering.map(({ manifest }) => manifest.agent_id);
   const message = record
     ? `Agent "${agentId}" does not offer "${capability}"`

@@ -1,6 +1,7 @@
 import { agentIdSchema, FabricError, type Registry } from '@starloom/core';
 import { z } from 'zod';
 import type { Discovery } from '../discovery.ts';
+import { type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { toAgentView } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -18,11 +19,12 @@ export function agentDescribeTool(registry: Registry, discovery: Discovery): Too
     input: argumentsSchema,
     output: { agent: { type: 'object' } },
     annotations: READ_ONLY,
-    async run({ agent_id }) {
-      const named = registry.get(agent_id);
+    async run({ agent_id }, { principal }) {
+      const agents = agentsFor(principal, registry);
+      const named = agents.get(agent_id);
       if (named) await discovery.tryReady(named.manifest, DESCRIBE_MS);
-      const record = registry.get(agent_id);
-      if (!record) throw unknownAgent(agent_id, registry);
+      const record = agents.get(agent_id);
+      if (!record) throw unknownAgent(agent_id, agents);
       const missing = discovery.missingOf(record.manifest);
       const agent = toAgentView(record);
       return toResult({ ok: true, agent: missing.length > 0 ? { ...agent, missing } : agent });
@@ -30,8 +32,8 @@ export function agentDescribeTool(registry: Registry, discovery: Discovery): Too
   });
 }
 
-function unknownAgent(agentId: string, registry: Registry): FabricError {
-  const known = registry.list().map(({ manifest }) => manifest.agent_id);
+function unknownAgent(agentId: string, agents: AgentLookup): FabricError {
+  const known = agents.list().map(({ manifest }) => manifest.agent_id);
   return new FabricError('CAPABILITY_NOT_FOUND', `There is no agent "${agentId}"`, {
     details: { reason: 'unknown_agent', agent_id: agentId, known: known.slice(0, 50) },
   });

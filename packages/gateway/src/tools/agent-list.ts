@@ -1,5 +1,6 @@
 import { HEALTH_STATES, type Registry, TRUST_TIERS } from '@starloom/core';
 import { z } from 'zod';
+import { agentsFor } from '../pipeline/authorise.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { toAgentView, toSummary } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -20,8 +21,8 @@ export function agentListTool(registry: Registry): Tool {
     input: argumentsSchema,
     output: { agents: { type: 'array' }, count: { type: 'integer' } },
     annotations: READ_ONLY,
-    run(filter) {
-      const agents = registry
+    run(filter, { principal }) {
+      const agents = agentsFor(principal, registry)
         .list(filter)
         .map((record) => toAgentView(record, record.capabilities.map(toSummary)));
       return toResult({ ok: true, agents, count: agents.length });

@@ -2,6 +2,7 @@
 // what it answers comes back untouched.
 
 import { type Capability, FabricError, type Manifest } from '@starloom/core';
+import { mayCall } from '@starloom/identity';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { askingResult, toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
@@ -43,6 +44,7 @@ export function capabilityTool(
 ): Tool {
   return {
     definition: toDefinition(name, manifest, capability),
+    mayUse: (principal) => mayCall(principal, manifest.agent_id, capability.name),
     async run(args, caller) {
       const given = toArguments(args);
       const request = {

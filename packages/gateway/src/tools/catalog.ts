@@ -13,6 +13,7 @@ import {
   toolNameSpellings,
   toToolName,
 } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { CallDeps } from '../pipeline/call.ts';
 import { capabilityTool } from './capability.ts';
@@ -33,7 +34,12 @@ export interface CatalogOptions {
   readonly unprefixed: readonly string[];
 }
 
-type Listed = Readonly<Record<Toolset, readonly ToolDefinition[]>>;
+interface ListedTool {
+  readonly definition: ToolDefinition;
+  readonly tool: Tool;
+}
+
+type Listed = Readonly<Record<Toolset, readonly ListedTool[]>>;
 
 interface Built {
   readonly byName: ReadonlyMap<string, Tool>;
@@ -48,17 +54,23 @@ export class ToolCatalog {
     this.#options = options;
   }
 
-  /** Agents' tools first, by name; then ours. */
-  list(style: ToolNameStyle, toolsets: readonly Toolset[]): readonly ToolDefinition[] {
+  /** What the caller may use: agents' tools first, by name; then ours. */
+  list(
+    style: ToolNameStyle,
+    toolsets: readonly Toolset[],
+    principal: Principal,
+  ): readonly ToolDefinition[] {
     const listed = this.#current().listed[style];
-    return TOOLSETS.filter((toolset) => toolsets.includes(toolset)).flatMap(
-      (toolset) => listed[toolset],
-    );
+    return TOOLSETS.filter((toolset) => toolsets.includes(toolset))
+      .flatMap((toolset) => listed[toolset])
+      .filter(({ tool }) => tool.mayUse(principal))
+      .map(({ definition }) => definition);
   }
 
-  /** By any spelling, listed or not. */
-  find(name: string): Tool | undefined {
-    return this.#current().byName.get(name);
+  /** By any spelling, listed or not; `undefined` also when the caller may not use it. */
+  find(name: string, principal: Principal): Tool | undefined {
+    const tool = this.#current().byName.get(name);
+    return tool?.mayUse(principal) ? tool : undefined;
   }
 
   /** Agents, or what they serve, changed. */
@@ -90,7 +102,7 @@ function build(options: CatalogOptions): Built {
       for (const style of TOOL_NAME_STYLES) {
         const name = styleToolName(tool.definition.name, style);
         byName.set(name, tool);
-        listed[style][toolset].push({ ...tool.definition, name });
+        listed[style][toolset].push({ tool, definition: { ...tool.definition, name } });
       }
     }
   }
@@ -108,12 +120,12 @@ function build(options: CatalogOptions): Built {
       const name = isOwn ? wanted[style] : withHash(wanted[style], key);
       if (!isOwn) log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
       byName.set(name, tool);
-      if (isListed) listed[style].agents.push({ ...tool.definition, name });
+      if (isListed) listed[style].agents.push({ tool, definition: { ...tool.definition, name } });
     }
     for (const spelling of free[index]?.spellings ?? []) byName.set(spelling, tool);
   }
   for (const style of TOOL_NAME_STYLES) {
-    listed[style].agents.sort((a, b) => (a.name < b.name ? -1 : 1));
+    listed[style].agents.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
   return { byName, listed };
 }
@@ -167,6 +179,6 @@ function withHash(name: string, key: string): string {
   return `${name.slice(0, 55)}-${sha256Hex(key).slice(0, 8)}`;
 }
 
-function emptyList(): Record<Toolset, ToolDefinition[]> {
+function emptyList(): Record<Toolset, ListedTool[]> {
   return { agents: [], fabric: [], jobs: [], coordination: [] };
 }

@@ -3,6 +3,7 @@
 
 import { type Coordination, describeMethods, type MethodDescription } from '@starloom/coordination';
 import { FabricError, isErrorCode } from '@starloom/core';
+import { mayUseToolset } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import { toErrorResult, toResult } from '../pipeline/respond.ts';
@@ -35,6 +36,7 @@ function toTool(method: MethodDescription, coordination: Coordination): Tool {
       inputSchema: { type: 'object', ...params },
       annotations: { readOnlyHint, openWorldHint: false, destructiveHint: !readOnlyHint },
     },
+    mayUse: (principal) => mayUseToolset(principal, 'coordination'),
     async run(args, caller) {
       const { principal, signal } = caller;
       signal.throwIfAborted();

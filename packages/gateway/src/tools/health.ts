@@ -1,5 +1,6 @@
 import { type Clock, HEALTH_STATES, type Registry } from '@starloom/core';
 import { z } from 'zod';
+import { agentsFor } from '../pipeline/authorise.ts';
 import type { Breakers } from '../pipeline/breaker.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { type Engine, engineHealth } from './engine-health.ts';
@@ -29,13 +30,13 @@ export function healthTool({ registry, breakers, clock, version, engines }: Heal
       agents: { type: 'object' },
     },
     annotations: READ_ONLY,
-    async run() {
+    async run(_, { principal }) {
       const checked = await Promise.all(
         Object.entries(engines).map(
           async ([name, engine]) => [name, await engineHealth(engine, clock)] as const,
         ),
       );
-      const records = registry.list();
+      const records = agentsFor(principal, registry).list();
       const count = (status: string) =>
         records.filter(({ health }) => health.status === status).length;
       const agents = {

@@ -1,5 +1,6 @@
-import { agentIdSchema, capabilityNameSchema } from '@starloom/core';
+import { agentIdSchema, capabilityNameSchema, type Registry } from '@starloom/core';
 import { z } from 'zod';
+import { agentsFor } from '../pipeline/authorise.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { type RouteDeps, reasonOf, route } from '../pipeline/route.ts';
@@ -11,7 +12,7 @@ const argumentsSchema = z.strictObject({
   stream: z.boolean().default(false).describe('Would the call stream?'),
 });
 
-export function routePreviewTool(deps: RouteDeps): Tool {
+export function routePreviewTool(deps: Omit<RouteDeps, 'agents'> & { registry: Registry }): Tool {
   return defineTool({
     name: 'fabric.route.preview',
     title: 'Preview a route',
@@ -26,7 +27,8 @@ export function routePreviewTool(deps: RouteDeps): Tool {
     run({ agent_id, capability, stream }, caller) {
       const guarded = deps.guard.admit(readOrigin(caller));
       const request = { agentId: agent_id, capability, stream };
-      const { candidates, skipped } = route(request, guarded, deps);
+      const agents = agentsFor(caller.principal, deps.registry);
+      const { candidates, skipped } = route(request, guarded, { ...deps, agents });
       const primaryId = candidates[0].record.manifest.agent_id;
       const [primary = null, ...fallbacks] = candidates.map((candidate) => {
         const { record, kind, availability } = candidate;

@@ -1,4 +1,5 @@
 import { FabricError } from '@starloom/core';
+import { mayUseAgents, type Principal } from '@starloom/identity';
 import { z } from 'zod';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
@@ -20,6 +21,8 @@ export interface ToolDefinition {
  */
 export interface Tool {
   readonly definition: ToolDefinition;
+  /** To a caller that may not, the tool looks unknown. */
+  readonly mayUse: (principal: Principal) => boolean;
   run(args: unknown, caller: Caller): Promise<ToolResult>;
 }
 
@@ -42,6 +45,7 @@ export function defineTool<Schema extends z.ZodType>(spec: ToolSpec<Schema>): To
   const outputSchema = orFailure(spec.output);
   return {
     definition: { name, title, description, inputSchema, outputSchema, annotations },
+    mayUse: mayUseAgents,
     async run(args, caller) {
       try {
         return await spec.run(parseArguments(name, spec.input, args), caller);

@@ -1,4 +1,5 @@
 import { FabricError } from '@starloom/core';
+import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { readLeanCall } from '../../src/mcp/lean-lane.ts';
 import type { McpFace } from '../../src/mcp/server-factory.ts';
@@ -92,7 +93,7 @@ describe('the lean lane', () => {
     const tool = { definition: { name: 't', inputSchema: {} }, run: async () => ({ content: [] }) };
     const face = { catalog: { find: (name: string) => (name === 't' ? tool : undefined) } };
     const read = (body: unknown, headers: object = toHeaders('t')) =>
-      readLeanCall(body, { ...headers }, face as unknown as McpFace);
+      readLeanCall(body, { ...headers }, face as unknown as McpFace, LOCAL_PRINCIPAL);
 
     it('nothing of a call that has everything right', () => {
       expect(read(toBody('t', {}))).toMatchObject({ id: 'a-1', name: 't', args: {} });

@@ -1,4 +1,5 @@
 import { FabricError } from '@starloom/core';
+import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { assertParamHeaders } from '../../src/mcp/param-headers.ts';
 import type { Tool } from '../../src/tools/tool.ts';
@@ -8,6 +9,7 @@ const LIMIT = { type: 'integer', 'x-mcp-header': 'Limit' };
 const inputSchema = { type: 'object', properties: { region: REGION, limit: LIMIT } };
 const tool: Tool = {
   definition: { name: 'percy.search', inputSchema },
+  mayUse: () => true,
   run: () => Promise.reject(new Error('not called')),
 };
 const catalog = { find: (name: string) => (name === 'percy.search' ? tool : undefined) };
@@ -22,7 +24,7 @@ const CURRENT = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
 
 function refusal(body: unknown, headers: Record<string, string>): FabricError | undefined {
   try {
-    assertParamHeaders(catalog, body, headers);
+    assertParamHeaders(catalog, body, headers, LOCAL_PRINCIPAL);
     return undefined;
   } catch (error) {
     return FabricError.from(error);

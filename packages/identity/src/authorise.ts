@@ -1,0 +1,97 @@
+// What a caller may use: its scopes, narrowed by its tier. Every tool, method, resource, upgrade and
+// fallback candidate is decided by these functions; what a caller may not use looks unknown to it.
+
+import { matchesGlob, type TrustTier } from '@starloom/core';
+import type { Principal } from './principal.ts';
+
+export const ADMIN_AREAS = ['metrics', 'agents', 'keys', 'policy', 'audit'] as const;
+export type AdminArea = (typeof ADMIN_AREAS)[number];
+
+const PREFIXES = ['agent:', 'capability:', 'toolset:', 'admin:'] as const;
+type Prefix = (typeof PREFIXES)[number];
+
+type Caller = Pick<Principal, 'scopes' | 'tier'>;
+
+/** What is wrong with a scope of the configuration; `undefined` when it is one. */
+export function scopeProblem(scope: string): string | undefined {
+  if (scope === '*' || PREFIXES.some((prefix) => scope.startsWith(prefix))) return undefined;
+  return `expected "*" or ${PREFIXES.map((prefix) => `${prefix}…`).join(', ')}`;
+}
+
+/** May the caller call this capability of this agent, by whatever tool? */
+export function mayCall(caller: Caller, agentId: string, capability: string): boolean {
+  const grants = grantsOf(caller);
+  if (grants.hasEveryAgent) return true;
+  return (
+    grants.matches('agent:', agentId) || grants.matches('capability:', `${agentId}/${capability}`)
+  );
+}
+
+/** May the caller know of this agent: is there anything of it that it may use? */
+export function mayReach(caller: Caller, agentId: string): boolean {
+  const grants = grantsOf(caller);
+  return grants.hasEveryAgent || grants.matches('agent:', agentId) || grants.namesPartOf(agentId);
+}
+
+/** May the caller use agents at all? */
+export function mayUseAgents(caller: Caller): boolean {
+  return grantsOf(caller).hasSomeAgent;
+}
+
+/** Tools, methods and resources of the gateway itself, such as those of `coordination`. */
+export function mayUseToolset(caller: Caller, toolset: string): boolean {
+  const grants = grantsOf(caller);
+  return grants.hasAll || grants.matches('toolset:', toolset);
+}
+
+export function mayAdministrate(caller: Caller, area: AdminArea): boolean {
+  const grants = grantsOf(caller);
+  return grants.hasAll || grants.matches('admin:', area);
+}
+
+/** Callers of these tiers are limited by scopes alone; others reach only agents a scope names. */
+const TRUSTED: ReadonlySet<TrustTier> = new Set(['local', 'org']);
+
+class Grants {
+  readonly hasAll: boolean;
+  readonly hasEveryAgent: boolean;
+  readonly hasSomeAgent: boolean;
+  readonly #globs: Readonly<Record<Prefix, readonly string[]>>;
+
+  constructor({ scopes, tier }: Caller) {
+    const after = (prefix: Prefix) =>
+      scopes.filter((scope) => scope.startsWith(prefix)).map((scope) => scope.slice(prefix.length));
+    this.#globs = {
+      'agent:': after('agent:'),
+      'capability:': after('capability:'),
+      'toolset:': after('toolset:'),
+      'admin:': after('admin:'),
+    };
+    this.hasAll = scopes.includes('*');
+    this.hasEveryAgent = TRUSTED.has(tier) && (this.hasAll || this.matches('toolset:', 'agents'));
+    const named = [...this.#globs['agent:'], ...this.#globs['capability:']];
+    this.hasSomeAgent = this.hasEveryAgent || named.length > 0;
+  }
+
+  matches(prefix: Prefix, name: string): boolean {
+    return this.#globs[prefix].some((glob) => matchesGlob(glob, name));
+  }
+
+  namesPartOf(agentId: string): boolean {
+    return this.#globs['capability:'].some((glob) => {
+      const [agent = ''] = glob.split('/', 1);
+      return matchesGlob(agent, agentId);
+    });
+  }
+}
+
+const known = new WeakMap<readonly string[], Grants>();
+
+/** Made once per principal: its scopes are a list of its own. */
+function grantsOf(caller: Caller): Grants {
+  const before = known.get(caller.scopes);
+  if (before) return before;
+  const grants = new Grants(caller);
+  known.set(caller.scopes, grants);
+  return grants;
+}
