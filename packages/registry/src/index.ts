@@ -1,3 +1,9 @@
+export {
+  type AgentsFileChange,
+  type ChangeOptions,
+  changeAgentsFile,
+  readAgentsFile,
+} from './agents-file.ts';
 export { type Env, resolveEndpoint } from './endpoint-secrets.ts';
 export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
 export {

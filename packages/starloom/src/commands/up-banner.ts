@@ -23,17 +23,18 @@ export function banner({ url, key, clientFile, samples, agents }: BannerInput): 
     `  metrics    ${url}/metrics`,
     `  key        ${key}   (also in ${clientFile})`,
     '',
-    samples ? 'Sample agents (no starloom.yaml found):' : 'Agents:',
-    ...(rows.length > 0 ? rows : ['  none yet: add some to agents.yaml, they appear at once']),
+    samples ? 'Agents (with samples):' : 'Agents:',
+    ...(rows.length > 0 ? rows : ['  none yet: the first command below adds one']),
     '',
     'Try next, in another terminal:',
     ...(samples
       ? [
-          '  starloom agents',
           '  starloom call percy reason "Why do agents need a fabric? They talk past each other." --stream',
           '  starloom call flaky reason "This one fails on purpose. Who answers?" --stream',
         ]
-      : ['  starloom agents', '  starloom call <agent> <capability> "<task>" --stream']),
+      : []),
+    '  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .',
+    '  starloom agents',
     `  claude mcp add --transport http starloom ${url}/mcp --header "Authorization: Bearer ${key}"`,
     '',
     'Ctrl-C stops it.',

@@ -1,0 +1,81 @@
+// The log of `starloom up` for a person at a terminal: one short line for each JSON line.
+
+import { paint, type Style } from './paint.ts';
+import { toOneLine } from './plain-text.ts';
+import type { Terminal } from './terminal.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** A destination of log lines that shows them readable on stderr. */
+export function peopleLog(terminal: Pick<Terminal, 'tell'>) {
+  return {
+    write(text: string): void {
+      for (const line of text.split('\n')) if (line !== '') terminal.tell(toPeopleLine(line));
+    },
+  };
+}
+
+const LEVELS: Readonly<Record<string, Style>> = { warn: 'yellow', error: 'red', fatal: 'red' };
+
+export function toPeopleLine(json: string): string {
+  const line = parse(json);
+  if (line === undefined) return json;
+  const level = String(line.level);
+  const style = LEVELS[level];
+  const time = paint('dim', toTime(line.time));
+  const words = line.message === 'call' ? callWords(line) : otherWords(line);
+  return [time, ...(style ? [paint(style, level)] : []), words].join('  ');
+}
+
+/** `percy.reason  ok  12 ms`, or what failed and why. */
+function callWords(line: Line): string {
+  const { agent_id, capability, tool, ok, code, ms, fallback } = line;
+  const isOwn = agent_id === null || agent_id === undefined;
+  const target = isOwn ? String(tool) : `${agent_id}.${capability}`;
+  const outcome = ok === true ? paint('green', 'ok') : paint('red', String(code ?? 'failed'));
+  const notes = [
+    ...(fallback === true ? ['after a fallback'] : []),
+    ...(typeof ms === 'number' ? [`${Math.round(ms)} ms`] : []),
+    ...(ok === true ? [] : [messageOf(line.error)]),
+  ];
+  const words = [target, outcome, ...notes.filter((note) => note !== '')].join('  ');
+  return isOwn && ok === true ? paint('dim', words) : words;
+}
+
+/** Fields that only a program needs. */
+const HIDDEN = new Set(['level', 'time', 'message', 'trace_id', 'span_id', 'registry', 'error']);
+const MAX_FIELD = 160;
+const MAX_MESSAGE = 400;
+
+function otherWords(line: Line): string {
+  const fields = Object.entries(line)
+    .filter(([name, value]) => !HIDDEN.has(name) && value !== null && value !== undefined)
+    .map(([name, value]) => paint('dim', `${name}=${showField(value)}`));
+  const cause = messageOf(line.error);
+  return [String(line.message), ...fields, ...(cause === '' ? [] : [cause])].join('  ');
+}
+
+function showField(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return toOneLine(text, MAX_FIELD);
+}
+
+function messageOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return '';
+  const { message } = error as { message?: unknown };
+  return typeof message === 'string' ? toOneLine(message, MAX_MESSAGE) : '';
+}
+
+function toTime(time: unknown): string {
+  const at = new Date(String(time));
+  return Number.isNaN(at.getTime()) ? '--:--:--' : at.toTimeString().slice(0, 8);
+}
+
+function parse(json: string): Line | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
