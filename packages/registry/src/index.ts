@@ -5,6 +5,7 @@ export {
   readAgentsFile,
 } from './agents-file.ts';
 export { type Env, resolveEndpoint } from './endpoint-secrets.ts';
+export { toManifestEntry } from './manifest-entry.ts';
 export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
 export {
   openPackageRegistry,

@@ -61,7 +61,7 @@ async function callTool<Name extends ToolName>(
   args: object,
   { onEvent, timeoutMs = MINUTE_MS, signal }: CallOptions,
 ): Promise<ToolPayloads[Name]> {
-  const result = await client.callTool(
+  const calling = client.callTool(
     { name, arguments: { ...args } },
     {
       timeout: timeoutMs,
@@ -75,6 +75,9 @@ async function callTool<Name extends ToolName>(
       }),
     },
   );
+  const result = await calling.catch((error: unknown) => {
+    throw signal?.aborted ? cancelled(error) : error;
+  });
   const payload = (result.structuredContent ?? {}) as Answer<Name>;
   if (payload.ok === true) return payload;
   const { code, message, details = {} } = payload.error ?? {};
@@ -82,6 +85,10 @@ async function callTool<Name extends ToolName>(
     details,
     cause: payload,
   });
+}
+
+function cancelled(cause: unknown): FabricError {
+  return new FabricError('CANCELLED', 'The call was cancelled', { cause });
 }
 
 type Answer<Name extends ToolName> =

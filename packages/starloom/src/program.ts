@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { asTyped } from './command-name.ts';
 import { addAgentCommands } from './commands/agent.ts';
+import { addAgentsCommands } from './commands/agents.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addRpcCommand } from './commands/rpc.ts';
@@ -24,6 +25,7 @@ export function createProgram(terminal: Terminal): Command {
     })
     .exitOverride();
   addUpCommand(program, terminal);
+  addAgentsCommands(program, terminal);
   addFabricCommands(program, terminal);
   addAgentCommands(program, terminal.unfiltered);
   addRpcCommand(program, terminal);

@@ -2,7 +2,7 @@
 // passes here, and here whatever a terminal would act on is removed from it.
 
 import { asTyped } from './command-name.ts';
-import { render, wantsColour } from './paint.ts';
+import { render, toSequences, wantsColour } from './paint.ts';
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -56,7 +56,8 @@ class ProcessTerminal implements Terminal {
     this.cwd = process.cwd();
     const filterFor = ({ isTTY }: NodeJS.WriteStream) => {
       const colour = wantsColour(process.env, isTTY === true);
-      return isFiltered ? (text: string) => render(text, colour) : (text: string) => text;
+      const filter = isFiltered ? render : toSequences;
+      return (text: string) => filter(text, colour);
     };
     this.#toOut = filterFor(process.stdout);
     this.#toErr = filterFor(process.stderr);

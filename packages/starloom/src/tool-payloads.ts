@@ -33,13 +33,25 @@ export interface ToolPayloads {
   };
 }
 
-/** A manifest with what the agent serves, whether declared or discovered, and its health. */
-export interface AgentView extends Manifest {
-  readonly capabilities: Capability[];
-  readonly health: Health;
+/** An agent as a gateway shows it. */
+export type AgentView = Omit<Manifest, 'capabilities'> & {
+  readonly capabilities: readonly CapabilityView[];
+  readonly health: HealthView;
   /** Declared capabilities that the agent does not offer. */
   readonly missing?: readonly { readonly name: string; readonly near?: string }[];
-}
+};
+
+export type HealthView = Omit<Health, 'status'> & {
+  readonly status: string;
+  /** What the agent's side said about why it is not online. */
+  readonly upstream?: unknown;
+  readonly fix?: string;
+};
+
+export type CapabilityView = Capability & {
+  readonly title?: string;
+  readonly annotations?: Readonly<Record<string, unknown>>;
+};
 
 export type ToolName = keyof ToolPayloads;
 
@@ -58,9 +70,11 @@ export interface EngineRow {
   readonly warnings?: readonly { readonly fix: string }[];
 }
 
-interface AgentRow {
+export interface AgentRow {
   readonly agent_id: string;
   readonly status: string;
   readonly breaker: string;
   readonly message?: string;
+  readonly upstream?: unknown;
+  readonly fix?: string;
 }
