@@ -76,7 +76,8 @@ async function callTool<Name extends ToolName>(
     },
   );
   const result = await calling.catch((error: unknown) => {
-    throw signal?.aborted ? cancelled(error) : error;
+    if (signal?.aborted) throw cancelled(error);
+    throw isLost(error) ? unreachable('The gateway stopped answering', error) : error;
   });
   const payload = (result.structuredContent ?? {}) as Answer<Name>;
   if (payload.ok === true) return payload;
@@ -85,6 +86,12 @@ async function callTool<Name extends ToolName>(
     details,
     cause: payload,
   });
+}
+
+/** The connection failed, not the call. */
+function isLost(error: unknown): boolean {
+  const { name, message } = error instanceof Error ? error : { name: '', message: '' };
+  return name === 'TypeError' && /fetch failed|terminated/.test(message);
 }
 
 function cancelled(cause: unknown): FabricError {

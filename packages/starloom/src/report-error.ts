@@ -42,11 +42,9 @@ export function exitCodeOf(error: FabricError): number {
 }
 
 /** A mistake in the command line itself, from the parser's message. */
-export function toUsageError(message: string): FabricError {
+export function toUsageError(message: string, fix = 'see "starloom --help"'): FabricError {
   const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
-  return new FabricError('BAD_INPUT', text, {
-    details: { reason: 'usage', fix: 'run starloom --help' },
-  });
+  return new FabricError('BAD_INPUT', text, { details: { reason: 'usage', fix } });
 }
 
 /** `file:line:column  key  message`, and the fix below it. */

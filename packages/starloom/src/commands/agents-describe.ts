@@ -1,22 +1,38 @@
-import { protocolOf } from '@starloom/core';
+import { FabricError, protocolOf } from '@starloom/core';
+import { closestWord } from '@starloom/wire/config';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paint, paintHealth } from '../paint.ts';
 import { toOneLine, toSafeJson } from '../plain-text.ts';
+import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AgentView, CapabilityView } from '../tool-payloads.ts';
 import { upstreamLines } from '../upstream-lines.ts';
 import { didYouMean } from './did-you-mean.ts';
 
+export interface DescribeOptions extends GlobalOptions {
+  /** Of `starloom agents`, one of which may have been meant. */
+  readonly commands?: readonly string[];
+}
+
 export async function describeAgent(
   terminal: Terminal,
   agentId: string,
-  { json }: GlobalOptions,
+  { json, commands = [] }: DescribeOptions,
 ): Promise<void> {
+  const meant = closestWord(agentId, commands);
   await using client = await connectToGateway(terminal);
-  const agent = await describe(client, agentId);
+  const agent = await describe(client, agentId).catch((error: unknown) => {
+    const isUnknown = FabricError.is(error) && error.code === 'CAPABILITY_NOT_FOUND';
+    throw isUnknown && meant !== undefined ? unknownCommand(agentId, meant) : error;
+  });
   if (json) return terminal.print(toSafeJson(agent));
   terminal.print(toPage(agent));
+}
+
+function unknownCommand(word: string, meant: string): FabricError {
+  const fix = `did you mean "starloom agents ${meant}"?`;
+  return toUsageError(`there is no command or agent "${word}"`, fix);
 }
 
 /** The agent; the error for an unknown one names the nearest. */

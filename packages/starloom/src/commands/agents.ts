@@ -66,14 +66,22 @@ function addListCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('list', { isDefault: true })
     .description('list agents')
+    .argument('[agent]', 'this one alone, as "describe" shows it')
     .option('--capability <name>', 'only agents that offer it')
     .option('--tag <tag>', 'only agents with this tag')
     .option('--tier <tier>', 'only agents of this trust tier')
     .option('--status <status>', 'only agents in this state')
     .option('--modality <modality>', 'only agents that handle it')
-    .action(async (_, command: Command) => {
+    .action(async (agent: string | undefined, _, command: Command) => {
+      const options = command.optsWithGlobals<AgentsOptions>();
+      if (agent !== undefined) {
+        const { describeAgent } = await import('./agents-describe.ts');
+        const commands = agents.commands.map((each) => each.name());
+        await describeAgent(terminal, agent, { ...options, commands });
+        return;
+      }
       const { listAgents } = await import('./fabric-run.ts');
-      await listAgents(terminal, command.optsWithGlobals<AgentsOptions>());
+      await listAgents(terminal, options);
     });
 }
 

@@ -8,13 +8,12 @@ export async function didYouMean(
   client: GatewayClient,
   words: readonly string[],
 ): Promise<unknown> {
-  if (!FabricError.is(error) || typeof error.details.fix === 'string') return error;
-  if (error.code !== 'CAPABILITY_NOT_FOUND' && error.details.reason !== 'unknown_agent') {
-    return error;
-  }
+  if (!FabricError.is(error) || error.code !== 'CAPABILITY_NOT_FOUND') return error;
   const { agents } = await client.call('fabric.agent.list', {});
   const fix = nearestName(words, agents);
-  return fix === undefined ? error : error.with({ fix });
+  if (fix === undefined) return error;
+  const details = { ...error.details, fix };
+  return new FabricError(error.code, error.message, { details, cause: error.cause });
 }
 
 interface Offer {
