@@ -3,6 +3,7 @@
 import { paint, type Style } from './paint.ts';
 import { toOneLine } from './plain-text.ts';
 import type { Terminal } from './terminal.ts';
+import { upstreamLines } from './upstream-lines.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 
@@ -62,8 +63,10 @@ function showField(value: unknown): string {
 
 function messageOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return '';
-  const { message } = error as { message?: unknown };
-  return typeof message === 'string' ? toOneLine(message, MAX_MESSAGE) : '';
+  const { message, details } = error as { message?: unknown; details?: { upstream?: unknown } };
+  if (typeof message !== 'string') return '';
+  const said = upstreamLines(details?.upstream).map((line) => line.trim());
+  return toOneLine([message, ...said].join(', '), MAX_MESSAGE);
 }
 
 function toTime(time: unknown): string {

@@ -35,22 +35,10 @@ export interface ToolPayloads {
 
 /** An agent as a gateway shows it. */
 export type AgentView = Omit<Manifest, 'capabilities'> & {
-  readonly capabilities: readonly CapabilityView[];
-  readonly health: HealthView;
+  readonly capabilities: readonly Capability[];
+  readonly health: Health;
   /** Declared capabilities that the agent does not offer. */
   readonly missing?: readonly { readonly name: string; readonly near?: string }[];
-};
-
-export type HealthView = Omit<Health, 'status'> & {
-  readonly status: string;
-  /** What the agent's side said about why it is not online. */
-  readonly upstream?: unknown;
-  readonly fix?: string;
-};
-
-export type CapabilityView = Capability & {
-  readonly title?: string;
-  readonly annotations?: Readonly<Record<string, unknown>>;
 };
 
 export type ToolName = keyof ToolPayloads;

@@ -1,3 +1,4 @@
+import { hashToolName } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { nearestName } from '../src/commands/did-you-mean.ts';
 import { findTarget } from '../src/commands/target.ts';
@@ -35,6 +36,12 @@ describe('what a call names', () => {
         details: { reason: 'ambiguous', fix: 'write one of: "a b_c", "a_b c"' },
       }),
     );
+  });
+
+  it('by the listed name of one of them, which ends in a hash, is found', () => {
+    const listed = hashToolName('a_b_c', 'a_b', 'c');
+    expect(listed).toMatch(/^a_b_c-[0-9a-f]{8}$/);
+    expect(findTarget(AGENTS, [listed])).toMatchObject({ agentId: 'a_b', capability: 'c' });
   });
 
   it.each([

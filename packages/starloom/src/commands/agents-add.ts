@@ -144,7 +144,7 @@ function warnOfSecrets(terminal: Terminal, { endpoint }: Manifest): void {
 
 function nextSteps(written: Manifest, agent: AgentView | undefined, place: AgentsPlace): string {
   const { agent_id } = written;
-  const [capability] = agent?.capabilities ?? written.capabilities;
+  const [capability] = agent?.capabilities ?? written.capabilities ?? [];
   const lines = [];
   if (place.samples) {
     lines.push(

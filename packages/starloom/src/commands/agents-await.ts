@@ -24,7 +24,6 @@ export async function awaitAgent(
   { agentId, since, waitMs }: AwaitOptions,
 ): Promise<AgentView> {
   const began = performance.now();
-  let refusals = new Set<string>();
   for (let round = 0; ; round += 1) {
     const agent = await findAgent(gateway, agentId);
     const health = agent?.health;
@@ -32,10 +31,9 @@ export async function awaitAgent(
     if (agent && isFresh && (health?.status === 'online' || health?.status === 'degraded')) {
       return (await gateway.call('fabric.agent.describe', { agent_id: agentId })).agent;
     }
-    if (isFresh && health?.status === 'offline') refusals = refusals.add(String(health.checked_at));
     const waited = performance.now() - began;
-    // A server that is slow to start may be refused once; the gateway asks again by itself.
-    if (refusals.size >= 2 || waited > waitMs) throw notReached(agentId, agent, waited);
+    const isRefused = isFresh && health?.status === 'offline';
+    if (isRefused || waited > waitMs) throw notReached(agentId, agent, waited);
     const frame = FRAMES[round % FRAMES.length];
     terminal.showStatus(`${frame} ${agentId}: ${health?.status ?? 'waiting for the gateway'} …`);
     await delay(POLL_MS);
@@ -63,7 +61,7 @@ async function findAgent(gateway: GatewayClient, agentId: string): Promise<Agent
 
 function notReached(agentId: string, agent: AgentView | undefined, waited: number): FabricError {
   const seconds = Math.round(waited / 1000);
-  const fix = `correct it with "starloom agents add --force ${agentId} …", or remove it with "starloom agents remove ${agentId}"`;
+  const again = `correct it with "starloom agents add --force ${agentId} …", or remove it with "starloom agents remove ${agentId}"`;
   if (agent === undefined) {
     return new FabricError('AGENT_OFFLINE', `The gateway did not load "${agentId}"`, {
       details: {
@@ -73,13 +71,14 @@ function notReached(agentId: string, agent: AgentView | undefined, waited: numbe
       },
     });
   }
-  const { status, message, upstream } = agent.health;
+  const { status, message, upstream, fix: cure } = agent.health;
   if (status !== 'offline') {
     return new FabricError('AGENT_OFFLINE', `"${agentId}" is still ${status} after ${seconds} s`, {
       details: { agent_id: agentId, reason: status, fix: 'see "starloom health"' },
     });
   }
   const why = message ?? 'the gateway cannot reach it';
+  const fix = cure === undefined ? again : `${cure}; then ${again}`;
   return new FabricError('AGENT_OFFLINE', `"${agentId}" was added, but is offline: ${why}`, {
     details: {
       agent_id: agentId,

@@ -1,4 +1,4 @@
-import { FabricError, protocolOf } from '@starloom/core';
+import { type Capability, FabricError, protocolOf } from '@starloom/core';
 import { closestWord } from '@starloom/wire/config';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -6,7 +6,7 @@ import { paint, paintHealth } from '../paint.ts';
 import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AgentView, CapabilityView } from '../tool-payloads.ts';
+import type { AgentView } from '../tool-payloads.ts';
 import { upstreamLines } from '../upstream-lines.ts';
 import { didYouMean } from './did-you-mean.ts';
 
@@ -60,15 +60,20 @@ function toPage(agent: AgentView): string {
     paint('bold', agent_id) + (description ? `: ${toOneLine(description)}` : ''),
     ...facts.flatMap(([name, value]) => (value === '' ? [] : `  ${name.padEnd(11)} ${value}`)),
     ...upstreamLines(health.upstream).map((line) => `  ${line}`),
+    ...(health.fix === undefined ? [] : [`  fix: ${health.fix}`]),
     '',
     ...agent.capabilities.flatMap((capability) => [...capabilityLines(capability), '']),
     ...(agent.capabilities.length === 0 ? ['  offers no tools'] : []),
+    ...(agent.missing ?? []).map(({ name, near }) => {
+      const hint = near === undefined ? '' : `; did you mean "${near}"?`;
+      return paint('yellow', `  "${name}" is declared, but the agent does not offer it${hint}`);
+    }),
   ]
     .join('\n')
     .trimEnd();
 }
 
-function capabilityLines(capability: CapabilityView): string[] {
+function capabilityLines(capability: Capability): string[] {
   const { name, description, annotations, streaming, timeout_ms, input_schema } = capability;
   const marks = [
     ...(streaming ? ['streams'] : []),

@@ -1,10 +1,11 @@
+import type { Capability } from '@starloom/core';
 import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paint } from '../paint.ts';
 import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AgentView, CapabilityView } from '../tool-payloads.ts';
+import type { AgentView } from '../tool-payloads.ts';
 import { describe } from './agents-describe.ts';
 
 /** What an agent offers: name, description and what it says about side effects. */
@@ -42,7 +43,7 @@ export function toolTable(agent: AgentView, columns: number | undefined): string
 }
 
 /** In one word, from the hints of the agent: they are its claim, not a guarantee. */
-export function effectOf({ annotations = {} }: CapabilityView): string {
+export function effectOf({ annotations = {} }: Capability): string {
   if (annotations.readOnlyHint === true) return paint('green', 'reads');
   if (annotations.destructiveHint === true) return paint('red', 'destroys');
   if (annotations.readOnlyHint === false) return paint('yellow', 'writes');

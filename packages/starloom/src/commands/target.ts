@@ -1,4 +1,4 @@
-import { FabricError, toolNameSpellings } from '@starloom/core';
+import { FabricError, hashToolName, toolNameSpellings } from '@starloom/core';
 import type { GatewayClient } from '../gateway-client.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import { nearestName } from './did-you-mean.ts';
@@ -42,15 +42,20 @@ export function findTarget(agents: readonly AgentView[], words: readonly string[
   throw unknownTarget(first, agents);
 }
 
-/** The capability that this is a name of; none when two share the spelling. */
+/** The capability that this is a name of: as it is listed, with a hash where two share a name. */
 function findTool(agents: readonly AgentView[], spelling: string) {
   const found = agents.flatMap(({ agent_id, capabilities }) =>
     capabilities
-      .filter(({ name }) => toolNameSpellings(agent_id, name).includes(spelling))
+      .filter(({ name }) => spellingsOf(agent_id, name).includes(spelling))
       .map(({ name }) => ({ agentId: agent_id, capability: name })),
   );
   if (found.length > 1) throw ambiguous(spelling, found);
   return found[0];
+}
+
+function spellingsOf(agentId: string, capability: string): string[] {
+  const spellings = toolNameSpellings(agentId, capability);
+  return [...spellings, ...spellings.map((name) => hashToolName(name, agentId, capability))];
 }
 
 function whichCapability({ agent_id, capabilities }: AgentView): FabricError {
