@@ -2,6 +2,7 @@
 // command needs them, so that `starloom --help` stays quick.
 
 import { type Command, CommanderError } from 'commander';
+import { asTyped } from './command-name.ts';
 import { createProgram } from './program.ts';
 import { leaveUnread } from './signals.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -15,7 +16,7 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
   try {
     if (args.every((word) => word === '--json')) {
       const { welcome } = await import('./welcome.ts');
-      terminal.print(welcome(program, { json }));
+      terminal.print(asTyped(welcome(program, { json }), terminal.env));
       return 0;
     }
     await program.parseAsync(args, { from: 'user' });

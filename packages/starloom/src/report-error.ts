@@ -31,7 +31,7 @@ export function reportError(thrown: unknown, options: ReportOptions): number {
   return exitCodeOf(error);
 }
 
-/** A failure that a gateway told us has its payload as cause. */
+/** A failure that a gateway answered with has its payload as cause. */
 function traceOf(cause: unknown): Trace | null {
   const parsed = z.object({ trace: traceSchema }).safeParse(cause);
   return parsed.success ? parsed.data.trace : null;
@@ -63,7 +63,10 @@ function forPeople(error: FabricError, trace: Trace | null): string {
   lines.push(...(problems ?? []).map(formatProblem));
   lines.push(...trailLines(error.details).map((line) => `  ${line}`));
   lines.push(...upstreamLines(error.details.upstream).map((line) => `  ${line}`));
-  if (typeof error.details.fix === 'string') lines.push(`  fix: ${error.details.fix}`);
+  const { fix, upstream } = error.details;
+  // What it points to stands right above.
+  const isShown = upstream !== undefined && /details\.upstream/.test(String(fix));
+  if (typeof fix === 'string' && !isShown) lines.push(`  fix: ${fix}`);
   if (error.code === 'INTERNAL' && error.cause instanceof Error) {
     lines.push(`  cause: ${error.cause.stack ?? error.cause.message}`);
   }

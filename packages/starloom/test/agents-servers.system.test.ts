@@ -126,8 +126,8 @@ describe('agents of a gateway that runs', () => {
     expect(called.stderr).toContain('cannot open the database');
   });
 
-  it('are found from another folder, and beside the samples', async () => {
-    await using gateway = await startGateway({}, ['--samples']);
+  it('are served beside the samples at once, added from any folder', async () => {
+    await using gateway = await startGateway({ 'agents.yaml': undefined });
     await using elsewhere = await scratch({});
     const env = { STARLOOM_HOME: gateway.home };
     const options = { cwd: elsewhere.folder, env };
@@ -140,6 +140,9 @@ describe('agents of a gateway that runs', () => {
     expect(await readdir(elsewhere.folder)).toEqual([]);
     const { stdout } = await runStarloom(['call', 'where', 'cwd'], options);
     expect(stdout.trim()).toMatch(new RegExp(`${elsewhere.folder}$`));
+    const { agents } = JSON.parse((await runStarloom(['agents', '--json'], options)).stdout);
+    const ids = agents.map(({ agent_id }: { agent_id: string }) => agent_id);
+    expect(ids).toEqual(expect.arrayContaining(['where', 'percy', 'flaky']));
   });
 
   it('are not waited for where the gateway reads another file', async () => {

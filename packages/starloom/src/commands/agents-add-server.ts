@@ -1,4 +1,4 @@
-// The manifest of a server that somebody else wrote: a program, or an address. It names no
+// The manifest of a foreign server: a program, or an address. It names no
 // capabilities: the gateway asks the server what it offers.
 
 import { resolve } from 'node:path';

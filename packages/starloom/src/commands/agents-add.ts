@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { FabricError, findCapability, type Manifest } from '@starloom/core';
+import { type Capability, FabricError, findCapability, type Manifest } from '@starloom/core';
 import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
 import { toAnnotatedYaml } from '@starloom/wire/annotated-yaml';
@@ -144,11 +144,11 @@ function warnOfSecrets(terminal: Terminal, { endpoint }: Manifest): void {
 
 function nextSteps(written: Manifest, agent: AgentView | undefined, place: AgentsPlace): string {
   const { agent_id } = written;
-  const [capability] = agent?.capabilities ?? written.capabilities ?? [];
   const lines = [];
-  if (place.samples) {
+  if (place.samples && place.isNew) {
     lines.push(
-      `The samples run until the gateway stops; "starloom up --samples" then runs both.`,
+      'Next time, "starloom up" serves the agents of this file alone;',
+      '"starloom up --samples" serves the samples beside them.',
       '',
     );
   }
@@ -162,8 +162,25 @@ function nextSteps(written: Manifest, agent: AgentView | undefined, place: Agent
   lines.push('Try next');
   if (!place.gateway) lines.push('  starloom up');
   lines.push(`  starloom agents tools ${agent_id}`);
-  if (capability) lines.push(`  starloom call ${agent_id} ${capability.name} …`);
+  const example = exampleOf(agent?.capabilities ?? written.capabilities ?? []);
+  if (example !== undefined) lines.push(`  starloom call ${agent_id} ${example}`);
   return lines.join('\n');
+}
+
+/** A call that a person may try: one that only reads, where there is one. */
+function exampleOf(capabilities: readonly Capability[]): string | undefined {
+  const current = capabilities.filter(({ title, description }) => {
+    return !/deprecated/i.test(`${title} ${description}`);
+  });
+  const isReading = ({ annotations }: Capability) => annotations?.readOnlyHint === true;
+  const chosen = current.find(isReading) ?? current[0] ?? capabilities[0];
+  if (chosen === undefined) return undefined;
+  const required = chosen.input_schema?.required;
+  const names = Array.isArray(required) ? required.map(String) : [];
+  if (names.length === 0) return chosen.name;
+  if (names.length === 1 && ['task', 'prompt'].includes(names[0] ?? ''))
+    return `${chosen.name} "…"`;
+  return `${chosen.name} ${names.map((name) => `--arg ${name}=…`).join(' ')}`;
 }
 
 function idIsTaken(agentId: string, file: string): FabricError {

@@ -61,7 +61,6 @@ async function findAgent(gateway: GatewayClient, agentId: string): Promise<Agent
 
 function notReached(agentId: string, agent: AgentView | undefined, waited: number): FabricError {
   const seconds = Math.round(waited / 1000);
-  const again = `correct it with "starloom agents add --force ${agentId} …", or remove it with "starloom agents remove ${agentId}"`;
   if (agent === undefined) {
     return new FabricError('AGENT_OFFLINE', `The gateway did not load "${agentId}"`, {
       details: {
@@ -78,7 +77,8 @@ function notReached(agentId: string, agent: AgentView | undefined, waited: numbe
     });
   }
   const why = message ?? 'the gateway cannot reach it';
-  const fix = cure === undefined ? again : `${cure}; then ${again}`;
+  const again = cure ?? `correct it with "starloom agents add --force ${agentId} …"`;
+  const fix = `${again}, or remove it with "starloom agents remove ${agentId}"`;
   return new FabricError('AGENT_OFFLINE', `"${agentId}" was added, but is offline: ${why}`, {
     details: {
       agent_id: agentId,

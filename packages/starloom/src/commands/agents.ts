@@ -137,7 +137,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
           'starloom agents add https://mcp.example.com/mcp --header "Authorization=Bearer env:KEY"',
           '',
         ],
-        ['starloom agents add ./my-agent', 'an agent made with "starloom agent init"'],
+        ['starloom agents add ./my-agent', 'made with "agent init"'],
       ),
     )
     .action(async (agent: string, words: string[], _, command: Command) => {

@@ -1,4 +1,4 @@
-import type { FabricEvent } from '@starloom/core';
+import { FabricError, type FabricEvent } from '@starloom/core';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { paint } from '../paint.ts';
 import { toSafeJson } from '../plain-text.ts';
@@ -42,8 +42,16 @@ export async function callAgent(
     view.settle();
     const { agentId, capability } = target;
     const asked = agentId === undefined ? [capability] : [agentId, capability];
-    throw interrupted.signal.aborted ? error : await didYouMean(error, client, asked);
+    if (interrupted.signal.aborted) throw error;
+    throw withArgumentsFix(await didYouMean(error, client, asked), agentId);
   }
+}
+
+/** Arguments that do not fit: where a person sees which are wanted. */
+function withArgumentsFix(error: unknown, agentId: string | undefined): unknown {
+  if (!FabricError.is(error) || error.code !== 'BAD_INPUT' || agentId === undefined) return error;
+  const fix = `give them with --arg name=value; "starloom agents describe ${agentId}" shows them`;
+  return /arguments/i.test(error.message) ? error.with({ fix }) : error;
 }
 
 function run(

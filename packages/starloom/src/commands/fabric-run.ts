@@ -23,7 +23,7 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
     paintHealth(agent.health.status),
     agent.trust_tier,
     agent.endpoint.protocol ?? agent.endpoint.transport,
-    agent.capabilities.map(({ name }) => name).join(', ') || noneYet(agent),
+    offersOf(agent),
     agent.description ?? '',
   ]);
   const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES', ''];
@@ -33,6 +33,15 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
 const NO_MATCH = 'no agents match';
 const NONE =
   'no agents yet\n  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .';
+
+const FEW = 4;
+
+/** The number first where the names will hardly fit. */
+function offersOf(agent: AgentView): string {
+  const names = agent.capabilities.map(({ name }) => name);
+  if (names.length === 0) return noneYet(agent);
+  return (names.length > FEW ? `${names.length}: ` : '') + names.join(', ');
+}
 
 function noneYet({ health }: AgentView): string {
   const isReached = health.status === 'online' || health.status === 'degraded';

@@ -7,7 +7,7 @@ import { examples } from './examples.ts';
 
 export interface CallCommandOptions extends GlobalOptions {
   readonly stream?: true;
-  readonly arg: Record<string, unknown>;
+  readonly arg?: Record<string, unknown>;
   readonly args?: Record<string, unknown>;
   readonly context?: Record<string, unknown>;
   readonly timeout?: number;
@@ -22,7 +22,7 @@ export function addFabricCommands(program: Command, terminal: Terminal): void {
     .argument('<target>', 'agent, tool (percy.reason, percy_reason), or a capability alone')
     .argument('[words...]', 'capability (after an agent), then the task')
     .option('--stream', 'show events as they happen; with --json one per line')
-    .option('--arg <key=value>', 'one argument of the capability; repeatable', toArgument, {})
+    .option('--arg <key=value>', 'one argument of the capability; repeatable', toArgument)
     .option('--args <json>', 'all arguments of the capability as JSON', toObject)
     .option('--context <json>', 'anything the agent should know, as JSON', toObject)
     .option('--timeout <ms>', 'bounds each attempt', toMilliseconds)
@@ -63,7 +63,7 @@ export function addFabricCommands(program: Command, terminal: Terminal): void {
     });
 }
 
-function toArgument(text: string, before: Record<string, unknown>): Record<string, unknown> {
+function toArgument(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
   const at = text.indexOf('=');
   if (at < 1) throw new InvalidArgumentError('expected key=value.');
   const value = text.slice(at + 1);

@@ -8,7 +8,7 @@ import { writeGatewayFile } from '../gateway-file.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { type OpenedGateway, openGateway } from '../open-gateway.ts';
 import { peopleLog } from '../people-log.ts';
-import { formatProblem } from '../report-error.ts';
+import { formatProblem, toUsageError } from '../report-error.ts';
 import { untilStopped as untilSignalled } from '../signals.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -32,6 +32,9 @@ export async function up(terminal: Terminal, options: Options): Promise<void> {
   const loaded = await loadGatewayConfig({ ...where, flags: options });
   for (const warning of loaded.warnings) terminal.tell(`warning:\n${formatProblem(warning)}`);
   const samples = options.samples === true || (await runsSamples(where, loaded));
+  if (samples && loaded.value.registry.kind !== 'yaml') {
+    throw toUsageError('--samples needs agents in a file', 'set registry.kind to yaml');
+  }
   if (options.stdio) await serveStdio(terminal, { loaded, samples });
   else await serveHttp(terminal, { loaded, samples }, options.json === true);
 }
