@@ -3,8 +3,9 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readClientFile } from '../src/import-servers/client-servers.ts';
-import { expandSetting, expandText, isSecretName } from '../src/import-servers/expand.ts';
+import { expandSetting, expandText } from '../src/import-servers/expand.ts';
 import { planImport } from '../src/import-servers/plan-import.ts';
+import { isSecretName } from '../src/import-servers/secret-names.ts';
 import { toAgentId } from '../src/to-agent-id.ts';
 import { scratch } from './run-starloom.ts';
 
@@ -83,6 +84,8 @@ describe('the servers of another client', () => {
 command = "docs-server"
 args = ["--quiet"]
 env_vars = ["DOCS_HOME"]
+enabled_tools = ["search_*"]
+disabled_tools = ["search_all"]
 [mcp_servers.docs.env]
 MODE = "fast"
 [mcp_servers.remote]
@@ -109,6 +112,9 @@ enabled = false
       old: undefined,
     });
     expect(found.servers.map(({ action }) => action)).toEqual(['add', 'add', 'off']);
+    const tools = { include: ['search_*'], exclude: ['search_all'] };
+    expect(found.servers[0]?.manifest).toMatchObject({ tools });
+    expect(found.servers[0]?.manifest).not.toHaveProperty('capabilities');
   });
 
   it('are read from settings.json of Zed, in both of its shapes', async () => {
@@ -185,6 +191,19 @@ enabled = false
     const file = join('/secrets', 'a', 'API_TOKEN');
     expect([...found.secrets]).toEqual([[file, 'literal']]);
     expect(endpointsOf(found).a?.env).toEqual({ ...env, API_TOKEN: `file:${file}` });
+  });
+
+  it('warn of secrets that stay in an address or an argument', async () => {
+    const mcpServers = {
+      a: { url: 'https://x.example/mcp?api_key=abc' },
+      b: { command: 'x', args: ['--token=abc', '--mode=fast'] },
+    };
+    const { warnings } = await plan('.mcp.json', JSON.stringify({ mcpServers }));
+    expect(warnings).toMatchObject([
+      { key: 'mcpServers.a.url', message: expect.stringContaining('api_key') },
+      { key: 'mcpServers.b.args[0]', message: expect.stringContaining('--token') },
+    ]);
+    expect(JSON.stringify(warnings)).not.toContain('abc');
   });
 
   it.each([['{}'], ['{"mcpServers": []}'], ['{"mcpServers": {"a": 1}}'], ['not json']])(

@@ -7,6 +7,7 @@ import { type Capability, FabricError, findCapability, type Manifest } from '@st
 import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
 import { toAnnotatedYaml } from '@starloom/wire/annotated-yaml';
+import { isReference, isSecretName } from '../import-servers/secret-names.ts';
 import { toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -124,15 +125,13 @@ function showPlan(
   terminal.print(toAnnotatedYaml([toManifestEntry(manifest)]));
 }
 
-const SECRET_NAME = /key|token|secret|passw|credential|authorization/i;
-
 function warnOfSecrets(terminal: Terminal, { endpoint }: Manifest): void {
   for (const [option, values] of [
     ['--env', endpoint.env],
     ['--header', endpoint.headers],
   ] as const) {
     for (const [name, value] of Object.entries(values ?? {})) {
-      if (!SECRET_NAME.test(name) || /(?:^|\s)(?:env|file):/.test(value)) continue;
+      if (!isSecretName(name) || isReference(value)) continue;
       const variable = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
       terminal.tell(
         `warning: the value of ${name} stands in the file as text\n` +

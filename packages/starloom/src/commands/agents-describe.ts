@@ -3,11 +3,13 @@ import { closestWord } from '@starloom/wire/config';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paint, paintHealth } from '../paint.ts';
-import { toOneLine, toSafeJson } from '../plain-text.ts';
+import { toOneLine, toPlainText, toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
+import { fit } from '../text-width.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import { upstreamLines } from '../upstream-lines.ts';
+import { argumentLines } from './argument-lines.ts';
 import { didYouMean } from './did-you-mean.ts';
 
 export interface DescribeOptions extends GlobalOptions {
@@ -84,40 +86,19 @@ function capabilityLines(capability: Capability): string[] {
   ];
   return [
     `  ${paint('cyan', name)}${marks.length > 0 ? paint('dim', `  (${marks.join(', ')})`) : ''}`,
-    ...(description
-      ? description
-          .trim()
-          .split('\n')
-          .slice(0, 12)
-          .map((line) => `    ${line}`)
-      : []),
+    ...descriptionLines(description).map((line) => `    ${line}`),
     ...argumentLines(input_schema).map((line) => `      ${line}`),
   ];
 }
 
-interface ArgumentSchema {
-  readonly type?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly description?: unknown;
-  readonly default?: unknown;
-}
+const MAX_LINES = 12;
+const MAX_LENGTH = 300;
 
-/** `path  string, required  The file to read`, one line for each argument. */
-function argumentLines(schema: Readonly<Record<string, unknown>> | undefined): string[] {
-  const properties = (schema?.properties ?? {}) as Record<string, ArgumentSchema | boolean>;
-  const required = new Set(Array.isArray(schema?.required) ? schema.required : []);
-  const names = Object.keys(properties);
-  const width = Math.max(0, ...names.map((name) => name.length));
-  return names.map((name) => {
-    const property = properties[name];
-    const known = typeof property === 'object' && property !== null ? property : {};
-    const kind = known.enum
-      ? known.enum.map(String).join(' | ')
-      : [known.type ?? 'any'].flat().join(' | ');
-    const notes = [kind, ...(required.has(name) ? ['required'] : [])];
-    if (known.default !== undefined) notes.push(`default ${JSON.stringify(known.default)}`);
-    const text =
-      typeof known.description === 'string' ? `  ${toOneLine(known.description, 200)}` : '';
-    return `${name.padEnd(width)}  ${paint('dim', notes.join(', '))}${text}`;
-  });
+/** The beginning of what may be very long. */
+function descriptionLines(description = ''): string[] {
+  const lines = description.trim().split('\n', MAX_LINES + 1);
+  const shown = lines
+    .slice(0, MAX_LINES)
+    .map((line) => fit(toPlainText(line.slice(0, 2 * MAX_LENGTH)), MAX_LENGTH));
+  return [...shown, ...(lines.length > MAX_LINES ? ['…'] : [])].filter((line) => line !== '');
 }

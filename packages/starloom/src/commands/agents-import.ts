@@ -95,7 +95,7 @@ function secretsOf({ manifest }: PlannedServer): string {
   const { env = {}, headers = {} } = manifest?.endpoint ?? {};
   return Object.entries({ ...env, ...headers })
     .flatMap(([name, value]) => {
-      const [, kind, place] = /(?:^|\s)(env|file):(.+)$/.exec(value) ?? [];
+      const [, kind, place] = /^(?:\w+ )?(env|file):(.+)$/.exec(value) ?? [];
       if (kind === undefined) return [];
       return `${name}: ${kind === 'env' ? `env:${place}` : 'a file of your own'}`;
     })

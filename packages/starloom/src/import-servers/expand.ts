@@ -3,6 +3,7 @@
 // unless its name says that it is a secret. `$${` is a literal `${`; nothing is expanded twice.
 
 import { homedir } from 'node:os';
+import { isSecretName } from './secret-names.ts';
 
 export interface ExpandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -15,13 +16,6 @@ export type Expanded =
 
 const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g;
 const WHOLE = /^(\w+ )?\$\{([^}]*)\}$/;
-const SECRET_WORD =
-  /(?:^|[_.-])(?:api_?key|key|token|secret|passw(?:or)?d|passphrase|pat|credentials?|authorization)$/i;
-
-/** Whether a variable or a setting of this name holds a secret, going by its last word. */
-export function isSecretName(name: string): boolean {
-  return SECRET_WORD.test(name.replace(/([a-z])([A-Z])/g, '$1_$2'));
-}
 
 /** A value that may be a reference: of `env`, or of `headers`, where a scheme may stand before it. */
 export function expandSetting(text: string, context: ExpandContext): Expanded {

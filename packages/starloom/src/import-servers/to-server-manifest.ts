@@ -5,7 +5,8 @@ import { resolve } from 'node:path';
 import { type Manifest, type ManifestInput, manifestSchema, type TrustTier } from '@starloom/core';
 import { type KeyPath, type Problem, toKey } from '@starloom/wire/config';
 import { type ClientFile, type ClientServer, isMap } from './client-servers.ts';
-import { type Expanded, expandSetting, expandText, isSecretName } from './expand.ts';
+import { type Expanded, expandSetting, expandText } from './expand.ts';
+import { isReference, isSecretName, secretInText } from './secret-names.ts';
 
 export interface ConvertContext {
   readonly client: ClientFile;
@@ -61,6 +62,8 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   oauth: 'is not taken over; put a token into headers as env:NAME',
   auth: 'is not taken over; put a token into headers as env:NAME',
 };
+
+const USE_A_REFERENCE = 'pass it in env or headers, as env:NAME';
 
 const SILENT = new Set(['source', '$schema', 'gallery', 'type', 'transport', 'name']);
 
@@ -202,7 +205,7 @@ class Conversion {
     const given = this.#scalar(path, value);
     if (given === undefined) return undefined;
     const text = this.#expanded(path, expandSetting(given, this.#variables()));
-    const isPlain = text === given && !/(?:^|\s)(?:env|file):/.test(given);
+    const isPlain = text === given && !isReference(given);
     if (text === undefined || !isPlain || given === '' || !isSecretName(name)) return text;
     const file = this.#context.secretFile(this.#agentId, name);
     this.#secrets.set(file, given);
@@ -232,9 +235,12 @@ class Conversion {
 
   #text(path: KeyPath, value: unknown): string | undefined {
     const given = this.#scalar(path, value);
-    return given === undefined
-      ? undefined
-      : this.#expanded(path, expandText(given, this.#variables()));
+    if (given === undefined) return undefined;
+    const secret = secretInText(given);
+    if (secret !== undefined) {
+      this.#warn(path, `${secret} will stand in the file of agents as text`, USE_A_REFERENCE);
+    }
+    return this.#expanded(path, expandText(given, this.#variables()));
   }
 
   #scalar(path: KeyPath, value: unknown): string | undefined {
