@@ -44,7 +44,10 @@ function callWords(line: Line): string {
 }
 
 /** Fields that only a program needs. */
-const HIDDEN = new Set(['level', 'time', 'message', 'trace_id', 'span_id', 'registry', 'error']);
+const HIDDEN = new Set([
+  ...['level', 'time', 'message', 'trace_id', 'span_id', 'registry'],
+  ...['error', 'reason', 'upstream', 'fix'],
+]);
 const MAX_FIELD = 160;
 const MAX_MESSAGE = 400;
 
@@ -52,8 +55,9 @@ function otherWords(line: Line): string {
   const fields = Object.entries(line)
     .filter(([name, value]) => !HIDDEN.has(name) && value !== null && value !== undefined)
     .map(([name, value]) => paint('dim', `${name}=${showField(value)}`));
-  const cause = messageOf(line.error);
-  return [String(line.message), ...fields, ...(cause === '' ? [] : [cause])].join('  ');
+  const cause = messageOf(line.error ?? { message: line.reason, details: line });
+  const fix = typeof line.fix === 'string' ? [`fix: ${toOneLine(line.fix, MAX_FIELD)}`] : [];
+  return [String(line.message), ...fields, ...(cause === '' ? [] : [cause]), ...fix].join('  ');
 }
 
 function showField(value: unknown): string {

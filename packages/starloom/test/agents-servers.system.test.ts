@@ -11,7 +11,10 @@ const EVERY = ['every', '--', process.execPath, EVERYTHING, 'stdio'];
 describe('starloom agents add, for a server', () => {
   it('writes a program with everything that was said about it, and says what to do next', async () => {
     await using world = await openWorld();
-    const options = ['--tag', 'a', '--tag', 'b', '--tier', 'partner', '--env', 'KEY=env:MY_KEY'];
+    const options = [
+      ...['--tag', 'a', '--tag', 'b', '--tier', 'partner', '--env', 'KEY=env:MY_KEY'],
+      ...['--include', 'read_*', '--include', 'list', '--exclude', 'read_all'],
+    ];
     const { code, stdout, stderr } = await world.run(
       ...['agents', 'add', 'files', ...options],
       ...['--', 'npx', '-y', 'server-files', '--root', '.'],
@@ -25,6 +28,9 @@ describe('starloom agents add, for a server', () => {
     args: ["-y", server-files, "--root", "."]
     env:
       KEY: "env:MY_KEY"
+  tools:
+    include: ["read_*", list]
+    exclude: [read_all]
   trust_tier: partner
   tags: [a, b]
 `);

@@ -94,6 +94,14 @@ describe('the log for people', () => {
     );
   });
 
+  it('shows why an agent is offline, and the fix', () => {
+    const line = { level: 'warn', time, message: 'agent is offline', agent_id: 'bad' };
+    const why = { reason: 'The agent process ended', upstream: { exit_code: 2, stderr: 'a\nb' } };
+    expect(shown({ ...line, ...why, fix: 'look' })).toMatch(
+      / {2}agent_id=bad {2}The agent process ended, exit code: 2, its stderr:, a, b {2}fix: look$/,
+    );
+  });
+
   it('shows other lines with their fields, and what is no JSON as it is', () => {
     const line = { level: 'warn', time, message: 'agent is gone', agent_id: 'a', span_id: 'x' };
     expect(shown(line)).toMatch(/warn {2}agent is gone {2}agent_id=a$/);

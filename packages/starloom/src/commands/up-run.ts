@@ -79,8 +79,10 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     await writeGatewayFile(stateFolder, toGatewayFile(plan, url));
     const clientFile = await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
     const { samples } = plan;
+    const { columns } = terminal;
+    const agents = opened.registry.list();
     if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
-    else terminal.tell(banner({ url, key, clientFile, samples, agents: opened.registry.list() }));
+    else terminal.tell(banner({ url, key, clientFile, samples, agents, columns }));
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
   } finally {
