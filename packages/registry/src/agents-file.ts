@@ -1,11 +1,12 @@
-// Changes `agents.yaml` from outside a registry: all entries of a change are written at once, or
-// none. A gateway that watches the file sees one change.
+// Changes `agents.yaml`: all entries of a change are written at once, or none, and a gateway that
+// watches the file sees one change. Processes that change it at the same time take turns.
 
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { agentsFileSchema, FabricError, type Manifest } from '@starloom/core';
 import { configError, loadConfig } from '@starloom/wire';
 import { putManifest, removeManifest } from './agents-text.ts';
+import { withFileLock } from './file-lock.ts';
 import { fingerprintOf } from './file-watch.ts';
 import { notRegistered, unfitForFile } from './register-errors.ts';
 import { replaceFile } from './replace-file.ts';
@@ -43,16 +44,18 @@ export async function changeAgentsFile(
   const [first = ''] = [...(change.put ?? []).map(({ agent_id }) => agent_id)];
   const isNew = options.create === true && (await createIfMissing(path));
   try {
-    await readAgentsFile(path);
-    const before = await readFile(path, 'utf8');
-    if (options.backup !== undefined && !isNew) await copyFile(path, options.backup);
-    const readBack = (file: string) =>
-      readAgentsFile(file).catch((cause: unknown) => {
-        throw unfitForFile(first, cause);
-      });
-    return await replaceFile(path, toText(before, change), readBack);
+    return await withFileLock(path, async () => {
+      await readAgentsFile(path);
+      const before = await readFile(path, 'utf8');
+      if (options.backup !== undefined && !isNew) await copyFile(path, options.backup);
+      const readBack = (file: string) =>
+        readAgentsFile(file).catch((cause: unknown) => {
+          throw unfitForFile(first, cause);
+        });
+      return await replaceFile(path, toText(before, change), readBack);
+    });
   } catch (error) {
-    if (isNew) await rm(path, { force: true });
+    if (isNew) await removeIfEmpty(path);
     throw notRegistered(first, path, error);
   }
 }
@@ -62,9 +65,17 @@ function toText(before: string, { put = [], remove = [] }: AgentsFileChange): st
   return put.reduce(putManifest, removed);
 }
 
+const EMPTY = '[]\n';
+
+/** Another process may have written to it meanwhile. */
+async function removeIfEmpty(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  if (text === EMPTY) await rm(path, { force: true });
+}
+
 async function createIfMissing(path: string): Promise<boolean> {
   try {
-    await writeFile(path, '[]\n', { flag: 'wx' });
+    await writeFile(path, EMPTY, { flag: 'wx' });
     return true;
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;

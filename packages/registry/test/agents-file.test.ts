@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exampleManifest } from '@starloom/core/testing';
@@ -28,6 +29,22 @@ describe('a change of agents.yaml', () => {
     });
     await changeAgentsFile(world.path, change, { create: true });
     expect(idsOf(await world.open())).toEqual(['a']);
+  });
+
+  it('loses none of many that are made at once', async () => {
+    await using world = await createWorld('# ours\n[]\n');
+    const ids = Array.from({ length: 12 }, (_, index) => `a${index}`);
+    await Promise.all(ids.map((id) => changeAgentsFile(world.path, { put: [named(id)] })));
+    expect(idsOf(await world.open()).sort()).toEqual(ids.sort());
+    expect(await readdir(world.folder)).toEqual(['agents.yaml']);
+  });
+
+  it('does not wait for a process that is gone', async () => {
+    await using world = await createWorld('[]\n');
+    const { pid } = spawnSync(process.execPath, ['--version']);
+    await writeFile(join(world.folder, '.agents.yaml.lock'), String(pid));
+    await changeAgentsFile(world.path, { put: [named('a')] });
+    expect(await readdir(world.folder)).toEqual(['agents.yaml']);
   });
 
   it('leaves nothing behind when it fails', async () => {
