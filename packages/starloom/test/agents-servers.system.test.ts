@@ -119,6 +119,21 @@ describe('agents of a gateway that runs', () => {
     expect((await gateway.run('agents', '--json')).stdout).not.toContain('"agent_id":"every"');
   });
 
+  it('may be reached by an address, with a header', async () => {
+    await using other = await startGateway();
+    await using gateway = await startGateway();
+    const { key } = JSON.parse(await readFile(join(other.home, 'client.json'), 'utf8'));
+    const url = `${other.url}/mcp`;
+    const denied = await gateway.run('agents', 'add', url, '--name', 'other');
+    expect(denied).toMatchObject({ code: 5, stderr: expect.stringMatching(/is degraded: .*\n/) });
+    const header = ['--header', `Authorization=Bearer ${key}`];
+    const added = await gateway.run('agents', 'add', url, '--name', 'other', ...header);
+    expect(added).toMatchObject({ code: 0, stdout: expect.stringMatching(/echo[._]say/) });
+    const [tool = ''] = /echo[._]say/.exec(added.stdout) ?? [];
+    const called = await gateway.run('call', 'other', tool, '--arg', 'task=hello');
+    expect(called).toMatchObject({ code: 0, stdout: expect.stringContaining('hello') });
+  });
+
   it('say precisely why they cannot be reached', async () => {
     await using gateway = await startGateway();
     const script = 'console.error("cannot open the database"); process.exit(3)';

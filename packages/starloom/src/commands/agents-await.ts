@@ -28,8 +28,11 @@ export async function awaitAgent(
     const agent = await findAgent(gateway, agentId);
     const health = agent?.health;
     const isFresh = Date.parse(health?.checked_at ?? '') >= since;
-    if (agent && isFresh && (health?.status === 'online' || health?.status === 'degraded')) {
-      return (await gateway.call('fabric.agent.describe', { agent_id: agentId })).agent;
+    if (isFresh && (health?.status === 'online' || health?.status === 'degraded')) {
+      const { agent: found } = await gateway.call('fabric.agent.describe', { agent_id: agentId });
+      // One that answers, but refuses to say what it offers, is of no use yet.
+      if (health.status === 'online' || found.capabilities.length > 0) return found;
+      throw notReached(agentId, found, 0);
     }
     const waited = performance.now() - began;
     const isRefused = isFresh && health?.status === 'offline';
@@ -71,7 +74,7 @@ function notReached(agentId: string, agent: AgentView | undefined, waited: numbe
     });
   }
   const { status, message, upstream, fix: cure } = agent.health;
-  if (status !== 'offline') {
+  if (status !== 'offline' && status !== 'degraded') {
     return new FabricError('AGENT_OFFLINE', `"${agentId}" is still ${status} after ${seconds} s`, {
       details: { agent_id: agentId, reason: status, fix: 'see "starloom health"' },
     });
@@ -79,10 +82,10 @@ function notReached(agentId: string, agent: AgentView | undefined, waited: numbe
   const why = message ?? 'the gateway cannot reach it';
   const again = cure ?? `correct it with "starloom agents add --force ${agentId} …"`;
   const fix = `${again}, or remove it with "starloom agents remove ${agentId}"`;
-  return new FabricError('AGENT_OFFLINE', `"${agentId}" was added, but is offline: ${why}`, {
+  return new FabricError('AGENT_OFFLINE', `"${agentId}" was added, but is ${status}: ${why}`, {
     details: {
       agent_id: agentId,
-      reason: 'offline',
+      reason: status,
       ...(upstream !== undefined && { upstream }),
       fix,
     },
