@@ -185,6 +185,7 @@ export {
   type TrustTier,
 } from './tiers.ts';
 export {
+  hashToolName,
   styleToolName,
   TOOL_NAME_STYLES,
   type ToolNameStyle,

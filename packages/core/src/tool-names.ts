@@ -34,6 +34,12 @@ export function toolNameSpellings(agentId: string, capability: string): string[]
   return [...new Set(spellings)];
 }
 
+/** The listed name of a capability whose own name another tool has too. */
+export function hashToolName(name: string, agentId: string, capability: string): string {
+  const hash = sha256Hex(`${agentId}/${capability}`).slice(0, HASH_DIGITS);
+  return `${name.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+}
+
 function shorten(name: string): string {
   if (name.length <= MAX_LENGTH) return name;
   const hash = sha256Hex(name).slice(0, HASH_DIGITS);

@@ -31,6 +31,8 @@ export interface HealthMonitorOptions {
 const GRACE_MS = 1_000;
 
 interface Watched {
+  /** A changed manifest is another agent: it is due at once. */
+  readonly manifest: Manifest;
   dueAt: number;
   waitMs: number;
 }
@@ -77,31 +79,35 @@ export class HealthMonitor {
     }
     let next = this.#options.onlineEveryMs;
     for (const { manifest, health } of records) {
-      const watched = this.#watch(manifest.agent_id, health, now);
+      const watched = this.#watch(manifest, health, now);
       const wait = watched.dueAt - now;
       if (wait > 0 || this.#probing.size >= this.#options.atOnce)
         next = Math.min(next, Math.max(wait, 50));
-      else if (!this.#probing.has(manifest.agent_id)) void this.#probe(manifest, watched);
+      else if (!this.#probing.has(manifest.agent_id)) void this.#probe(watched);
     }
     this.#timer = setTimeout(() => this.#wake(), next).unref();
   }
 
   /** A call that found an agent offline makes it due soon. */
-  #watch(agentId: string, { status }: Health, now: number): Watched {
-    const { offlineEveryMs } = this.#options;
-    const watched = this.#watched.get(agentId) ?? { dueAt: now, waitMs: offlineEveryMs };
-    this.#watched.set(agentId, watched);
+  #watch(manifest: Manifest, { status }: Health, now: number): Watched {
+    const known = this.#watched.get(manifest.agent_id);
+    const isSame = known?.manifest === manifest;
+    const watched = isSame ? known : { manifest, dueAt: now, waitMs: this.#options.offlineEveryMs };
+    this.#watched.set(manifest.agent_id, watched);
+    if (!isSame) return watched;
     if (status === 'offline') watched.dueAt = Math.min(watched.dueAt, now + watched.waitMs);
     return watched;
   }
 
-  async #probe(manifest: Manifest, watched: Watched): Promise<void> {
+  async #probe(watched: Watched): Promise<void> {
     const { registry, clock, log, onHealth } = this.#options;
+    const { manifest } = watched;
     const { agent_id } = manifest;
+    const isCurrent = () => registry.get(agent_id)?.manifest === manifest;
     this.#probing.add(agent_id);
     try {
       const health = await this.#ask(manifest);
-      if (this.#stop.signal.aborted) return;
+      if (this.#stop.signal.aborted || !isCurrent()) return;
       this.#schedule(watched, health);
       onHealth(agent_id, health);
       await registry.updateHealth(agent_id, health);
@@ -110,7 +116,7 @@ export class HealthMonitor {
       log.warn({ agent_id, error: FabricError.from(error) }, 'health could not be recorded');
     } finally {
       this.#probing.delete(agent_id);
-      if (this.#probing.size === this.#options.atOnce - 1) this.#wake();
+      if (this.#probing.size === this.#options.atOnce - 1 || !isCurrent()) this.#wake();
     }
   }
 

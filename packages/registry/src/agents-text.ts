@@ -1,5 +1,5 @@
-// Edits the text of `agents.yaml`: one entry is added or replaced, and every other byte, comments
-// and blank lines included, stays. The library's own writer would move comments between entries.
+// Edits the text of `agents.yaml`: one entry is added, replaced or removed, and every other byte,
+// comments and blank lines included, stays. The library's own writer would move comments between entries.
 
 import type { Manifest } from '@starloom/core';
 import {
@@ -16,12 +16,28 @@ import { toManifestEntry } from './manifest-entry.ts';
 
 /** `text` must be a list of manifests. */
 export function putManifest(text: string, manifest: Manifest): string {
+  const { document, list } = parseList(text);
+  return applyEdit(text, findEdit(list, document, text, manifest));
+}
+
+/** The same text when no entry has this id. A comment line right above the entry goes with it. */
+export function removeManifest(text: string, agentId: string): string {
+  const { document, list } = parseList(text);
+  const index = list.items.findIndex((item) => idOf(item, document) === agentId);
+  const item = list.items[index];
+  if (!item) return text;
+  return applyEdit(text, findRemoval(list, text, item, index));
+}
+
+function parseList(text: string): { document: Document; list: YAMLSeq<Node> } {
   const document = parseDocument(text, { version: '1.2', schema: 'core', merge: false });
-  const list = document.contents;
-  if (!isSeq<Node>(list)) throw new TypeError('not a list');
-  const edit = findEdit(list, document, text, manifest);
-  const entry = edit.entry.replaceAll('\n', text.includes('\r\n') ? '\r\n' : '\n');
-  return text.slice(0, edit.from) + entry + text.slice(edit.to);
+  if (!isSeq<Node>(document.contents)) throw new TypeError('not a list');
+  return { document, list: document.contents };
+}
+
+function applyEdit(text: string, { from, to, entry }: Edit): string {
+  const inserted = entry.replaceAll('\n', text.includes('\r\n') ? '\r\n' : '\n');
+  return text.slice(0, from) + inserted + text.slice(to);
 }
 
 interface Edit {
@@ -54,6 +70,30 @@ function findEdit(list: YAMLSeq<Node>, document: Document, text: string, manifes
   const begin = text.slice(start, nodeEnd).endsWith('\n') ? '' : '\n';
   const entry = `${begin}${indent}- ${toBlock(manifest, `${indent}  `)}\n`;
   return { from: nodeEnd, to: nodeEnd, entry };
+}
+
+function findRemoval(list: YAMLSeq<Node>, text: string, item: Node, index: number): Edit {
+  const [start, end] = rangeOf(item);
+  if (list.flow) {
+    const next = list.items[index + 1];
+    const before = list.items[index - 1];
+    if (next) return { from: start, to: rangeOf(next)[0], entry: '' };
+    return { from: before ? rangeOf(before)[1] : start, to: end, entry: '' };
+  }
+  const dash = text.lastIndexOf('-', start - 1);
+  const from = commentStart(text, text.lastIndexOf('\n', dash) + 1);
+  const lineEnd = text.slice(start, end).endsWith('\n') ? end : text.indexOf('\n', end) + 1;
+  const to = lineEnd === 0 ? text.length : lineEnd;
+  return { from, to, entry: list.items.length === 1 ? '[]\n' : '' };
+}
+
+/** Where the comment lines begin that stand right above the line at `lineStart`. */
+function commentStart(text: string, lineStart: number): number {
+  if (lineStart === 0) return 0;
+  const above = text.lastIndexOf('\n', lineStart - 2) + 1;
+  const isComment = /^ *#/.test(text.slice(above, lineStart));
+  // What opens the file is about the file.
+  return isComment && above > 0 ? commentStart(text, above) : lineStart;
 }
 
 /** What needs no quotes wherever it stands; the library quotes words such as `true` itself. */

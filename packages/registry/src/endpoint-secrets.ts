@@ -1,5 +1,5 @@
 // The values of an endpoint's `env` and `headers` may be secrets, written as `env:NAME` or
-// `file:PATH`. A registry keeps the references: what it lists holds no secret. Only an adapter that
+// `file:PATH`; in a header also behind its scheme, `Bearer env:NAME`. A registry keeps the references: what it lists holds no secret. Only an adapter that
 // is about to be opened gets the values, by `resolveEndpoint`.
 
 import { resolve } from 'node:path';
@@ -19,15 +19,18 @@ const secretsSchema = z.strictObject({
 
 /** The manifest with the values of its secrets, for an adapter. AGENT_OFFLINE when one is missing. */
 export async function resolveEndpoint(manifest: Manifest, env: Env): Promise<Manifest> {
-  const { agent_id, endpoint } = manifest;
+  const { agent_id } = manifest;
+  const bare = withSettings(manifest, (value, key) => splitScheme(value, key).rest);
   const flags = SETTINGS.flatMap((key) => {
-    const value = endpoint[key];
+    const value = bare.endpoint[key];
     return value === undefined ? [] : { name: `agent ${agent_id}`, path: [key], value };
   });
   if (flags.length === 0) return manifest;
   try {
     const { value } = await loadConfig({ schema: secretsSchema, env, flags });
-    return withSettings(manifest, (_, key, name) => revealText(value[key]?.[name] ?? ''));
+    return withSettings(manifest, (text, key, name) => {
+      return splitScheme(text, key).scheme + revealText(value[key]?.[name] ?? '');
+    });
   } catch (error) {
     throw missingSecret(agent_id, error);
   }
@@ -35,9 +38,18 @@ export async function resolveEndpoint(manifest: Manifest, env: Env): Promise<Man
 
 /** The manifest with paths of secret files that begin at `folder` written out. */
 export function anchorSecretFiles(manifest: Manifest, folder: string): Manifest {
-  return withSettings(manifest, (value) =>
-    value.startsWith('file:') ? `file:${resolve(folder, value.slice('file:'.length))}` : value,
-  );
+  return withSettings(manifest, (value, key) => {
+    const { scheme, rest } = splitScheme(value, key);
+    if (!rest.startsWith('file:')) return value;
+    return `${scheme}file:${resolve(folder, rest.slice('file:'.length))}`;
+  });
+}
+
+/** `Bearer env:TOKEN` of a header: its scheme, and the reference behind it. */
+function splitScheme(value: string, key: Setting): { scheme: string; rest: string } {
+  const [, scheme = '', rest = value] =
+    key === 'headers' ? (/^(\w+ )((?:env|file):.+)$/.exec(value) ?? []) : [];
+  return { scheme, rest };
 }
 
 type Setting = (typeof SETTINGS)[number];

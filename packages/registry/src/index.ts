@@ -1,4 +1,11 @@
+export {
+  type AgentsFileChange,
+  type ChangeOptions,
+  changeAgentsFile,
+  readAgentsFile,
+} from './agents-file.ts';
 export { type Env, resolveEndpoint } from './endpoint-secrets.ts';
+export { toManifestEntry } from './manifest-entry.ts';
 export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
 export {
   openPackageRegistry,

@@ -5,7 +5,7 @@ import {
   type PackageRegistryConfig,
   type RegistryDependencies,
 } from './package-registry.ts';
-import { openYamlRegistry, type YamlRegistry } from './yaml.ts';
+import { openYamlRegistry, type YamlRegistry, type YamlRegistryOptions } from './yaml.ts';
 
 /** The `registry` setting of the gateway. */
 export type RegistryConfig =
@@ -18,7 +18,7 @@ export type OpenedRegistry = Registry & Partial<Pick<YamlRegistry, 'reload'>>;
 
 export async function openRegistry(
   config: RegistryConfig,
-  dependencies: RegistryDependencies,
+  dependencies: RegistryDependencies & Pick<YamlRegistryOptions, 'builtIn'>,
 ): Promise<OpenedRegistry> {
   switch (config.kind) {
     case 'yaml':

@@ -2,10 +2,8 @@
 // the agents loaded before stay, and `status` says so. Loads and writes take turns, so that readers
 // never see an older file after a newer one. There is one writer: this process, or an editor.
 
-import { readFile } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import {
-  agentsFileSchema,
   type Clock,
   DirectoryReads,
   FabricError,
@@ -15,13 +13,11 @@ import {
   type RegistryStatus,
   systemClock,
 } from '@starloom/core';
-import { configError, loadConfig, problemsOf } from '@starloom/wire';
-import { putManifest } from './agents-text.ts';
+import { problemsOf } from '@starloom/wire';
+import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
 import { FileWatch, fingerprintOf } from './file-watch.ts';
 import { parseManifest } from './parse-manifest.ts';
-import { notRegistered, unfitForFile } from './register-errors.ts';
-import { replaceFile } from './replace-file.ts';
 
 export interface YamlRegistryOptions {
   readonly path: string;
@@ -29,6 +25,11 @@ export interface YamlRegistryOptions {
   readonly clock?: Clock;
   /** Where secrets named `env:NAME` are looked up, to warn of those that are missing. */
   readonly env?: Env;
+  /**
+   * Agents beside those of the file, which win over them by id. With these the file may be missing:
+   * its agents are served from the moment it appears.
+   */
+  readonly builtIn?: readonly Manifest[] | undefined;
 }
 
 export interface ReloadResult {
@@ -55,17 +56,19 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   readonly #log: Log;
   readonly #clock: Clock;
   readonly #env: Env;
+  readonly #builtIn: readonly Manifest[] | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #watch: FileWatch | undefined;
   #asOf = '';
   #problem: string | undefined;
 
-  constructor({ path, log, clock = systemClock, env = {} }: YamlRegistryOptions) {
+  constructor({ path, log, clock = systemClock, env = {}, builtIn }: YamlRegistryOptions) {
     super();
     this.#path = resolve(path);
     this.#log = log.child({ registry: this.#path });
     this.#clock = clock;
     this.#env = env;
+    this.#builtIn = builtIn;
   }
 
   async start(): Promise<void> {
@@ -78,17 +81,8 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   async register(manifest: Manifest): Promise<void> {
     const valid = parseManifest(manifest);
     await this.#inTurn(async () => {
-      try {
-        await this.#read();
-        const text = putManifest(await readFile(this.#path, 'utf8'), valid);
-        const readBack = (file: string) =>
-          this.#read(file).catch((cause: unknown) => {
-            throw unfitForFile(valid.agent_id, cause);
-          });
-        await this.#apply(await replaceFile(this.#path, text, readBack));
-      } catch (error) {
-        throw notRegistered(valid.agent_id, this.#path, error);
-      }
+      const create = this.#builtIn !== undefined;
+      await this.#apply(await changeAgentsFile(this.#path, { put: [valid] }, { create }));
     });
   }
 
@@ -126,17 +120,14 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
     return result;
   }
 
-  async #read(path = this.#path): Promise<readonly Manifest[]> {
-    const [file, cwd] = [basename(path), dirname(path)];
-    if ((await fingerprintOf(path)) === 'ENOENT') {
-      const fix = `create it in ${cwd} ("[]" is a list of no agents), or set registry.path`;
-      throw configError([{ file, key: '', message: 'no such file', fix }]);
-    }
-    const loaded = await loadConfig({ path: file, cwd, schema: agentsFileSchema, format: 'yaml' });
-    return loaded.value;
+  async #read(): Promise<readonly Manifest[]> {
+    const isOptional = this.#builtIn !== undefined;
+    if (isOptional && (await fingerprintOf(this.#path)) === 'ENOENT') return [];
+    return await readAgentsFile(this.#path);
   }
 
-  async #apply(manifests: readonly Manifest[]): Promise<string[]> {
+  async #apply(listed: readonly Manifest[]): Promise<string[]> {
+    const manifests = this.#withBuiltIn(listed);
     const changed = this.directory.replaceAll(manifests.map((manifest) => this.#keep(manifest)));
     const recovered = this.#problem !== undefined;
     this.#problem = undefined;
@@ -146,6 +137,11 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
     }
     await this.#warnOfSecrets(changed);
     return changed;
+  }
+
+  #withBuiltIn(listed: readonly Manifest[]): readonly Manifest[] {
+    const ids = new Set(listed.map(({ agent_id }) => agent_id));
+    return [...listed, ...(this.#builtIn ?? []).filter(({ agent_id }) => !ids.has(agent_id))];
   }
 
   /** An agent that did not change stays the same object: its open connections hang on that. */

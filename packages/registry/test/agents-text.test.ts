@@ -3,7 +3,7 @@ import { exampleManifest } from '@starloom/core/testing';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { putManifest } from '../src/agents-text.ts';
+import { putManifest, removeManifest } from '../src/agents-text.ts';
 import { entryOf } from './fixtures/world.ts';
 
 const manifestsIn = (text: string): Manifest[] => agentsFileSchema.parse(parse(text));
@@ -78,3 +78,30 @@ function inner(id: string): string {
 function flowEntry(id: string): string {
   return `- {${inner(id)}}\n`;
 }
+
+describe('an entry removed from the text of agents.yaml', () => {
+  it.each([
+    ['the only entry', entryOf('b'), []],
+    ['the first entry', entryOf('b') + entryOf('c'), ['c']],
+    ['the entry in the middle', entryOf('a') + entryOf('b') + entryOf('c'), ['a', 'c']],
+    ['the last entry', entryOf('a') + entryOf('b').trimEnd(), ['a']],
+    ['an indented entry', (entryOf('a') + entryOf('b')).replaceAll(/^/gm, '  '), ['a']],
+    ['lines that end as on Windows', (entryOf('b') + entryOf('c')).replaceAll('\n', '\r\n'), ['c']],
+    ['an entry below its dash', entryOf('b').replace('- ', '-\n  ') + entryOf('c'), ['c']],
+    ['entries in braces', flowEntry('a') + flowEntry('b') + flowEntry('c'), ['a', 'c']],
+    ['the first in brackets', `[{${inner('b')}}, {${inner('c')}}]\n`, ['c']],
+    ['the last in brackets', `[{${inner('a')}}, {${inner('b')}}]\n`, ['a']],
+    ['the only one in brackets', `[{${inner('b')}}]\n`, []],
+    ['a list without it', entryOf('a'), ['a']],
+  ])('leaves the others of %s', (_, text, ids) => {
+    expect(idsIn(removeManifest(text, 'b'))).toEqual(ids);
+  });
+
+  it('takes the comment right above it along, and no other', () => {
+    const text = `# ours\n# first\n${entryOf('a')}\n# the second\n${entryOf('b')}\n# third\n${entryOf('c')}`;
+    expect(removeManifest(text, 'b')).toBe(
+      `# ours\n# first\n${entryOf('a')}\n\n# third\n${entryOf('c')}`,
+    );
+    expect(removeManifest(text, 'a')).toMatch(/^# ours\n\n# the second\n/);
+  });
+});

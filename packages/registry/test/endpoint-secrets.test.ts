@@ -34,6 +34,15 @@ describe('secrets of an endpoint', () => {
     expect(await resolveEndpoint(manifest, {})).toBe(manifest);
   });
 
+  it('stand behind the scheme of a header as well', async () => {
+    const manifest = withHeaders({ Authorization: 'Bearer env:TOKEN', 'X-Note': 'see env: below' });
+    const { endpoint } = await resolveEndpoint(manifest, { TOKEN: 'abc' });
+    expect(endpoint.headers).toEqual({ Authorization: 'Bearer abc', 'X-Note': 'see env: below' });
+    await expect(resolveEndpoint(manifest, {})).rejects.toMatchObject({
+      details: { settings: ['headers.Authorization'] },
+    });
+  });
+
   it('make the agent unreachable when one is missing, in words that fit a caller', async () => {
     const manifest = withHeaders({ Authorization: 'env:NOT_SET', 'X-Key': 'file:/nowhere/key' });
     const error = await resolveEndpoint(manifest, {}).catch((thrown: unknown) => thrown);

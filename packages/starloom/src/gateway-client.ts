@@ -61,7 +61,7 @@ async function callTool<Name extends ToolName>(
   args: object,
   { onEvent, timeoutMs = MINUTE_MS, signal }: CallOptions,
 ): Promise<ToolPayloads[Name]> {
-  const result = await client.callTool(
+  const calling = client.callTool(
     { name, arguments: { ...args } },
     {
       timeout: timeoutMs,
@@ -75,6 +75,10 @@ async function callTool<Name extends ToolName>(
       }),
     },
   );
+  const result = await calling.catch((error: unknown) => {
+    if (signal?.aborted) throw cancelled(error);
+    throw isLost(error) ? unreachable('The gateway stopped answering', error) : error;
+  });
   const payload = (result.structuredContent ?? {}) as Answer<Name>;
   if (payload.ok === true) return payload;
   const { code, message, details = {} } = payload.error ?? {};
@@ -82,6 +86,16 @@ async function callTool<Name extends ToolName>(
     details,
     cause: payload,
   });
+}
+
+/** The connection failed, not the call. */
+function isLost(error: unknown): boolean {
+  const { name, message } = error instanceof Error ? error : { name: '', message: '' };
+  return name === 'TypeError' && /fetch failed|terminated/.test(message);
+}
+
+function cancelled(cause: unknown): FabricError {
+  return new FabricError('CANCELLED', 'The call was cancelled', { cause });
 }
 
 type Answer<Name extends ToolName> =

@@ -1,7 +1,8 @@
 // The composition root: the only file that knows every concrete part. Parts are loaded when a
 // command needs them, so that `starloom --help` stays quick.
 
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
+import { asTyped } from './command-name.ts';
 import { createProgram } from './program.ts';
 import { leaveUnread } from './signals.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
@@ -11,11 +12,11 @@ leaveUnread();
 
 async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
+  const program = createProgram(terminal);
   try {
-    const program = createProgram(terminal);
     if (args.every((word) => word === '--json')) {
       const { welcome } = await import('./welcome.ts');
-      terminal.print(welcome(program, { json }));
+      terminal.print(asTyped(welcome(program, { json }), terminal.env));
       return 0;
     }
     await program.parseAsync(args, { from: 'user' });
@@ -23,9 +24,26 @@ async function run(args: readonly string[], terminal: Terminal): Promise<number>
   } catch (error) {
     if (isHelp(error)) return error.code === 'commander.help' ? 64 : 0;
     const { reportError, toUsageError } = await import('./report-error.ts');
-    const known = error instanceof CommanderError ? toUsageError(error.message) : error;
+    const known =
+      error instanceof CommanderError
+        ? toUsageError(error.message, usageFix(program, args))
+        : error;
     return reportError(known, { json, tell: terminal.tell });
   }
+}
+
+/** Where the help of the command is that was meant. */
+function usageFix(program: Command, args: readonly string[]): string {
+  const words = [];
+  let at: Command | undefined = program;
+  for (const word of args) {
+    at = at.commands.find((command) => command.name() === word);
+    if (at === undefined) break;
+    words.push(word);
+  }
+  const path = ['starloom', ...words].join(' ');
+  const isAdd = path === 'starloom agents add' && !args.includes('--');
+  return isAdd ? `write "--" before the command; see "${path} --help"` : `see "${path} --help"`;
 }
 
 /** Help and version are thrown by commander once they are printed. */

@@ -2,12 +2,13 @@
 
 import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
-import { FabricError, MemoryRegistry, manifestSchema, type Registry } from '@starloom/core';
+import { FabricError, type Manifest, manifestSchema, type Registry } from '@starloom/core';
 import {
   createObserver,
   Gateway,
   type GatewayConfig,
   type Observer,
+  type ObserverOptions,
   openDiscoveredFile,
 } from '@starloom/gateway';
 import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
@@ -25,8 +26,10 @@ export interface OpenGatewayOptions {
   readonly localKey?: PskKey;
   /** Where the coordination plane keeps its log; without it everything is gone with the process. */
   readonly stateFolder?: string | undefined;
-  /** Run the sample agents instead of the configured registry. */
+  /** Run the sample agents beside those of the file with the agents, which may be missing. */
   readonly samples: boolean;
+  /** Where log lines go; JSON to stderr by default. */
+  readonly logDestination?: ObserverOptions['destination'];
 }
 
 export interface OpenedGateway {
@@ -47,16 +50,15 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     level: log_level,
     otlp: otlp === null ? null : revealText(otlp),
     version,
+    destination: options.logDestination,
   });
   const { log } = observer;
   const closers: (() => Promise<void>)[] = [() => observer.shutdown()];
   const close = () => closeAll(closers, observer);
   try {
-    const agents = options.samples
-      ? await openSamples(folder, observer)
-      : { registry: await openRegistry(config.registry, { folder, env, log }), stop: nothing };
-    const { registry } = agents;
-    closers.push(() => registry.close(), agents.stop);
+    const builtIn = options.samples ? await openSamples(folder, observer, closers) : undefined;
+    const registry = await openRegistry(config.registry, { folder, env, log, builtIn });
+    closers.push(() => registry.close());
     const plane = await openPlane(config, options.stateFolder, log);
     closers.push(plane.close);
     const discovered = options.stateFolder
@@ -101,11 +103,15 @@ async function closeAll(closers: (() => Promise<void>)[], { log }: Observer): Pr
   }
 }
 
-async function openSamples(folder: string, { log }: Observer) {
+async function openSamples(
+  folder: string,
+  { log }: Observer,
+  closers: (() => Promise<void>)[],
+): Promise<Manifest[]> {
   const { startSamples } = await import('@starloom/samples');
   const samples = await startSamples({ folder, log });
-  const manifests = samples.manifests.map((manifest) => manifestSchema.parse(manifest));
-  return { registry: new MemoryRegistry(manifests), stop: () => samples.stop() };
+  closers.push(() => samples.stop());
+  return samples.manifests.map((manifest) => manifestSchema.parse(manifest));
 }
 
 function keysOf({ auth }: GatewayConfig, localKey: PskKey | undefined): PskKey[] {
@@ -118,5 +124,3 @@ function reloadOf(registry: Registry, observer: Observer): OpenedGateway['reload
   const reload = registry.reload.bind(registry) as () => Promise<{ ok: boolean }>;
   return async () => observer.configReloaded((await reload()).ok);
 }
-
-async function nothing(): Promise<void> {}

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
+import { asTyped } from './command-name.ts';
 import { addAgentCommands } from './commands/agent.ts';
+import { addAgentsCommands } from './commands/agents.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addRpcCommand } from './commands/rpc.ts';
@@ -16,14 +18,16 @@ export function createProgram(terminal: Terminal): Command {
     .helpOption('-h, --help', 'print help')
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
-      writeOut: terminal.print,
+      writeOut: (text) => terminal.print(asTyped(text, terminal.env)),
       writeErr: terminal.tell,
       outputError: () => {},
+      getOutHelpWidth: () => terminal.columns ?? 100,
     })
     .exitOverride();
   addUpCommand(program, terminal);
+  addAgentsCommands(program, terminal);
   addFabricCommands(program, terminal);
-  addAgentCommands(program, terminal);
+  addAgentCommands(program, terminal.unfiltered);
   addRpcCommand(program, terminal);
   addConfigCommands(program, terminal);
   return program;

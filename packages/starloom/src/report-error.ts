@@ -3,6 +3,9 @@
 import { FabricError, type Trace, traceSchema } from '@starloom/core';
 import { type Problem, placeOf, problemsOf } from '@starloom/wire/config';
 import { z } from 'zod';
+import { paint } from './paint.ts';
+import { toSafeJson } from './plain-text.ts';
+import { upstreamLines } from './upstream-lines.ts';
 
 export interface ReportOptions {
   readonly json: boolean;
@@ -24,11 +27,11 @@ const EXIT_BY_REASON: Readonly<Record<string, number>> = {
 export function reportError(thrown: unknown, options: ReportOptions): number {
   const error = FabricError.from(thrown);
   const trace = options.trace ?? traceOf(error.cause);
-  options.tell(options.json ? JSON.stringify(error.toPayload(trace)) : forPeople(error, trace));
+  options.tell(options.json ? toSafeJson(error.toPayload(trace)) : forPeople(error, trace));
   return exitCodeOf(error);
 }
 
-/** A failure that a gateway told us has its payload as cause. */
+/** A failure that a gateway answered with has its payload as cause. */
 function traceOf(cause: unknown): Trace | null {
   const parsed = z.object({ trace: traceSchema }).safeParse(cause);
   return parsed.success ? parsed.data.trace : null;
@@ -39,11 +42,9 @@ export function exitCodeOf(error: FabricError): number {
 }
 
 /** A mistake in the command line itself, from the parser's message. */
-export function toUsageError(message: string): FabricError {
+export function toUsageError(message: string, fix = 'see "starloom --help"'): FabricError {
   const text = message.replace(/^error: /, '').replace(/\s*\n\s*/g, ' ');
-  return new FabricError('BAD_INPUT', text, {
-    details: { reason: 'usage', fix: 'run starloom --help' },
-  });
+  return new FabricError('BAD_INPUT', text, { details: { reason: 'usage', fix } });
 }
 
 /** `file:line:column  key  message`, and the fix below it. */
@@ -55,15 +56,28 @@ export function formatProblem(problem: Problem): string {
 function forPeople(error: FabricError, trace: Trace | null): string {
   const problems = problemsOf(error);
   const lines = problems
-    ? [`error ${error.code}: the configuration has ${count(problems.length, 'problem')}`]
-    : [`error ${error.code}: ${error.message}`];
+    ? [
+        `${paint('red', `error ${error.code}`)}: the configuration has ${count(problems.length, 'problem')}`,
+      ]
+    : [`${paint('red', `error ${error.code}`)}: ${error.message}`];
   lines.push(...(problems ?? []).map(formatProblem));
-  if (typeof error.details.fix === 'string') lines.push(`  fix: ${error.details.fix}`);
+  lines.push(...trailLines(error.details).map((line) => `  ${line}`));
+  lines.push(...upstreamLines(error.details.upstream).map((line) => `  ${line}`));
+  const { fix, upstream } = error.details;
+  // What it points to stands right above.
+  const isShown = upstream !== undefined && /details\.upstream/.test(String(fix));
+  if (typeof fix === 'string' && !isShown) lines.push(`  fix: ${fix}`);
   if (error.code === 'INTERNAL' && error.cause instanceof Error) {
     lines.push(`  cause: ${error.cause.stack ?? error.cause.message}`);
   }
   if (trace !== null) lines.push(`  trace: ${trace.trace_id}`);
   return lines.join('\n');
+}
+
+/** Which agents were tried, when there was more than one. */
+function trailLines({ primary, fallbacks }: FabricError['details']): string[] {
+  if (typeof primary !== 'string' || !Array.isArray(fallbacks) || fallbacks.length === 0) return [];
+  return [`tried: ${[primary, ...fallbacks].join(', then ')}`];
 }
 
 export function count(number: number, noun: string): string {

@@ -1,14 +1,50 @@
-/** Columns as wide as their widest cell; the last one is not padded. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)),
+import { fit, widthOf } from './text-width.ts';
+
+const GAP = 2;
+/** A column is not made narrower than this to fit the terminal. */
+const NARROWEST = 8;
+
+/**
+ * Columns as wide as their widest cell; the last one is not padded. With `columns`, the widest are
+ * narrowed until a row fits the terminal.
+ */
+export function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  columns?: number,
+): string {
+  const oneLine = [head, ...rows].map((row) => row.map((cell) => cell.replace(/\s+/g, ' ').trim()));
+  const natural = head.map((_, column) =>
+    Math.max(...oneLine.map((row) => widthOf(row[column] ?? ''))),
   );
-  return [head, ...rows]
+  const widths = columns === undefined ? natural : narrowed(natural, columns);
+  return oneLine
     .map((row) =>
       row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
+        .map((cell, column) => padded(fit(cell, widths[column] ?? 0), widths[column] ?? 0))
+        .join(' '.repeat(GAP))
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** Takes from the widest column, column by column, until the sum fits or all are narrow. */
+function narrowed(natural: readonly number[], columns: number): number[] {
+  const widths = [...natural];
+  const room = columns - GAP * (widths.length - 1);
+  for (let over = sum(widths) - room; over > 0; over -= 1) {
+    const widest = widths.indexOf(Math.max(...widths));
+    const width = widths[widest] ?? 0;
+    if (width <= NARROWEST) break;
+    widths[widest] = width - 1;
+  }
+  return widths;
+}
+
+function padded(cell: string, width: number): string {
+  return cell + ' '.repeat(Math.max(0, width - widthOf(cell)));
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
 }

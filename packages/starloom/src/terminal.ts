@@ -1,4 +1,9 @@
-/** The outside of a command: where it stands, and where its words go. */
+// The outside of a command: where it runs and where its output goes. Everything that is printed
+// passes here, and here whatever a terminal would act on is removed from it.
+
+import { asTyped } from './command-name.ts';
+import { render, toSequences, wantsColour } from './paint.ts';
+
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -6,28 +11,119 @@ export interface Terminal {
   readonly print: (text: string) => void;
   /** Data without a line break, to stdout. */
   readonly write: (text: string) => void;
-  /** Talk, to stderr. */
+  /** Messages, to stderr. */
   readonly tell: (text: string) => void;
+  /** One line on stderr that the next output replaces; nothing where stderr is no terminal. */
+  readonly showStatus: (text: string) => void;
+  /** Width of stdout; `undefined` where it is no terminal. */
+  readonly columns: number | undefined;
+  /** Whether a person reads stderr. */
+  readonly isWatched: boolean;
+  /** The answer of a person at the terminal; `undefined` where there is none. */
+  readonly ask: (question: string) => Promise<string | undefined>;
   /** Set by a command that has printed its own failure. */
   exitCode: number;
+  /** The same without any filter, for commands that remove such characters themselves. */
+  readonly unfiltered: Terminal;
 }
+
+const CLEAR_LINE = '\r\x1b[K';
 
 export function createTerminal(process: NodeJS.Process): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // The reader of a pipe has gone (`starloom … | head`): nobody is left to tell.
+      // The reader of a pipe has gone (`starloom … | head`): no client is left to notify.
       if (error.code === 'EPIPE') process.exit();
       throw error;
     });
   }
-  return {
-    env: process.env,
-    cwd: process.cwd(),
-    print: (text) => process.stdout.write(withNewline(text)),
-    write: (text) => process.stdout.write(text),
-    tell: (text) => process.stderr.write(withNewline(text)),
-    exitCode: 0,
+  return new ProcessTerminal(process);
+}
+
+class ProcessTerminal implements Terminal {
+  readonly env: Terminal['env'];
+  readonly cwd: string;
+  readonly #process: NodeJS.Process;
+  readonly #toOut: (text: string) => string;
+  readonly #toErr: (text: string) => string;
+  readonly #exit: { code: number };
+  #hasStatus = false;
+
+  constructor(process: NodeJS.Process, isFiltered = true, exit = { code: 0 }) {
+    this.#process = process;
+    this.#exit = exit;
+    this.env = process.env;
+    this.cwd = process.cwd();
+    const filterFor = ({ isTTY }: NodeJS.WriteStream) => {
+      const colour = wantsColour(process.env, isTTY === true);
+      const filter = isFiltered ? render : toSequences;
+      return (text: string) => filter(text, colour);
+    };
+    this.#toOut = filterFor(process.stdout);
+    this.#toErr = filterFor(process.stderr);
+  }
+
+  get exitCode(): number {
+    return this.#exit.code;
+  }
+
+  set exitCode(code: number) {
+    this.#exit.code = code;
+  }
+
+  get unfiltered(): Terminal {
+    return new ProcessTerminal(this.#process, false, this.#exit);
+  }
+
+  get columns(): number | undefined {
+    const { stdout } = this.#process;
+    return stdout.isTTY ? stdout.columns || undefined : undefined;
+  }
+
+  get isWatched(): boolean {
+    return this.#process.stderr.isTTY === true;
+  }
+
+  readonly print = (text: string): void => this.#out(withNewline(this.#toOut(text)));
+
+  readonly write = (text: string): void => this.#out(this.#toOut(text));
+
+  readonly tell = (text: string): void => {
+    const shown = this.#toErr(asTyped(text, this.env));
+    this.#clearStatus();
+    this.#process.stderr.write(withNewline(shown));
   };
+
+  readonly showStatus = (text: string): void => {
+    if (!this.isWatched) return;
+    const line = this.#toErr(text.replace(/\s+/g, ' '));
+    const width = (this.#process.stderr.columns || 80) - 1;
+    this.#process.stderr.write(`${CLEAR_LINE}${line.slice(0, width)}`);
+    this.#hasStatus = true;
+  };
+
+  readonly ask = async (question: string): Promise<string | undefined> => {
+    if (!this.isWatched || this.#process.stdin.isTTY !== true) return undefined;
+    this.#clearStatus();
+    const { createInterface } = await import('node:readline/promises');
+    const { stdin, stderr } = this.#process;
+    const lines = createInterface({ input: stdin, output: stderr });
+    try {
+      return await lines.question(this.#toErr(question));
+    } finally {
+      lines.close();
+    }
+  };
+
+  #out(text: string): void {
+    this.#clearStatus();
+    this.#process.stdout.write(text);
+  }
+
+  #clearStatus(): void {
+    if (this.#hasStatus) this.#process.stderr.write(CLEAR_LINE);
+    this.#hasStatus = false;
+  }
 }
 
 function withNewline(text: string): string {

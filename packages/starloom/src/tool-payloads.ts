@@ -33,13 +33,13 @@ export interface ToolPayloads {
   };
 }
 
-/** A manifest with what the agent serves, whether declared or discovered, and its health. */
-export interface AgentView extends Manifest {
-  readonly capabilities: Capability[];
+/** An agent as a gateway shows it. */
+export type AgentView = Omit<Manifest, 'capabilities'> & {
+  readonly capabilities: readonly Capability[];
   readonly health: Health;
   /** Declared capabilities that the agent does not offer. */
   readonly missing?: readonly { readonly name: string; readonly near?: string }[];
-}
+};
 
 export type ToolName = keyof ToolPayloads;
 
@@ -58,9 +58,11 @@ export interface EngineRow {
   readonly warnings?: readonly { readonly fix: string }[];
 }
 
-interface AgentRow {
+export interface AgentRow {
   readonly agent_id: string;
   readonly status: string;
   readonly breaker: string;
   readonly message?: string;
+  readonly upstream?: unknown;
+  readonly fix?: string;
 }

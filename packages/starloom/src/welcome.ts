@@ -15,9 +15,10 @@ export function welcome(program: Command, { json }: { readonly json: boolean }):
     ...commands.map(({ name, description }) => `  ${name.padEnd(width)}  ${description}`),
     '',
     'Try next',
-    '  starloom up                        run the gateway; without a configuration, with sample agents',
-    '  starloom config show --effective   every setting, and where its value comes from',
-    '  starloom --help                    all options',
+    '  starloom up                     run the gateway; without a configuration, with sample agents',
+    '  starloom agents add --help      put an MCP server behind it',
+    '  starloom agents import <file>   take over the servers of another MCP client',
+    '  starloom --help                 all options',
   ].join('\n');
 }
 

@@ -58,7 +58,7 @@ describe.concurrent('starloom', () => {
     const { code, stdout, stderr } = await starloom(args);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
     expect(stderr).toMatch(hint);
-    expect(stderr).toMatch(/fix: run starloom --help/);
+    expect(stderr).toMatch(/fix: see "starloom .*--help"/);
   });
 
   it('answers it as JSON on stderr with --json', async () => {

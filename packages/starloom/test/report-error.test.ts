@@ -1,6 +1,8 @@
 import { createTrace, FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import { withoutPaint } from '../src/paint.ts';
 import { reportError, toUsageError } from '../src/report-error.ts';
+import { upstreamLines } from '../src/upstream-lines.ts';
 
 function report(
   error: unknown,
@@ -8,7 +10,7 @@ function report(
 ) {
   const lines: string[] = [];
   const code = reportError(error, { json: false, tell: (text) => lines.push(text), ...options });
-  return { code, text: lines.join('\n') };
+  return { code, text: withoutPaint(lines.join('\n')) };
 }
 
 describe('the report of an error', () => {
@@ -48,6 +50,42 @@ describe('the report of an error', () => {
     const bug = new TypeError('undefined is not a loom');
     expect(report(bug)).toMatchObject({ code: 1, text: expect.stringContaining('not a loom') });
     expect(report(bug, { json: true }).text).not.toContain('not a loom');
+  });
+
+  it('shows what the agent’s side said, and which agents were tried', () => {
+    const error = new FabricError('AGENT_OFFLINE', 'files did not start', {
+      details: {
+        primary: 'files@local: offline',
+        fallbacks: ['other@local: timeout'],
+        upstream: { exit_code: 1, stderr: ['Error: no such folder', '    at main'] },
+        fix: 'create the folder',
+      },
+    });
+    expect(report(error).text.split('\n')).toEqual([
+      'error AGENT_OFFLINE: files did not start',
+      '  tried: files@local: offline, then other@local: timeout',
+      '  exit code: 1',
+      '  its stderr:',
+      '    Error: no such folder',
+      '        at main',
+      '  fix: create the folder',
+    ]);
+  });
+
+  it.each([
+    ['a text', 'boom', ['it said: boom']],
+    ['a status', { status: 503, body: 'busy' }, ['status: 503', 'it answered: busy']],
+    ['content of MCP', { content: [{ type: 'text', text: 'denied' }] }, ['it answered: denied']],
+    ['nothing', undefined, []],
+  ])('shows %s of the upstream in one line each', (_, upstream, lines) => {
+    expect(upstreamLines(upstream)).toEqual(lines);
+  });
+
+  it('shows no more than the last lines of a long text', () => {
+    const stderr = Array.from({ length: 100 }, (__, index) => `line ${index}`);
+    const lines = upstreamLines({ stderr });
+    expect(lines).toHaveLength(14);
+    expect(lines.at(-1)).toBe('  line 99');
   });
 
   it('puts the parser’s hint of a usage error on one line', () => {

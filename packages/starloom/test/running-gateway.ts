@@ -40,16 +40,14 @@ export interface RunningGateway extends AsyncDisposable {
   stop(): Promise<{ code: number | null; stderr: string }>;
 }
 
-/** `starloom up` as a user runs it, in a folder of its own. */
+/** `starloom up` as a user runs it, in a folder of its own; without files that are `undefined`. */
 export async function startGateway(
-  files: Record<string, string> = {},
+  files: Record<string, string | undefined> = {},
   args: readonly string[] = [],
 ): Promise<RunningGateway> {
-  const place = await scratch({
-    'echo.cjs': ECHO_AGENT,
-    'agents.yaml': AGENTS,
-    ...files,
-  });
+  const all = { 'echo.cjs': ECHO_AGENT, 'agents.yaml': AGENTS, ...files };
+  const given = Object.entries(all).filter((entry): entry is [string, string] => !!entry[1]);
+  const place = await scratch(Object.fromEntries(given));
   const { folder } = place;
   const home = join(folder, 'home');
   const child = await spawnProcess({

@@ -4,6 +4,11 @@ import { z } from 'zod';
 export const mcpOptionsSchema = z.strictObject({
   result_bytes: z.int().positive().default(16_777_216).describe('Largest message of the agent'),
   connect_timeout_ms: z.int().positive().default(60_000).describe('Bounds making a connection'),
+  cwd: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder a stdio agent runs in; default: that of the gateway'),
   connections: z.int().positive().default(256).describe('Sockets to an http agent at most'),
 });
 

@@ -46,6 +46,8 @@ export interface StdioTransportOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
+  /** That of the gateway by default. */
+  readonly cwd?: string | undefined;
   readonly maxMessageBytes: number;
   readonly excerpt: Excerpt;
   readonly log: Log;
@@ -88,11 +90,12 @@ export class StdioTransport implements AgentTransport {
   }
 
   async start(): Promise<void> {
-    const { command, args, env, maxMessageBytes, log } = this.#options;
+    const { command, args, env, cwd, maxMessageBytes, log } = this.#options;
     const child = await spawnProcess({
       command,
       args,
       env: childEnvironment({ extra: env }),
+      ...(cwd !== undefined && { cwd }),
       graceMs: 2_000,
       limits: { maxLineBytes: maxMessageBytes },
       onStderrLine: (line) => log.debug({ line }, 'agent stderr'),

@@ -39,10 +39,11 @@ export function transportSource(manifest: Manifest, log: Log): TransportSource {
     };
   }
   if (transport === 'stdio' && command !== undefined) {
+    const { cwd } = options;
     return {
       options,
       isCostly: true,
-      create: () => new StdioTransport({ command, args, env, maxMessageBytes, excerpt, log }),
+      create: () => new StdioTransport({ command, args, env, cwd, maxMessageBytes, excerpt, log }),
       close: async () => {},
     };
   }

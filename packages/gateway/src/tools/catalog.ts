@@ -3,10 +3,10 @@
 // share a spelling, both are listed with a hash at the end and the bare spelling is unknown.
 
 import {
+  hashToolName,
   type Log,
   type Manifest,
   type Registry,
-  sha256Hex,
   styleToolName,
   TOOL_NAME_STYLES,
   type ToolNameStyle,
@@ -88,6 +88,8 @@ export class ToolCatalog {
 interface Entry {
   readonly tool: Tool;
   readonly key: string;
+  /** The name to list where another tool has it too. */
+  readonly hashed: (name: string) => string;
   readonly isListed: boolean;
   readonly wanted: Readonly<Record<ToolNameStyle, string>>;
   readonly spellings: readonly string[];
@@ -114,10 +116,10 @@ function build(options: CatalogOptions): Built {
     underscores: isFree(wanted.underscores),
     spellings: spellings.filter(isFree),
   }));
-  for (const [index, { tool, key, isListed, wanted }] of entries.entries()) {
+  for (const [index, { tool, hashed, isListed, wanted }] of entries.entries()) {
     for (const style of TOOL_NAME_STYLES) {
       const isOwn = free[index]?.[style] ?? false;
-      const name = isOwn ? wanted[style] : withHash(wanted[style], key);
+      const name = isOwn ? wanted[style] : hashed(wanted[style]);
       if (!isOwn) log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
       byName.set(name, tool);
       if (isListed) listed[style].agents.push({ tool, definition: { ...tool.definition, name } });
@@ -148,6 +150,7 @@ function entriesOf({
       return {
         tool: capabilityTool(capability.name, manifest, capability, deps),
         key: `${manifest.agent_id}/${capability.name}`,
+        hashed: (name: string) => hashToolName(name, manifest.agent_id, capability.name),
         isListed: discovery.isListed(manifest, capability),
         wanted,
         spellings: [...new Set([wanted.dots, wanted.underscores, ...spellings])],
@@ -173,10 +176,6 @@ function wantedNames(manifest: Manifest, capability: string, isBare: boolean): E
   const name = (style: ToolNameStyle) =>
     isBare ? styleToolName(bare, style) : toToolName(manifest.agent_id, capability, style);
   return { dots: name('dots'), underscores: name('underscores') };
-}
-
-function withHash(name: string, key: string): string {
-  return `${name.slice(0, 55)}-${sha256Hex(key).slice(0, 8)}`;
 }
 
 function emptyList(): Record<Toolset, ListedTool[]> {

@@ -1,45 +1,83 @@
-// Puts an agent of one's own behind the gateway: one entry in the file of agents. A gateway that
-// runs sees it at once.
+// Puts an agent behind the gateway: one entry in the file of agents. A gateway that runs and reads
+// the file sees it at once.
 
 import { existsSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { FabricError, findCapability, type Manifest, silentLog } from '@starloom/core';
-import { loadGatewayConfig } from '@starloom/gateway/config';
-import { openYamlRegistry } from '@starloom/registry';
+import { type Capability, FabricError, findCapability, type Manifest } from '@starloom/core';
+import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
+import { toAnnotatedYaml } from '@starloom/wire/annotated-yaml';
+import { isReference, isSecretName } from '../import-servers/secret-names.ts';
+import { toSafeJson } from '../plain-text.ts';
+import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
+import type { AgentView } from '../tool-payloads.ts';
+import type { AddOptions } from './agents.ts';
 import { toAgentManifest } from './agents-add-manifest.ts';
-import type { AddOptions } from './fabric.ts';
+import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
+import { awaitAgent } from './agents-await.ts';
+import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
+import { toolRows, toolTable } from './agents-tools.ts';
+
+const WAIT_MS = 60_000;
 
 export async function addAgent(
   terminal: Terminal,
-  path: string,
+  what: string,
+  command: readonly string[],
   options: AddOptions,
 ): Promise<void> {
-  const { env, cwd } = terminal;
-  const { agent } = await loadAgentConfig(path, env);
-  const { file, folder } = await findAgentsFile(terminal, options);
-  const manifest = toAgentManifest(agent, {
-    place: placeIn(folder, resolve(cwd, path)),
-    as: options.as,
-  });
-  const isNew = !existsSync(file);
-  if (isNew) await createFile(file);
-  const written = await register(file, manifest);
-  const shown = relative(cwd, file);
-  if (options.json) terminal.print(JSON.stringify({ agent: written, file: shown }));
-  else terminal.tell(nextSteps(written, shown, isNew));
+  await using place = await findAgentsPlace(terminal, options);
+  const { manifest, isOwn } = await toManifest(terminal, what, command, options, place);
+  const { agent_id } = manifest;
+  const before = place.isNew ? undefined : await findEntry(place.file, agent_id);
+  if (before && !isSameEndpoint(before, manifest) && !options.force) {
+    throw idIsTaken(agent_id, place.shown);
+  }
+  const written = before && isOwn ? updated(before, manifest) : manifest;
+  if (options.dryRun) return showPlan(terminal, written, place, options);
+  warnOfSecrets(terminal, written);
+  const since = Date.now();
+  await changeAgentsFile(place.file, { put: [written] }, { create: true });
+  if (!options.json)
+    terminal.tell(`${agent_id} is in ${place.shown}${place.isNew ? ' (new)' : ''}`);
+  const isUnchanged = before !== undefined && JSON.stringify(before) === JSON.stringify(written);
+  const agent =
+    place.gateway && options.wait
+      ? await awaitAgent(terminal, place.gateway, {
+          agentId: agent_id,
+          since: isUnchanged ? 0 : since,
+          waitMs: WAIT_MS,
+        })
+      : undefined;
+  if (options.json) {
+    const tools = agent && toolRows(agent);
+    const state = agent && { status: agent.health.status, tools };
+    return terminal.print(toSafeJson({ agent: written, file: place.shown, ...state }));
+  }
+  if (agent) terminal.print(toolTable(agent, terminal.columns));
+  terminal.tell(nextSteps(written, agent, place));
 }
 
-async function findAgentsFile({ env, cwd }: Terminal, { config }: AddOptions) {
-  const where = { path: config, env, cwd, resolveSecrets: false };
-  const { value, folder } = await loadGatewayConfig(where);
-  const { registry } = value;
-  if (registry.kind === 'yaml') return { file: resolve(folder, registry.path), folder };
-  throw new FabricError('BAD_INPUT', 'The agents of this gateway are not in a file', {
-    details: { reason: 'no_file', kind: registry.kind, fix: 'register it in that registry' },
-  });
+async function toManifest(
+  { env, cwd }: Terminal,
+  what: string,
+  command: readonly string[],
+  options: AddOptions,
+  { folder }: AgentsPlace,
+): Promise<{ manifest: Manifest; isOwn: boolean }> {
+  if (command.length > 0) {
+    if (options.name !== undefined)
+      throw toUsageError('with a command, the name comes before "--"');
+    return { manifest: toCommandManifest(what, command, options, { cwd, folder }), isOwn: false };
+  }
+  if (/^https?:\/\//i.test(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
+  const path = resolve(cwd, what);
+  if (!existsSync(path)) throw noSuchAgent(what);
+  if (/\.(?:[cm]?[jt]s|py|rb|sh)$/.test(what)) throw isProgram(what);
+  const { agent } = await loadAgentConfig(what, env);
+  const as = options.name ?? options.as;
+  return { manifest: toAgentManifest(agent, { place: placeIn(folder, path), as }), isOwn: true };
 }
 
 /** So that the file may move together with the agent. */
@@ -48,32 +86,11 @@ function placeIn(folder: string, path: string): string {
   return isAbsolute(place) || place.startsWith('..') ? place : `./${place}`;
 }
 
-async function createFile(file: string): Promise<void> {
-  try {
-    await writeFile(file, '[]\n', { flag: 'wx' });
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    throw new FabricError('BAD_INPUT', `Cannot write ${file} (${code})`, {
-      details: { reason: 'not_writable', file, fix: 'go to a folder that you may write to' },
-      cause,
-    });
-  }
+async function findEntry(file: string, agentId: string): Promise<Manifest | undefined> {
+  return (await readAgentsFile(file)).find(({ agent_id }) => agent_id === agentId);
 }
 
-/** What was added before is brought up to date; what people wrote beside it stays. */
-async function register(path: string, manifest: Manifest): Promise<Manifest> {
-  const registry = await openYamlRegistry({ path, log: silentLog });
-  try {
-    const before = registry.get(manifest.agent_id)?.manifest;
-    if (before && !isSameAgent(before, manifest)) throw idIsTaken(manifest.agent_id, path);
-    const written = before ? updated(before, manifest) : manifest;
-    await registry.register(written);
-    return written;
-  } finally {
-    await registry.close();
-  }
-}
-
+/** An agent of one's own that was added before: what people wrote beside it stays. */
 function updated(before: Manifest, { version, description, capabilities }: Manifest): Manifest {
   return {
     ...before,
@@ -86,25 +103,110 @@ function updated(before: Manifest, { version, description, capabilities }: Manif
   };
 }
 
-function isSameAgent(one: Manifest, other: Manifest): boolean {
-  const [first, second] = [one.endpoint, other.endpoint];
-  return first.command === second.command && String(first.args) === String(second.args);
+function isSameEndpoint({ endpoint: one }: Manifest, { endpoint: other }: Manifest): boolean {
+  return (
+    one.command === other.command &&
+    one.uri === other.uri &&
+    String(one.args) === String(other.args)
+  );
 }
 
-function nextSteps({ agent_id, capabilities }: Manifest, file: string, isNew: boolean): string {
-  const names = (capabilities ?? []).map(({ name }) => name);
-  return [
-    `${agent_id} is in ${file}: ${names.join(', ')}`,
-    '',
-    'Try next',
-    ...(isNew ? ['  starloom up'] : []),
-    `  starloom agents describe ${agent_id}`,
-    ...(names.includes('ask') ? [`  starloom call ${agent_id} ask "…" --stream`] : []),
-  ].join('\n');
+function showPlan(
+  terminal: Terminal,
+  manifest: Manifest,
+  { shown, isNew }: AgentsPlace,
+  { json }: AddOptions,
+): void {
+  if (json) {
+    terminal.print(toSafeJson({ agent: manifest, file: shown, dry_run: true }));
+    return;
+  }
+  terminal.tell(`would be written to ${shown}${isNew ? ' (new)' : ''}; nothing was changed`);
+  terminal.print(toAnnotatedYaml([toManifestEntry(manifest)]));
+}
+
+function warnOfSecrets(terminal: Terminal, { endpoint }: Manifest): void {
+  for (const [option, values] of [
+    ['--env', endpoint.env],
+    ['--header', endpoint.headers],
+  ] as const) {
+    for (const [name, value] of Object.entries(values ?? {})) {
+      if (!isSecretName(name) || isReference(value)) continue;
+      const variable = name.toUpperCase().replace(/[^A-Z0-9]+/g, '_');
+      terminal.tell(
+        `warning: the value of ${name} stands in the file as text\n` +
+          `  fix: set a variable for the gateway and write ${option} ${name}=env:${variable}`,
+      );
+    }
+  }
+}
+
+function nextSteps(written: Manifest, agent: AgentView | undefined, place: AgentsPlace): string {
+  const { agent_id } = written;
+  const lines = [];
+  if (place.samples && place.isNew) {
+    lines.push(
+      'Next time, "starloom up" serves the agents of this file alone;',
+      '"starloom up --samples" serves the samples beside them.',
+      '',
+    );
+  }
+  if (place.servedInstead !== undefined) {
+    lines.push(
+      `The gateway that runs here reads ${place.servedInstead}, not this file.`,
+      '  fix: stop it and run "starloom up" here',
+      '',
+    );
+  }
+  lines.push('Try next');
+  if (!place.gateway) lines.push('  starloom up');
+  lines.push(`  starloom agents tools ${agent_id}`);
+  const example = exampleOf(agent?.capabilities ?? written.capabilities ?? []);
+  if (example !== undefined) lines.push(`  starloom call ${agent_id} ${example}`);
+  return lines.join('\n');
+}
+
+/** A call that a person may try: one that only reads, where there is one. */
+function exampleOf(capabilities: readonly Capability[]): string | undefined {
+  const current = capabilities.filter(({ title, description }) => {
+    return !/deprecated/i.test(`${title} ${description}`);
+  });
+  const isReading = ({ annotations }: Capability) => annotations?.readOnlyHint === true;
+  const chosen = current.find(isReading) ?? current[0] ?? capabilities[0];
+  if (chosen === undefined) return undefined;
+  const required = chosen.input_schema?.required;
+  const names = Array.isArray(required) ? required.map(String) : [];
+  if (names.length === 0) return chosen.name;
+  if (names.length === 1 && ['task', 'prompt'].includes(names[0] ?? ''))
+    return `${chosen.name} "…"`;
+  return `${chosen.name} ${names.map((name) => `--arg ${name}=…`).join(' ')}`;
 }
 
 function idIsTaken(agentId: string, file: string): FabricError {
   return new FabricError('BAD_INPUT', `Another agent is called "${agentId}" in ${file}`, {
-    details: { reason: 'id_taken', agent_id: agentId, fix: 'give this one a name with --as <id>' },
+    details: {
+      reason: 'id_taken',
+      agent_id: agentId,
+      fix: 'choose another name, or replace that one with --force',
+    },
+  });
+}
+
+function noSuchAgent(what: string): FabricError {
+  return new FabricError('BAD_INPUT', `"${what}" is no URL, no folder and no agent.json`, {
+    details: {
+      reason: 'no_such_agent',
+      fix: `for a program write "starloom agents add ${what} -- <command> [arguments]"`,
+    },
+  });
+}
+
+function isProgram(what: string): FabricError {
+  const run = /\.py$/.test(what) ? 'python3' : /\.[cm]?[jt]s$/.test(what) ? 'node' : 'sh';
+  return new FabricError('BAD_INPUT', `"${what}" is a program, not an agent.json`, {
+    details: {
+      reason: 'program',
+      fix: `name it and say how it starts: "starloom agents add <name> -- ${run} ${what}"`,
+    },
   });
 }

@@ -1,8 +1,12 @@
-import type { FabricEvent } from '@starloom/core';
-import { connectToGateway } from '../gateway-client.ts';
+import { FabricError, type FabricEvent } from '@starloom/core';
+import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
+import { paint } from '../paint.ts';
+import { toSafeJson } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
+import { CallView } from './call-view.ts';
+import { didYouMean } from './did-you-mean.ts';
 import type { CallCommandOptions } from './fabric.ts';
-import { readTarget } from './target.ts';
+import { readTarget, type Target } from './target.ts';
 
 /** How much longer than the call itself we wait for its answer. */
 const GRACE_MS = 5_000;
@@ -14,14 +18,52 @@ export async function callAgent(
   options: CallCommandOptions,
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
-  const { agentId, capability, rest } = await readTarget(client, words);
+  using interrupted = onInterrupt();
+  const target = await readTarget(client, words);
+  const view = new CallView(terminal);
+  try {
+    const payload = await run(client, target, options, {
+      signal: interrupted.signal,
+      onEvent: (event) => {
+        if (options.json) terminal.print(toSafeJson(event));
+        else view.show(event);
+      },
+    });
+    if (options.json) {
+      if (!options.stream) terminal.print(toSafeJson(payload));
+      return;
+    }
+    view.finish(payload.result.answer);
+    for (const { title, uri } of payload.result.citations ?? []) {
+      terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
+    }
+    terminal.tell(paint('dim', trailOf(payload)));
+  } catch (error) {
+    view.settle();
+    const { agentId, capability } = target;
+    const asked = agentId === undefined ? [capability] : [agentId, capability];
+    if (interrupted.signal.aborted) throw error;
+    throw withArgumentsFix(await didYouMean(error, client, asked), agentId);
+  }
+}
+
+/** Arguments that do not fit: where a person sees which are wanted. */
+function withArgumentsFix(error: unknown, agentId: string | undefined): unknown {
+  if (!FabricError.is(error) || error.code !== 'BAD_INPUT' || agentId === undefined) return error;
+  const fix = `give them with --arg name=value; "starloom agents describe ${agentId}" shows them`;
+  return /arguments/i.test(error.message) ? error.with({ fix }) : error;
+}
+
+function run(
+  client: GatewayClient,
+  { agentId, capability, rest }: Target,
+  options: CallCommandOptions,
+  { signal, onEvent }: { signal: AbortSignal; onEvent: (event: FabricEvent) => void },
+) {
   const given = { ...options.args, ...options.arg };
   const task = rest.join(' ');
   const deadlineMs = options.deadline ?? 3 * (options.timeout ?? DEFAULT_TIMEOUT_MS);
-  const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort());
-  const printer = options.json ? undefined : new TokenPrinter(terminal);
-  const payload = await client.call(
+  return client.call(
     'fabric.call',
     {
       ...(agentId && { agent_id: agentId }),
@@ -34,64 +76,27 @@ export async function callAgent(
       ...(options.format && { format: options.format }),
       stream: options.stream === true,
     },
-    {
-      timeoutMs: deadlineMs + GRACE_MS,
-      signal: interrupted.signal,
-      ...(options.stream && {
-        onEvent: (event: FabricEvent) => {
-          if (printer) printer.show(event);
-          else terminal.print(JSON.stringify(event));
-        },
-      }),
-    },
+    { timeoutMs: deadlineMs + GRACE_MS, signal, ...(options.stream && { onEvent }) },
   );
-  if (options.json) {
-    if (!options.stream) terminal.print(JSON.stringify(payload));
-    return;
-  }
-  printer?.finish(payload.result.answer);
-  const { agent_id, attempts, trace, result } = payload;
-  for (const { title, uri } of result.citations ?? [])
-    terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
+}
+
+function trailOf({ agent_id, attempts, trace }: Awaited<ReturnType<typeof run>>): string {
   const trail = attempts
     .map((attempt) => `${attempt.agent_id} ${attempt.code ?? 'ok'} ${attempt.ms} ms`)
     .join(', then ');
-  terminal.tell(`answered by ${agent_id} (${trail}), trace ${trace.trace_id}`);
+  return `answered by ${agent_id} (${trail}), trace ${trace.trace_id}`;
 }
 
-/** Tokens to stdout as they come, everything else as talk beside them. */
-class TokenPrinter {
-  readonly #terminal: Terminal;
-  #text = '';
-
-  constructor(terminal: Terminal) {
-    this.#terminal = terminal;
-  }
-
-  show({ type, agent_id, data }: FabricEvent): void {
-    if (type === 'token') {
-      this.#text += data.text;
-      this.#terminal.write(data.text);
-    } else if (type === 'status' && data.state === 'discard') {
-      this.#endLine();
-      this.#text = '';
-      this.#terminal.tell('(what was said so far no longer counts)');
-    } else if (type === 'status' && (data.state === 'retrying' || data.state === 'degraded')) {
-      this.#endLine();
-      this.#terminal.tell(`(${data.message ?? data.state})`);
-    } else if (type === 'tool_call' && data.phase === 'start') {
-      this.#endLine();
-      this.#terminal.tell(`(${agent_id} uses ${data.name})`);
-    }
-  }
-
-  /** The answer, unless the tokens said it all. */
-  finish(answer: string): void {
-    this.#endLine();
-    if (answer === '' || this.#text.trim() !== answer.trim()) this.#terminal.print(answer);
-  }
-
-  #endLine(): void {
-    if (this.#text !== '' && !this.#text.endsWith('\n')) this.#terminal.write('\n');
-  }
+/** The first Ctrl-C cancels the call at the agent, the second ends this process at once. */
+function onInterrupt(): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const onSignal = () => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort();
+  };
+  process.on('SIGINT', onSignal);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => void process.off('SIGINT', onSignal),
+  };
 }

@@ -1,9 +1,13 @@
 import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
+import { paint, paintHealth } from '../paint.ts';
+import { toSafeJson } from '../plain-text.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { EngineRow } from '../tool-payloads.ts';
-import type { AgentsOptions } from './fabric.ts';
+import type { AgentRow, AgentView, EngineRow } from '../tool-payloads.ts';
+import { upstreamLines } from '../upstream-lines.ts';
+import type { AgentsOptions } from './agents.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { readTarget } from './target.ts';
 
 export async function listAgents(terminal: Terminal, options: AgentsOptions): Promise<void> {
@@ -12,27 +16,36 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
   const given = Object.entries({ capability, tag, tier, status, modality });
   const filter = Object.fromEntries(given.filter(([, value]) => value !== undefined));
   const { agents } = await client.call('fabric.agent.list', filter);
-  if (json) return terminal.print(JSON.stringify({ agents }));
-  if (agents.length === 0) return terminal.tell('no agents match');
+  if (json) return terminal.print(toSafeJson({ agents }));
+  if (agents.length === 0) return terminal.tell(Object.keys(filter).length > 0 ? NO_MATCH : NONE);
   const rows = agents.map((agent) => [
     agent.agent_id,
-    agent.health.status,
+    paintHealth(agent.health.status),
     agent.trust_tier,
     agent.endpoint.protocol ?? agent.endpoint.transport,
-    agent.capabilities.map(({ name }) => name).join(', '),
+    offersOf(agent),
     agent.description ?? '',
   ]);
-  terminal.print(table(['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES', ''], rows));
+  const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES', ''];
+  terminal.print(table(head, rows, terminal.columns));
 }
 
-export async function describeAgent(
-  terminal: Terminal,
-  agent_id: string,
-  { json }: GlobalOptions,
-): Promise<void> {
-  await using client = await connectToGateway(terminal);
-  const { agent } = await client.call('fabric.agent.describe', { agent_id });
-  terminal.print(JSON.stringify(agent, null, json ? 0 : 2));
+const NO_MATCH = 'no agents match';
+const NONE =
+  'no agents yet\n  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .';
+
+const FEW = 4;
+
+/** The number first where the names will hardly fit. */
+function offersOf(agent: AgentView): string {
+  const names = agent.capabilities.map(({ name }) => name);
+  if (names.length === 0) return noneYet(agent);
+  return (names.length > FEW ? `${names.length}: ` : '') + names.join(', ');
+}
+
+function noneYet({ health }: AgentView): string {
+  const isReached = health.status === 'online' || health.status === 'degraded';
+  return paint('dim', isReached ? '(none)' : '(not reached yet)');
 }
 
 export async function previewRoute(
@@ -42,27 +55,27 @@ export async function previewRoute(
 ): Promise<void> {
   await using client = await connectToGateway(terminal);
   const { agentId, capability } = await readTarget(client, words);
-  const payload = await client.call('fabric.route.preview', {
-    ...(agentId && { agent_id: agentId }),
-    capability,
+  const asked = { ...(agentId && { agent_id: agentId }), capability };
+  const payload = await client.call('fabric.route.preview', asked).catch(async (error: unknown) => {
+    throw await didYouMean(error, client, agentId ? [agentId, capability] : [capability]);
   });
-  if (json) return terminal.print(JSON.stringify(payload));
+  if (json) return terminal.print(toSafeJson(payload));
   const candidates = [payload.primary ?? [], ...payload.fallbacks].flat();
   const rows = candidates.map(({ agent_id, kind, health, reason }, index) => [
     String(index + 1),
     agent_id,
     kind,
-    health,
+    paintHealth(health),
     reason,
   ]);
-  terminal.print(table(['', 'AGENT', 'AS', 'HEALTH', 'WHY'], rows));
+  terminal.print(table(['', 'AGENT', 'AS', 'HEALTH', 'WHY'], rows, terminal.columns));
   for (const { agent_id, reason } of payload.skipped) terminal.tell(`not ${agent_id}: ${reason}`);
 }
 
 export async function showHealth(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
   await using client = await connectToGateway(terminal);
   const payload = await client.call('fabric.health', {});
-  if (json) return terminal.print(JSON.stringify(payload));
+  if (json) return terminal.print(toSafeJson(payload));
   const { gateway, registry, engines, agents } = payload;
   const rows = [
     ['gateway', gateway.status, `version ${gateway.version}, up ${gateway.uptime_s} s`],
@@ -82,7 +95,23 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
       [breaker === 'closed' ? '' : `circuit ${breaker}`, message].filter(Boolean).join(', '),
     ]),
   ];
-  terminal.print(table(['PART', 'STATUS', ''], rows));
+  const painted = rows.map(([part = '', status = '', note = '']) => [
+    part,
+    paintHealth(status),
+    note,
+  ]);
+  terminal.print(table(['PART', 'STATUS', ''], painted, terminal.columns));
+  for (const agent of agents.list) showTrouble(terminal, agent);
+}
+
+/** Why an agent is not online, as its own side said it: whole, where the table cuts. */
+function showTrouble(terminal: Terminal, agent: AgentRow): void {
+  const { agent_id, status, message, upstream, fix } = agent;
+  const lines = [...upstreamLines(upstream), ...(fix === undefined ? [] : [`fix: ${fix}`])];
+  if (status === 'online' || (lines.length === 0 && message === undefined)) return;
+  terminal.print(
+    ['', `${agent_id}: ${message ?? status}`, ...lines.map((line) => `  ${line}`)].join('\n'),
+  );
 }
 
 function fixesOf({ fix, warnings = [] }: EngineRow): string[] {

@@ -1,5 +1,7 @@
-import { FabricError } from '@starloom/core';
+import { FabricError, hashToolName, toolNameSpellings } from '@starloom/core';
 import type { GatewayClient } from '../gateway-client.ts';
+import type { AgentView } from '../tool-payloads.ts';
+import { nearestName } from './did-you-mean.ts';
 
 export interface Target {
   readonly agentId: string | undefined;
@@ -8,22 +10,82 @@ export interface Target {
   readonly rest: readonly string[];
 }
 
-/** `percy reason …`, `percy.reason …` or `reason …`: an agent's name first, if it is one. */
 export async function readTarget(client: GatewayClient, words: readonly string[]): Promise<Target> {
-  const [first = '', ...rest] = words;
   const { agents } = await client.call('fabric.agent.list', {});
-  const offers = new Map(
-    agents.map(({ agent_id, capabilities }) => [agent_id, capabilities.map(({ name }) => name)]),
-  );
+  return findTarget(agents, words);
+}
+
+/**
+ * `percy reason …`, or a tool as it is listed (`percy.reason …`, `percy_reason …`), or `reason …`:
+ * an agent's name first, if it is one.
+ */
+export function findTarget(agents: readonly AgentView[], words: readonly string[]): Target {
+  const [first = '', ...rest] = words;
+  const agent = agents.find(({ agent_id }) => agent_id === first);
+  if (agent) {
+    const [capability, ...task] = rest;
+    if (capability === undefined) throw whichCapability(agent);
+    return { agentId: first, capability, rest: task };
+  }
+  const tool = findTool(agents, first);
+  if (tool) return { ...tool, rest };
   const [agentId = '', ...name] = first.split('.');
-  if (name.length > 0 && offers.has(agentId)) {
+  if (name.length > 0 && agents.some(({ agent_id }) => agent_id === agentId)) {
     return { agentId, capability: name.join('.'), rest };
   }
-  const own = offers.get(first);
-  if (!own) return { agentId: undefined, capability: first, rest };
-  const [capability, ...task] = rest;
-  if (capability !== undefined) return { agentId: first, capability, rest: task };
-  throw new FabricError('BAD_INPUT', `Which capability of ${first}?`, {
-    details: { reason: 'usage', fix: `name one of: ${own.join(', ')}` },
+  const isOffered = agents.some(({ capabilities }) =>
+    capabilities.some(({ name }) => name === first),
+  );
+  // An agent that was not reached yet may offer it: then the gateway decides.
+  const isAllKnown = agents.every(({ capabilities }) => capabilities.length > 0);
+  if (isOffered || !isAllKnown) return { agentId: undefined, capability: first, rest };
+  throw unknownTarget(first, agents);
+}
+
+/** The capability that this is a name of: as it is listed, with a hash where two share a name. */
+function findTool(agents: readonly AgentView[], spelling: string) {
+  const found = agents.flatMap(({ agent_id, capabilities }) =>
+    capabilities
+      .filter(({ name }) => spellingsOf(agent_id, name).includes(spelling))
+      .map(({ name }) => ({ agentId: agent_id, capability: name })),
+  );
+  if (found.length > 1) throw ambiguous(spelling, found);
+  return found[0];
+}
+
+function spellingsOf(agentId: string, capability: string): string[] {
+  const spellings = toolNameSpellings(agentId, capability);
+  return [...spellings, ...spellings.map((name) => hashToolName(name, agentId, capability))];
+}
+
+function whichCapability({ agent_id, capabilities }: AgentView): FabricError {
+  const names = capabilities.map(({ name }) => name);
+  const fix =
+    names.length > 0
+      ? `name one of: ${names.join(', ')}`
+      : `it offers nothing so far; see "starloom agents tools ${agent_id}"`;
+  return new FabricError('BAD_INPUT', `Which capability of ${agent_id}?`, {
+    details: { reason: 'usage', fix },
+  });
+}
+
+function unknownTarget(name: string, agents: readonly AgentView[]): FabricError {
+  const fix = nearestName([name], agents);
+  return new FabricError(
+    'CAPABILITY_NOT_FOUND',
+    `There is no agent, tool or capability "${name}"`,
+    {
+      details: { reason: 'unknown_agent', name, ...(fix !== undefined && { fix }) },
+    },
+  );
+}
+
+function ambiguous(
+  spelling: string,
+  found: readonly { agentId: string; capability: string }[],
+): FabricError {
+  const names = found.map(({ agentId, capability }) => `"${agentId} ${capability}"`);
+  return new FabricError('BAD_INPUT', `"${spelling}" is the name of ${names.length} tools`, {
+    details: { reason: 'ambiguous', fix: `write one of: ${names.join(', ')}` },
   });
 }

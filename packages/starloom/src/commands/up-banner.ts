@@ -1,4 +1,6 @@
 import type { AgentRecord } from '@starloom/core';
+import { toOneLine } from '../plain-text.ts';
+import { fit } from '../text-width.ts';
 
 export interface BannerInput {
   readonly url: string;
@@ -6,14 +8,18 @@ export interface BannerInput {
   readonly clientFile: string;
   readonly samples: boolean;
   readonly agents: readonly AgentRecord[];
+  /** Width of the terminal, if it is one. */
+  readonly columns: number | undefined;
 }
 
 /** What runs, where it is, and what to try next. */
-export function banner({ url, key, clientFile, samples, agents }: BannerInput): string {
+export function banner(input: BannerInput): string {
+  const { url, key, clientFile, samples, agents, columns = Number.POSITIVE_INFINITY } = input;
   const width = Math.max(0, ...agents.map(({ manifest }) => manifest.agent_id.length));
   const rows = agents.map(({ manifest: { agent_id, description }, capabilities }) => {
     const offers = capabilities.map(({ name }) => name).join(', ');
-    return `  ${agent_id.padEnd(width)}  ${offers}${description ? `: ${description}` : ''}`;
+    const what = `${offers}${description ? `: ${description}` : ''}`;
+    return fit(`  ${agent_id.padEnd(width)}  ${toOneLine(what)}`, columns);
   });
   return [
     `starloom is up at ${url}`,
@@ -23,17 +29,18 @@ export function banner({ url, key, clientFile, samples, agents }: BannerInput): 
     `  metrics    ${url}/metrics`,
     `  key        ${key}   (also in ${clientFile})`,
     '',
-    samples ? 'Sample agents (no starloom.yaml found):' : 'Agents:',
-    ...(rows.length > 0 ? rows : ['  none yet: add some to agents.yaml, they appear at once']),
+    samples ? 'Agents (with samples):' : 'Agents:',
+    ...(rows.length > 0 ? rows : ['  none yet: the first command below adds one']),
     '',
     'Try next, in another terminal:',
     ...(samples
       ? [
-          '  starloom agents',
           '  starloom call percy reason "Why do agents need a fabric? They talk past each other." --stream',
           '  starloom call flaky reason "This one fails on purpose. Who answers?" --stream',
         ]
-      : ['  starloom agents', '  starloom call <agent> <capability> "<task>" --stream']),
+      : []),
+    '  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .',
+    '  starloom agents',
     `  claude mcp add --transport http starloom ${url}/mcp --header "Authorization: Bearer ${key}"`,
     '',
     'Ctrl-C stops it.',

@@ -4,9 +4,11 @@ import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starl
 import { generateKey } from '@starloom/identity';
 import type { LoadedConfig } from '@starloom/wire/config';
 import { readClientFile, writeClientFile } from '../client-file.ts';
+import { writeGatewayFile } from '../gateway-file.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { type OpenedGateway, openGateway } from '../open-gateway.ts';
-import { formatProblem } from '../report-error.ts';
+import { peopleLog } from '../people-log.ts';
+import { formatProblem, toUsageError } from '../report-error.ts';
 import { untilStopped as untilSignalled } from '../signals.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -16,6 +18,11 @@ import { banner } from './up-banner.ts';
 
 type Options = GlobalOptions & UpOptions;
 
+interface Plan {
+  readonly loaded: LoadedConfig<GatewayConfig>;
+  readonly samples: boolean;
+}
+
 /** For this machine's own commands; its key is kept over restarts, so that clients stay connected. */
 const LOCAL_KEY = { key_id: 'local', principal: 'local', tier: 'local', scopes: ['*'] } as const;
 
@@ -24,9 +31,12 @@ export async function up(terminal: Terminal, options: Options): Promise<void> {
   const where = { path: options.config, env, cwd };
   const loaded = await loadGatewayConfig({ ...where, flags: options });
   for (const warning of loaded.warnings) terminal.tell(`warning:\n${formatProblem(warning)}`);
-  const samples = await runsSamples(where, loaded);
-  if (options.stdio) await serveStdio(terminal, loaded, samples);
-  else await serveHttp(terminal, loaded, samples, options.json === true);
+  const samples = options.samples === true || (await runsSamples(where, loaded));
+  if (samples && loaded.value.registry.kind !== 'yaml') {
+    throw toUsageError('--samples needs agents in a file', 'set registry.kind to yaml');
+  }
+  if (options.stdio) await serveStdio(terminal, { loaded, samples });
+  else await serveHttp(terminal, { loaded, samples }, options.json === true);
 }
 
 /** Without a file and without agents of its own, a gateway shows what it can with samples. */
@@ -39,12 +49,8 @@ async function runsSamples(
   return [...origins].every(([key, { kind }]) => !key.startsWith('registry') || kind === 'default');
 }
 
-async function serveStdio(
-  { env }: Terminal,
-  loaded: LoadedConfig<GatewayConfig>,
-  samples: boolean,
-): Promise<void> {
-  const opened = await openGateway({ loaded, env, version: readVersion(), samples });
+async function serveStdio({ env }: Terminal, plan: Plan): Promise<void> {
+  const opened = await openGateway({ ...plan, env, version: readVersion() });
   try {
     await Promise.race([
       opened.gateway.serveStdio(process.stdin, process.stdout),
@@ -55,34 +61,43 @@ async function serveStdio(
   }
 }
 
-async function serveHttp(
-  terminal: Terminal,
-  loaded: LoadedConfig<GatewayConfig>,
-  samples: boolean,
-  json: boolean,
-): Promise<void> {
+async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise<void> {
   const { env } = terminal;
   const stateFolder = await makeStateFolder(env);
   const key = (await readClientFile(stateFolder))?.key ?? generateKey();
   const opened = await openGateway({
-    loaded,
+    ...plan,
     env,
     version: readVersion(),
-    samples,
     stateFolder,
     localKey: { ...LOCAL_KEY, key },
+    ...(terminal.isWatched && !json && { logDestination: peopleLog(terminal) }),
   });
   try {
     const stopped = untilStopped(opened);
     const url = await opened.gateway.listen();
+    await writeGatewayFile(stateFolder, toGatewayFile(plan, url));
     const clientFile = await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
+    const { samples } = plan;
+    const { columns } = terminal;
+    const agents = opened.registry.list();
     if (json) terminal.print(JSON.stringify({ event: 'ready', url, pid: process.pid }));
-    else terminal.tell(banner({ url, key, clientFile, samples, agents: opened.registry.list() }));
+    else terminal.tell(banner({ url, key, clientFile, samples, agents, columns }));
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
   } finally {
     await opened.close();
   }
+}
+
+function toGatewayFile({ loaded: { value, folder }, samples }: Plan, url: string) {
+  const { registry } = value;
+  return {
+    url,
+    pid: process.pid,
+    ...(registry.kind === 'yaml' && { agents_file: resolve(folder, registry.path) }),
+    samples,
+  };
 }
 
 /** SIGHUP reads the agents again. */

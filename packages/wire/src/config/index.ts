@@ -1,5 +1,6 @@
 export { closestWord } from './closest-word.ts';
 export { toConfigJsonSchema } from './json-schema.ts';
+export { type KeyPath, toKey } from './key-path.ts';
 export {
   type FlagOverride,
   type LoadConfigOptions,
@@ -9,7 +10,7 @@ export {
 export { type Origin, showOrigin } from './origin.ts';
 export { pickByOrigin } from './origins.ts';
 export { configError, type Problem, placeOf, problemsOf } from './problem.ts';
-export type { ConfigFormat } from './read-source.ts';
+export { type ConfigFormat, type ReadSourceOptions, readSource } from './read-source.ts';
 export { toReferences } from './references.ts';
 export {
   type Complaint,
@@ -19,3 +20,4 @@ export {
   secret,
   secretOrText,
 } from './secret.ts';
+export type { Source } from './source.ts';

@@ -4,7 +4,8 @@ import { configError, inFileOrder } from './problem.ts';
 import { readTextFile } from './read-text-file.ts';
 import type { Source } from './source.ts';
 
-export type ConfigFormat = 'yaml' | 'json' | 'toml';
+/** `jsonc` is JSON with comments and commas behind the last entry. */
+export type ConfigFormat = 'yaml' | 'json' | 'jsonc' | 'toml';
 
 export interface ReadSourceOptions {
   readonly cwd: string;
@@ -34,6 +35,7 @@ export async function readSource(file: string, options: ReadSourceOptions): Prom
 const PARSERS: Record<ConfigFormat, () => Promise<(text: string, file: string) => Source>> = {
   yaml: async () => (await import('./parse-yaml.ts')).parseYaml,
   json: async () => parseJson,
+  jsonc: async () => (await import('./parse-jsonc.ts')).parseJsonc,
   toml: async () => (await import('./parse-toml.ts')).parseToml,
 };
 

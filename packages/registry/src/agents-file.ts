@@ -1,0 +1,88 @@
+// Changes `agents.yaml`: all entries of a change are written at once, or none, and a gateway that
+// watches the file sees one change. Processes that change it at the same time take turns.
+
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { agentsFileSchema, FabricError, type Manifest } from '@starloom/core';
+import { configError, loadConfig } from '@starloom/wire';
+import { putManifest, removeManifest } from './agents-text.ts';
+import { withFileLock } from './file-lock.ts';
+import { fingerprintOf } from './file-watch.ts';
+import { notRegistered, unfitForFile } from './register-errors.ts';
+import { replaceFile } from './replace-file.ts';
+
+export interface AgentsFileChange {
+  /** Added, or put in the place of the entry with the same id. */
+  readonly put?: readonly Manifest[];
+  readonly remove?: readonly string[];
+}
+
+export interface ChangeOptions {
+  /** Whether a file that does not exist is created; by default it is an error. */
+  readonly create?: boolean;
+  /** Where to keep a copy of the file as it was. */
+  readonly backup?: string;
+}
+
+/** BAD_INPUT with every problem and its line when the file cannot be used. */
+export async function readAgentsFile(path: string): Promise<readonly Manifest[]> {
+  const [file, cwd] = [basename(path), dirname(path)];
+  if ((await fingerprintOf(path)) === 'ENOENT') {
+    const fix = `create it in ${cwd} ("[]" is a list of no agents), or set registry.path`;
+    throw configError([{ file, key: '', message: 'no such file', fix }]);
+  }
+  const loaded = await loadConfig({ path: file, cwd, schema: agentsFileSchema, format: 'yaml' });
+  return loaded.value;
+}
+
+/** The agents as they are in the file now. */
+export async function changeAgentsFile(
+  path: string,
+  change: AgentsFileChange,
+  options: ChangeOptions = {},
+): Promise<readonly Manifest[]> {
+  const [first = ''] = [...(change.put ?? []).map(({ agent_id }) => agent_id)];
+  const isNew = options.create === true && (await createIfMissing(path));
+  try {
+    return await withFileLock(path, async () => {
+      await readAgentsFile(path);
+      const before = await readFile(path, 'utf8');
+      if (options.backup !== undefined && !isNew) await copyFile(path, options.backup);
+      const readBack = (file: string) =>
+        readAgentsFile(file).catch((cause: unknown) => {
+          throw unfitForFile(first, cause);
+        });
+      return await replaceFile(path, toText(before, change), readBack);
+    });
+  } catch (error) {
+    if (isNew) await removeIfEmpty(path);
+    throw notRegistered(first, path, error);
+  }
+}
+
+function toText(before: string, { put = [], remove = [] }: AgentsFileChange): string {
+  const removed = remove.reduce(removeManifest, before);
+  return put.reduce(putManifest, removed);
+}
+
+const EMPTY = '[]\n';
+
+/** Another process may have written to it meanwhile. */
+async function removeIfEmpty(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  if (text === EMPTY) await rm(path, { force: true });
+}
+
+async function createIfMissing(path: string): Promise<boolean> {
+  try {
+    await writeFile(path, EMPTY, { flag: 'wx' });
+    return true;
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    throw new FabricError('BAD_INPUT', `Cannot write ${path} (${code})`, {
+      details: { reason: 'not_writable', file: path, fix: 'go to a folder that you may write to' },
+      cause,
+    });
+  }
+}

@@ -1,0 +1,195 @@
+// The commands about which agents there are, and those that add and remove them.
+
+import { TRUST_TIERS } from '@starloom/core';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { GlobalOptions } from '../global-options.ts';
+import type { Terminal } from '../terminal.ts';
+import { examples } from './examples.ts';
+
+export interface AgentsOptions extends GlobalOptions {
+  readonly capability?: string;
+  readonly tag?: string;
+  readonly tier?: string;
+  readonly status?: string;
+  readonly modality?: string;
+}
+
+export interface AddOptions extends GlobalOptions {
+  readonly name?: string;
+  /** The same, as it was called first. */
+  readonly as?: string;
+  readonly protocol?: string;
+  readonly tier?: (typeof TRUST_TIERS)[number];
+  readonly tag?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly header?: Readonly<Record<string, string>>;
+  readonly capability?: readonly string[];
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  readonly force?: true;
+  readonly dryRun?: true;
+  readonly wait: boolean;
+}
+
+export interface ImportOptions extends GlobalOptions {
+  readonly apply?: true;
+  readonly only?: readonly string[];
+  readonly tier?: (typeof TRUST_TIERS)[number];
+  readonly force?: true;
+}
+
+export interface RemoveOptions extends GlobalOptions {
+  readonly yes?: true;
+}
+
+export function addAgentsCommands(program: Command, terminal: Terminal): void {
+  const agents = program
+    .command('agents')
+    .description('list agents with their capabilities and health')
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom agents', 'available agents'],
+        ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
+        ['starloom agents import .mcp.json', 'the servers of another client'],
+        ['starloom agents tools files', 'what an agent offers'],
+      ),
+    );
+  addListCommand(agents, terminal);
+  addShowCommands(agents, terminal);
+  addAddCommand(agents, terminal);
+  addImportCommand(agents, terminal);
+  addRemoveCommand(agents, terminal);
+}
+
+function addListCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('list', { isDefault: true })
+    .description('list agents')
+    .argument('[agent]', 'this one alone, as "describe" shows it')
+    .option('--capability <name>', 'only agents that offer it')
+    .option('--tag <tag>', 'only agents with this tag')
+    .option('--tier <tier>', 'only agents of this trust tier')
+    .option('--status <status>', 'only agents in this state')
+    .option('--modality <modality>', 'only agents that handle it')
+    .action(async (agent: string | undefined, _, command: Command) => {
+      const options = command.optsWithGlobals<AgentsOptions>();
+      if (agent !== undefined) {
+        const { describeAgent } = await import('./agents-describe.ts');
+        const commands = agents.commands.map((each) => each.name());
+        await describeAgent(terminal, agent, { ...options, commands });
+        return;
+      }
+      const { listAgents } = await import('./fabric-run.ts');
+      await listAgents(terminal, options);
+    });
+}
+
+function addShowCommands(agents: Command, terminal: Terminal): void {
+  agents
+    .command('describe')
+    .description('show one agent: health, capabilities and their arguments')
+    .argument('<agent>')
+    .action(async (agent: string, _, command: Command) => {
+      const { describeAgent } = await import('./agents-describe.ts');
+      await describeAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
+    });
+  agents
+    .command('tools')
+    .description('show the tools of one agent')
+    .argument('<agent>')
+    .action(async (agent: string, _, command: Command) => {
+      const { showTools } = await import('./agents-tools.ts');
+      await showTools(terminal, agent, command.optsWithGlobals<GlobalOptions>());
+    });
+}
+
+function addAddCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('add')
+    .description('put an MCP server or an agent behind the gateway')
+    .usage('<name> -- <command> [arguments]  |  <url>  |  <folder>')
+    .argument('<agent>', 'a name before "-- <command>"; or a URL; or the folder of an agent.json')
+    .argument('[command...]', 'after "--": the program that serves MCP on standard input')
+    .option('--name <id>', 'what it is called, with a URL or a folder')
+    .addOption(new Option('--as <id>').hideHelp())
+    .option('--protocol <name>', 'what it speaks; mcp by default')
+    .addOption(new Option('--tier <tier>', 'how far it is trusted').choices([...TRUST_TIERS]))
+    .option('--tag <tag>', 'a word to find it by; repeatable', toList)
+    .option(
+      '--env <name=value>',
+      'for the program; env:NAME keeps a secret out of the file',
+      toPair,
+    )
+    .option('--header <name=value>', 'for a URL; env:NAME and "Bearer env:NAME" work too', toPair)
+    .option('--include <glob>', 'only tools that match; repeatable', toList)
+    .option('--exclude <glob>', 'no tools that match; repeatable', toList)
+    .option('--capability <name>', 'for protocols that cannot be asked; repeatable', toList)
+    .option('--force', 'replace an agent of this name')
+    .option('--no-wait', 'do not wait until the gateway reached it')
+    .option('--dry-run', 'show what would be written')
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
+        ['starloom agents add github --env GITHUB_TOKEN=env:GITHUB_TOKEN -- docker run -i …', ''],
+        [
+          'starloom agents add https://mcp.example.com/mcp --header "Authorization=Bearer env:KEY"',
+          '',
+        ],
+        ['starloom agents add ./my-agent', 'made with "agent init"'],
+      ),
+    )
+    .action(async (agent: string, words: string[], _, command: Command) => {
+      const { addAgent } = await import('./agents-add.ts');
+      await addAgent(terminal, agent, words, command.optsWithGlobals<AddOptions>());
+    });
+}
+
+function addImportCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('import')
+    .description('take over the MCP servers of another client; shows them, --apply adds them')
+    .argument('<file>', 'of Claude, Cursor, VS Code, Codex, Zed …')
+    .option('--apply', 'write them into the file of agents, and keep a backup of it')
+    .option('--only <name>', 'this server alone; repeatable', toList)
+    .addOption(new Option('--tier <tier>', 'how far they are trusted').choices([...TRUST_TIERS]))
+    .option('--force', 'replace agents that have the same name')
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom agents import .mcp.json', 'what would be added'],
+        ['starloom agents import ~/.codex/config.toml --apply', ''],
+        ['starloom agents import .vscode/mcp.json --only github --apply', ''],
+      ),
+    )
+    .action(async (file: string, _, command: Command) => {
+      const { importAgents } = await import('./agents-import.ts');
+      await importAgents(terminal, file, command.optsWithGlobals<ImportOptions>());
+    });
+}
+
+function addRemoveCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('remove')
+    .alias('rm')
+    .description('take an agent out of the file of agents')
+    .argument('<agent>')
+    .option('-y, --yes', 'do not ask')
+    .action(async (agent: string, _, command: Command) => {
+      const { removeAgent } = await import('./agents-remove.ts');
+      await removeAgent(terminal, agent, command.optsWithGlobals<RemoveOptions>());
+    });
+}
+
+function toList(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+/** `NAME=value`, and `Name: value` as headers are often written. */
+function toPair(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const [, name, value] = /^([^=:\s]+)(?:=|:\s+)(.*)$/s.exec(text) ?? [];
+  if (name === undefined || value === undefined)
+    throw new InvalidArgumentError('expected NAME=value.');
+  return { ...before, [name]: value };
+}

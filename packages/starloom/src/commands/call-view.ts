@@ -1,0 +1,97 @@
+import type { FabricEvent } from '@starloom/core';
+import { paint } from '../paint.ts';
+import { toOneLine, toPlainText } from '../plain-text.ts';
+import type { Terminal } from '../terminal.ts';
+
+const ARGUMENTS = 100;
+
+type View = Pick<Terminal, 'write' | 'print' | 'tell' | 'showStatus' | 'isWatched'>;
+
+/** A call as it happens: tokens to stdout, progress, tool calls and detours to stderr. */
+export class CallView {
+  readonly #terminal: View;
+  /** What the tokens said so far. */
+  #said = '';
+  #isMidLine = false;
+
+  constructor(terminal: View) {
+    this.#terminal = terminal;
+  }
+
+  show({ type, agent_id, data }: FabricEvent): void {
+    switch (type) {
+      case 'token':
+        this.#token(data.text);
+        break;
+      case 'progress':
+        this.#progress(agent_id, data);
+        break;
+      case 'tool_call':
+        this.#toolCall(agent_id, data);
+        break;
+      case 'status':
+        this.#status(data.state, data.message);
+        break;
+    }
+  }
+
+  /** The answer, unless the tokens were all of it. */
+  finish(answer: string): void {
+    this.settle();
+    if (answer === '' || this.#said.trim() !== answer.trim()) this.#terminal.print(answer);
+  }
+
+  /** Leaves the cursor at the beginning of a line. */
+  settle(): void {
+    if (this.#isMidLine) this.#terminal.write('\n');
+    this.#isMidLine = false;
+  }
+
+  #token(text: string): void {
+    this.#said += text;
+    this.#terminal.write(text);
+    const shown = toPlainText(text);
+    if (shown !== '') this.#isMidLine = !shown.endsWith('\n');
+  }
+
+  #progress(
+    agentId: string | null,
+    { percent, message }: { percent?: number | undefined; message?: string | undefined },
+  ): void {
+    const words = [
+      ...(percent === undefined ? [] : [`${Math.round(percent)} %`]),
+      ...(message ? [toOneLine(message)] : []),
+    ].join(' ');
+    if (words === '') return;
+    // Over words that are on the same line, a status would hide them.
+    if (this.#terminal.isWatched && !this.#isMidLine)
+      this.#terminal.showStatus(`${agentId}: ${words}`);
+    else this.#note(`${agentId}: ${words}`);
+  }
+
+  #toolCall(
+    agentId: string | null,
+    { name, args, phase }: { name: string; args?: unknown; phase: 'start' | 'end' },
+  ): void {
+    if (phase === 'end') {
+      this.#note(`${agentId} has the answer of ${toOneLine(name)}`);
+      return;
+    }
+    const given = args === undefined ? '' : ` ${toOneLine(JSON.stringify(args) ?? '', ARGUMENTS)}`;
+    this.#note(`${agentId} uses ${toOneLine(name)}${given}`);
+  }
+
+  #status(state: string, message: string | undefined): void {
+    if (state === 'discard') {
+      this.#note('what was said so far no longer counts');
+      this.#said = '';
+    } else if (state === 'retrying' || state === 'degraded') {
+      this.#note(message ?? state);
+    }
+  }
+
+  #note(text: string): void {
+    this.settle();
+    this.#terminal.tell(paint('dim', `(${text})`));
+  }
+}

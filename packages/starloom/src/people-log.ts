@@ -1,0 +1,88 @@
+// The log of `starloom up` for a person at a terminal: one short line for each JSON line.
+
+import { paint, type Style } from './paint.ts';
+import { toOneLine } from './plain-text.ts';
+import type { Terminal } from './terminal.ts';
+import { upstreamLines } from './upstream-lines.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** A destination of log lines that shows them readable on stderr. */
+export function peopleLog(terminal: Pick<Terminal, 'tell'>) {
+  return {
+    write(text: string): void {
+      for (const line of text.split('\n')) if (line !== '') terminal.tell(toPeopleLine(line));
+    },
+  };
+}
+
+const LEVELS: Readonly<Record<string, Style>> = { warn: 'yellow', error: 'red', fatal: 'red' };
+
+export function toPeopleLine(json: string): string {
+  const line = parse(json);
+  if (line === undefined) return json;
+  const level = String(line.level);
+  const style = LEVELS[level];
+  const time = paint('dim', toTime(line.time));
+  const words = line.message === 'call' ? callWords(line) : otherWords(line);
+  return [time, ...(style ? [paint(style, level)] : []), words].join('  ');
+}
+
+/** `percy.reason  ok  12 ms`, or what failed and why. */
+function callWords(line: Line): string {
+  const { agent_id, capability, tool, ok, code, ms, fallback } = line;
+  const isOwn = agent_id === null || agent_id === undefined;
+  const target = isOwn ? String(tool) : `${agent_id}.${capability}`;
+  const outcome = ok === true ? paint('green', 'ok') : paint('red', String(code ?? 'failed'));
+  const notes = [
+    ...(fallback === true ? ['after a fallback'] : []),
+    ...(typeof ms === 'number' ? [`${Math.round(ms)} ms`] : []),
+    ...(ok === true ? [] : [messageOf(line.error)]),
+  ];
+  const words = [target, outcome, ...notes.filter((note) => note !== '')].join('  ');
+  return isOwn && ok === true ? paint('dim', words) : words;
+}
+
+/** Fields that only a program needs. */
+const HIDDEN = new Set([
+  ...['level', 'time', 'message', 'trace_id', 'span_id', 'registry'],
+  ...['error', 'reason', 'upstream', 'fix'],
+]);
+const MAX_FIELD = 160;
+const MAX_MESSAGE = 400;
+
+function otherWords(line: Line): string {
+  const fields = Object.entries(line)
+    .filter(([name, value]) => !HIDDEN.has(name) && value !== null && value !== undefined)
+    .map(([name, value]) => paint('dim', `${name}=${showField(value)}`));
+  const cause = messageOf(line.error ?? { message: line.reason, details: line });
+  const fix = typeof line.fix === 'string' ? [`fix: ${toOneLine(line.fix, MAX_FIELD)}`] : [];
+  return [String(line.message), ...fields, ...(cause === '' ? [] : [cause]), ...fix].join('  ');
+}
+
+function showField(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+  return toOneLine(text, MAX_FIELD);
+}
+
+function messageOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return '';
+  const { message, details } = error as { message?: unknown; details?: { upstream?: unknown } };
+  if (typeof message !== 'string') return '';
+  const said = upstreamLines(details?.upstream).map((line) => line.trim());
+  return toOneLine([message, ...said].join(', '), MAX_MESSAGE);
+}
+
+function toTime(time: unknown): string {
+  const at = new Date(String(time));
+  return Number.isNaN(at.getTime()) ? '--:--:--' : at.toTimeString().slice(0, 8);
+}
+
+function parse(json: string): Line | undefined {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
