@@ -172,7 +172,7 @@ class Walk {
       this.#noteHealth(candidate, error);
       this.#failed(candidate, error, this.#deps.clock.monotonic() - began, false);
       if (error.isAgentAnswer) throw this.#answeredWith(error, candidate);
-      if (error.code === 'UPSTREAM_ERROR' && candidate.kind === 'primary') this.#broken = candidate;
+      if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary(candidate)) this.#broken = candidate;
       if (fold.sawToken) this.#tokensSent = true;
       if (!mayGoElsewhere(error, candidate, fold))
         throw exhausted(this.failures, candidate.capability.name);
@@ -246,7 +246,7 @@ class Walk {
           agentId: agent_id,
           capability,
           input,
-          stream: request.stream && capability.streaming && !degrade,
+          stream: request.stream && canStream(candidate) && !degrade,
           timeoutMs,
           deadlineMs: this.#deadline.remainingMs(),
         }),
@@ -302,7 +302,7 @@ class Walk {
       const message = `${names.join(', ')} failed, trying ${agent_id}`;
       await emit({ type: 'status', data: { state: 'retrying', message } }, agent_id);
     }
-    if (degrade || (request.stream && !candidate.capability.streaming)) {
+    if (degrade || (request.stream && !canStream(candidate))) {
       const message = `${agent_id} answers without streaming`;
       await emit({ type: 'status', data: { state: 'degraded', message } }, agent_id);
     }
@@ -394,6 +394,16 @@ function toAttempt({ record }: Candidate, ms: number, code?: ErrorCode): Attempt
 /** What bounds one attempt: what the caller said, else what the capability says of itself. */
 function timeoutOf({ timeoutMs }: CallRequest, { capability }: Candidate): number {
   return timeoutMs ?? capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
+}
+
+/** Every MCP agent can report progress, whatever its capabilities say of tokens. */
+function canStream({ record, capability }: Candidate): boolean {
+  return capability.streaming || protocolOf(record.manifest.endpoint) === 'mcp';
+}
+
+/** Only where streaming was promised can it be what broke. */
+function isStreamingPrimary({ kind, capability }: Candidate): boolean {
+  return kind === 'primary' && capability.streaming;
 }
 
 function mayGoElsewhere(error: FabricError, candidate: Candidate, fold: ResultFold): boolean {
