@@ -11,6 +11,7 @@ export type Target =
       readonly command: string;
       readonly args: string[];
       readonly env: Record<string, string>;
+      readonly cwd: string;
     };
 
 /** What a client needs to connect: where to, and what it calls itself. */

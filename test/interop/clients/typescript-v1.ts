@@ -3,6 +3,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { type ConnectRequest, type DriverSession, emit, serve } from './line-protocol.ts';
 
@@ -11,10 +12,16 @@ await serve(async (request): Promise<DriverSession> => {
   client.setNotificationHandler(ToolListChangedNotificationSchema, () =>
     emit({ event: 'tools_changed' }),
   );
-  const transport = transportTo(request);
+  const transport: Transport = transportTo(request);
+  let protocolVersion: string | undefined;
+  const setVersion = transport.setProtocolVersion?.bind(transport);
+  transport.setProtocolVersion = (version) => {
+    protocolVersion = version;
+    setVersion?.(version);
+  };
   await client.connect(transport);
   return {
-    protocolVersion: 'protocolVersion' in transport ? transport.protocolVersion : undefined,
+    protocolVersion,
     list: async () => {
       const tools: unknown[] = [];
       let cursor: string | undefined;

@@ -27,6 +27,7 @@ type request struct {
 	Command   string            `json:"command"`
 	Args      []string          `json:"args"`
 	Env       map[string]string `json:"env"`
+	Cwd       string            `json:"cwd"`
 	Name      string            `json:"name"`
 	Arguments map[string]any    `json:"arguments"`
 	URI       string            `json:"uri"`
@@ -105,6 +106,7 @@ func transportTo(to *request) mcp.Transport {
 		}
 	}
 	command := exec.Command(to.Command, to.Args...)
+	command.Dir = to.Cwd
 	command.Env = os.Environ()
 	for name, value := range to.Env {
 		command.Env = append(command.Env, name+"="+value)

@@ -36,7 +36,7 @@ async def connect(stack, params):
 def transport_to(params):
     if "url" in params:
         return StreamableHttpTransport(params["url"], headers={"authorization": f"Bearer {params['key']}"})
-    return StdioTransport(command=params["command"], args=params["args"], env=params["env"])
+    return StdioTransport(**{name: params[name] for name in ("command", "args", "env", "cwd")})
 
 
 async def on_message(message):

@@ -53,7 +53,7 @@ async def connect(stack, params):
 
 async def transport_to(stack, params):
     if "url" not in params:
-        return StdioServerParameters(command=params["command"], args=params["args"], env=params["env"])
+        return StdioServerParameters(**{name: params[name] for name in ("command", "args", "env", "cwd")})
     headers = {"authorization": f"Bearer {params['key']}"}
     http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=60))
     return streamable_http_client(params["url"], http_client=http)
