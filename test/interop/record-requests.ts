@@ -1,12 +1,14 @@
 // Stands in front of an MCP server on standard input and output and appends every message that the
-// server receives to a file: `node record-requests.ts <file> <command> [args]`.
+// server receives to a file: `node record-requests.ts <file> <command> [args]`. The id of the
+// server's process is in `<file>.pid`.
 
 import { spawn } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const [file = '', command = '', ...args] = process.argv.slice(2);
 const server = spawn(command, args, { stdio: ['pipe', 'inherit', 'inherit'] });
+writeFileSync(`${file}.pid`, String(server.pid));
 const messages = createInterface({ input: process.stdin });
 messages.on('line', (line) => {
   appendFileSync(file, `${line}\n`);

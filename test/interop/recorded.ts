@@ -29,6 +29,11 @@ export async function receivedBy(file: string): Promise<ReceivedMessage[]> {
   return text.split('\n').flatMap((line) => (line ? [JSON.parse(line) as ReceivedMessage] : []));
 }
 
+/** The process of the server itself, of its latest start. */
+export async function serverProcess(file: string): Promise<number> {
+  return Number(await readFile(`${file}.pid`, 'utf8'));
+}
+
 export async function callsReceivedBy(file: string): Promise<ReceivedMessage[]> {
   return (await receivedBy(file)).filter(({ method }) => method === 'tools/call');
 }
