@@ -122,7 +122,9 @@ describe('servers that behave badly', () => {
     const payload = JSON.stringify(_meta?.['io.starloom/error']);
     expect(payload).toContain('the licence of this server expired');
     expect(payload).toMatch(/exit[^,]*\b3\b/);
-    expect(gateway.log.join('\n')).toContain('the licence of this server expired');
+    await vi.waitFor(() => {
+      expect(gateway.log.join('\n')).toContain('the licence of this server expired');
+    }, PATIENCE);
   });
 
   it('[G22] answers while one server changes, one is too long and one crashes', async () => {

@@ -25,11 +25,11 @@ describeWithPeer('servers of the Python package index', preparePythonPeers, (pyt
     repository = stack.use(await temporaryFolder()).path;
     git(repository, 'init', '--quiet');
     await writeFile(join(repository, 'a.txt'), 'a');
-    page = stack.use(await servePage('<h1>Starloom</h1><p>served on loopback</p>')).url;
+    page = stack.use(await servePage('served on loopback')).url;
     agents = [
       pythonAgent('git', python, 'mcp_server_git', '--repository', repository),
       pythonAgent('time', python, 'mcp_server_time', '--local-timezone', 'UTC'),
-      pythonAgent('fetch', python, 'mcp_server_fetch'),
+      pythonAgent('fetch', python, 'mcp_server_fetch', '--allow-private-ips'),
     ];
     const config = { telemetry: { log_level: 'warn' } };
     client = stack.use(await connect(stack.use(await startGateway({ agents, config }))));
@@ -89,11 +89,11 @@ function git(folder: string, ...args: readonly string[]): string {
   return execFileSync('git', ['-C', folder, ...args], { encoding: 'utf8' });
 }
 
-/** Serves one page at `/`; everything else, robots.txt too, is missing. */
-async function servePage(html: string): Promise<AsyncDisposable & { readonly url: string }> {
+/** Serves plain text at `/`; everything else, robots.txt too, is missing. */
+async function servePage(text: string): Promise<AsyncDisposable & { readonly url: string }> {
   const server = createServer((request, response) => {
-    response.writeHead(request.url === '/' ? 200 : 404, { 'content-type': 'text/html' });
-    response.end(request.url === '/' ? html : '');
+    response.writeHead(request.url === '/' ? 200 : 404, { 'content-type': 'text/plain' });
+    response.end(request.url === '/' ? text : '');
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
