@@ -1,12 +1,12 @@
 import { describeWithPeer } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { awaitTools, PATIENCE } from './await-tools.ts';
 import { type ClientWorld, openClientWorld, type Transport } from './client-world.ts';
 import { CLIENTS } from './clients.ts';
-import { type Driver, type ListedTool, openDriver, type Progress } from './driver.ts';
+import { type Driver, openDriver, type Progress } from './driver.ts';
 import { callsReceivedBy, receivedBy } from './recorded.ts';
 
 const TRANSPORTS: readonly Transport[] = ['http', 'stdio'];
-const PATIENCE = { timeout: 20_000, interval: 100 };
 
 for (const client of CLIENTS) {
   describeWithPeer(client.name, client.prepare, (path) => {
@@ -32,7 +32,7 @@ for (const client of CLIENTS) {
       });
 
       it('[G22] lists the tools of agents first, with what the agents say about them', async () => {
-        const tools = await listWith(driver, 'everything.get-sum', 'files.write_file');
+        const tools = await awaitTools(driver, 'everything.get-sum', 'files.write_file');
         const names = tools.map(({ name }) => name);
         const firstOfOurs = names.findIndex((name) => name.startsWith('fabric.'));
         expect(firstOfOurs).toBeGreaterThan(0);
@@ -134,7 +134,7 @@ for (const client of CLIENTS) {
       it('[G22] sees agents that are added and removed while it is connected', async () => {
         const changesBefore = driver.toolsChanged;
         await world.setExtra(true);
-        await listWith(driver, 'extra.read_graph');
+        await awaitTools(driver, 'extra.read_graph');
         if (client.hearsChangesOver.includes(transport))
           await vi.waitFor(() => {
             expect(driver.toolsChanged).toBeGreaterThan(changesBefore);
@@ -150,7 +150,7 @@ for (const client of CLIENTS) {
 
       it('[G22] lists names without dots to clients that reject them, and takes all', async () => {
         await using picky = await connect('claude-code');
-        const tools = await listWith(picky, 'everything_get-sum');
+        const tools = await awaitTools(picky, 'everything_get-sum');
         expect(tools.filter(({ name }) => !/^[A-Za-z0-9_-]{1,64}$/.test(name))).toEqual([]);
         for (const spelling of ['everything_get-sum', 'everything.get-sum']) {
           const { content } = await picky.call(spelling, { a: 2, b: 3 });
@@ -159,16 +159,4 @@ for (const client of CLIENTS) {
       });
     });
   });
-}
-
-/** The list of tools, once it has all of these. */
-async function listWith(
-  driver: Driver,
-  ...expected: readonly string[]
-): Promise<readonly ListedTool[]> {
-  return vi.waitFor(async () => {
-    const tools = await driver.list();
-    expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining([...expected]));
-    return tools;
-  }, PATIENCE);
 }

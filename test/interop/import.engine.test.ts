@@ -10,6 +10,7 @@ import {
   startGateway,
   worldEnvironment,
 } from '../support/start-gateway.ts';
+import { awaitTools } from './await-tools.ts';
 import { everythingAgent, filesystemAgent, memoryAgent } from './real-agents.ts';
 
 describe('the .mcp.json of another client, with fields of its own', () => {
@@ -67,11 +68,7 @@ describe('the .mcp.json of another client, with fields of its own', () => {
     const backups = (await readdir(gateway.folder)).filter((name) => /^agents.*\.bak$/.test(name));
     expect(backups).toHaveLength(1);
     expect(await readFile(join(gateway.folder, backups[0] ?? ''), 'utf8')).toBe(before);
-    await expect
-      .poll(async () => (await client.listTools()).tools.map(({ name }) => name))
-      .toEqual(
-        expect.arrayContaining(['memory.read_graph', 'files.read_text_file', 'everything.echo']),
-      );
+    await awaitTools(client, 'memory.read_graph', 'files.read_text_file', 'everything.echo');
     const echoed = await client.callTool({
       name: 'everything.echo',
       arguments: { message: 'imported' },

@@ -10,6 +10,7 @@ import {
   startGateway,
   writeWorld,
 } from '../support/start-gateway.ts';
+import { awaitTools } from './await-tools.ts';
 import { inspect } from './inspector.ts';
 import { everythingAgent, filesystemAgent } from './real-agents.ts';
 
@@ -37,9 +38,7 @@ describe("the Inspector's command line", () => {
     beforeAll(async () => {
       gateway = stack.use(await startGateway(WORLD));
       await using client = await connect(gateway);
-      await expect
-        .poll(async () => (await client.listTools()).tools.map(({ name }) => name))
-        .toEqual(expect.arrayContaining(['everything.echo', 'files.read_text_file']));
+      await awaitTools(client, 'everything.echo', 'files.read_text_file');
     });
 
     const http = (era: string, key: string, method: string, ...more: string[]) => {

@@ -3,7 +3,8 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { ManifestInput } from '@starloom/core';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
+import { awaitTools } from './await-tools.ts';
 
 /** Its tools, by name. */
 export async function listDirectly({ endpoint }: ManifestInput): Promise<Map<string, unknown>> {
@@ -24,15 +25,10 @@ export async function expectListedAs(
   agent: ManifestInput,
   direct: ReadonlyMap<string, unknown>,
 ): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      const { tools } = await client.listTools();
-      const listed = new Map(tools.map((tool) => [tool.name, toldAbout(tool)]));
-      for (const [name, told] of direct)
-        expect([name, listed.get(`${agent.agent_id}.${name}`)]).toEqual([name, told]);
-    },
-    { timeout: 20_000, interval: 100 },
-  );
+  const nameOf = (name: string) => `${agent.agent_id}.${name}`;
+  const tools = await awaitTools(client, ...[...direct.keys()].map(nameOf));
+  const listed = new Map(tools.map((tool) => [tool.name, toldAbout(tool)]));
+  for (const [name, told] of direct) expect([name, listed.get(nameOf(name))]).toEqual([name, told]);
 }
 
 function toldAbout(tool: Awaited<ReturnType<Client['listTools']>>['tools'][number]) {

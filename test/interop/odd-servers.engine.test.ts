@@ -3,12 +3,12 @@ import type { ManifestInput } from '@starloom/core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../support/connect.ts';
 import { type RunningGateway, startGateway } from '../support/start-gateway.ts';
+import { awaitTools, PATIENCE } from './await-tools.ts';
 import { type Driver, openDriver } from './driver.ts';
 import { nodeAgent } from './real-agents.ts';
 
 const ODD_SERVER = fileURLToPath(new URL('fixtures/odd-server.ts', import.meta.url));
 const TYPESCRIPT = fileURLToPath(new URL('clients/typescript-v2.ts', import.meta.url));
-const PATIENCE = { timeout: 20_000, interval: 100 };
 const LONGEST_LIST = 1_048_576;
 
 describe('servers that behave badly', () => {
@@ -43,21 +43,16 @@ describe('servers that behave badly', () => {
   afterAll(() => stack.disposeAsync());
 
   const names = async (of: Driver) => (await of.list()).map(({ name }) => name);
-  const listed = (of: Driver, ...expected: string[]) =>
-    vi.waitFor(
-      async () => expect(await names(of)).toEqual(expect.arrayContaining(expected)),
-      PATIENCE,
-    );
   const textOf = async (of: Driver, name: string) => (await of.call(name)).content[0]?.text;
 
   it('[G22] keeps tools with equal names of two servers apart', async () => {
-    await listed(client, 'one.search', 'two.search');
+    await awaitTools(client, 'one.search', 'two.search');
     expect(await textOf(client, 'one.search')).toBe('one ran search');
     expect(await textOf(client, 'two.search')).toBe('two ran search');
   });
 
   it('[G22] keeps its own tool when a server has one of that name', async () => {
-    await listed(client, 'impostor.fabric.call', 'fabric.call');
+    await awaitTools(client, 'impostor.fabric.call', 'fabric.call');
     expect((await names(client)).filter((name) => name === 'fabric.call')).toHaveLength(1);
     expect(await textOf(client, 'impostor.fabric.call')).toBe('impostor ran fabric.call');
     const { structuredContent } = await client.call('fabric.call', {
@@ -69,7 +64,7 @@ describe('servers that behave badly', () => {
 
   it('[G22] gives tools that would share a spelling two names, and no bare one', async () => {
     await using picky = await open('claude-code');
-    await listed(picky, 'one_search');
+    await awaitTools(picky, 'one_search');
     const all = await names(picky);
     expect(new Set(all).size).toBe(all.length);
     const shared = all.filter((name) => name.startsWith('a_b_c'));
@@ -99,7 +94,7 @@ describe('servers that behave badly', () => {
   });
 
   it('[G22] does not pass on a description of 10 MB, and says which agent has it', async () => {
-    await listed(client, 'one.search', 'long.search');
+    await awaitTools(client, 'one.search', 'long.search');
     const tools = await client.list();
     expect(JSON.stringify(tools).length).toBeLessThan(LONGEST_LIST);
     expect(await textOf(client, 'long.search')).toBe('long ran search');
@@ -110,7 +105,7 @@ describe('servers that behave badly', () => {
   });
 
   it('[G22] carries the last words and the exit code of a server that ended', async () => {
-    await listed(client, 'broken.crash');
+    await awaitTools(client, 'broken.crash');
     const { isError, _meta } = await client.call('broken.crash');
     expect(isError).toBe(true);
     expect(_meta?.['io.starloom/error']).toMatchObject({

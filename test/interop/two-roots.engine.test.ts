@@ -7,10 +7,10 @@ import { temporaryFolder } from '@starloom/testkit';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../support/connect.ts';
 import { startGateway } from '../support/start-gateway.ts';
+import { awaitTools, PATIENCE } from './await-tools.ts';
 import { filesystemAgent } from './real-agents.ts';
 import { callsReceivedBy, recorded, serverProcess } from './recorded.ts';
 
-const PATIENCE = { timeout: 20_000, interval: 50 };
 const DECLARED = { capabilities: [{ name: 'read_text_file' }, { name: 'write_file' }] };
 const ALONE = { ...DECLARED, fallback: 'none' } as Partial<ManifestInput>;
 
@@ -150,10 +150,7 @@ async function openTwoRoots(manifest: Partial<ManifestInput>): Promise<TwoRoots>
     }),
   );
   const client = stack.use(await connect(gateway));
-  await vi.waitFor(async () => {
-    const names = (await client.listTools()).tools.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['left.write_file', 'right.write_file']));
-  }, PATIENCE);
+  await awaitTools(client, 'left.write_file', 'right.write_file');
   const owned = stack.move();
   return {
     left,
