@@ -1,6 +1,6 @@
 // One client of another project in a process of its own, driven by JSON lines (see `clients/`).
 
-import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
+import { childEnvironment, type ManagedProcess, settlesWithin, spawnProcess } from '@starloom/wire';
 import type { ConnectRequest, DriverRequest } from './clients/line-protocol.ts';
 
 export interface DriverProgram {
@@ -50,6 +50,7 @@ interface Waiting {
 }
 
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
+const CLOSE_MS = 5_000;
 
 /** Resolves when the client is connected; rejects with what it wrote to stderr. */
 export async function openDriver(program: DriverProgram, to: ConnectRequest): Promise<Driver> {
@@ -114,7 +115,7 @@ export class Driver implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#child.stdin.end();
-    await Promise.race([this.#ended, new Promise((resolve) => setTimeout(resolve, 5_000))]);
+    await settlesWithin(this.#ended, CLOSE_MS);
     await this.#child.stop();
   }
 
@@ -136,8 +137,13 @@ export class Driver implements AsyncDisposable {
   }
 
   async #read(): Promise<void> {
-    for await (const line of this.#child.lines()) this.#take(JSON.parse(line) as Line);
-    const error = new Error(`the client ended:\n${this.#child.stderrTail()}`);
+    let cause: unknown;
+    try {
+      for await (const line of this.#child.lines()) this.#take(JSON.parse(line) as Line);
+    } catch (error) {
+      cause = error;
+    }
+    const error = new Error(`the client ended:\n${this.#child.stderrTail()}`, { cause });
     for (const { fail } of this.#waiting.values()) fail(error);
   }
 
