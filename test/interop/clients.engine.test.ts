@@ -31,6 +31,12 @@ for (const client of CLIENTS) {
         expect(driver.protocolVersion).toBe(client.revision);
       });
 
+      it('[G22] calls a tool, also while the gateway discovers it', async () => {
+        const answer = await driver.call('everything.echo', { message: 'häuser 房子' });
+        expect(answer.content).toEqual([{ type: 'text', text: 'Echo: häuser 房子' }]);
+        expect(answer.isError ?? false).toBe(false);
+      });
+
       it('[G22] lists the tools of agents first, with what the agents say about them', async () => {
         const tools = await awaitTools(driver, 'everything.get-sum', 'files.write_file');
         const names = tools.map(({ name }) => name);
@@ -46,12 +52,6 @@ for (const client of CLIENTS) {
           inputSchema: { required: ['path', 'content'] },
           annotations: { readOnlyHint: false, destructiveHint: true },
         });
-      });
-
-      it('[G22] calls a tool', async () => {
-        const answer = await driver.call('everything.echo', { message: 'häuser 房子' });
-        expect(answer.content).toEqual([{ type: 'text', text: 'Echo: häuser 房子' }]);
-        expect(answer.isError ?? false).toBe(false);
       });
 
       it('[G22] receives progress while the tool runs', async () => {
