@@ -1,6 +1,8 @@
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect } from '../support/connect.ts';
 import {
   type GatewayWorld,
   LAUNCHER,
@@ -8,15 +10,16 @@ import {
   startGateway,
   writeWorld,
 } from '../support/start-gateway.ts';
+import { awaitTools } from './await-tools.ts';
 import { inspect } from './inspector.ts';
-import { everythingAgent } from './real-agents.ts';
+import { everythingAgent, filesystemAgent } from './real-agents.ts';
 
 const ERAS = ['legacy', 'modern'];
 const CALL_ECHO = ['--tool-name', 'everything.echo', '--tool-arg', 'message=hello'];
 const ECHOED = { result: { content: [{ type: 'text', text: 'Echo: hello' }] } };
 const WORLD: GatewayWorld = {
   config: { telemetry: { log_level: 'warn' } },
-  agents: [everythingAgent('everything')],
+  agents: [everythingAgent('everything'), filesystemAgent('files', tmpdir())],
 };
 
 describe("the Inspector's command line", () => {
@@ -34,6 +37,8 @@ describe("the Inspector's command line", () => {
 
     beforeAll(async () => {
       gateway = stack.use(await startGateway(WORLD));
+      await using client = await connect(gateway);
+      await awaitTools(client, 'everything.echo', 'files.read_text_file');
     });
 
     const http = (era: string, key: string, method: string, ...more: string[]) => {
@@ -52,6 +57,34 @@ describe("the Inspector's command line", () => {
       const { code, answer } = await http(era, gateway.key, 'tools/call', ...CALL_ECHO);
       expect(answer).toMatchObject(ECHOED);
       expect(code).toBe(0);
+    });
+
+    it.each(ERAS)("[G22] receives a tool's error as the agent wrote it (%s)", async (era) => {
+      const path = ['--tool-name', 'files.read_text_file', '--tool-arg', 'path=/etc/hostname'];
+      const { answer } = await http(era, gateway.key, 'tools/call', ...path);
+      expect(answer).toMatchObject({
+        result: {
+          isError: true,
+          content: [{ type: 'text', text: expect.stringMatching(/^Access denied - path outside/) }],
+        },
+      });
+    });
+
+    it.each(ERAS)('[G22] learns which argument is wrong (%s)', async (era) => {
+      const given = ['--tool-name', 'everything.get-sum', '--tool-arg', 'a=1'];
+      const { answer } = await http(era, gateway.key, 'tools/call', ...given);
+      expect(answer).toMatchObject({
+        result: { _meta: { 'io.starloom/error': { error: { code: 'BAD_INPUT' } } } },
+      });
+    });
+
+    it.each(ERAS)('[G22] reads a resource that a tool linked to (%s)', async (era) => {
+      const links = ['--tool-name', 'everything.get-resource-links', '--tool-arg', 'count=1'];
+      const { answer } = await http(era, gateway.key, 'tools/call', ...links);
+      const { result } = answer as { result: { content: { type: string; uri?: string }[] } };
+      const uri = result.content.find(({ type }) => type === 'resource_link')?.uri ?? '';
+      const read = await http(era, gateway.key, 'resources/read', '--uri', uri);
+      expect(read.answer).toMatchObject({ result: { contents: [{ uri }] } });
     });
 
     it.each(ERAS)('is not let in with a wrong key (%s)', async (era) => {

@@ -1,4 +1,5 @@
-// Other people's MCP servers as agents of a gateway.
+// Other people's MCP servers as agents of a gateway. Their manifests name no capabilities: the
+// gateway discovers what they offer.
 
 import type { ManifestInput } from '@starloom/core';
 import { freePort } from '@starloom/testkit';
@@ -9,30 +10,39 @@ const EVERYTHING = fileOfPackage('@modelcontextprotocol/server-everything', 'dis
 const FILESYSTEM = fileOfPackage('@modelcontextprotocol/server-filesystem', 'dist/index.js');
 const MEMORY = fileOfPackage('@modelcontextprotocol/server-memory', 'dist/index.js');
 
-const EVERYTHING_TOOLS = [
-  'echo',
-  'get-sum',
-  'get-structured-content',
-  'get-tiny-image',
-  'trigger-long-running-operation',
-];
-
 export function everythingAgent(agent_id: string): ManifestInput {
-  return stdioAgent(agent_id, [EVERYTHING, 'stdio'], EVERYTHING_TOOLS);
+  return nodeAgent(agent_id, [EVERYTHING, 'stdio']);
 }
 
 export function everythingHttpAgent(agent_id: string, uri: string): ManifestInput {
-  return { ...named(agent_id, EVERYTHING_TOOLS), endpoint: { transport: 'http', uri } };
+  return { agent_id, trust_tier: 'local', endpoint: { transport: 'http', uri } };
 }
 
 export function filesystemAgent(agent_id: string, folder: string): ManifestInput {
-  const tools = ['read_text_file', 'write_file', 'list_directory'];
-  return stdioAgent(agent_id, [FILESYSTEM, folder], tools);
+  return nodeAgent(agent_id, [FILESYSTEM, folder]);
 }
 
 export function memoryAgent(agent_id: string, file: string): ManifestInput {
-  const tools = ['create_entities', 'search_nodes', 'read_graph'];
-  return stdioAgent(agent_id, [MEMORY], tools, { MEMORY_FILE_PATH: file });
+  return nodeAgent(agent_id, [MEMORY], { MEMORY_FILE_PATH: file });
+}
+
+/** A server from the Python package index; `python` is an interpreter that has it. */
+export function pythonAgent(
+  agent_id: string,
+  python: string,
+  server: 'mcp_server_git' | 'mcp_server_time' | 'mcp_server_fetch',
+  ...args: readonly string[]
+): ManifestInput {
+  return stdioAgent(agent_id, python, ['-m', server, ...args]);
+}
+
+/** A script of ours that serves MCP on standard input and output. */
+export function nodeAgent(
+  agent_id: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+): ManifestInput {
+  return stdioAgent(agent_id, process.execPath, args, env);
 }
 
 /** The one of them that also serves over HTTP, with sessions. */
@@ -56,17 +66,12 @@ export async function startEverythingHttp(): Promise<AsyncDisposable & { readonl
 
 function stdioAgent(
   agent_id: string,
-  args: string[],
-  tools: readonly string[],
+  command: string,
+  args: readonly string[],
   env: Record<string, string> = {},
 ): ManifestInput {
-  const endpoint = { transport: 'stdio', command: process.execPath, args, env } as const;
-  return { ...named(agent_id, tools), endpoint };
-}
-
-function named(agent_id: string, tools: readonly string[]) {
-  const capabilities = tools.map((name) => ({ name }));
-  return { agent_id, trust_tier: 'local', capabilities } as const;
+  const transport = 'stdio';
+  return { agent_id, trust_tier: 'local', endpoint: { transport, command, args: [...args], env } };
 }
 
 async function answers(uri: string): Promise<boolean> {

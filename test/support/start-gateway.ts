@@ -30,6 +30,10 @@ export interface RunningGateway extends AsyncDisposable {
   readonly url: string;
   readonly key: string;
   readonly pid: number;
+  /** Of its `agents.yaml` and `starloom.yaml`. */
+  readonly folder: string;
+  /** Lines that it wrote to stderr. */
+  readonly log: readonly string[];
   /** Asks it to end; its exit code, or null when it had to be killed. */
   stop(): Promise<number | null>;
 }
@@ -53,7 +57,8 @@ export async function startGateway(world: GatewayWorld): Promise<RunningGateway>
     const { url, pid } = JSON.parse(ready) as { url: string; pid: number };
     const client = await readFile(join(folder.path, 'state', 'client.json'), 'utf8');
     const { key } = JSON.parse(client) as { key: string };
-    return { url: `${url}/mcp`, key, pid, stop, [Symbol.asyncDispose]: dispose };
+    const about = { url: `${url}/mcp`, key, pid, folder: folder.path, log };
+    return { ...about, stop, [Symbol.asyncDispose]: dispose };
   } catch (cause) {
     await dispose();
     throw new Error(`the gateway did not start:\n${log.slice(-20).join('\n')}`, { cause });
@@ -64,8 +69,13 @@ export async function startGateway(world: GatewayWorld): Promise<RunningGateway>
 export async function writeWorld({ agents, config = {} }: GatewayWorld): Promise<TemporaryFolder> {
   const folder = await temporaryFolder();
   await writeFile(join(folder.path, 'starloom.yaml'), JSON.stringify(config));
-  await writeFile(join(folder.path, 'agents.yaml'), JSON.stringify(agents));
+  await writeAgents(folder.path, agents);
   return folder;
+}
+
+/** Replaces `agents.yaml`; a gateway that runs in the folder reads it again. */
+export async function writeAgents(folder: string, agents: readonly ManifestInput[]): Promise<void> {
+  await writeFile(join(folder, 'agents.yaml'), JSON.stringify(agents));
 }
 
 export function worldEnvironment(folder: string): Readonly<Record<string, string>> {

@@ -18,7 +18,7 @@ export interface OpenedEngines {
 
 /** Left on the one test of a suite that could not run, for the reporter. */
 export interface MissingEngine {
-  readonly engine: EngineName;
+  readonly engine: string;
   readonly reason: string;
   readonly howToInstall: string;
 }
@@ -41,12 +41,32 @@ export function describeWithEngine<Name extends EngineName>(
 ): void {
   describe(`with ${name}`, async () => {
     const program = await find();
-    if (program.found) return define(openAround(open[name]));
-    const { reason, howToInstall } = program;
-    it('could not run', ({ task, skip }) => {
-      task.meta.missingEngine = { engine: name, reason, howToInstall };
-      skip(`${name} is missing: ${howToInstall}`);
-    });
+    if (program.found) define(openAround(open[name]));
+    else reportMissing({ engine: name, ...program });
+  });
+}
+
+/**
+ * A suite that needs a program of another project, prepared before its tests are defined: see
+ * `preparePython` and `prepareGo`. Without it the suite fails when CI=true, and otherwise counts as
+ * not run.
+ */
+export function describeWithPeer(
+  name: string,
+  prepare: () => Promise<ProgramResult>,
+  define: (path: string) => void,
+): void {
+  describe(name, async () => {
+    const program = await prepare();
+    if (program.found) define(program.path);
+    else reportMissing({ engine: name, ...program });
+  });
+}
+
+function reportMissing({ engine, reason, howToInstall }: MissingEngine): void {
+  it('could not run', ({ task, skip }) => {
+    task.meta.missingEngine = { engine, reason, howToInstall };
+    skip(`${engine} is missing: ${howToInstall}`);
   });
 }
 

@@ -1,5 +1,6 @@
 export {
   describeWithEngine,
+  describeWithPeer,
   type MissingEngine,
   type OpenedEngines,
 } from './describe-with-engine.ts';
@@ -14,6 +15,7 @@ export {
 } from './engine.ts';
 export { chromiumArguments } from './engines/chromium.ts';
 export { freePort } from './free-port.ts';
+export { type PeerOptions, prepareGo, preparePython } from './peer.ts';
 export {
   findProgram,
   type ProgramDefinition,

@@ -8,11 +8,14 @@ describe('describeWithEngine without the engine', () => {
   it('runs the rest, and says in the last lines what could not run and how to change it', async () => {
     const { code, stdout } = await runFixture({});
     expect(code).toBe(0);
-    expect(stdout).toMatch(/1 passed.*1 skipped/);
+    expect(stdout).toMatch(/1 passed.*2 skipped/);
     const [, lastLines] = stdout.split('Not run, because an engine is missing:');
-    expect(lastLines).toMatch(/^\s*missing-engine\.fixture\.ts > with redis\n.*\n\s*$/);
+    expect(lastLines).toMatch(/^\s*missing-engine\.fixture\.ts > with redis\n/);
     expect(lastLines).toContain('apt-get install no-such-package');
     expect(lastLines).toContain('nobody may install here');
+    expect(lastLines).toMatch(
+      /a client of another project\n.*start the index \(no index answers\)\n\s*$/,
+    );
   });
 
   it('fails when CI=true', async () => {
