@@ -39,6 +39,8 @@ export interface MissingCapability {
 
 const ASK_MS = 90_000;
 const TOOL_WAIT_MS = 30_000;
+/** How long after agents appear lists wait for what they offer. */
+const LIST_WAIT_MS = 5_000;
 const AT_ONCE = 8;
 
 export class Discovery {
@@ -54,6 +56,8 @@ export class Discovery {
   readonly #stop = new AbortController();
   readonly #unwatch: () => void;
   #running = 0;
+  /** On the monotonic clock. */
+  #listsWaitUntil = 0;
 
   constructor(options: DiscoveryOptions) {
     this.#options = options;
@@ -125,6 +129,15 @@ export class Discovery {
     if (!this.#answered.has(manifest)) await settlesWithin(this.#ask(manifest), waitMs);
   }
 
+  /** Clients that list once, right after they connect, get agents that are just being asked. */
+  async firstAnswers(): Promise<void> {
+    const waitMs = this.#listsWaitUntil - performance.now();
+    if (waitMs <= 0) return;
+    const pending = [...this.#asking].filter(([manifest]) => !this.#failures.has(manifest));
+    if (pending.length > 0)
+      await settlesWithin(Promise.all(pending.map(([, asked]) => asked)), waitMs);
+  }
+
   /** The tool, once an agent that the name may belong to has said what it offers. */
   async awaitTool<Found>(
     name: string,
@@ -151,6 +164,7 @@ export class Discovery {
 
   #appeared(agentIds: readonly string[]): void {
     const { registry, store } = this.#options;
+    this.#listsWaitUntil = performance.now() + LIST_WAIT_MS;
     for (const agentId of agentIds) {
       const manifest = registry.get(agentId)?.manifest;
       if (!manifest) {

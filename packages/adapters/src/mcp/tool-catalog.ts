@@ -149,6 +149,10 @@ export class ToolCatalog {
       this.#log.warn({ tool: bounded(name) }, 'tool left out: its schemas are too large');
       return undefined;
     }
+    if (typeof description === 'string' && description.length > MAX_DESCRIPTION) {
+      const kept = MAX_DESCRIPTION;
+      this.#log.warn({ tool: bounded(name), kept }, 'the description of a tool is cut: too long');
+    }
     return {
       name,
       capability: toCapabilityName(name),

@@ -52,7 +52,8 @@ export function createServer(
       inputRequired: { maxRounds: MAX_ROUNDS, roundTimeoutMs: QUESTION_MS },
     },
   );
-  server.setRequestHandler('tools/list', (_, { mcpReq }) => {
+  server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
+    await face.discovery.firstAnswers();
     const style = nameStyleFor(connection.toolNames, clientNameOf(server, mcpReq.envelope));
     return { tools: face.catalog.list(style, connection.toolsets, connection.principal) as never };
   });

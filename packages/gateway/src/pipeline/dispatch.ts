@@ -172,7 +172,8 @@ class Walk {
       this.#noteHealth(candidate, error);
       this.#failed(candidate, error, this.#deps.clock.monotonic() - began, false);
       if (error.isAgentAnswer) throw this.#answeredWith(error, candidate);
-      if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary(candidate)) this.#broken = candidate;
+      if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary(candidate))
+        this.#broken = candidate;
       if (fold.sawToken) this.#tokensSent = true;
       if (!mayGoElsewhere(error, candidate, fold))
         throw exhausted(this.failures, candidate.capability.name);

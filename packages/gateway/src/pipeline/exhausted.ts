@@ -40,11 +40,16 @@ function reasonsOf(failures: readonly FailedAttempt[]) {
   const told = failures.filter(({ error }) => error.details.upstream !== undefined);
   const [only, ...others] = told;
   if (!only) return {};
+  const agents = new Set(failures.map(({ attempt }) => attempt.agent_id));
+  if (agents.size === 1) return toUpstream(only.error);
   const upstream = Object.fromEntries(
     told.map(({ attempt, error }) => [attempt.agent_id, error.details.upstream]),
   );
-  const { fix } = only.error.details;
-  return { upstream, ...(others.length === 0 && fix !== undefined && { fix }) };
+  return { upstream, ...(others.length === 0 && { fix: only.error.details.fix }) };
+}
+
+function toUpstream({ details: { upstream, fix } }: FabricError) {
+  return { upstream, ...(fix !== undefined && { fix }) };
 }
 
 function commonCode(failures: readonly FailedAttempt[]): ErrorCode {
