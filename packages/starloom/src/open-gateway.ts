@@ -24,8 +24,10 @@ export interface OpenGatewayOptions {
   readonly version: string;
   /** A key that is let in beside those of the configuration. */
   readonly localKey?: PskKey;
-  /** Where the coordination plane keeps its log; without it everything is gone with the process. */
+  /** Where discovered tools and the key of conversations are kept. */
   readonly stateFolder?: string | undefined;
+  /** Where the coordination plane keeps its log; without it everything is gone with the process. */
+  readonly planeFolder?: string | undefined;
   /** Run the sample agents beside those of the file with the agents, which may be missing. */
   readonly samples: boolean;
   /** Where log lines go; JSON to stderr by default. */
@@ -59,7 +61,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const builtIn = options.samples ? await openSamples(folder, observer, closers) : undefined;
     const registry = await openRegistry(config.registry, { folder, env, log, builtIn });
     closers.push(() => registry.close());
-    const plane = await openPlane(config, options.stateFolder, log);
+    const plane = await openPlane(config, options.planeFolder, log);
     closers.push(plane.close);
     const discovered = options.stateFolder
       ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)

@@ -50,7 +50,8 @@ async function runsSamples(
 }
 
 async function serveStdio({ env }: Terminal, plan: Plan): Promise<void> {
-  const opened = await openGateway({ ...plan, env, version: readVersion() });
+  const stateFolder = await makeStateFolder(env);
+  const opened = await openGateway({ ...plan, env, version: readVersion(), stateFolder });
   try {
     await Promise.race([
       opened.gateway.serveStdio(process.stdin, process.stdout),
@@ -70,6 +71,7 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
     env,
     version: readVersion(),
     stateFolder,
+    planeFolder: stateFolder,
     localKey: { ...LOCAL_KEY, key },
     ...(terminal.isWatched && !json && { logDestination: peopleLog(terminal) }),
   });
