@@ -105,7 +105,10 @@ const manifestFields = z.strictObject({
     .optional()
     .describe('Who may serve its calls instead: none, named (fallbacks), peers (the default)'),
   auth: z
-    .strictObject({ mandate: z.boolean().default(false) })
+    .strictObject({
+      mandate: z.boolean().default(false).describe('Send a mandate with every call'),
+      principal: z.string().min(1).optional().describe('The principal it calls back as'),
+    })
     .optional()
     .describe('What the agent wants to know of the caller'),
 });

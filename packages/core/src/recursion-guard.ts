@@ -1,6 +1,8 @@
 // The recursion guard of one process, gateway or agent. The depth that counts is the largest of what
 // the call carries and what this process knows of calls in flight on the same trace, so a caller that
-// drops the headers is still caught. A trace that was refused once stays refused.
+// drops the headers is still caught. A trace that was refused once stays refused. A trace belongs to
+// the principal that began it: the same id named by another principal is another trace, unless that
+// principal is an agent at work on it.
 
 import { type Clock, systemClock } from './clock.ts';
 import { FabricError } from './errors.ts';
@@ -11,6 +13,8 @@ import { createTrace, type Trace, toW3cSpanId } from './trace.ts';
 export interface GuardedCall {
   readonly trace: Trace;
   readonly hop: Hop;
+  /** The principal that began the trace, where there are several. */
+  readonly root?: string | undefined;
 }
 
 export interface RecursionGuardOptions {
@@ -30,9 +34,25 @@ export interface AdmitOptions {
    * does so itself): a call that says it is a root is one, even beside others of its trace.
    */
   readonly depthIsStated?: boolean;
+  /** Who calls; where there is only one caller, or none is known, it can be left out. */
+  readonly principal?: string;
+}
+
+export interface TrackOptions {
+  readonly root?: string | undefined;
+  /** The principal as which the agent that is called calls back. */
+  readonly agentPrincipal?: string | undefined;
+}
+
+interface InFlight {
+  readonly traceId: string;
+  readonly root: string;
+  readonly hop: Hop;
+  readonly agentPrincipal: string | undefined;
 }
 
 const TRIPPED_MS = 10 * 60_000;
+/** Of one principal; those of others are not pushed out by them. */
 const TRIPPED_MAX = 10_000;
 
 export class RecursionGuard {
@@ -40,10 +60,12 @@ export class RecursionGuard {
   readonly #uncounted: number;
   readonly #clock: Clock;
   readonly #onBlocked: RecursionGuardOptions['onBlocked'];
-  /** Calls in flight: trace id → W3C span id → the hop that calls below are one deeper than. */
-  readonly #inFlight = new Map<string, Map<string, Hop>>();
-  /** Refused traces and when they may be forgotten, oldest first. */
-  readonly #tripped = new Map<string, number>();
+  /** Calls in flight: trace id → W3C span id → what calls below are one deeper than. */
+  readonly #inFlight = new Map<string, Map<string, InFlight>>();
+  /** The same by the principal as which their agents call back. */
+  readonly #byAgent = new Map<string, Set<InFlight>>();
+  /** Refused traces by root principal, and when they may be forgotten, oldest first. */
+  readonly #tripped = new Map<string, Map<string, number>>();
 
   constructor(options: RecursionGuardOptions = {}) {
     this.#limit = options.limit ?? MAX_DEPTH;
@@ -54,17 +76,20 @@ export class RecursionGuard {
 
   /** Gives an incoming call its place in its trace, or refuses it with RECURSION_LIMIT. */
   admit(origin: Origin, options: AdmitOptions = {}): GuardedCall {
-    const { traceId, parentSpanId } = origin;
-    const trace = { ...createTrace(traceId), parent_span_id: parentSpanId ?? null };
-    this.assertOpen(trace.trace_id, origin.hop);
-    const hop = this.#knownHop(origin, options);
-    this.#refuseAs('depth', trace.trace_id, () => assertDepth(hop, this.#limit));
-    return { trace, hop };
+    const { principal = '' } = options;
+    const above = origin.traceId === undefined ? this.#deepestOf(principal) : undefined;
+    const traceId = origin.traceId ?? above?.traceId;
+    const trace = { ...createTrace(traceId), parent_span_id: origin.parentSpanId ?? null };
+    const root = above?.root ?? this.#rootOf(trace.trace_id, principal);
+    this.assertOpen(trace.trace_id, origin.hop, root);
+    const hop = above ? below(above.hop, origin.hop) : this.#knownHop(origin, root, options);
+    this.#refuseAs('depth', trace.trace_id, root, () => assertDepth(hop, this.#limit));
+    return { trace, hop, root };
   }
 
   /** Refuses what belongs to a trace that was refused before. */
-  assertOpen(traceId: string, hop: Hop): void {
-    if (!this.#isTripped(traceId)) return;
+  assertOpen(traceId: string, hop: Hop, root = ''): void {
+    if (!this.#isTripped(traceId, root)) return;
     this.#onBlocked?.('tripped');
     throw new FabricError('RECURSION_LIMIT', 'This trace was refused before and stays refused', {
       details: { reason: 'tripped', trace_id: traceId, chain: hop.chain },
@@ -77,8 +102,8 @@ export class RecursionGuard {
   }
 
   /** Refuses the call, and its trace from now on. */
-  refuseCycle({ trace, hop }: GuardedCall, cycle: readonly string[]): never {
-    return this.#refuseAs('cycle', trace.trace_id, () => {
+  refuseCycle({ trace, hop, root = '' }: GuardedCall, cycle: readonly string[]): never {
+    return this.#refuseAs('cycle', trace.trace_id, root, () => {
       throw new FabricError('RECURSION_LIMIT', `The call closes a cycle: ${cycle.join(' → ')}`, {
         details: { reason: 'cycle', cycle, chain: hop.chain, depth: hop.depth },
       });
@@ -86,11 +111,14 @@ export class RecursionGuard {
   }
 
   /** Remembers a call while it is in flight; returns how to forget it. */
-  track(trace: Trace, hop: Hop): () => void {
+  track(trace: Trace, hop: Hop, { root = '', agentPrincipal }: TrackOptions = {}): () => void {
     const spanId = toW3cSpanId(trace.span_id);
-    const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, Hop>();
-    this.#inFlight.set(trace.trace_id, calls.set(spanId, hop));
+    const entry = { traceId: trace.trace_id, root, hop, agentPrincipal };
+    const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, InFlight>();
+    this.#inFlight.set(trace.trace_id, calls.set(spanId, entry));
+    const forgetAgent = this.#trackAgent(entry);
     return () => {
+      forgetAgent?.();
       calls.delete(spanId);
       if (calls.size === 0 && this.#inFlight.get(trace.trace_id) === calls) {
         this.#inFlight.delete(trace.trace_id);
@@ -100,7 +128,34 @@ export class RecursionGuard {
 
   /** The hops of the calls in flight on one trace. */
   inFlight(traceId: string): Hop[] {
-    return [...(this.#inFlight.get(traceId)?.values() ?? [])];
+    return Array.from(this.#inFlight.get(traceId)?.values() ?? [], ({ hop }) => hop);
+  }
+
+  #trackAgent(entry: InFlight): (() => void) | undefined {
+    const { agentPrincipal } = entry;
+    if (agentPrincipal === undefined) return undefined;
+    const calls = this.#byAgent.get(agentPrincipal) ?? new Set();
+    this.#byAgent.set(agentPrincipal, calls.add(entry));
+    return () => {
+      calls.delete(entry);
+      if (calls.size === 0) this.#byAgent.delete(agentPrincipal);
+    };
+  }
+
+  /** The deepest call in flight to the agent that calls as this principal. */
+  #deepestOf(principal: string): InFlight | undefined {
+    const calls = [...(this.#byAgent.get(principal) ?? [])];
+    return calls.reduce<InFlight | undefined>(
+      (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
+      undefined,
+    );
+  }
+
+  /** Whose trace this is: of the caller, unless the caller is an agent at work on another's. */
+  #rootOf(traceId: string, principal: string): string {
+    const calls = [...(this.#inFlight.get(traceId)?.values() ?? [])];
+    if (calls.some(({ root }) => root === principal)) return principal;
+    return calls.find(({ agentPrincipal }) => agentPrincipal === principal)?.root ?? principal;
   }
 
   /**
@@ -108,20 +163,23 @@ export class RecursionGuard {
    * names a trace in flight here and claims to be a root is taken as one deeper than the deepest: it
    * dropped its headers.
    */
-  #knownHop({ traceId = '', parentSpanId, named, hop }: Origin, options: AdmitOptions): Hop {
+  #knownHop(
+    { traceId = '', parentSpanId, named, hop }: Origin,
+    root: string,
+    options: AdmitOptions,
+  ): Hop {
     const calls = this.#inFlight.get(traceId);
     if (!calls) return hop;
     const parent = parentSpanId && calls.get(toW3cSpanId(parentSpanId));
-    if (parent) {
-      const chain = hop.chain.length >= parent.chain.length ? hop.chain : parent.chain;
-      return { depth: Math.max(hop.depth, parent.depth + 1), chain };
-    }
+    if (parent && parent.root === root) return below(parent.hop, hop);
     if (hop.depth > 1 || options.depthIsStated) return hop;
+    const own = [...calls.values()].filter((call) => call.root === root);
+    if (own.length === 0) return hop;
     if (!named) {
-      this.#assertFew(calls.size, traceId);
+      this.#assertFew(own.length, traceId);
       return hop;
     }
-    const deepest = Math.max(...Array.from(calls.values(), ({ depth }) => depth));
+    const deepest = Math.max(...own.map((call) => call.hop.depth));
     return { depth: Math.max(hop.depth, deepest + 1), chain: hop.chain };
   }
 
@@ -139,27 +197,37 @@ export class RecursionGuard {
     });
   }
 
-  #refuseAs<T>(reason: 'depth' | 'cycle', traceId: string, check: () => T): T {
+  #refuseAs<T>(reason: 'depth' | 'cycle', traceId: string, root: string, check: () => T): T {
     try {
       return check();
     } catch (error) {
       this.#onBlocked?.(reason);
-      this.#trip(traceId);
+      this.#trip(traceId, root);
       throw error;
     }
   }
 
-  #trip(traceId: string): void {
-    const oldest = this.#tripped.keys().next();
-    if (this.#tripped.size >= TRIPPED_MAX && !oldest.done) this.#tripped.delete(oldest.value);
-    this.#tripped.set(traceId, this.#clock.monotonic() + TRIPPED_MS);
+  #trip(traceId: string, root: string): void {
+    const tripped = this.#tripped.get(root) ?? new Map<string, number>();
+    this.#tripped.set(root, tripped);
+    const oldest = tripped.keys().next();
+    if (tripped.size >= TRIPPED_MAX && !oldest.done) tripped.delete(oldest.value);
+    tripped.set(traceId, this.#clock.monotonic() + TRIPPED_MS);
   }
 
-  #isTripped(traceId: string): boolean {
-    const until = this.#tripped.get(traceId);
+  #isTripped(traceId: string, root: string): boolean {
+    const tripped = this.#tripped.get(root);
+    const until = tripped?.get(traceId);
     if (until === undefined) return false;
     if (until > this.#clock.monotonic()) return true;
-    this.#tripped.delete(traceId);
+    tripped?.delete(traceId);
+    if (tripped?.size === 0) this.#tripped.delete(root);
     return false;
   }
+}
+
+/** One deeper than the call above, or as deep as it says itself. */
+function below(above: Hop, stated: Hop): Hop {
+  const chain = stated.chain.length >= above.chain.length ? stated.chain : above.chain;
+  return { depth: Math.max(stated.depth, above.depth + 1), chain };
 }

@@ -104,4 +104,48 @@ describe('the recursion guard', () => {
     expect(() => guard.admit(at(last, 1))).toThrow(refusal({ reason: 'tripped' }));
     expect(guard.admit(at(first, 1)).hop.depth).toBe(1);
   });
+
+  describe('and several principals', () => {
+    const alice = { principal: 'alice' };
+    const eve = { principal: 'eve' };
+
+    it('keeps a caller from tripping the trace of another, or pushing it out of memory', () => {
+      const guard = new RecursionGuard();
+      const { trace_id } = createTrace();
+      expect(() => guard.admit(at(trace_id, 6), eve)).toThrow(refusal({ depth: 6 }));
+      expect(guard.admit(rootOf(trace_id), alice).hop.depth).toBe(1);
+      expect(() => guard.admit(at(trace_id, 6), alice)).toThrow(refusal({ depth: 6 }));
+      for (let n = 0; n < 10_001; n += 1) {
+        expect(() => guard.admit(at(createTrace().trace_id, 6), eve)).toThrow();
+      }
+      expect(() => guard.admit(rootOf(trace_id), alice)).toThrow(refusal({ reason: 'tripped' }));
+    });
+
+    it('takes the trace of another as one of its own, unless the caller is an agent on it', () => {
+      const guard = new RecursionGuard();
+      const call = guard.admit(rootOf(createTrace().trace_id), alice);
+      const { trace, root } = call;
+      guard.track(trace, { depth: 3, chain: ['coder/code'] }, { root, agentPrincipal: 'coder' });
+      expect(guard.admit(rootOf(trace.trace_id), eve)).toMatchObject({
+        hop: { depth: 1 },
+        root: 'eve',
+      });
+      const deeper = guard.admit(rootOf(trace.trace_id), { principal: 'coder' });
+      expect(deeper).toMatchObject({ hop: { depth: 4 }, root: 'alice' });
+    });
+
+    it('knows an agent that drops all its headers by the key it calls back with', () => {
+      const guard = new RecursionGuard();
+      const coder = { principal: 'coder' };
+      let call = guard.admit(fromMeta({}), alice);
+      for (let depth = 2; depth <= 5; depth += 1) {
+        const { trace, hop, root } = call;
+        guard.track(trace, hop, { root, agentPrincipal: 'coder' });
+        call = guard.admit(fromMeta({}), coder);
+        expect(call).toMatchObject({ hop: { depth }, root: 'alice' });
+      }
+      guard.track(call.trace, call.hop, { root: call.root, agentPrincipal: 'coder' });
+      expect(() => guard.admit(fromMeta({}), coder)).toThrow(refusal({ depth: 6 }));
+    });
+  });
 });

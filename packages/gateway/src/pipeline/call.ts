@@ -56,7 +56,7 @@ export async function runCall(
 ): Promise<CallOutcome> {
   let trace: Trace | undefined;
   try {
-    const guarded = deps.guard.admit(readOrigin(caller));
+    const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
     trace = guarded.trace;
     const dispatched = await observe(request, caller, guarded, deps);
     return { ok: true, dispatched, trace };

@@ -235,7 +235,9 @@ class Walk {
     const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
       this.#ask(requests, options, asking, fold, deadline);
     const context = new AttemptContext(deadline.signal, active, this.#call, ask);
-    const forget = guard.track(active.trace, hop);
+    const { root } = guarded;
+    const agentPrincipal = manifest.auth?.principal;
+    const forget = guard.track(active.trace, hop, { root, agentPrincipal });
     try {
       using lease = await adapters.lease(manifest);
       await runAttempt(

@@ -25,7 +25,7 @@ export function routePreviewTool(deps: Omit<RouteDeps, 'agents'> & { registry: R
     },
     annotations: READ_ONLY,
     run({ agent_id, capability, stream }, caller) {
-      const guarded = deps.guard.admit(readOrigin(caller));
+      const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
       const request = { agentId: agent_id, capability, stream };
       const agents = agentsFor(caller.principal, deps.registry);
       const { candidates, skipped } = route(request, guarded, { ...deps, agents });
