@@ -38,7 +38,7 @@ describe('authentication', () => {
       expect(answer.headers.get('www-authenticate')).toContain('Bearer');
       expect(JSON.parse(answer.text)).toMatchObject({
         jsonrpc: '2.0',
-        id: 1,
+        id: null,
         error: {
           code: -32001,
           data: {
@@ -51,14 +51,15 @@ describe('authentication', () => {
     }
   });
 
-  it('[G9] looks at the key before the arguments, and at the frame before the key', async () => {
+  it('[G9] looks at the key before the body, whatever the body is', async () => {
     await using gateway = await openTestGateway(agents);
     const wrong = { authorization: 'Bearer wrong-key-0123456789abcdef' };
     const params = { name: 'fabric.call', arguments: { capability: 7 } };
     const badArguments = await post(gateway.url, wrong, { ...list, method: 'tools/call', params });
     expect(badArguments.status).toBe(401);
     const badFrame = await post(gateway.url, wrong, { jsonrpc: '1.0' });
-    expect(badFrame.status).toBe(400);
+    expect(badFrame.status).toBe(401);
+    expect((await fetch(`${gateway.url}/nowhere`)).status).toBe(401);
   });
 
   it('covers GET, DELETE and WebSocket upgrades too', async () => {

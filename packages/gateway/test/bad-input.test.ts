@@ -76,7 +76,8 @@ describe('bad input', () => {
     await using gateway = await openTestGateway({ echo });
     expect((await post(gateway.url, Buffer.from([0x22, 0xff, 0xfe, 0x22]))).status).toBe(400);
     expect((await post(gateway.url, '{}', { 'content-type': 'text/plain' })).status).toBe(415);
-    expect((await fetch(`${gateway.url}/nowhere`)).status).toBe(404);
+    const headers = { authorization: `Bearer ${KEY}` };
+    expect((await fetch(`${gateway.url}/nowhere`, { headers })).status).toBe(404);
   });
 
   it('cuts a body without length as soon as it is too long', async () => {

@@ -41,7 +41,9 @@ describe('input over the size limit', () => {
   it('is answered with 413 to a client that reads when it has sent all', async () => {
     await using world = await openCoordinationWorld({}, config);
     const type = 'content-type: application/json';
-    const head = `POST /rpc HTTP/1.1\r\n${HOST}\r\n${type}\r\ncontent-length: ${LARGE}\r\n\r\n`;
+    const key = `authorization: Bearer ${KEY}`;
+    const lines = ['POST /rpc HTTP/1.1', HOST, key, type, `content-length: ${LARGE}`];
+    const head = `${lines.join('\r\n')}\r\n\r\n`;
     const received = await sendAll(world.url, Buffer.concat([Buffer.from(head), payload]));
     expect(received.toString()).toMatch(/^HTTP\/1.1 413 /);
     expect(received.toString()).toContain('body_too_large');

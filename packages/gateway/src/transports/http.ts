@@ -1,5 +1,5 @@
 // The HTTP side: one server for every endpoint. Each request passes the same checks in the order of
-// the contracts (site, frame, authentication) before anything of it is used.
+// the contracts: framing, site, authentication from the headers, size, and only then its body.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -13,8 +13,9 @@ import {
   toRefusal,
 } from '@starloom/wire';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
+import { BodyBudget } from './body-budget.ts';
 import { idOf, refusedId } from './frame.ts';
-import { isTooLarge, readBody } from './read-body.ts';
+import { isGone, readBody } from './read-body.ts';
 import { refuseUnread } from './refuse-unread.ts';
 
 export interface HttpOptions {
@@ -62,11 +63,13 @@ export interface Upgrade {
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
+const MAX_CONNECTIONS = 16_384;
 
 export class HttpTransport {
   readonly #options: HttpOptions;
   readonly #server: Server;
   readonly #assertSameSite: BrowserGuard;
+  readonly #bodies = new BodyBudget();
 
   constructor(options: HttpOptions) {
     this.#options = options;
@@ -79,6 +82,7 @@ export class HttpTransport {
       },
       (request, response) => void this.#serve(request, response),
     );
+    this.#server.maxConnections = MAX_CONNECTIONS;
     this.#server.on('upgrade', (request, socket, head) =>
       this.#upgrade(request, socket as Socket, head),
     );
@@ -113,16 +117,18 @@ export class HttpTransport {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let id: string | number | null = null;
     try {
+      assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
+      const principal = this.#authenticate(request, 'http');
       const route = find(this.#options.routes, url);
       if (this.#options.isClosing()) throw shuttingDown();
       let body: unknown;
       if (request.method === 'POST') {
         assertJson(request);
-        const text = await readBody(request, this.#options.bodyBytes);
+        const text = await this.#readBody(request, principal);
         try {
           body = route.parse(text);
         } catch (error) {
@@ -131,22 +137,27 @@ export class HttpTransport {
         }
         id = idOf(body);
       }
-      const principal = this.#authenticate(request, 'http');
       await route.serve({ request, response, principal, url, body });
     } catch (error) {
       this.#noteFailure(error);
       const dialect = this.#dialectOf(request);
-      if (isTooLarge(error)) refuseUnread(request, response, toRefusal(error, id, dialect));
-      else sendRefusal(response, error, id, dialect);
+      if (request.complete || isGone(error)) sendRefusal(response, error, id, dialect);
+      else refuseUnread(request, response, toRefusal(error, id, dialect));
     }
+  }
+
+  async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {
+    using share = this.#bodies.open(id);
+    return await readBody(request, this.#options.bodyBytes, share);
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     try {
+      assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const serve = find(this.#options.upgrades, url);
       const principal = this.#authenticate(request, 'ws');
+      const serve = find(this.#options.upgrades, url);
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
@@ -217,8 +228,27 @@ const MCP_TARGET = new URL('http://gateway/mcp');
 function parseTarget(target = '/'): URL {
   if (target === '/mcp') return MCP_TARGET;
   const url = URL.parse(target, 'http://gateway');
-  if (url && target.startsWith('/')) return url;
-  throw new FabricError('BAD_INPUT', 'The request target is not a path');
+  const [path = ''] = target.split(/[?#]/, 1);
+  if (url && url.host === 'gateway' && url.pathname === path) return url;
+  throw new FabricError('BAD_INPUT', 'The request target is not a plain path', {
+    details: { reason: 'target', fix: 'ask for a path such as /mcp, without "..", "//" or a host' },
+  });
+}
+
+const METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
+
+/** What a proxy before us may have read in another way. */
+function assertFraming({ method, rawHeaders }: IncomingMessage): void {
+  if (!METHODS.has(method)) {
+    throw new FabricError('BAD_INPUT', `The method ${method} is not served`, {
+      details: { reason: 'method_not_allowed', http_status: 405, allow: [...METHODS].join(', ') },
+    });
+  }
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
+  if (hosts.length === 1) return;
+  throw new FabricError('BAD_INPUT', 'The request must have exactly one Host header', {
+    details: { reason: 'host' },
+  });
 }
 
 /** Who serves this path. */

@@ -1,41 +1,52 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { FabricError } from '@starloom/core';
+import type { BodyShare } from './body-budget.ts';
 
 /** The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. */
-export async function readBody(request: IncomingMessage, limit: number): Promise<string> {
+export async function readBody(
+  request: IncomingMessage,
+  limit: number,
+  share: BodyShare,
+): Promise<string> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  return decode(await readBytes(request, limit));
+  return decode(await readBytes(request, limit, share));
 }
 
-export function isTooLarge(error: unknown): boolean {
-  return FabricError.is(error) && error.details.reason === TOO_LARGE;
+/** Did the client leave before its request was whole? */
+export function isGone(error: unknown): boolean {
+  return FabricError.is(error) && error.details.reason === CLIENT_GONE;
 }
 
 /** By its events: the iterator of a stream costs more than the rest of a request's checks. */
-function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+function readBytes(request: IncomingMessage, limit: number, share: BodyShare): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
     const onData = (chunk: Buffer) => {
       length += chunk.length;
-      if (length <= limit) return void chunks.push(chunk);
-      request.off('data', onData).pause();
-      reject(tooLarge(limit));
+      try {
+        if (length > limit) throw tooLarge(limit);
+        share.take(chunk.length);
+        chunks.push(chunk);
+      } catch (error) {
+        request.off('data', onData).pause();
+        reject(error);
+      }
     };
     request.on('data', onData);
     request.once('end', () => {
       const [only] = chunks;
       resolve(chunks.length === 1 && only ? only : Buffer.concat(chunks));
     });
-    request.once('error', reject);
+    request.once('error', () => reject(gone()));
     request.once('close', () => {
       if (!request.complete) reject(gone());
     });
   });
 }
 
-const TOO_LARGE = 'body_too_large';
+const CLIENT_GONE = 'client_gone';
 const BYTE_ORDER_MARK = '\ufeff';
 
 function decode(bytes: Buffer): string {
@@ -49,11 +60,13 @@ function decode(bytes: Buffer): string {
 }
 
 function gone(): FabricError {
-  return new FabricError('CANCELLED', 'The client left before its request was whole');
+  return new FabricError('CANCELLED', 'The client left before its request was whole', {
+    details: { reason: CLIENT_GONE },
+  });
 }
 
 function tooLarge(limit: number): FabricError {
   return new FabricError('BAD_INPUT', `The body is larger than ${limit} bytes`, {
-    details: { reason: TOO_LARGE, limit, http_status: 413, fix: 'raise limits.body_bytes' },
+    details: { reason: 'body_too_large', limit, http_status: 413, fix: 'raise limits.body_bytes' },
   });
 }

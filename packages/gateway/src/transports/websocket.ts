@@ -29,6 +29,7 @@ export class WebSocketTransport {
       noServer: true,
       maxPayload: maxMessageBytes,
       perMessageDeflate: false,
+      autoPong: false,
       handleProtocols: (offered) => (offered.has(SUBPROTOCOL) ? SUBPROTOCOL : false),
     });
   }
@@ -36,6 +37,7 @@ export class WebSocketTransport {
   accept({ request, socket, head }: Upgrade, serve: (channel: MessageChannel) => void): void {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       keepAlive(webSocket, socket, this.#keepAliveMs);
+      answerPings(webSocket, socket);
       serve(toChannel(webSocket, socket));
     });
   }
@@ -97,6 +99,14 @@ function holdBack(webSocket: WebSocket): (room: Promise<void>) => void {
 function end(webSocket: WebSocket, code: number, reason?: string): void {
   webSocket.close(code, reason);
   webSocket.resume();
+}
+
+/** A client that floods us with pings and reads no pongs is cut off: each would wait in memory. */
+function answerPings(webSocket: WebSocket, socket: Socket): void {
+  webSocket.on('ping', (data: Buffer) => {
+    if (socket.writableLength > BUFFERED_MAX) return webSocket.terminate();
+    if (webSocket.readyState === WebSocket.OPEN) webSocket.pong(data);
+  });
 }
 
 /**

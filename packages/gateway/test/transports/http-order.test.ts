@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { createConnection } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { answers, KEY, openTestGateway } from '../test-gateway.ts';
+
+const agents = { percy: { run: answers('x') } };
+const list = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+
+async function send(url: string, lines: readonly string[], body = ''): Promise<string> {
+  const socket = createConnection(Number(new URL(url).port), '127.0.0.1');
+  socket.on('error', () => {});
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  return await text(socket);
+}
+
+const withKey = [`authorization: Bearer ${KEY}`, 'content-type: application/json'];
+
+describe('an HTTP request', () => {
+  it('without a valid key is refused before its body is sent', async () => {
+    await using gateway = await openTestGateway(agents);
+    const socket = createConnection(Number(new URL(gateway.url).port), '127.0.0.1');
+    socket.write(
+      'POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 4000000\r\n\r\n{',
+    );
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 401 /);
+    socket.destroy();
+  });
+
+  it.each([
+    ['two Host headers', ['POST /mcp HTTP/1.1', 'host: 127.0.0.1', 'host: localhost'], 400],
+    ['the target //evil/rpc', ['POST //evil/rpc HTTP/1.1', 'host: 127.0.0.1'], 400],
+    ['the target /x/../mcp', ['POST /x/../mcp HTTP/1.1', 'host: 127.0.0.1'], 400],
+    ['the target /x/%2e%2e/mcp', ['POST /x/%2e%2e/mcp HTTP/1.1', 'host: 127.0.0.1'], 400],
+    ['a whole URL', ['POST http://127.0.0.1/mcp HTTP/1.1', 'host: 127.0.0.1'], 400],
+    ['the method TRACE', ['TRACE /mcp HTTP/1.1', 'host: 127.0.0.1'], 405],
+    ['the method PUT', ['PUT /mcp HTTP/1.1', 'host: 127.0.0.1'], 405],
+  ])('with %s is refused', async (_, head, status) => {
+    await using gateway = await openTestGateway(agents);
+    const lines = [...head, ...withKey, `content-length: ${list.length}`];
+    const answer = await send(gateway.url, lines, list);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
+  it('that is broken off is no error of ours', async () => {
+    const lines: string[] = [];
+    await using gateway = await openTestGateway(agents, { log: (line) => lines.push(line) });
+    for (let n = 0; n < 20; n += 1) {
+      const socket = createConnection(Number(new URL(gateway.url).port), '127.0.0.1');
+      socket.write(
+        `POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n${withKey.join('\r\n')}\r\ncontent-length: 1000\r\n\r\n{`,
+        () => socket.resetAndDestroy(),
+      );
+      await once(socket, 'close');
+    }
+    await fetch(`${gateway.url}/livez`);
+    expect(lines.filter((line) => /"level":"(?:error|warn)"/.test(line))).toEqual([]);
+  });
+
+  it('may hold only so much of an unfinished body; others are served meanwhile', async () => {
+    await using gateway = await openTestGateway(agents);
+    const part = `{"x":"${'x'.repeat(3_900_000)}`;
+    const head = `POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\n${withKey.join('\r\n')}\r\ncontent-length: 4000000\r\n\r\n`;
+    const answers: string[] = [];
+    const sockets = Array.from({ length: 24 }, () => {
+      const socket = createConnection(Number(new URL(gateway.url).port), '127.0.0.1');
+      socket.on('error', () => {});
+      socket.on('data', (data) => answers.push(data.toString().slice(0, 12)));
+      socket.write(head + part);
+      return socket;
+    });
+    await expect.poll(() => answers).toContain('HTTP/1.1 503');
+    const response = await fetch(`${gateway.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        authorization: 'Bearer other-key-0123456789abcde',
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: list,
+    });
+    expect(response.status).toBe(200);
+    for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe('a WebSocket', () => {
+  it('answers pings, but not those of a client that reads no answers', async () => {
+    await using gateway = await openTestGateway(agents);
+    const url = `${gateway.url.replace('http', 'ws')}/mcp/ws`;
+    const headers = { authorization: `Bearer ${KEY}` };
+    const calm = new WebSocket(url, ['mcp'], { headers });
+    await once(calm, 'open');
+    calm.ping('hello');
+    const [data] = (await once(calm, 'pong')) as [Buffer];
+    expect(data.toString()).toBe('hello');
+    const flood = new WebSocket(url, ['mcp'], { headers });
+    await once(flood, 'open');
+    flood.pause();
+    flood.on('error', () => {});
+    const closed = once(flood, 'close');
+    const load = 'x'.repeat(120);
+    while (flood.readyState === WebSocket.OPEN) {
+      for (let n = 0; n < 1_000; n += 1) flood.ping(load);
+      await new Promise((resolve) => setImmediate(resolve));
+      if (flood.bufferedAmount > 500_000_000) expect.fail('the flood was never ended');
+    }
+    flood.resume();
+    await closed;
+    calm.close();
+  });
+});
