@@ -87,6 +87,23 @@ describe('an mcp agent in a child process that misbehaves', () => {
     expect(answers.map(({ result }) => result?.answer)).toEqual(['first a', 'first b', 'first c']);
   });
 
+  it.each([
+    ['a result that is no object', `{ id, result: 'text' }`],
+    ['neither result nor error', `{ id }`],
+    ['an error without a code', `{ id, error: 'no' }`],
+  ])('fails a call at once that it answers with %s', async (_, answer) => {
+    const { adapter } = await openAgent(`
+      if (method !== 'tools/call' || task !== 'bad') return false;
+      write(${answer});
+      return;
+    `);
+    expect(await failedCall(adapter, 'bad')).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'not_json_rpc' },
+    });
+    expect((await runCall(adapter, 'good')).result?.answer).toBe('good');
+  });
+
   it('may say other things on stdout, within reason', async () => {
     const { adapter } = await openAgent(`
       console.log('Received ' + method);

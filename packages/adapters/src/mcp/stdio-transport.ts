@@ -25,6 +25,7 @@ import { Exchange, unsentExchange } from './exchange.ts';
 import {
   cancellationOf,
   isNotification,
+  isObject,
   isQuestion,
   isResponse,
   parseMessages,
@@ -169,7 +170,10 @@ export class StdioTransport implements AgentTransport {
       for (const message of parseMessages(line)) this.#route(message, line.length);
       this.#strayBytes = 0;
     } catch (error) {
-      this.#tolerate(line, FabricError.from(error));
+      const failure = FabricError.from(error);
+      const exchange = this.#exchanges.get(idIn(line));
+      if (exchange) exchange.fail(failure);
+      else this.#tolerate(line, failure);
     }
   }
 
@@ -248,6 +252,16 @@ function goneFailure(upstream: ErrorDetails): FabricError {
   return new FabricError('AGENT_OFFLINE', 'The agent process ended', {
     details: { reason: 'process_ended', upstream, fix: 'see what the agent wrote to stderr' },
   });
+}
+
+/** The call that a malformed answer is for, as far as it says. */
+function idIn(line: string): unknown {
+  try {
+    const value: unknown = JSON.parse(line);
+    return isObject(value) ? value.id : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isOurs(id: unknown): boolean {
