@@ -116,6 +116,8 @@ export const mcpSchema = z.strictObject({
     .describe('Agents whose tools are listed without "<agent_id>." before them'),
 });
 
+const callsInFlight = z.int().min(1).max(1_000_000).default(1024);
+
 export const limitsSchema = z.strictObject({
   body_bytes: z
     .int()
@@ -135,6 +137,8 @@ export const limitsSchema = z.strictObject({
     .max(100)
     .default(MAX_DEPTH)
     .describe('Longest chain of agents calling agents'),
+  calls_per_principal: callsInFlight.describe('Calls that one caller may have in flight'),
+  calls_per_agent: callsInFlight.describe('Calls that one agent may have in flight'),
 });
 
 const heartbeat = z

@@ -25,6 +25,7 @@ import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
+import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
 import { ParkedCalls } from './pipeline/parked-calls.ts';
 import { assertMember } from './pipeline/session-member.ts';
@@ -104,6 +105,8 @@ export class Gateway {
     const deps: CallDeps = {
       conversations,
       parked: this.#parked,
+      callerSlots: new CallSlots({ of: 'principal', limit: config.limits.calls_per_principal }),
+      agentSlots: new CallSlots({ of: 'agent', limit: config.limits.calls_per_agent }),
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
       adapters: this.#adapters,

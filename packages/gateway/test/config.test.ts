@@ -14,7 +14,7 @@ auth:
   anonymous: false
   psk: [{key_id: ci, key: env:CI_KEY, principal: ci, tier: org, scopes: ["*"]}]
 mcp: {tool_names: auto, toolsets: [fabric, agents], expose: all, unprefixed: []}
-limits: {body_bytes: 4194304, result_bytes: 16777216, depth: 5}
+limits: {body_bytes: 4194304, result_bytes: 16777216, depth: 5, calls_per_principal: 1024, calls_per_agent: 1024}
 coordination: {kind: embedded, heartbeat_interval_ms: 30000}
 jobs: {kind: sqlite}
 telemetry: {otlp: null, log_level: info}

@@ -15,6 +15,7 @@ import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
 import { agentsFor } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
+import type { CallSlots } from './call-slots.ts';
 import {
   type Conversations,
   noOpenQuestion,
@@ -37,6 +38,7 @@ export interface CallDeps extends DispatchDeps {
   readonly discovery: Discovery;
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
+  readonly callerSlots: CallSlots;
   /** Throws BAD_INPUT when the caller has no agent in the session. */
   readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
@@ -58,8 +60,14 @@ export async function runCall(
   try {
     const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
     trace = guarded.trace;
-    const dispatched = await observe(request, caller, guarded, deps);
-    return { ok: true, dispatched, trace };
+    const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
+    if (turn) await turn;
+    try {
+      const dispatched = await observe(request, caller, guarded, deps);
+      return { ok: true, dispatched, trace };
+    } finally {
+      deps.callerSlots.leave(caller.principal.id);
+    }
   } catch (error) {
     return { ok: false, error: FabricError.from(error), trace: trace ?? answerTrace(caller) };
   }

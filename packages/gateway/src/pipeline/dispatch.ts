@@ -37,6 +37,7 @@ import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
 import type { Breakers } from './breaker.ts';
 import type { CallRequest } from './call-request.ts';
+import type { CallSlots } from './call-slots.ts';
 import { buildEnvelope, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
 import { withReadableLinks } from './resource-links.ts';
@@ -49,6 +50,7 @@ export interface DispatchDeps {
   readonly breakers: Breakers;
   readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
+  readonly agentSlots: CallSlots;
   readonly clock: Clock;
   readonly log: Log;
   readonly resultLength: number;
@@ -216,7 +218,7 @@ class Walk {
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
     const { request, auth, guarded, observed, signal, emit } = this.#call;
-    const { adapters, breakers, guard, schemas, resultLength } = this.#deps;
+    const { adapters, breakers, guard, schemas, resultLength, agentSlots } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
@@ -239,6 +241,9 @@ class Walk {
     const agentPrincipal = manifest.auth?.principal;
     const forget = guard.track(active.trace, hop, { root, agentPrincipal });
     try {
+      const turn = agentSlots.enter(agent_id, deadline.signal);
+      if (turn) await turn;
+      using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id) };
       using lease = await adapters.lease(manifest);
       await runAttempt(
         lease.adapter,

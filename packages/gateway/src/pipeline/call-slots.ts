@@ -1,0 +1,91 @@
+// How many calls may run at once under one name: a principal, or an agent. A few more wait a moment
+// for their turn; the rest is refused at once, so that nothing piles up.
+
+import { FabricError } from '@starloom/core';
+
+export interface CallSlotsOptions {
+  /** What the names are, for the message. */
+  readonly of: 'principal' | 'agent';
+  readonly limit: number;
+  readonly waitMs?: number;
+}
+
+interface Waiting {
+  readonly start: () => void;
+}
+
+interface Slots {
+  running: number;
+  readonly waiting: Set<Waiting>;
+}
+
+const WAIT_MS = 1_000;
+/** Of those that run, how many may wait. */
+const QUEUE_SHARE = 1 / 8;
+
+export class CallSlots {
+  readonly #options: CallSlotsOptions;
+  readonly #queue: number;
+  readonly #slots = new Map<string, Slots>();
+
+  constructor(options: CallSlotsOptions) {
+    this.#options = options;
+    this.#queue = Math.max(1, Math.floor(options.limit * QUEUE_SHARE));
+  }
+
+  /** Takes a slot at once where there is one; else waits a moment, or rejects with OVERLOADED. */
+  enter(name: string, signal: AbortSignal): Promise<void> | undefined {
+    const slots = this.#slots.get(name) ?? { running: 0, waiting: new Set() };
+    this.#slots.set(name, slots);
+    if (slots.running < this.#options.limit) {
+      slots.running += 1;
+      return undefined;
+    }
+    if (slots.waiting.size >= this.#queue) return Promise.reject(this.#full(name));
+    return this.#wait(name, slots, signal);
+  }
+
+  /** Gives a slot back, to the one that waits longest. */
+  leave(name: string): void {
+    const slots = this.#slots.get(name);
+    if (!slots) return;
+    const [next] = slots.waiting;
+    if (next) {
+      slots.waiting.delete(next);
+      next.start();
+      return;
+    }
+    slots.running -= 1;
+    if (slots.running === 0) this.#slots.delete(name);
+  }
+
+  #wait(name: string, slots: Slots, signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const waiting = { start: resolve };
+    slots.waiting.add(waiting);
+    const giveUp = (error: FabricError) => {
+      if (slots.waiting.delete(waiting)) reject(error);
+    };
+    const onAbort = () => giveUp(FabricError.from(signal.reason));
+    signal.addEventListener('abort', onAbort, { once: true });
+    const timer = setTimeout(() => giveUp(this.#full(name)), this.#options.waitMs ?? WAIT_MS);
+    return promise.finally(() => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+    });
+  }
+
+  #full(name: string): FabricError {
+    const { of, limit, waitMs = WAIT_MS } = this.#options;
+    const whose = of === 'agent' ? `Agent "${name}" has` : 'This caller has';
+    return new FabricError('OVERLOADED', `${whose} ${limit} calls in flight`, {
+      details: {
+        reason: `calls_per_${of}`,
+        limit,
+        retry_after_ms: waitMs,
+        sent: false,
+        fix: `call again later, or raise limits.calls_per_${of}`,
+      },
+    });
+  }
+}
