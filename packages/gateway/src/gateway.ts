@@ -42,6 +42,9 @@ import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
 
+/** How long a shutdown waits for calls and their answers by default. */
+const DRAIN_MS = 30_000;
+
 export interface GatewayOptions {
   readonly config: GatewayConfig;
   readonly registry: Registry;
@@ -162,14 +165,21 @@ export class Gateway {
       webSocket: this.#webSocket,
       log,
     });
-    const rpc = coordination && new RpcEndpoint({ coordination, webSocket: this.#webSocket, log });
+    const rpc =
+      coordination &&
+      new RpcEndpoint({
+        coordination,
+        webSocket: this.#webSocket,
+        inFlight: this.#inFlight,
+        log,
+      });
     this.#rpc = rpc;
     this.#http = new HttpTransport({
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
       authenticator: options.authenticator,
       observer,
-      isClosing: () => this.#draining,
+      inFlight: this.#inFlight,
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       routes: { ...this.#mcp.routes, ...rpc?.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
@@ -208,21 +218,26 @@ export class Gateway {
     });
   }
 
-  /** Takes nothing new, finishes what is in flight, then frees everything. */
+  /**
+   * Takes nothing new, finishes what is in flight until its answer has left or `drainMs` is over, then
+   * frees everything. Meanwhile `/readyz` and new requests are answered with 503.
+   */
   async close(): Promise<void> {
     if (this.#draining) return;
     this.#draining = true;
+    this.#inFlight.close();
     this.#unwatch();
     this.#monitor.stop();
     this.#discovery.close();
     this.#parked.close();
-    const drained = this.#http.drain();
-    await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
-    this.#webSocket.close();
+    const drainMs = this.#options.drainMs ?? DRAIN_MS;
+    const until = performance.now() + drainMs;
+    this.#rpc?.endWaiting();
+    await this.#inFlight.untilIdle(drainMs);
+    await this.#rpc?.close(Math.max(0, until - performance.now()));
     await this.#mcp.close();
-    await this.#rpc?.close();
-    this.#http.cut();
-    await drained;
+    await this.#webSocket.close();
+    await this.#http.close();
     await this.#adapters.close();
   }
 

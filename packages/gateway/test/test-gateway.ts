@@ -32,6 +32,7 @@ export interface TestGatewayOptions {
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
+  readonly drainMs?: number;
 }
 
 /** A gateway on a free port whose agents are functions of the test. */
@@ -45,6 +46,7 @@ export async function openTestGateway(
     stallMs = 30_000,
     conversationKey,
     psk: givenPsk,
+    drainMs = 10_000,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -84,7 +86,7 @@ export async function openTestGateway(
     coordination,
     stallMs,
     conversationKey,
-    drainMs: 2_000,
+    drainMs,
   });
   const url = await gateway.listen();
   return {

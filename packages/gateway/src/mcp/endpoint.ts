@@ -78,16 +78,14 @@ export class McpEndpoint {
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
     const lean = readLeanCall(body, request.headers, face, principal);
-    await face.inFlight.during(() =>
-      lean
-        ? serveLeanCall(lean, response, connection, face)
-        : serveFetch(this.#handler, request, response, body, { connection }),
-    );
+    if (lean) await serveLeanCall(lean, response, connection, face);
+    else await serveFetch(this.#handler, request, response, body, { connection });
   }
 
   /** With a handler of its own, since what is told depends on who listens. */
   async #serveSubscription(exchange: HttpExchange, connection: Connection): Promise<void> {
-    const { request, response, body } = exchange;
+    const { request, response, body, detach } = exchange;
+    detach();
     if (this.#connected.size >= MAX_CONNECTED) throw tooManyConnected();
     const handler = this.#createHandler();
     const { notify } = handler;
@@ -158,6 +156,7 @@ export class McpEndpoint {
         transport: new MessageTransport({
           channel: paced,
           log,
+          inFlight: face.inFlight,
           onGone: gone.resolve,
           intake: updates && listenGate(updates),
         }),

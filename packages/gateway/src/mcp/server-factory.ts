@@ -90,13 +90,13 @@ interface Exchange {
 }
 
 async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {
-  const { catalog, inFlight } = face;
+  const { catalog } = face;
   const name = String(params.name);
   const caller = callerOf(name, exchange);
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) throw toProtocolError(unknownTool(name));
   try {
-    return await inFlight.during(() => tool.run(params.arguments, caller));
+    return await tool.run(params.arguments, caller);
   } catch (error) {
     throw toRelayedError(FabricError.from(error));
   }

@@ -7,6 +7,7 @@ import type { Coordination, RpcPeer, RpcReply } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { toRefusal } from '@starloom/wire';
+import type { InFlight } from '../in-flight.ts';
 import { Backlog, type Load } from '../transports/backlog.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { Incoming, MessageChannel } from '../transports/message-channel.ts';
@@ -17,6 +18,8 @@ import { loadOfWait, mayWait } from './may-wait.ts';
 export interface RpcChannelOptions {
   readonly coordination: Coordination;
   readonly principal: Principal;
+  /** Requests count until their answer has left. */
+  readonly inFlight?: InFlight | undefined;
   readonly log: Log;
 }
 
@@ -35,11 +38,14 @@ class RpcChannel {
   readonly #channel: PacedChannel;
   readonly #peer: RpcPeer;
   readonly #log: Log;
+  readonly #inFlight: InFlight | undefined;
   readonly #inTurn = new Backlog(MOST_IN_TURN);
   readonly #waiting = new Backlog(MOST_WAITING);
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(channel: MessageChannel, { coordination, principal, log }: RpcChannelOptions) {
+  constructor(channel: MessageChannel, options: RpcChannelOptions) {
+    const { coordination, principal, inFlight, log } = options;
+    this.#inFlight = inFlight;
     this.#channel = pacedChannel(channel);
     this.#peer = coordination.connect({ principal, push: this.#channel.write });
     this.#log = log;
@@ -64,11 +70,15 @@ class RpcChannel {
       return undefined;
     }
     const cut = isWait ? AbortSignal.abort(tooManyWait()) : undefined;
-    this.#turn = this.#afterTurn(async () =>
-      refusal === undefined
-        ? await this.#answer(await this.#peer.reply(message, cut))
-        : await this.#channel.write(refusal),
-    );
+    const leave = this.#inFlight?.enter();
+    this.#turn = this.#afterTurn(async () => {
+      try {
+        if (refusal !== undefined) await this.#channel.write(refusal);
+        else await this.#answer(await this.#peer.reply(message, cut));
+      } finally {
+        void this.#channel.flushed().then(leave);
+      }
+    });
     return this.#inTurn.add(this.#turn, { requests: 1, bytes });
   }
 

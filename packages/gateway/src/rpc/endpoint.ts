@@ -4,6 +4,7 @@
 
 import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
+import type { InFlight } from '../in-flight.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
@@ -13,6 +14,7 @@ import { RpcPosts } from './posts.ts';
 export interface RpcEndpointOptions {
   readonly coordination: Coordination;
   readonly webSocket: WebSocketTransport;
+  readonly inFlight: InFlight;
   readonly log: Log;
 }
 
@@ -38,9 +40,14 @@ export class RpcEndpoint {
     return { '/rpc/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
-  /** Ends every connection; requests that still wait are answered first. */
-  async close(): Promise<void> {
-    await Promise.all([this.#posts.close(), ...Array.from(this.#channels, (close) => close())]);
+  /** Answers requests that wait for something: a shutdown cannot wait with them. */
+  endWaiting(): void {
+    this.#posts.endWaiting();
+  }
+
+  /** Ends every connection; what is not done within `ms` is answered as it is. */
+  async close(ms: number): Promise<void> {
+    await Promise.all([this.#posts.close(ms), ...Array.from(this.#channels, (close) => close())]);
   }
 
   async #servePost(exchange: HttpExchange): Promise<void> {
@@ -49,12 +56,12 @@ export class RpcEndpoint {
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
-    const { webSocket, coordination, log } = this.#options;
+    const { webSocket, coordination, inFlight, log } = this.#options;
     const { principal } = upgrade;
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
       this.#channels.add(close);
-      await serveRpcChannel(channel, { coordination, principal, log });
+      await serveRpcChannel(channel, { coordination, principal, inFlight, log });
       this.#channels.delete(close);
     });
   }

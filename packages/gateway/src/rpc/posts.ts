@@ -39,18 +39,29 @@ export class RpcPosts {
 
   async serve(exchange: HttpExchange): Promise<void> {
     const isStream = accepts(exchange.request.headers.accept, 'text/event-stream');
-    await this.#inFlight.during(() => (isStream ? this.#stream(exchange) : this.#answer(exchange)));
+    const leave = this.#inFlight.enter();
+    try {
+      await (isStream ? this.#stream(exchange) : this.#answer(exchange));
+    } finally {
+      leave();
+    }
   }
 
-  /** Answers what is still waiting, then what is not done in time, and ends the streams. */
-  async close(): Promise<void> {
+  /** Answers what is still waiting, and ends the streams. */
+  endWaiting(): void {
     this.#isClosing = true;
     const reason = shuttingDown();
     for (const { peer } of this.#asking) void peer.close(reason);
     for (const stream of this.#streams) void stream.close();
-    await this.#inFlight.untilIdle(LAST_WORK_MS);
-    for (const { cut } of this.#asking) cut.abort(reason);
-    await this.#inFlight.untilIdle(FAREWELL_MS);
+    setTimeout(() => {
+      for (const { cut } of this.#asking) cut.abort(reason);
+    }, LAST_WORK_MS).unref();
+  }
+
+  /** Answers what is not done yet, and waits until the answers have left. */
+  async close(ms: number): Promise<void> {
+    for (const { cut } of this.#asking) cut.abort(shuttingDown());
+    await this.#inFlight.untilIdle(Math.max(ms, FAREWELL_MS));
   }
 
   async #answer({ response, principal, body }: HttpExchange): Promise<void> {
@@ -63,7 +74,7 @@ export class RpcPosts {
   }
 
   /** The answer as the first event, then what is pushed, until the client leaves or all is said. */
-  async #stream({ response, principal, body }: HttpExchange): Promise<void> {
+  async #stream({ response, principal, body, detach }: HttpExchange): Promise<void> {
     response.writeHead(200, SSE_HEADERS);
     await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
     const send = (data: string) => stream.send({ event: 'message', data });
@@ -91,6 +102,7 @@ export class RpcPosts {
       } finally {
         answered.resolve();
       }
+      detach();
       this.#streams.add(stream);
       await stream.closed;
       this.#streams.delete(stream);

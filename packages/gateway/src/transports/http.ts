@@ -12,6 +12,7 @@ import {
   sendRefusal,
   toRefusal,
 } from '@starloom/wire';
+import type { InFlight } from '../in-flight.ts';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
 import { idOf, refusedId } from './frame.ts';
@@ -24,8 +25,8 @@ export interface HttpOptions {
   readonly bodyBytes: number;
   readonly authenticator: Authenticator;
   readonly observer: Observer;
-  /** Is it to take no more requests? */
-  readonly isClosing: () => boolean;
+  /** Requests count from their head until their answer has left. */
+  readonly inFlight: InFlight;
   /** Why nobody should be sent here; `undefined` when all is well. */
   readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
@@ -50,6 +51,8 @@ export interface HttpExchange {
   readonly url: URL;
   /** The parsed body of a POST. */
   readonly body: unknown;
+  /** It stays open for as long as the client likes: a shutdown does not wait for it. */
+  readonly detach: () => void;
 }
 
 export interface Upgrade {
@@ -102,20 +105,17 @@ export class HttpTransport {
     return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
   }
 
-  /** Takes no new connections and ends idle ones; resolves when the last one has ended. */
-  async drain(): Promise<void> {
+  /** Takes no new connections, and ends those that are open. */
+  async close(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    this.#server.closeIdleConnections();
-    await closed;
-  }
-
-  /** Ends connections that are still open. */
-  cut(): void {
     this.#server.closeAllConnections();
+    await closed;
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let id: string | number | null = null;
+    const detach = this.#options.inFlight.enter();
+    response.once('close', detach);
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
@@ -124,7 +124,7 @@ export class HttpTransport {
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const principal = this.#authenticate(request, 'http');
       const route = find(this.#options.routes, url);
-      if (this.#options.isClosing()) throw shuttingDown();
+      this.#options.inFlight.assertOpen();
       let body: unknown;
       if (request.method === 'POST') {
         assertJson(request);
@@ -137,7 +137,7 @@ export class HttpTransport {
         }
         id = idOf(body);
       }
-      await route.serve({ request, response, principal, url, body });
+      await route.serve({ request, response, principal, url, body, detach });
     } catch (error) {
       this.#noteFailure(error);
       const dialect = this.#dialectOf(request);
@@ -158,6 +158,7 @@ export class HttpTransport {
       const url = parseTarget(request.url);
       const principal = this.#authenticate(request, 'ws');
       const serve = find(this.#options.upgrades, url);
+      this.#options.inFlight.assertOpen();
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
@@ -276,12 +277,6 @@ function isLocalPeer({ socket, headers }: IncomingMessage): boolean {
   const forwarded = headers['x-forwarded-for'] ?? headers.forwarded ?? headers.via;
   const { remoteAddress = '' } = socket;
   return forwarded === undefined && /^(?:127\.|::1$|::ffff:127\.)/.test(remoteAddress);
-}
-
-function shuttingDown(): FabricError {
-  return new FabricError('OVERLOADED', 'The gateway is shutting down', {
-    details: { reason: 'shutting_down', fix: 'try again in a moment, or another gateway' },
-  });
 }
 
 function notFound(path: string): FabricError {

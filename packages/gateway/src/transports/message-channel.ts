@@ -12,5 +12,7 @@ export interface MessageChannel {
   open(onText: (text: Incoming) => Promise<void> | void, onClose: () => void): void;
   /** Nothing when there is room for the next, else a promise of it. Throws when nobody is there. */
   readonly write: (text: string) => Promise<void> | void;
+  /** Resolves when all that was written has left this process, or the reader is gone. */
+  flushed(): Promise<void>;
   close(): Promise<void>;
 }

@@ -6,6 +6,7 @@
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
 import { toRefusal } from '@starloom/wire';
+import type { InFlight } from '../in-flight.ts';
 import { parseFrame, refusedId } from './frame.ts';
 import type { Incoming } from './message-channel.ts';
 import { OpenRequests } from './open-requests.ts';
@@ -17,12 +18,16 @@ export type Intake = (message: JSONRPCMessage, deliver: (message: JSONRPCMessage
 export interface MessageTransportOptions {
   readonly channel: PacedChannel;
   readonly log: Log;
+  /** Requests count until their answer has left. */
+  readonly inFlight: InFlight;
   /** Called once, when the other side is gone. */
   readonly onGone: () => void;
   readonly intake?: Intake | undefined;
 }
 
 const CANCEL = 'notifications/cancelled';
+/** It stays open for as long as the client likes. */
+const LISTEN = 'subscriptions/listen';
 const MOST_OPEN = { requests: 1_000, bytes: 64 << 20 };
 
 export class MessageTransport implements Transport {
@@ -34,8 +39,12 @@ export class MessageTransport implements Transport {
   readonly #onGone: () => void;
   readonly #intake: Intake;
   readonly #open = new OpenRequests(MOST_OPEN);
+  readonly #account: InFlight;
+  /** How to end each request in the account. */
+  readonly #inFlight = new Map<string | number, () => void>();
 
-  constructor({ channel, log, onGone, intake }: MessageTransportOptions) {
+  constructor({ channel, log, inFlight, onGone, intake }: MessageTransportOptions) {
+    this.#account = inFlight;
     this.#channel = channel;
     this.#log = log;
     this.#onGone = onGone;
@@ -46,6 +55,7 @@ export class MessageTransport implements Transport {
     this.#channel.open(
       (text) => this.#receive(text),
       () => {
+        for (const leave of this.#inFlight.values()) leave();
         this.onclose?.();
         this.#onGone();
       },
@@ -53,10 +63,14 @@ export class MessageTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
+    const answered = 'method' in message ? undefined : message.id;
     try {
       await this.#channel.write(JSON.stringify(message));
     } finally {
-      if (!('method' in message) && message.id !== undefined) this.#open.end(message.id);
+      if (answered !== undefined) {
+        this.#open.end(answered);
+        void this.#channel.flushed().then(() => this.#leave(answered));
+      }
     }
   }
 
@@ -68,7 +82,10 @@ export class MessageTransport implements Transport {
     try {
       const frame = parseFrame(textOf(text)) as JSONRPCMessage | JSONRPCMessage[];
       const messages = [frame].flat();
-      if (messages.some(isRequest)) this.#open.assertRoom();
+      if (messages.some(isRequest)) {
+        this.#account.assertOpen();
+        this.#open.assertRoom();
+      }
       for (const message of messages) this.#note(message, String(text).length / messages.length);
       for (const message of messages) this.#intake(message, (taken) => this.onmessage?.(taken));
     } catch (thrown) {
@@ -81,11 +98,20 @@ export class MessageTransport implements Transport {
 
   /** A request that is cancelled is not answered. */
   #note(message: JSONRPCMessage, bytes: number): void {
-    if (isRequest(message)) this.#open.begin(message.id, bytes);
-    else if ('method' in message && message.method === CANCEL) {
+    if (isRequest(message)) {
+      this.#open.begin(message.id, bytes);
+      if (message.method !== LISTEN) this.#inFlight.set(message.id, this.#account.enter());
+    } else if ('method' in message && message.method === CANCEL) {
       const { requestId } = message.params ?? {};
-      if (isId(requestId)) this.#open.end(requestId);
+      if (!isId(requestId)) return;
+      this.#open.end(requestId);
+      this.#leave(requestId);
     }
+  }
+
+  #leave(id: string | number): void {
+    this.#inFlight.get(id)?.();
+    this.#inFlight.delete(id);
   }
 
   async #refuse(body: string): Promise<void> {

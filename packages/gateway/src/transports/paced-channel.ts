@@ -11,6 +11,7 @@ export function pacedChannel(channel: MessageChannel): PacedChannel {
   return {
     open: (onText, onClose) => channel.open(onText, onClose),
     close: () => channel.close(),
+    flushed: () => channel.flushed(),
     room: () => last,
     write(text) {
       const written = channel.write(text);

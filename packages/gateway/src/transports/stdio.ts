@@ -48,11 +48,21 @@ export function stdioChannel({
       if (!output.writable) throw nobodyReads();
       if (!output.write(`${text}\n`)) await drained(output, { whenClosed: nobodyReads });
     },
+    flushed: () => untilWritten(output),
     async close() {
       closing.abort();
       input.destroy();
     },
   };
+}
+
+/** An empty write is done after all that was written before it. */
+function untilWritten(output: Writable): Promise<void> {
+  if (!output.writable || output.writableLength === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    output.once('close', resolve);
+    output.write('', () => resolve());
+  });
 }
 
 function nobodyReads(cause?: unknown): FabricError {

@@ -1,8 +1,10 @@
 // MCP over WebSocket: one text frame is one message, otherwise as over stdio. A custom transport in
 // the sense of the specification: see docs/transports.md.
 
+import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
+import { settlesWithin } from '@starloom/wire';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Upgrade } from './http.ts';
 import type { MessageChannel } from './message-channel.ts';
@@ -42,13 +44,13 @@ export class WebSocketTransport {
     });
   }
 
-  /** Tells every client that the gateway goes away. */
-  close(): void {
+  /** Notifies every client that the gateway goes away; resolves when they are gone. */
+  async close(): Promise<void> {
+    const gone = Array.from(this.#server.clients, (client) => once(client, 'close'));
     for (const client of this.#server.clients) end(client, 1001, 'the gateway is shutting down');
     this.#server.close();
-    setTimeout(() => {
-      for (const client of this.#server.clients) client.terminate();
-    }, FAREWELL_MS).unref();
+    await settlesWithin(Promise.all(gone), FAREWELL_MS);
+    for (const client of this.#server.clients) client.terminate();
   }
 }
 
@@ -75,10 +77,20 @@ function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
         socket.write(frame, (error) => (error ? reject(gone(error)) : resolve()));
       });
     },
+    flushed: () => untilWritten(socket),
     async close() {
       end(webSocket, 1000);
     },
   };
+}
+
+/** The callback of a write comes after all that was written before it. */
+function untilWritten(socket: Socket): Promise<void> {
+  if (socket.destroyed || socket.writableLength === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+    socket.write('', () => resolve());
+  });
 }
 
 /** Reads nothing more until all that it was given is settled. */

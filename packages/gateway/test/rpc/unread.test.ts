@@ -24,6 +24,7 @@ function openReader({ coordination }: CoordinationWorld) {
       received.push(JSON.parse(text));
       return isReading ? undefined : new Promise((resolve) => untaken.push(resolve));
     },
+    flushed: async () => {},
     close: async () => {},
   };
   const principal = { ...LOCAL_PRINCIPAL, id: 'tester' };

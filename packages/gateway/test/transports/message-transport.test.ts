@@ -1,6 +1,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import { InFlight } from '../../src/in-flight.ts';
 import type { MessageChannel } from '../../src/index.ts';
 import { MessageTransport } from '../../src/transports/message-transport.ts';
 import { pacedChannel } from '../../src/transports/paced-channel.ts';
@@ -19,11 +20,13 @@ async function openTransport() {
       written.push(JSON.parse(text));
       return reader.isReading ? undefined : room.promise;
     },
+    flushed: async () => {},
     close: async () => {},
   };
   const transport = new MessageTransport({
     channel: pacedChannel(channel),
     log: silentLog,
+    inFlight: new InFlight(),
     onGone: () => {},
   });
   transport.onmessage = (message) => taken.push(message);

@@ -96,8 +96,9 @@ describe('a WebSocket from which nothing is read', () => {
   it('is closed at a shutdown when the client says goodbye', async () => {
     await using pair = await openPair(SELDOM_MS);
     await pair.hold();
-    pair.transport.close();
+    const closed = pair.transport.close();
     const [code] = await once(pair.client, 'close');
+    await closed;
     expect(code).toBe(1001);
     await expect.poll(() => pair.seen.isGone).toBe(true);
   });
@@ -107,7 +108,7 @@ describe('a WebSocket from which nothing is read', () => {
     await pair.hold();
     pair.client.pause();
     writeMuch(pair.channel);
-    pair.transport.close();
+    await pair.transport.close();
     await expect.poll(() => pair.seen.isGone).toBe(true);
   });
 });
