@@ -19,6 +19,7 @@ import { Discovery } from './discovery.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
+import type { SessionLimits } from './mcp/http-sessions.ts';
 import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import { SessionResources } from './mcp/session-resources.ts';
@@ -58,6 +59,8 @@ export interface GatewayOptions {
   readonly clock?: Clock;
   /** How long a reader of events may take nothing before it is cut off. */
   readonly stallMs?: number;
+  /** How many sessions older clients may have over HTTP, and for how long without using them. */
+  readonly sessions?: Partial<SessionLimits> | undefined;
   /** How long a shutdown waits for what is in flight. */
   readonly drainMs?: number;
 }
@@ -69,6 +72,7 @@ export class Gateway {
   readonly #discovery: Discovery;
   readonly #catalog: ToolCatalog;
   readonly #mcp: McpEndpoint;
+  readonly #relay: RelayFace;
   readonly #rpc: RpcEndpoint | undefined;
   readonly #http: HttpTransport;
   readonly #webSocket: WebSocketTransport;
@@ -148,6 +152,7 @@ export class Gateway {
       unprefixed: config.mcp.unprefixed,
       sessions: contexts && new SessionResources(contexts),
     });
+    this.#relay = relay;
     this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
     this.#mcp = new McpEndpoint({
       face: {
@@ -161,6 +166,7 @@ export class Gateway {
       toolsets: config.mcp.toolsets,
       webSocket: this.#webSocket,
       log,
+      sessions: options.sessions,
     });
     const rpc = coordination && new RpcEndpoint({ coordination, webSocket: this.#webSocket, log });
     this.#rpc = rpc;
@@ -179,6 +185,7 @@ export class Gateway {
       if (kind !== 'agents') return;
       for (const agentId of agentIds) {
         this.#adapters.retire(agentId);
+        relay.agentChanged(agentId);
         breakers.forget(agentId);
         if (!registry.get(agentId)) observer.agentGone(agentId);
       }
@@ -220,6 +227,7 @@ export class Gateway {
     await this.#inFlight.untilIdle(this.#options.drainMs ?? 30_000);
     this.#webSocket.close();
     await this.#mcp.close();
+    this.#relay.close();
     await this.#rpc?.close();
     this.#http.cut();
     await drained;
