@@ -101,7 +101,7 @@ export class McpEndpoint {
     const { notify } = handler;
     const { relay } = this.#options.face;
     const updates = relay.openUpdates({
-      principalId: connection.principal.id,
+      principal: connection.principal,
       tellUpdated: async (uri) => {
         await connection.room();
         notify.resourceUpdated(uri);
@@ -150,7 +150,7 @@ export class McpEndpoint {
       await Promise.allSettled([...servers].map(say));
     };
     const updates = face.relay.openUpdates({
-      principalId: known.principal.id,
+      principal: known.principal,
       tellUpdated: (uri) => tell((server) => server.sendResourceUpdated({ uri })),
       tellListChanged: () => tell((server) => server.sendResourceListChanged()),
     });

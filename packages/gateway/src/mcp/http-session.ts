@@ -11,6 +11,7 @@ import {
   type Server,
 } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import { type EventBudget, EventLog } from '../transports/event-log.ts';
 import { INVALID_REQUEST } from '../transports/frame.ts';
 import type { HttpExchange } from '../transports/http.ts';
@@ -42,7 +43,7 @@ const HEADER_MISMATCH = -32_020;
 
 export class HttpSession {
   readonly id = randomUUID();
-  readonly principalId: string;
+  readonly #principal: Principal;
   readonly #options: HttpSessionOptions;
   readonly #server: Server;
   readonly #transport: SessionTransport;
@@ -56,7 +57,7 @@ export class HttpSession {
   #isClosed = false;
 
   constructor(opened: Connection, options: HttpSessionOptions) {
-    this.principalId = opened.principal.id;
+    this.#principal = opened.principal;
     this.#options = options;
     this.#transport = new SessionTransport(this.id, new EventLog(options.budget));
     this.#server = createServer(options.face, 'legacy', this.#withPush(opened));
@@ -65,6 +66,10 @@ export class HttpSession {
     };
     const tell = (kind: string) => sendListChanged(this.#server, kind as ListKind);
     this.#changes = new Coalesced(tell, options.log);
+  }
+
+  get principalId(): string {
+    return this.#principal.id;
   }
 
   /** Whether a request is open, or the client listens. */
@@ -199,7 +204,7 @@ export class HttpSession {
   #openUpdates(): SessionUpdates | undefined {
     if (this.#isClosed) return undefined;
     this.#updates ??= this.#options.face.relay.openUpdates({
-      principalId: this.principalId,
+      principal: this.#principal,
       tellUpdated: (uri) => this.#server.sendResourceUpdated({ uri }),
       tellListChanged: () => this.#server.sendResourceListChanged(),
     });

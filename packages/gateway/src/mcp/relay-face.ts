@@ -18,6 +18,7 @@ import {
   type Registry,
   toMeta,
 } from '@starloom/core';
+import { mayReach, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import { readOrigin } from '../pipeline/origin.ts';
@@ -63,16 +64,21 @@ export class RelayFace {
   readonly #options: RelayFaceOptions & { readonly listMs: number; readonly answerMs: number };
 
   readonly #feeds = new Map<string, AgentFeed>();
-  readonly #followed: FollowedResources;
 
   constructor(options: RelayFaceOptions) {
     this.#options = { listMs: 5_000, answerMs: 60_000, ...options };
-    this.#followed = this.#createFollowed();
   }
 
   /** What a connection is sent of resources without asking; close it with the connection. */
-  openUpdates(options: Omit<SessionUpdatesOptions, 'resources' | 'log'>): SessionUpdates {
-    return new SessionUpdates({ ...options, resources: this.#followed, log: this.#options.log });
+  openUpdates({
+    principal,
+    ...options
+  }: Omit<SessionUpdatesOptions, 'resources' | 'log' | 'principalId'> & {
+    readonly principal: Principal;
+  }): SessionUpdates {
+    const { log } = this.#options;
+    const resources = this.#followedBy(principal);
+    return new SessionUpdates({ ...options, principalId: principal.id, resources, log });
   }
 
   /** The agent is another one now. */
@@ -188,13 +194,16 @@ export class RelayFace {
     }
   }
 
-  /** Contexts of sessions, and what agents tell of. */
-  #createFollowed(): FollowedResources {
+  /** Contexts of sessions, and what agents tell of that the caller may know of. */
+  #followedBy(principal: Principal): FollowedResources {
     const { sessions } = this.#options;
     const isSession = (uri: unknown) => sessions?.owns(uri) ?? false;
+    const isOfAgent = (uri: unknown) => {
+      const named = this.#resource(uri);
+      return this.#manifestOf(named) !== undefined && mayReach(principal, named?.agentId ?? '');
+    };
     return {
-      owns: (uri): uri is string =>
-        isSession(uri) || this.#manifestOf(this.#resource(uri)) !== undefined,
+      owns: (uri): uri is string => isSession(uri) || isOfAgent(uri),
       isAwaited: isSession,
       follow: async (uri, principalId, watcher) => {
         if (isSession(uri)) return await sessions?.follow(uri, principalId, watcher);
