@@ -446,7 +446,7 @@ describe('bad input to a session', () => {
     expect((await client.post(ping, { accept: 'application/json' })).status).toBe(406);
     const put = await client.send('PUT');
     expect(put.status).toBe(405);
-    expect(put.headers.get('allow')).toBe('GET, POST, DELETE');
+    expect(put.headers.get('allow')).toContain('DELETE');
   });
 
   it('begins no session for an initialize that is not one', async () => {
