@@ -1,7 +1,14 @@
-// The two calls that are measured, as the revision 2026-07-28 writes them, and the words by which an
-// answer is known to be right. Every target gets the same bytes but for the name of the tool.
+// The two calls that are measured, as the revision 2026-07-28 or an older one writes them, and the
+// words by which an answer is known to be right. Every target gets the same bytes but for the name of
+// the tool.
 
 export type CallKind = 'unary' | 'stream';
+
+/** Which call, and in which revision: the current one, or an older one that most clients speak. */
+export interface CallForm {
+  readonly kind: CallKind;
+  readonly revision?: '2025';
+}
 
 export interface HttpCall {
   readonly headers: Readonly<Record<string, string>>;
@@ -13,6 +20,7 @@ export interface HttpCall {
 }
 
 export const PROTOCOL_VERSION = '2026-07-28';
+export const OLDER_VERSION = '2025-11-25';
 export const AGENT_ID = 'bench';
 export const TOOL_OF_KIND = { unary: 'echo', stream: 'count' } as const;
 export const ANSWER = 'starloom-bench-'.padEnd(64, '0123456789');
@@ -27,32 +35,55 @@ export function eventMessage(number: number): string {
 }
 
 /** The upstream's own tool, as `direct` and `bare` call it. */
-export function upstreamCall(kind: CallKind): HttpCall {
-  return toCall(kind, TOOL_OF_KIND[kind], ARGUMENTS);
+export function upstreamCall(form: CallForm): HttpCall {
+  return toCall(form, TOOL_OF_KIND[form.kind], ARGUMENTS);
 }
 
 /** The same capability as a tool of the gateway. */
-export function capabilityCall(kind: CallKind): HttpCall {
-  return toCall(kind, `${AGENT_ID}.${TOOL_OF_KIND[kind]}`, ARGUMENTS);
+export function capabilityCall(form: CallForm): HttpCall {
+  return toCall(form, `${AGENT_ID}.${TOOL_OF_KIND[form.kind]}`, ARGUMENTS);
 }
 
-export function fabricCall(kind: CallKind): HttpCall {
-  const target = { agent_id: AGENT_ID, capability: TOOL_OF_KIND[kind] };
-  const stream = kind === 'stream';
-  return toCall(kind, 'fabric.call', { ...target, arguments: ARGUMENTS, stream });
+export function fabricCall(form: CallForm): HttpCall {
+  const target = { agent_id: AGENT_ID, capability: TOOL_OF_KIND[form.kind] };
+  const stream = form.kind === 'stream';
+  return toCall(form, 'fabric.call', { ...target, arguments: ARGUMENTS, stream });
 }
 
 export function listToolsCall(): HttpCall {
   return { ...toRequest('tools/list', {}, {}), holds: [TOOL_OF_KIND.unary] };
 }
 
-function toCall(kind: CallKind, name: string, toolArguments: object): HttpCall {
+/** The handshake of an older client. */
+export function initializeBody(): string {
+  const clientInfo = { name: 'starloom-bench', version: '0' };
+  const params = { protocolVersion: OLDER_VERSION, capabilities: {}, clientInfo };
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params });
+}
+
+export const OLDER_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+  'mcp-protocol-version': OLDER_VERSION,
+} as const;
+
+function toCall({ kind, revision }: CallForm, name: string, toolArguments: object): HttpCall {
   const meta = kind === 'stream' ? { progressToken: 'bench' } : {};
-  const { headers, body } = toRequest('tools/call', { name, arguments: toolArguments }, meta);
-  const call = { headers: { ...headers, 'mcp-name': name }, body };
+  const params = { name, arguments: toolArguments };
+  const call = revision ? toOlderCall(params, meta) : toCurrentCall(params, meta);
   if (kind === 'unary') return { ...call, holds: [ANSWER] };
   const firstEvent = eventMessage(1);
   return { ...call, holds: [ANSWER, firstEvent, eventMessage(STREAM_EVENTS)], firstEvent };
+}
+
+function toCurrentCall(params: { readonly name: string }, meta: object) {
+  const { headers, body } = toRequest('tools/call', { ...params }, meta);
+  return { headers: { ...headers, 'mcp-name': params.name }, body };
+}
+
+function toOlderCall(params: object, _meta: object) {
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, _meta } };
+  return { headers: OLDER_HEADERS, body: JSON.stringify(body) };
 }
 
 function toRequest(method: string, params: Readonly<Record<string, unknown>>, meta: object) {

@@ -1,5 +1,5 @@
 import {
-  type CallKind,
+  type CallForm,
   capabilityCall,
   fabricCall,
   type HttpCall,
@@ -15,12 +15,13 @@ export const CALL_OF_TARGET = {
   bare: upstreamCall,
   starloom: capabilityCall,
   fabric_call: fabricCall,
-} as const satisfies Record<TargetName, (kind: CallKind) => HttpCall>;
+} as const satisfies Record<TargetName, (form: CallForm) => HttpCall>;
 
-export interface Cell {
+export interface Cell extends CallForm {
   readonly name: string;
-  readonly kind: CallKind;
   readonly connections: number;
+  /** With the session of an older client; proxies that have none get the same call without. */
+  readonly session?: true;
 }
 
 /** Throughput and latency. */
@@ -28,6 +29,16 @@ export const LOAD_CELLS = [
   { name: 'unary.c16', kind: 'unary', connections: 16 },
   { name: 'unary.c64', kind: 'unary', connections: 64 },
   { name: 'stream.c16', kind: 'stream', connections: 16 },
+  { name: 'unary.c16.2025', kind: 'unary', connections: 16, revision: '2025' },
+  { name: 'unary.c64.2025', kind: 'unary', connections: 64, revision: '2025' },
+  {
+    name: 'unary.c16.2025_session',
+    kind: 'unary',
+    connections: 16,
+    revision: '2025',
+    session: true,
+  },
+  { name: 'stream.c16.2025', kind: 'stream', connections: 16, revision: '2025' },
 ] as const satisfies readonly Cell[];
 
 /** Time to the first event, where nobody queues. */

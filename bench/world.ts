@@ -51,7 +51,9 @@ export async function openWorld(options: WorldOptions): Promise<World> {
     proxies.push({ name: plan.name, server, startupsMs });
   }
   const load = opened.use(await LoadGenerator.start());
-  const targets = options.targets.map((name) => toTarget(name, upstream, proxies));
+  const starloom = proxies.find(({ name }) => name === 'starloom')?.server;
+  const session = starloom && (await starloom.openSession(GATEWAY_HEADERS, signal));
+  const targets = options.targets.map((name) => toTarget(name, upstream, proxies, session));
   const stack = opened.move();
   return { targets, proxies, load, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
@@ -95,17 +97,24 @@ async function startOften(
   return { server: await start(), startupsMs };
 }
 
-function toTarget(name: TargetName, upstream: Server, proxies: readonly ProxyUnderTest[]): Target {
-  const headers = name === 'direct' || name === 'bare' ? {} : GATEWAY_HEADERS;
+/** `session` is the headers of an older client's session at the gateway. */
+function toTarget(
+  name: TargetName,
+  upstream: Server,
+  proxies: readonly ProxyUnderTest[],
+  session: HttpCall['headers'] = {},
+): Target {
+  const isGateway = name !== 'direct' && name !== 'bare';
   const proxyName = name === 'fabric_call' ? 'starloom' : name;
   const proxy = proxies.find((candidate) => candidate.name === proxyName)?.server;
   return {
     name,
     url: (proxy ?? upstream).url,
     pid: proxy?.pid,
-    call: ({ kind }) => {
-      const call = CALL_OF_TARGET[name](kind);
-      return { ...call, headers: { ...call.headers, ...headers } };
+    call: (cell) => {
+      const call = CALL_OF_TARGET[name](cell);
+      const more = isGateway ? { ...GATEWAY_HEADERS, ...(cell.session && session) } : {};
+      return { ...call, headers: { ...call.headers, ...more } };
     },
   };
 }

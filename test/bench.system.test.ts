@@ -36,7 +36,7 @@ describe('a run over all targets', () => {
 
   it('gets right answers from every target in every cell', () => {
     expect(report.failures).toEqual([]);
-    expect(report).toMatchObject({ name: 'bench', passed: 16, failed: 0, skipped: 0 });
+    expect(report).toMatchObject({ name: 'bench', passed: 32, failed: 0, skipped: 0 });
   });
 
   it('gives throughput and latency of every target in every cell', () => {
@@ -142,7 +142,7 @@ describe('the load generator', () => {
     await using server = await serve((request, response) => {
       requests += 1;
       if (requests === 1) request.socket.destroy();
-      else response.end(upstreamCall('unary').holds.join());
+      else response.end(upstreamCall({ kind: 'unary' }).holds.join());
     });
     const { failed, failure, latenciesMs } = await runSlice(sliceOf(server.url));
     expect(failed).toBe(1);
@@ -159,7 +159,7 @@ describe('the load generator', () => {
   });
 
   it('reads answers that come in pieces', async () => {
-    const [text = ''] = upstreamCall('unary').holds;
+    const [text = ''] = upstreamCall({ kind: 'unary' }).holds;
     await using server = await serve((_, response) => {
       response.write(text.slice(0, 9));
       setImmediate(() => response.end(text.slice(9) + text));
@@ -209,7 +209,7 @@ function measuredOf(cell: string, results: Partial<Record<TargetName, SliceResul
 }
 
 function sliceOf(url: string) {
-  return { url, call: upstreamCall('unary'), connections: 2, rampMs: 0, measureMs: 100 };
+  return { url, call: upstreamCall({ kind: 'unary' }), connections: 2, rampMs: 0, measureMs: 100 };
 }
 
 async function serve(listener: RequestListener) {

@@ -23,10 +23,12 @@ export class Caller {
   #startedAt = 0;
   #firstEventMs: number | undefined;
 
-  constructor({ url, call }: Slice, tally: Tally) {
+  /** `id` is that of its calls: in a session no two that are open may have the same. */
+  constructor({ url, call }: Slice, tally: Tally, id: number) {
     this.#tally = tally;
     this.#address = new URL(url);
-    this.#request = toBytes(this.#address, call);
+    const body = call.body.replace('"id":1,', `"id":${id},`);
+    this.#request = toBytes(this.#address, { ...call, body });
     this.#holds = call.holds;
     this.#firstEvent = call.firstEvent;
   }

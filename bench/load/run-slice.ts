@@ -11,7 +11,7 @@ import { Tally } from './tally.ts';
 export async function runSlice(slice: Slice): Promise<SliceResult> {
   const { connections, rampMs, measureMs, pid } = slice;
   const tally = new Tally();
-  const callers = Array.from({ length: connections }, () => new Caller(slice, tally));
+  const callers = Array.from({ length: connections }, (_, at) => new Caller(slice, tally, at + 1));
   const ended = Promise.all(callers.map((caller) => caller.run()));
   await delay(rampMs);
   const before = look(pid);

@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 import { Child } from '../child.ts';
-import { type HttpCall, listToolsCall } from '../mcp-call.ts';
+import { type HttpCall, initializeBody, listToolsCall, OLDER_HEADERS } from '../mcp-call.ts';
 import type { Program } from '../own-program.ts';
 
 const START_TIMEOUT_MS = 30_000;
@@ -29,6 +29,19 @@ export class Server implements AsyncDisposable {
       await child[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  /** The headers by which calls belong to a new session of an older client. */
+  async openSession(
+    headers: HttpCall['headers'],
+    signal: AbortSignal,
+  ): Promise<HttpCall['headers']> {
+    const request = { method: 'POST', headers: { ...OLDER_HEADERS, ...headers }, signal };
+    const response = await fetch(this.url, { ...request, body: initializeBody() });
+    await response.body?.cancel();
+    const id = response.headers.get('mcp-session-id');
+    if (id !== null) return { 'mcp-session-id': id };
+    throw new FabricError('UPSTREAM_ERROR', 'The gateway gave no session to an older client');
   }
 
   private constructor(child: Child, url: string, pid: number, startupMs: number) {

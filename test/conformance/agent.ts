@@ -68,7 +68,7 @@ function createAgent(tools: readonly FixtureTool[]): Server {
       capabilities: {
         tools: { listChanged: true },
         prompts: { listChanged: true },
-        resources: {},
+        resources: { subscribe: true },
         completions: {},
         logging: {},
       },

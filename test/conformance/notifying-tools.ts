@@ -23,6 +23,10 @@ export function notifyingTools(notifier: () => ServerNotifier): readonly Fixture
       await mcpReq.log('info', 'Tool execution completed');
       return text('Tool with logging executed successfully');
     }),
+    fixtureTool('test_reconnection', 'Logs once, so that it is a stream', async (_, { mcpReq }) => {
+      await mcpReq.log('info', 'Reconnection test started');
+      return text('Reconnection test completed successfully');
+    }),
     fixtureTool('test_tool_with_progress', 'Reports progress three times', async (_, context) => {
       await progress(context, 0);
       await pause(PAUSE_MS);
@@ -44,6 +48,10 @@ export function notifyingTools(notifier: () => ServerNotifier): readonly Fixture
       throw new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } });
     }),
     changingTool(notifier),
+    fixtureTool('test_trigger_resource_change', 'Tells that a resource was updated', () => {
+      notifier().resourceUpdated('test://watched-resource');
+      return text('Mutation triggered');
+    }),
     fixtureTool('test_trigger_prompt_change', 'Tells that the list of prompts changed', () => {
       notifier().promptsChanged();
       return text('Mutation triggered');

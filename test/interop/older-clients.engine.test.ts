@@ -1,26 +1,49 @@
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, it, vi } from 'vitest';
 import { startConformanceAgent } from '../conformance/agent.ts';
-import { LAUNCHER, worldEnvironment, writeWorld } from '../support/start-gateway.ts';
+import {
+  type GatewayWorld,
+  LAUNCHER,
+  startGateway,
+  worldEnvironment,
+  writeWorld,
+} from '../support/start-gateway.ts';
 
-/** A client of the 2025-11-25 revision on the other end of `starloom up --stdio`. */
-async function openOlderClient() {
+/** How a client of the 2025-11-25 revision reaches the gateway. */
+const WAYS = ['stdio', 'HTTP'] as const;
+type Way = (typeof WAYS)[number];
+
+async function openTransport(way: Way, world: GatewayWorld, stack: AsyncDisposableStack) {
+  if (way === 'HTTP') {
+    const { url, key } = stack.use(await startGateway(world));
+    const headers = { authorization: `Bearer ${key}` };
+    return new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } });
+  }
+  const { path: cwd } = stack.use(await writeWorld(world));
+  const args = [LAUNCHER, 'up', '--stdio'];
+  return new StdioClientTransport({
+    command: process.execPath,
+    args,
+    cwd,
+    env: worldEnvironment(cwd),
+  });
+}
+
+async function openOlderClient(way: Way) {
   await using stack = new AsyncDisposableStack();
   const agent = stack.use(await startConformanceAgent());
-  const { path: cwd } = stack.use(
-    await writeWorld({
-      config: { telemetry: { log_level: 'warn' } },
-      agents: [
-        {
-          agent_id: 'fixtures',
-          trust_tier: 'local',
-          endpoint: { transport: 'http', uri: agent.url },
-          capabilities: agent.tools.map(({ name }) => ({ name })),
-        },
-      ],
-    }),
-  );
+  const world = {
+    config: { telemetry: { log_level: 'warn' } },
+    agents: [
+      {
+        agent_id: 'fixtures',
+        trust_tier: 'local' as const,
+        endpoint: { transport: 'http' as const, uri: agent.url },
+        capabilities: agent.tools.map(({ name }) => ({ name })),
+      },
+    ],
+  };
   const client = new Client(
     { name: 'older', version: '1' },
     {
@@ -28,9 +51,7 @@ async function openOlderClient() {
       capabilities: { sampling: {}, elicitation: {}, roots: {} },
     },
   );
-  const args = [LAUNCHER, 'up', '--stdio'];
-  const env = worldEnvironment(cwd);
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd, env }));
+  await client.connect(await openTransport(way, world, stack));
   stack.defer(() => client.close());
   const owned = stack.move();
   const call = (tool: string, given: Record<string, unknown> = {}) =>
@@ -38,9 +59,9 @@ async function openOlderClient() {
   return { client, call, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-describe('an older client over stdio, with an agent of the current revision', () => {
+describe.each(WAYS)('an older client over %s, with an agent of the current revision', (way) => {
   it("[G1] is asked what the agent asks, in its own revision's way", async () => {
-    await using older = await openOlderClient();
+    await using older = await openOlderClient(way);
     older.client.setRequestHandler('sampling/createMessage', () => ({
       role: 'assistant',
       content: { type: 'text', text: 'Paris' },
@@ -63,7 +84,7 @@ describe('an older client over stdio, with an agent of the current revision', ()
   });
 
   it('[G1] hears what the agent logs, from the level it set on', async () => {
-    await using older = await openOlderClient();
+    await using older = await openOlderClient(way);
     const heard: unknown[] = [];
     older.client.setNotificationHandler('notifications/message', ({ params }) => {
       heard.push(params.data);
@@ -77,7 +98,7 @@ describe('an older client over stdio, with an agent of the current revision', ()
   });
 
   it('[G1] is told when lists of the agent change', async () => {
-    await using older = await openOlderClient();
+    await using older = await openOlderClient(way);
     const changed = new Set<string>();
     older.client.setNotificationHandler('notifications/tools/list_changed', () => {
       changed.add('tools');
@@ -99,5 +120,27 @@ describe('an older client over stdio, with an agent of the current revision', ()
       },
       { timeout: 10_000, interval: 200 },
     );
+  });
+
+  it('[G1] follows a resource of the agent, until it wants no more', async () => {
+    await using older = await openOlderClient(way);
+    const updated: string[] = [];
+    older.client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
+      updated.push(params.uri);
+    });
+    const uri = 'starloom:fixtures:test://watched-resource';
+    await older.client.subscribeResource({ uri });
+    await vi.waitFor(
+      async () => {
+        await older.call('test_trigger_resource_change');
+        expect(updated).toContain(uri);
+      },
+      { timeout: 10_000, interval: 200 },
+    );
+    await older.client.unsubscribeResource({ uri });
+    const before = updated.length;
+    await older.call('test_trigger_resource_change');
+    await older.call('test_simple_text');
+    expect(updated.length).toBe(before);
   });
 });

@@ -19,6 +19,7 @@ import { Discovery } from './discovery.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
+import type { SessionLimits } from './mcp/http-sessions.ts';
 import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import { SessionResources } from './mcp/session-resources.ts';
@@ -61,6 +62,8 @@ export interface GatewayOptions {
   readonly clock?: Clock;
   /** How long a reader of events may take nothing before it is cut off. */
   readonly stallMs?: number;
+  /** How many sessions older clients may have over HTTP, and for how long without using them. */
+  readonly sessions?: Partial<SessionLimits> | undefined;
   /** How long a shutdown waits for what is in flight. */
   readonly drainMs?: number;
 }
@@ -72,6 +75,7 @@ export class Gateway {
   readonly #discovery: Discovery;
   readonly #catalog: ToolCatalog;
   readonly #mcp: McpEndpoint;
+  readonly #relay: RelayFace;
   readonly #rpc: RpcEndpoint | undefined;
   readonly #http: HttpTransport;
   readonly #webSocket: WebSocketTransport;
@@ -151,6 +155,7 @@ export class Gateway {
       unprefixed: config.mcp.unprefixed,
       sessions: contexts && new SessionResources(contexts),
     });
+    this.#relay = relay;
     this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
     this.#mcp = new McpEndpoint({
       face: {
@@ -164,6 +169,7 @@ export class Gateway {
       toolsets: config.mcp.toolsets,
       webSocket: this.#webSocket,
       log,
+      sessions: options.sessions,
     });
     const rpc =
       coordination &&
@@ -189,6 +195,7 @@ export class Gateway {
       if (kind !== 'agents') return;
       for (const agentId of agentIds) {
         this.#adapters.retire(agentId);
+        relay.agentChanged(agentId);
         breakers.forget(agentId);
         if (!registry.get(agentId)) observer.agentGone(agentId);
       }
@@ -236,6 +243,7 @@ export class Gateway {
     await this.#inFlight.untilIdle(drainMs);
     await this.#rpc?.close(Math.max(0, until - performance.now()));
     await this.#mcp.close();
+    this.#relay.close();
     await this.#webSocket.close();
     await this.#http.close();
     await this.#adapters.close();

@@ -149,7 +149,7 @@ describe('bad input', () => {
       const { answer } = await post(gateway.url, JSON.stringify(body), {
         accept: 'application/json, text/event-stream',
       });
-      return typeof answer === 'string' && answer.includes(`\\"answer\\":\\"task ${n}\\"`);
+      return answer.result.structuredContent.result.answer === `task ${n}`;
     };
     for (let round = 0; round < 10; round += 1) {
       const right = await Promise.all(Array.from({ length: 100 }, (_, n) => ask(round * 100 + n)));

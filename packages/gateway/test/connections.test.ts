@@ -91,9 +91,14 @@ describe('connections', () => {
     transport.toServer.end();
   });
 
-  it.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])(
-    '[G1] negotiate %s over HTTP, without promising pushes',
-    async (protocolVersion) => {
+  it.each([
+    ['2025-11-25', true],
+    ['2025-06-18', true],
+    ['2025-03-26', true],
+    ['2024-11-05', false],
+  ])(
+    '[G1] negotiate %s over HTTP; a session, and so list changes: %s',
+    async (protocolVersion, hasSession) => {
       await using gateway = await openTestGateway(agents);
       const response = await fetch(`${gateway.url}/mcp`, {
         method: 'POST',
@@ -112,7 +117,8 @@ describe('connections', () => {
       const text = await response.text();
       const { result } = JSON.parse(text.slice(text.indexOf('{')));
       expect(result).toMatchObject({ protocolVersion, serverInfo: { name: 'starloom' } });
-      expect(result.capabilities.tools.listChanged).not.toBe(true);
+      expect(result.capabilities.tools.listChanged).toBe(hasSession);
+      expect(response.headers.has('mcp-session-id')).toBe(hasSession);
     },
   );
 

@@ -10,7 +10,7 @@ import type {
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
 import { createAuthenticator, createPskVerifier, type PskVerifier } from '@starloom/identity';
-import { Gateway, gatewayConfigSchema } from '../src/index.ts';
+import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
 export const KEY = 'test-key-0123456789abcdef';
@@ -28,6 +28,7 @@ export interface TestGatewayOptions {
   readonly config?: Record<string, unknown>;
   readonly anonymous?: boolean;
   readonly stallMs?: number;
+  readonly sessions?: GatewayOptions['sessions'];
   readonly coordination?: Coordination;
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
@@ -43,6 +44,7 @@ export async function openTestGateway(
     anonymous = false,
     log = () => {},
     coordination,
+    sessions,
     stallMs = 30_000,
     conversationKey,
     psk: givenPsk,
@@ -84,6 +86,7 @@ export async function openTestGateway(
     observer,
     version: '0.0.0',
     coordination,
+    sessions,
     stallMs,
     conversationKey,
     drainMs,

@@ -1,7 +1,11 @@
 // A request of ours over HTTP: one POST and the stream that answers it. A stream of an older
 // session that ends before the answer is taken up again where it was, if its events were numbered.
 
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import {
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  SUBSCRIPTION_ID_META_KEY,
+} from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
 import type { NumberedRequest } from './agent-transport.ts';
 import type { EndingStreams } from './ending-streams.ts';
@@ -10,7 +14,7 @@ import type { HttpEndpoint } from './http-endpoint.ts';
 import { answerFailure } from './http-failure.ts';
 import type { Headers, SessionHeaders } from './http-headers.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
-import { isModern, isNotification, isQuestion, isResponse } from './json-rpc.ts';
+import { isModern, isNotification, isQuestion, isResponse, metaOf } from './json-rpc.ts';
 
 const MAX_FRUITLESS = 8;
 const DEFAULT_RETRY_MS = 500;
@@ -94,8 +98,10 @@ export class HttpExchange implements StreamListener, ExchangeLine {
     });
   }
 
-  #isOurs({ method, params }: { method: string; params?: unknown }): boolean {
+  #isOurs(message: JSONRPCNotification): boolean {
+    const { method, params } = message;
     if (method === 'notifications/message') return true;
+    if (metaOf(message)[SUBSCRIPTION_ID_META_KEY] === this.#request.id) return true;
     return (
       method === 'notifications/progress' &&
       (params as { progressToken?: unknown } | undefined)?.progressToken === this.#request.id

@@ -3,11 +3,12 @@
 // own buffer is full. Messages reach an exchange in the order of the pipe, so that progress written
 // right before a result is not lost (the SDK's client loses it).
 
-import type {
-  JSONRPCMessage,
-  JSONRPCNotification,
-  JSONRPCRequest,
-  Transport,
+import {
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
+  SUBSCRIPTION_ID_META_KEY,
+  type Transport,
 } from '@modelcontextprotocol/client';
 import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
 import {
@@ -28,6 +29,7 @@ import {
   isObject,
   isQuestion,
   isResponse,
+  metaOf,
   parseMessages,
   type RpcResponse,
 } from './json-rpc.ts';
@@ -70,6 +72,8 @@ export class StdioTransport implements AgentTransport {
   readonly #exchanges = new Map<unknown, Exchange>();
   /** Calls given up on that the agent may still work at, and ask for. */
   readonly #abandoned = new Set<unknown>();
+  /** Ids of exchanges that stay open for what was subscribed to. */
+  readonly #subscriptions = new Set<unknown>();
   readonly #gate = new ReadGate();
   #process: ManagedProcess | undefined;
   #strayBytes = 0;
@@ -115,6 +119,7 @@ export class StdioTransport implements AgentTransport {
       resume: () => this.#gate.release(exchange),
       release: (cancelled) => {
         this.#exchanges.delete(exchange.id);
+        this.#subscriptions.delete(exchange.id);
         this.#gate.release(exchange);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (!cancelled || this.failure) return;
@@ -123,6 +128,7 @@ export class StdioTransport implements AgentTransport {
       },
     });
     this.#exchanges.set(exchange.id, exchange);
+    if (request.method === 'subscriptions/listen') this.#subscriptions.add(exchange.id);
     write(child, request).catch((error: unknown) => exchange.fail(FabricError.from(error)));
     return exchange;
   }
@@ -209,16 +215,26 @@ export class StdioTransport implements AgentTransport {
 
   /** A question names no request: it belongs to the call that runs alone. */
   #takeQuestion(question: JSONRPCRequest, bytes: number): void {
-    const [only, ...others] = this.#exchanges.values();
-    if (only && others.length === 0 && !this.isDoubtful) only.push(question, bytes);
+    const only = this.#onlyCall();
+    if (only && !this.isDoubtful) only.push(question, bytes);
     else this.onstray?.(question);
   }
 
   /** A log message names no request: it belongs to the call that runs alone, or to nobody. */
-  #exchangeOf({ method, params }: JSONRPCNotification): Exchange | undefined {
+  #exchangeOf(notification: JSONRPCNotification): Exchange | undefined {
+    const { method, params } = notification;
+    const subscribed = this.#exchanges.get(metaOf(notification)[SUBSCRIPTION_ID_META_KEY]);
+    if (subscribed) return subscribed;
     if (method === 'notifications/progress') return this.#exchanges.get(params?.progressToken);
-    if (method !== 'notifications/message' || this.#exchanges.size !== 1) return undefined;
-    return this.#exchanges.values().next().value;
+    return method === 'notifications/message' ? this.#onlyCall() : undefined;
+  }
+
+  /** The call that runs alone, beside subscriptions. */
+  #onlyCall(): Exchange | undefined {
+    const [only, ...others] = [...this.#exchanges.values()].filter(
+      (exchange) => !this.#subscriptions.has(exchange.id),
+    );
+    return others.length === 0 ? only : undefined;
   }
 
   #refusal(child: ManagedProcess | undefined): FabricError | undefined {

@@ -1,3 +1,4 @@
+import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { Principal } from '@starloom/identity';
 import type { Toolset } from '../tools/catalog.ts';
 import type { ToolNameSetting } from './name-style.ts';
@@ -16,6 +17,19 @@ export interface Connection {
   readonly room: () => Promise<void> | undefined;
   /** Ends the connection to a reader that was given up. */
   readonly cut: () => void;
-  /** What it is told of sessions, where there are sessions and it can be told. */
+  /** Whether the client can be sent something outside of its requests. */
+  readonly push?: boolean;
+  /** Of the coordination sessions it follows, where there are any and it can be sent something. */
   readonly updates?: SessionUpdates | undefined;
+}
+
+/** The connection of this request: in a session over HTTP each request has one of its own. */
+export function connectionOf({ http }: ServerContext, connection: Connection): Connection {
+  const own = http?.authInfo?.extra?.connection as Connection | undefined;
+  return own ?? connection;
+}
+
+/** Hands a connection to `connectionOf`, or to a factory of servers. */
+export function toAuthInfo(connection: Connection): AuthInfo {
+  return { token: '', clientId: '', scopes: [], extra: { connection } };
 }

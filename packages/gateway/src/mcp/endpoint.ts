@@ -18,8 +18,10 @@ import type { MessageChannel } from '../transports/message-channel.ts';
 import { MessageTransport } from '../transports/message-transport.ts';
 import { pacedChannel } from '../transports/paced-channel.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
-import type { Connection } from './connection.ts';
-import { readLeanCall, serveLeanCall } from './lean-lane.ts';
+import { type Connection, toAuthInfo } from './connection.ts';
+import { HttpSessions, type SessionLimits } from './http-sessions.ts';
+import { readLeanCall } from './lean-call.ts';
+import { serveLeanCall } from './lean-lane.ts';
 import { type ListKind, tellConnected, tellSubscribers } from './list-changes.ts';
 import { listenGate, toServed } from './listen-gate.ts';
 import { TOOL_NAME_SETTINGS, type ToolNameSetting } from './name-style.ts';
@@ -33,6 +35,7 @@ export interface McpEndpointOptions {
   readonly toolsets: readonly Toolset[];
   readonly webSocket: WebSocketTransport;
   readonly log: Log;
+  readonly sessions?: Partial<SessionLimits> | undefined;
 }
 
 interface Connected {
@@ -49,9 +52,12 @@ export class McpEndpoint {
   readonly #options: McpEndpointOptions;
   readonly #handler: McpHttpHandler;
   readonly #connected = new Set<Connected>();
+  readonly #sessions: HttpSessions;
 
   constructor(options: McpEndpointOptions) {
     this.#options = options;
+    const { face, log, sessions: limits } = options;
+    this.#sessions = new HttpSessions({ face, log, limits });
     this.#handler = this.#createHandler();
   }
 
@@ -77,9 +83,11 @@ export class McpEndpoint {
       cut: () => response.destroy(),
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
-    const lean = readLeanCall(body, request.headers, face, principal);
+    const inSession = this.#sessions.serve(exchange, connection);
+    if (inSession) return await inSession;
+    const lean = readLeanCall(body, request.headers, face.catalog, principal);
     if (lean) await serveLeanCall(lean, response, connection, face);
-    else await serveFetch(this.#handler, request, response, body, { connection });
+    else await serveFetch(this.#handler, request, response, body, toAuthInfo(connection));
   }
 
   /** With a handler of its own, since what is told depends on who listens. */
@@ -91,7 +99,7 @@ export class McpEndpoint {
     const { notify } = handler;
     const { relay } = this.#options.face;
     const updates = relay.openUpdates({
-      principalId: connection.principal.id,
+      principal: connection.principal,
       tellUpdated: async (uri) => {
         await connection.room();
         notify.resourceUpdated(uri);
@@ -109,7 +117,7 @@ export class McpEndpoint {
     try {
       const served = updates ? await toServed(body, updates) : body;
       if (response.destroyed) return;
-      await serveFetch(handler, request, response, served, { connection });
+      await serveFetch(handler, request, response, served, toAuthInfo(connection));
     } finally {
       updates?.close();
       this.#connected.delete(connected);
@@ -128,7 +136,7 @@ export class McpEndpoint {
   /** Serves one client over a channel of messages; resolves when it is gone. */
   async serveChannel(
     channel: MessageChannel,
-    known: Omit<Connection, 'room' | 'cut' | 'updates'>,
+    known: Omit<Connection, 'room' | 'cut' | 'updates' | 'push'>,
   ): Promise<void> {
     const { face, log } = this.#options;
     const paced = pacedChannel(channel);
@@ -140,12 +148,12 @@ export class McpEndpoint {
       await Promise.allSettled([...servers].map(say));
     };
     const updates = face.relay.openUpdates({
-      principalId: known.principal.id,
+      principal: known.principal,
       tellUpdated: (uri) => tell((server) => server.sendResourceUpdated({ uri })),
       tellListChanged: () => tell((server) => server.sendResourceListChanged()),
     });
     const cut = () => void channel.close();
-    const connection: Connection = { ...known, room, cut, updates };
+    const connection: Connection = { ...known, room, cut, updates, push: true };
     const handle = serveStdio(
       ({ era }) => {
         const server = createServer(face, era, connection);
@@ -178,12 +186,14 @@ export class McpEndpoint {
   }
 
   listChanged(kind: ListKind): void {
+    this.#sessions.listChanged(kind);
     for (const connected of this.#connected) connected.listChanged(kind);
   }
 
   /** Ends subscriptions and connections; calls in flight are waited for by others. */
   async close(): Promise<void> {
     await Promise.all(Array.from(this.#connected, (connected) => connected.close()));
+    await this.#sessions.close();
     await this.#handler.close();
   }
 

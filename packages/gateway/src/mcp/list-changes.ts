@@ -21,14 +21,14 @@ export function tellSubscribers(notifier: ServerNotifier, kind: ListKind): void 
   else notifier.resourcesChanged();
 }
 
+export async function sendListChanged(server: Server, kind: ListKind): Promise<void> {
+  if (kind === 'tools') await server.sendToolListChanged();
+  else if (kind === 'prompts') await server.sendPromptListChanged();
+  else await server.sendResourceListChanged();
+}
+
 export function tellConnected(server: Server, kind: ListKind, log: Log): void {
-  const sent =
-    kind === 'tools'
-      ? server.sendToolListChanged()
-      : kind === 'prompts'
-        ? server.sendPromptListChanged()
-        : server.sendResourceListChanged();
-  sent.catch((error: unknown) => {
+  sendListChanged(server, kind).catch((error: unknown) => {
     log.debug({ error: FabricError.from(error) }, 'list change could not be told');
   });
 }

@@ -18,11 +18,13 @@ import {
   type Registry,
   toMeta,
 } from '@starloom/core';
+import { mayReach, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import { readOrigin } from '../pipeline/origin.ts';
+import { AgentFeed } from './agent-feed.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, connectionOf } from './connection.ts';
 import {
   type Named,
   parsePromptName,
@@ -33,7 +35,11 @@ import {
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import { installSubscriptions } from './resource-subscriptions.ts';
 import type { SessionResources } from './session-resources.ts';
-import { SessionUpdates, type SessionUpdatesOptions } from './session-updates.ts';
+import {
+  type FollowedResources,
+  SessionUpdates,
+  type SessionUpdatesOptions,
+} from './session-updates.ts';
 
 type Params = Record<string, unknown>;
 type Listing = 'resources' | 'resourceTemplates' | 'prompts';
@@ -57,21 +63,31 @@ const MAX_PAGES = 20;
 export class RelayFace {
   readonly #options: RelayFaceOptions & { readonly listMs: number; readonly answerMs: number };
 
+  readonly #feeds = new Map<string, AgentFeed>();
+
   constructor(options: RelayFaceOptions) {
     this.#options = { listMs: 5_000, answerMs: 60_000, ...options };
   }
 
-  /** Whether there are resources that tell of updates. */
-  get canSubscribe(): boolean {
-    return this.#options.sessions !== undefined;
+  /** What a connection is sent of resources without asking; close it with the connection. */
+  openUpdates({
+    principal,
+    ...options
+  }: Omit<SessionUpdatesOptions, 'resources' | 'log' | 'principalId'> & {
+    readonly principal: Principal;
+  }): SessionUpdates {
+    const { log } = this.#options;
+    const resources = this.#followedBy(principal);
+    return new SessionUpdates({ ...options, principalId: principal.id, resources, log });
   }
 
-  /** What a connection is told of resources; close it with the connection. */
-  openUpdates(
-    options: Omit<SessionUpdatesOptions, 'resources' | 'log'>,
-  ): SessionUpdates | undefined {
-    const { sessions: resources, log } = this.#options;
-    return resources && new SessionUpdates({ ...options, resources, log });
+  /** The agent is another one now. */
+  agentChanged(agentId: string): void {
+    this.#feeds.get(agentId)?.restart();
+  }
+
+  close(): void {
+    for (const feed of this.#feeds.values()) feed.close();
   }
 
   install(server: Server, connection: Connection): void {
@@ -99,8 +115,7 @@ export class RelayFace {
       'completion/complete',
       one(({ ref }) => this.#reference(ref)),
     );
-    const { updates } = connection;
-    if (updates) installSubscriptions(server, updates);
+    if (connection.push) installSubscriptions(server, () => connection.updates);
   }
 
   async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {
@@ -160,8 +175,8 @@ export class RelayFace {
     const own = this.#options.sessions?.answer(method, asked, principalId);
     if (own) return await own.catch(failAsProtocolError);
     const named = find(request.params);
-    const manifest = named && this.#options.registry.get(named.agentId)?.manifest;
-    if (!named || !manifest || !this.#isExposed(named.agentId)) throw toProtocolError(unknown());
+    const manifest = this.#manifestOf(named);
+    if (!named || !manifest) throw toProtocolError(unknown());
     using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
     const { signal } = deadline;
     try {
@@ -177,6 +192,50 @@ export class RelayFace {
     } catch (error) {
       throw toRelayedError(FabricError.from(error));
     }
+  }
+
+  /** Contexts of sessions, and what agents tell of that the caller may know of. */
+  #followedBy(principal: Principal): FollowedResources {
+    const { sessions } = this.#options;
+    const isSession = (uri: unknown) => sessions?.owns(uri) ?? false;
+    const isOfAgent = (uri: unknown) => {
+      const named = this.#resource(uri);
+      return this.#manifestOf(named) !== undefined && mayReach(principal, named?.agentId ?? '');
+    };
+    return {
+      owns: (uri): uri is string => isSession(uri) || isOfAgent(uri),
+      isAwaited: isSession,
+      follow: async (uri, principalId, watcher) => {
+        if (isSession(uri)) return await sessions?.follow(uri, principalId, watcher);
+        const named = this.#resource(uri);
+        return named && (await this.#feedOf(named.agentId).follow(named.name, watcher.updated));
+      },
+      followList: async (principalId, onChange) =>
+        (await sessions?.followList(principalId, onChange)) ?? { stop: () => {} },
+    };
+  }
+
+  #feedOf(agentId: string): AgentFeed {
+    const known = this.#feeds.get(agentId);
+    if (known) return known;
+    const feed = new AgentFeed({
+      log: this.#options.log.child({ agent_id: agentId }),
+      listen: async (resourceSubscriptions, signal, onNotification) => {
+        const manifest = this.#manifestOf({ agentId });
+        if (!manifest) throw unknown();
+        await this.#withRelay(manifest, (relay) => {
+          const params = { notifications: { resourceSubscriptions } };
+          return relay.request('subscriptions/listen', params, { signal, onNotification });
+        });
+      },
+    });
+    this.#feeds.set(agentId, feed);
+    return feed;
+  }
+
+  #manifestOf(named: Pick<Named, 'agentId'> | undefined): Manifest | undefined {
+    if (!named || !this.#isExposed(named.agentId)) return undefined;
+    return this.#options.registry.get(named.agentId)?.manifest;
   }
 
   async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
@@ -246,11 +305,12 @@ interface RelayRequest {
 
 function toRequest(
   server: Server,
-  connection: Connection,
+  opened: Connection,
   request: unknown,
   context: ServerContext,
 ): RelayRequest {
   const { mcpReq } = context;
+  const connection = connectionOf(context, opened);
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
   const { traceId, hop } = readOrigin({ headers: connection.headers, meta });

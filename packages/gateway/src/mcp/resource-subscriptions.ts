@@ -5,8 +5,13 @@ import { noSuchSession } from './session-resources.ts';
 import type { SessionUpdates } from './session-updates.ts';
 
 /** How clients of older revisions subscribe, on a connection that takes a push. */
-export function installSubscriptions(server: Server, updates: SessionUpdates): void {
+export function installSubscriptions(
+  server: Server,
+  updatesOf: () => SessionUpdates | undefined,
+): void {
   server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
+    const updates = updatesOf();
+    if (updates === undefined) throw toProtocolError(tellsNothing(uri));
     const [served] = await updates.subscribe(uri, [uri]);
     if (updates.isFollowed(uri)) return {};
     const { trouble } = updates;
@@ -16,7 +21,7 @@ export function installSubscriptions(server: Server, updates: SessionUpdates): v
     );
   });
   server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
-    await updates.unsubscribe(uri);
+    await updatesOf()?.unsubscribe(uri);
     return {};
   });
 }

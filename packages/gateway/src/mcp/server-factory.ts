@@ -15,8 +15,9 @@ import type { Caller } from '../pipeline/call-request.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
+import { MAX_ROUNDS } from './answer-inputs.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
-import type { Connection } from './connection.ts';
+import { type Connection, connectionOf } from './connection.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
@@ -32,9 +33,6 @@ export interface McpFace {
 
 type Params = Record<string, unknown>;
 
-/** How often an agent may ask in one call. */
-const MAX_ROUNDS = 100;
-
 const INSTRUCTIONS =
   'Starloom is one fabric for many agents. fabric.agent.list shows the available agents and their ' +
   'capabilities; fabric.call gives an agent a task; each capability is also a tool of its own.';
@@ -47,36 +45,31 @@ export function createServer(
   const server = new Server(
     { name: 'starloom', title: 'Starloom', version: face.version },
     {
-      capabilities: capabilitiesOf(face, era, connection),
+      capabilities: capabilitiesOf(era, connection),
       instructions: INSTRUCTIONS,
       inputRequired: { maxRounds: MAX_ROUNDS, roundTimeoutMs: QUESTION_MS },
     },
   );
-  server.setRequestHandler('tools/list', async (_, { mcpReq }) => {
+  server.setRequestHandler('tools/list', async (_, context) => {
     await face.discovery.firstAnswers();
-    const style = nameStyleFor(connection.toolNames, clientNameOf(server, mcpReq.envelope));
-    return { tools: face.catalog.list(style, connection.toolsets, connection.principal) as never };
+    const { toolNames, toolsets, principal } = connectionOf(context, connection);
+    const style = nameStyleFor(toolNames, clientNameOf(server, context.mcpReq.envelope));
+    return { tools: face.catalog.list(style, toolsets, principal) as never };
   });
-  server.setRequestHandler(
-    'tools/call',
-    (request, context) =>
-      callTool(face, { server, connection, context }, request.params as Params) as never,
-  );
+  server.setRequestHandler('tools/call', ({ params }, context) => {
+    const exchange = { server, connection: connectionOf(context, connection), context };
+    return callTool(face, exchange, params as Params) as never;
+  });
   face.relay.install(server, connection);
   return server;
 }
 
-/** What changes can be pushed where there is a channel: not to older clients over HTTP. */
-function capabilitiesOf(
-  { relay }: McpFace,
-  era: string,
-  { transport }: Connection,
-): ServerCapabilities {
-  const listChanged = transport !== 'http' || era === 'modern';
-  const subscribe = listChanged && relay.canSubscribe;
+/** Changes are sent where there is a channel: not to older clients over HTTP without a session. */
+function capabilitiesOf(era: string, { push = false }: Connection): ServerCapabilities {
+  const listChanged = push || era === 'modern';
   return {
     tools: { listChanged },
-    resources: { listChanged, ...(subscribe && { subscribe }) },
+    resources: { listChanged, ...(listChanged && { subscribe: true }) },
     prompts: { listChanged },
     completions: {},
     logging: {},

@@ -32,6 +32,11 @@ export class SessionResources {
     return parseSessionUri(uri) !== undefined;
   }
 
+  /** A principal may subscribe to a session before it is in it. */
+  isAwaited(uri: string): boolean {
+    return this.owns(uri);
+  }
+
   async list(key: OwnListing, principalId: string): Promise<Params[]> {
     if (key === 'resourceTemplates') return [TEMPLATE];
     const sessions = await this.#contexts.list(principalId, LISTED);

@@ -2,12 +2,24 @@
 // has changed, and that its principal is in another set of sessions than before. A subscription to a
 // session that is not there (yet) is kept, and tells nothing until the principal is in it.
 
+import type { ContextWatcher } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import { Coalesced } from './coalesced.ts';
-import type { Following, SessionResources } from './session-resources.ts';
+import type { Following } from './session-resources.ts';
+
+/** Resources that tell of updates. */
+export interface FollowedResources {
+  /** Whether it may be one of these. */
+  owns(uri: unknown): uri is string;
+  /** Whether a subscription is good before there is such a resource for the principal. */
+  isAwaited(uri: string): boolean;
+  /** From now on; `undefined` when there is no such resource for the principal. */
+  follow(uri: string, principalId: string, watcher: ContextWatcher): Promise<Following | undefined>;
+  followList(principalId: string, onChange: () => void): Promise<Following>;
+}
 
 export interface SessionUpdatesOptions {
-  readonly resources: SessionResources;
+  readonly resources: FollowedResources;
   readonly principalId: string;
   readonly log: Log;
   /** Each resolves when the reader has room for the next. */
@@ -51,7 +63,9 @@ export class SessionUpdates {
       .slice(0, Math.max(0, MAX_URIS - already));
     this.#wanted.set(id, served);
     await this.#sync('in time');
-    return served;
+    const good = served.filter((uri) => this.#followed.has(uri) || resources.isAwaited(uri));
+    if (this.#wanted.has(id)) this.#wanted.set(id, good);
+    return good;
   }
 
   isSubscribed(id: SubscriptionId): boolean {

@@ -2,15 +2,15 @@
 // it is; the response is written with back-pressure, and the connection knows when there is room.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { McpHttpHandler } from '@modelcontextprotocol/server';
+import type { AuthInfo, McpHttpHandler } from '@modelcontextprotocol/server';
 
-/** Serves one exchange; `extra` reaches the server factory as `authInfo.extra`. */
+/** Serves one exchange; `authInfo` reaches the server factory. */
 export async function serveFetch(
   handler: McpHttpHandler,
   request: IncomingMessage,
   response: ServerResponse,
   body: unknown,
-  extra: Record<string, unknown>,
+  authInfo: AuthInfo,
 ): Promise<void> {
   const gone = new AbortController();
   const onClose = () => gone.abort();
@@ -20,7 +20,6 @@ export async function serveFetch(
     headers: toHeaders(request),
     signal: gone.signal,
   });
-  const authInfo = { token: '', clientId: '', scopes: [], extra };
   const answer = await handler.fetch(web, {
     authInfo,
     ...(body !== undefined && { parsedBody: body }),

@@ -1,9 +1,10 @@
 import { FabricError } from '@starloom/core';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { readLeanCall } from '../../src/mcp/lean-lane.ts';
-import type { McpFace } from '../../src/mcp/server-factory.ts';
+import { readLeanCall } from '../../src/mcp/lean-call.ts';
+import type { ToolCatalog } from '../../src/tools/catalog.ts';
 import { answers, fails, KEY, openTestGateway, type TestAgent } from '../test-gateway.ts';
+import { OlderClient, type Reply } from './older-client.ts';
 
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -12,6 +13,9 @@ const META = {
 };
 /** A request for log messages is one of the things that this lane leaves to the SDK. */
 const THROUGH_SDK = { 'io.modelcontextprotocol/logLevel': 'emergency' };
+
+/** And so is what an older client says in the words of the current revision. */
+const OLDER_THROUGH_SDK = { 'io.modelcontextprotocol/related': 1 };
 
 const toBody = (name: string, args: unknown, meta: object = {}) => ({
   jsonrpc: '2.0',
@@ -69,9 +73,27 @@ describe('the lean lane', () => {
         yield { type: 'final', data: { answer: '', content, data: { size: 3 } } };
       },
     },
+    strict: {
+      run: fails(
+        new FabricError('BAD_INPUT', 'refused', {
+          details: {
+            reason: 'missing_client_capability',
+            rpc: { code: -32_021, message: 'missing', data: { requiredCapabilities: {} } },
+          },
+        }),
+      ),
+    },
+    loud: {
+      run: async function* (_envelope, _signal, { notify }) {
+        const params = { level: 'info', data: { at: 'work' }, logger: 'loud' };
+        await notify?.({ method: 'notifications/message', params });
+        await notify?.({ method: 'notifications/other', params: {} });
+        yield { type: 'final', data: { answer: 'said' } };
+      },
+    },
   };
 
-  it.each([
+  const calls: [string, string, object | undefined][] = [
     ['a call', 'fabric.call', { agent_id: 'percy', capability: 'work' }],
     ['a call by underscores', 'fabric_call', { agent_id: 'percy', capability: 'work' }],
     ['a failing call', 'fabric.call', { agent_id: 'broken', capability: 'work' }],
@@ -80,7 +102,11 @@ describe('the lean lane', () => {
     ['a capability tool', 'percy.work', { task: 'x' }],
     ['a capability tool with content of its own', 'eye.work', {}],
     ['a failing capability tool', 'broken.work', {}],
-  ])('answers %s as the SDK does, with and without events', async (_, name, args) => {
+    ['a refusal of the agent', 'strict.work', {}],
+    ['an agent that logs', 'loud.work', {}],
+  ];
+
+  it.each(calls)('answers %s as the SDK does, with and without events', async (_, name, args) => {
     await using gateway = await openTestGateway(agents);
     for (const meta of [{}, { progressToken: 't' }, { progressToken: 7 }]) {
       const lean = await post(gateway.url, name, args, meta);
@@ -89,14 +115,63 @@ describe('the lean lane', () => {
     }
   });
 
+  describe.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])('of %s', (version) => {
+    /** In their order, but log messages come when they come among the events. */
+    const said = ({ status, messages }: Reply) => {
+      const { true: logs = [], false: others = [] } = Object.groupBy(messages, ({ method }) =>
+        method === 'notifications/message' ? 'true' : 'false',
+      );
+      const steadied = [...logs, ...others].map((message) => steady(JSON.stringify(message)));
+      return { status, messages: steadied };
+    };
+
+    it.each(calls)('answers %s as the SDK does, without a session', async (_, name, args) => {
+      await using gateway = await openTestGateway(agents);
+      const client = new OlderClient(gateway.url, { version });
+      for (const meta of [undefined, {}, { progressToken: 't' }, { progressToken: 7 }]) {
+        const lean = await client.call(name, args, meta);
+        const sdk = await client.call(name, args, { ...meta, ...OLDER_THROUGH_SDK });
+        expect(said(lean)).toEqual(said(sdk));
+        const isStreamed = lean.messages.length > 1;
+        expect(lean.type).toBe(isStreamed ? 'text/event-stream' : 'application/json');
+      }
+    });
+
+    it.each(calls)('answers %s as the SDK does, in a session', async (_, name, args) => {
+      await using gateway = await openTestGateway(agents);
+      const client = await OlderClient.open(gateway.url, { version });
+      for (const meta of [undefined, {}, { progressToken: 't' }, { progressToken: 7 }]) {
+        const lean = await client.call(name, args, meta);
+        const sdk = await client.call(name, args, { ...meta, ...OLDER_THROUGH_SDK });
+        expect(said(lean)).toEqual(said(sdk));
+        if (client.sessionId) expect(lean.type).toBe(sdk.type);
+      }
+    });
+  });
+
   describe('leaves to the SDK', () => {
-    const tool = { definition: { name: 't', inputSchema: {} }, run: async () => ({ content: [] }) };
-    const face = { catalog: { find: (name: string) => (name === 't' ? tool : undefined) } };
+    const tool = {
+      definition: { name: 't', inputSchema: {} },
+      mayUse: () => true,
+      run: async () => ({ content: [] }),
+    };
+    const find: ToolCatalog['find'] = (name) => (name === 't' ? tool : undefined);
     const read = (body: unknown, headers: object = toHeaders('t')) =>
-      readLeanCall(body, { ...headers }, face as unknown as McpFace, LOCAL_PRINCIPAL);
+      readLeanCall(body, { ...headers }, { find }, LOCAL_PRINCIPAL);
+
+    const olderHeaders = { accept: 'application/json, text/event-stream' };
+    const older = (name: string, more: object = {}) => ({
+      jsonrpc: '2.0',
+      id: 'a-1',
+      method: 'tools/call',
+      params: { name, arguments: {}, ...more },
+    });
 
     it('nothing of a call that has everything right', () => {
-      expect(read(toBody('t', {}))).toMatchObject({ id: 'a-1', name: 't', args: {} });
+      const call = { id: 'a-1', name: 't', args: {} };
+      expect(read(toBody('t', {}))).toMatchObject({ ...call, era: 'modern' });
+      expect(read(older('t'), olderHeaders)).toMatchObject({ ...call, era: 'legacy' });
+      expect(read(older('t', { _meta: { x: 1 } }), olderHeaders)).toMatchObject(call);
     });
 
     it.each([
@@ -108,10 +183,22 @@ describe('the lean lane', () => {
       ['a name that is not in the header', toBody('t', {}), toHeaders('x')],
       ['another method in the header', toBody('t', {}), { ...toHeaders('t'), 'mcp-method': 'x' }],
       [
-        'an older revision',
+        'two revisions, the older one in the header',
         toBody('t', {}),
         { ...toHeaders('t'), 'mcp-protocol-version': '2025-11-25' },
       ],
+      [
+        'a revision that is not known',
+        older('t'),
+        { ...toHeaders('t'), 'mcp-protocol-version': '2025-01-01' },
+      ],
+      ['a task of an older client', older('t', { task: {} }), olderHeaders],
+      [
+        'a progress token that is none',
+        older('t', { _meta: { progressToken: 1.5 } }),
+        olderHeaders,
+      ],
+      ['an older client that takes no streams', older('t'), { accept: 'application/json' }],
       [
         'two revisions',
         toBody('t', {}, { 'io.modelcontextprotocol/protocolVersion': '2025-11-25' }),

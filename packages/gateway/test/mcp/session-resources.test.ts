@@ -1,4 +1,4 @@
-import type { Client } from '@modelcontextprotocol/client';
+import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 import { type CoordinationWorld, openCoordinationWorld } from '../coordination-world.ts';
 import { open, PipeTransport, SocketTransport, toBearer } from '../message-clients.ts';
@@ -32,7 +32,6 @@ const everyEra = [
   ['stdio', 'auto', byStdio],
   ['stdio', 'legacy', byStdio],
 ] as const;
-const withPush = everyEra.filter(([by, era]) => by !== 'HTTP' || era === 'auto');
 
 async function createSession(world: CoordinationWorld, session_id: string, principal = 'tester') {
   const agent_id = `writer-of-${principal}`;
@@ -151,7 +150,7 @@ describe("a session's context as a resource", () => {
 });
 
 describe("updates of a session's context", () => {
-  it.each(withPush)('are told over %s to a client of mode %s', async (by, era, to) => {
+  it.each(everyEra)('are told over %s to a client of mode %s', async (by, era, to) => {
     await using world = await openCoordinationWorld();
     const session = await createSession(world, 's', principalOf[by]);
     const other = await createSession(world, 'other', principalOf[by]);
@@ -168,7 +167,7 @@ describe("updates of a session's context", () => {
     await client.close();
   });
 
-  it.each(withPush)('end over %s when a client of mode %s wants no more', async (by, era, to) => {
+  it.each(everyEra)('end over %s when a client of mode %s wants no more', async (by, era, to) => {
     await using world = await openCoordinationWorld();
     const [kept, ended] = [
       await createSession(world, 'kept', principalOf[by]),
@@ -184,6 +183,8 @@ describe("updates of a session's context", () => {
     await kept.write({ n: 1 });
     await expect.poll(() => updated, patience).toContain(uriOf('kept'));
     expect([...told.updated, ...updated]).not.toContain(uriOf('ended'));
+    const { transport } = client;
+    if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession();
     await client.close();
     await expect.poll(() => world.coordination.services.feeds.size, patience).toBe(0);
   });
@@ -270,7 +271,7 @@ describe("updates of a session's context", () => {
     await served;
   });
 
-  it('are promised only for what tells of them, and never to older clients over HTTP', async () => {
+  it('are promised only for what tells of them', async () => {
     await using world = await openCoordinationWorld();
     await using client = await byHttp(world, 'auto');
     const uris = ['starloom:percy:file:///notes', uriOf('s')];
@@ -278,7 +279,7 @@ describe("updates of a session's context", () => {
     expect(honoredFilter).toEqual({ resourceSubscriptions: [uriOf('s')] });
     await close();
     await using older = await byHttp(world, 'legacy');
-    expect(older.getServerCapabilities()?.resources?.subscribe).not.toBe(true);
+    expect(older.getServerCapabilities()?.resources?.subscribe).toBe(true);
     expect(client.getServerCapabilities()?.resources?.subscribe).toBe(true);
   });
 });

@@ -1,0 +1,216 @@
+// One session of an older client over HTTP, as the SDK wants a connection: what comes by POST goes
+// in, and each message out goes to the answer of the request it belongs to, or to the stream that the
+// client listens on by GET.
+
+import type { ServerResponse } from 'node:http';
+import type {
+  JSONRPCMessage,
+  JSONRPCRequest,
+  MessageExtraInfo,
+  RequestId,
+  Transport,
+  TransportSendOptions,
+} from '@modelcontextprotocol/server';
+import { FabricError } from '@starloom/core';
+import { Answer, type AnswerOptions } from './answer.ts';
+import type { EventLog } from './event-log.ts';
+
+/** The requests of one POST, which are answered together. */
+interface Post {
+  readonly answer: Answer;
+  readonly isBatch: boolean;
+  readonly open: Set<RequestId>;
+  readonly texts: string[];
+  readonly done: PromiseWithResolvers<void>;
+}
+
+const CANCEL = 'notifications/cancelled';
+/** How long a client may take nothing of the stream it listens on. */
+const LISTENER_STALL_MS = 30_000;
+
+export class SessionTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
+  readonly sessionId: string;
+  readonly #log: EventLog;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #posts = new Map<RequestId, Post>();
+  /** Requests that are served past the SDK. */
+  readonly #direct = new Map<RequestId, { readonly answer: Answer; readonly cancel: () => void }>();
+  #listening: Answer | undefined;
+  #isListening = false;
+  #isClosed = false;
+
+  constructor(sessionId: string, log: EventLog) {
+    this.sessionId = sessionId;
+    this.#headers = { 'mcp-session-id': sessionId };
+    this.#log = log;
+  }
+
+  /** Whether the client listens, or did so a moment ago. */
+  get isListening(): boolean {
+    return this.#isListening;
+  }
+
+  /** Whether there is a stream that the client listens on, or can resume. */
+  get hasListener(): boolean {
+    return this.#listening !== undefined;
+  }
+
+  async start(): Promise<void> {}
+
+  /** An answer whose events the client can resume. */
+  createAnswer(
+    response: ServerResponse,
+    options: Pick<AnswerOptions, 'primes' | 'stallMs' | 'onGone'>,
+  ): Answer {
+    return new Answer(response, { ...options, headers: this.#headers, log: this.#log });
+  }
+
+  /** Takes a POST with at least one request; resolves when all of them are answered. */
+  async post(
+    frame: JSONRPCMessage | readonly JSONRPCMessage[],
+    response: ServerResponse,
+    primes: boolean,
+    extraOf: (answer: Answer) => MessageExtraInfo,
+  ): Promise<void> {
+    const messages: readonly JSONRPCMessage[] = [frame].flat();
+    const ids = messages.filter(isRequest).map(({ id }) => id);
+    for (const id of ids) this.assertFree(id);
+    if (new Set(ids).size < ids.length) throw usedTwice();
+    const onGone = () => this.#abandon(post);
+    const post: Post = {
+      answer: this.createAnswer(response, { primes, onGone }),
+      isBatch: Array.isArray(frame),
+      open: new Set(ids),
+      texts: [],
+      done: Promise.withResolvers(),
+    };
+    for (const id of ids) this.#posts.set(id, post);
+    for (const message of messages) this.receive(message, extraOf(post.answer));
+    await post.done.promise;
+  }
+
+  /** Takes one message. */
+  receive(message: JSONRPCMessage, extra?: MessageExtraInfo): void {
+    const cancelled = cancelledBy(message);
+    if (cancelled !== undefined) this.#cancel(cancelled);
+    this.onmessage?.(message, extra);
+  }
+
+  /** The client listens here from now on, and no longer where it did before. */
+  listen(response: ServerResponse, primes: boolean, onGone: () => void): void {
+    this.#listening?.finishAll([]);
+    const answer = this.createAnswer(response, {
+      primes,
+      stallMs: LISTENER_STALL_MS,
+      onGone: () => {
+        if (this.#listening === answer) this.#isListening = false;
+        onGone();
+      },
+    });
+    this.#listening = answer;
+    this.#isListening = true;
+    answer.open();
+  }
+
+  /** Continues a stream that broke. */
+  resume(eventId: string, response: ServerResponse): void {
+    const resumed = this.#log.resume(eventId, response);
+    if (resumed === this.#listening) this.#isListening = true;
+  }
+
+  /** Throws while a request with this id is open. */
+  assertFree(id: RequestId): void {
+    if (this.#posts.has(id) || this.#direct.has(id)) throw usedTwice();
+  }
+
+  /** A request that is served past the SDK, but can be cancelled, and its client asked. */
+  begin(id: RequestId, answer: Answer, cancel: () => void): void {
+    this.#direct.set(id, { answer, cancel });
+  }
+
+  end(id: RequestId): void {
+    this.#direct.delete(id);
+  }
+
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    if (!('method' in message)) {
+      if (message.id !== undefined) this.#answer(message.id, JSON.stringify(message));
+      return;
+    }
+    const { relatedRequestId: id } = options;
+    const answer = id === undefined ? this.#listening : this.#answerOf(id);
+    if (answer) return await answer.send(JSON.stringify(message));
+    if (id !== undefined || 'id' in message) throw notListening();
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#listening?.finishAll([]);
+    this.#listening = undefined;
+    this.#isListening = false;
+    for (const { cancel } of this.#direct.values()) cancel();
+    for (const post of new Set(this.#posts.values())) this.#abandon(post);
+    this.#log.close();
+    this.onclose?.();
+  }
+
+  #answerOf(id: RequestId): Answer | undefined {
+    return this.#posts.get(id)?.answer ?? this.#direct.get(id)?.answer;
+  }
+
+  #answer(id: RequestId, text: string): void {
+    const post = this.#posts.get(id);
+    if (!post) return;
+    post.texts.push(text);
+    this.#settle(id, post);
+  }
+
+  /** A cancelled request is not answered. */
+  #cancel(id: RequestId): void {
+    this.#direct.get(id)?.cancel();
+    const post = this.#posts.get(id);
+    if (post) this.#settle(id, post);
+  }
+
+  #settle(id: RequestId, post: Post): void {
+    this.#posts.delete(id);
+    post.open.delete(id);
+    if (post.open.size > 0) return;
+    const { answer, texts, isBatch } = post;
+    const [only] = texts;
+    if (isBatch || only === undefined) answer.finishAll(texts);
+    else answer.finish(only);
+    post.done.resolve();
+  }
+
+  /** The client cannot get the answer any more: the work is stopped. */
+  #abandon(post: Post): void {
+    for (const id of [...post.open]) {
+      this.receive({ jsonrpc: '2.0', method: CANCEL, params: { requestId: id } });
+    }
+  }
+}
+
+function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message;
+}
+
+function cancelledBy(message: JSONRPCMessage): RequestId | undefined {
+  if (!('method' in message) || message.method !== CANCEL) return undefined;
+  const id = message.params?.requestId;
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
+
+function usedTwice(): FabricError {
+  return new FabricError('BAD_INPUT', 'A request with the same id is open in this session', {
+    details: { reason: 'duplicate_id', fix: 'Give each request of a session an id of its own' },
+  });
+}
+
+function notListening(): FabricError {
+  return new FabricError('CANCELLED', 'The client has no stream open that this could be sent on');
+}

@@ -1,0 +1,38 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+
+/** A response whose reader takes nothing unless it is asked to. */
+export class FakeResponse extends PassThrough {
+  headersSent = false;
+  status: number | undefined;
+  headers: Record<string, unknown> = {};
+
+  constructor() {
+    super({ highWaterMark: 256 });
+  }
+
+  writeHead(status: number, headers: Record<string, unknown>): this {
+    this.headersSent = true;
+    this.status = status;
+    this.headers = headers;
+    return this;
+  }
+
+  flushHeaders(): void {}
+
+  get asResponse(): ServerResponse {
+    return this as unknown as ServerResponse;
+  }
+
+  /** The client closes the connection. */
+  async leave(): Promise<void> {
+    const closed = once(this, 'close');
+    this.destroy();
+    await closed;
+  }
+
+  get text(): string {
+    return String(this.read() ?? '');
+  }
+}
