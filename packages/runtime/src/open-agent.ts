@@ -15,6 +15,7 @@ import {
   loadPlugins,
   mcpServersOf,
   parseAgentConfig,
+  writeToolRule,
 } from './config/index.ts';
 import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
@@ -104,6 +105,10 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
       verifier,
       labeller,
       approve,
+      onAlways: async ({ name }) => {
+        trust.allow(name);
+        if (options.path !== undefined) await keepRule(folder, name, log);
+      },
       clock,
       log,
     }),
@@ -140,6 +145,16 @@ function withProvider(config: GivenConfig, provider: IProvider | undefined): Giv
   if (provider === undefined || config.agent.provider !== undefined) return config;
   const named = { kind: 'plugin', name: provider.name } as const;
   return { ...config, agent: { ...config.agent, provider: named } };
+}
+
+/** The rule holds in this process even when it cannot be written. */
+async function keepRule(folder: string, tool: string, log: Log): Promise<void> {
+  try {
+    log.info({ file: await writeToolRule(folder, tool), tool }, 'a tool is allowed from now on');
+  } catch (error) {
+    const { message, details } = FabricError.from(error);
+    log.warn({ fix: details.fix }, message);
+  }
 }
 
 /** Trust needs a place to write down what it decides, even where nothing is to be kept. */

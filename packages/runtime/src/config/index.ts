@@ -24,3 +24,4 @@ export {
   loadPlugins,
 } from './load-plugins.ts';
 export { type ProviderConfig, providerSchema } from './provider.ts';
+export { writeToolRule } from './write-tool-rule.ts';

@@ -46,6 +46,8 @@ export interface Verdict {
   readonly reasons: readonly string[];
   /** Name of the rule that decided. */
   readonly rule: string;
+  /** How the call could be allowed, as an imperative. */
+  readonly fix?: string;
 }
 
 export type ToolFate = 'executed' | 'denied' | 'failed';
@@ -57,8 +59,11 @@ export interface Verifier {
   record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
 }
 
-/** Asks a person; a yes is good for exactly this call. */
-export type Approve = (request: ToolRequest, tool: ITool, verdict: Verdict) => Promise<boolean>;
+/** `always`: this call, and every later one of the tool. */
+export type Approval = boolean | 'always';
+
+/** Asks a person. */
+export type Approve = (request: ToolRequest, tool: ITool, verdict: Verdict) => Promise<Approval>;
 
 /** Makes every block there is, with trust, type, source and lineage. */
 export interface Labeller {

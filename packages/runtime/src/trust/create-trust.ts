@@ -26,6 +26,8 @@ export interface TrustParts {
   /** For whoever brings tools of others into the agent. */
   readonly pins: ToolPins;
   readonly decisions: Pick<Decisions, 'file' | 'publicKey'>;
+  /** From now on the policy says `allow` of this tool. */
+  allow(tool: string): void;
   close(): Promise<void>;
 }
 
@@ -43,6 +45,9 @@ export function createTrust(options: TrustOptions): TrustParts {
     labeller: createLabeller({ userTrust }),
     pins,
     decisions,
+    allow: (tool) => {
+      policy.tools[tool] = 'allow';
+    },
     close: async () => decisions.close(),
   };
 }
