@@ -10,6 +10,7 @@ import { closestWord } from '@starloom/wire';
 import { Agent } from './agent.ts';
 import {
   type AgentConfig,
+  checkToolNames,
   type GivenConfig,
   loadAgentConfig,
   loadPlugins,
@@ -20,11 +21,13 @@ import {
 import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
 import { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
-import type { Approve, ToolSource } from './core/seams.ts';
+import type { Approve } from './core/seams.ts';
 import { Sessions } from './core/sessions.ts';
 import { ToolPath } from './core/tool-path.ts';
 import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { AgentGuard } from './guard.ts';
+import { isListed } from './mcp/client/allowed-tools.ts';
+import type { McpServers } from './mcp/client/mcp-servers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { openProvider } from './providers/index.ts';
 import { agentStateFolder, passingStateFolder } from './state-folder.ts';
@@ -72,7 +75,17 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   const host = { folder, env, log };
   const { user_trust: userTrust, second_opinion: second, ...policy } = toml.security;
   const secondOpinion = second && (await openSecondOpinion(second, host, closers));
-  const trust = createTrust({ policy, userTrust, clock, folder: state, log, secondOpinion });
+  const listed = mcpServersOf(toml)
+    .filter(({ allowed_tools }) => isListed(allowed_tools))
+    .map(({ name }) => `mcp:${name}`);
+  const trust = createTrust({
+    policy: { ...policy, vetted_descriptions: [...policy.vetted_descriptions, ...listed] },
+    userTrust,
+    clock,
+    folder: state,
+    log,
+    secondOpinion,
+  });
   closers.unshift(() => trust.close());
   const { verifier, labeller } = trust;
 
@@ -84,9 +97,14 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   const registry = new ToolRegistry([], log);
   closers.unshift(() => registry.close());
   const servers = await openServers(config, log, clock);
-  for (const source of [fixedSource(options.tools ?? []), ...plugins.sources, ...servers]) {
+  const own = [fixedSource(options.tools ?? []), ...plugins.sources];
+  for (const source of servers ? [...own, servers] : own) {
     registry.add(pinTools(source, trust.pins, log));
   }
+  // To list the tools of the servers would start them.
+  const ownTools = own.flatMap((source) => source.list());
+  checkToolNames(toml, new Map(ownTools.map((tool) => [tool.name, tool])), []);
+  const checkNames = () => checkToolNames(toml, registry.tools, servers?.health ?? []);
 
   const provider =
     options.provider ?? (await openConfigured(agent, plugins.providers, host, closers));
@@ -96,6 +114,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     guard,
     provider,
     registry,
+    checkNames,
     labeller,
     bus: new EventBus(log),
     sessions: new Sessions({ folder: sessionFolder(options, state), labeller, clock, log }),
@@ -184,11 +203,11 @@ async function openServers(
   { agent: { name, version }, toml, folder }: AgentConfig,
   log: Log,
   clock: Clock,
-): Promise<ToolSource[]> {
+): Promise<McpServers | undefined> {
   const servers = mcpServersOf(toml);
-  if (servers.length === 0) return [];
+  if (servers.length === 0) return undefined;
   const { McpServers } = await import('./mcp/client/mcp-servers.ts');
-  return [new McpServers(servers, { folder, client: { name, version }, log, clock })];
+  return new McpServers(servers, { folder, client: { name, version }, log, clock });
 }
 
 async function openConfigured(

@@ -25,7 +25,9 @@ const mcpServerSchema = z
     allowed_tools: z
       .array(z.string())
       .optional()
-      .describe('Not set: all of its tools, with a warning; []: none; a list: those'),
+      .describe(
+        'A list: those, "*" for all; their descriptions count as read. []: none. Not set: all of its tools, unvetted, with a warning',
+      ),
   })
   .check((context) => {
     const { command, url, env, headers } = context.value;

@@ -11,6 +11,7 @@ export {
   agentTomlSchema,
   mcpServersOf,
 } from './agent-toml.ts';
+export { checkToolNames } from './check-tool-names.ts';
 export {
   type AgentConfig,
   type GivenConfig,
