@@ -2,7 +2,7 @@
 // what was opened before something failed is closed again.
 
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, FabricError, type Log, silentLog, systemClock } from '@starloom/core';
 import type { IProvider, ITool } from '@starloom/sdk';
@@ -75,18 +75,26 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   const host = { folder, env, log };
   const { user_trust: userTrust, second_opinion: second, ...policy } = toml.security;
   const secondOpinion = second && (await openSecondOpinion(second, host, closers));
+  const registry = new ToolRegistry([], log);
   const listed = mcpServersOf(toml)
     .filter(({ allowed_tools }) => isListed(allowed_tools))
     .map(({ name }) => `mcp:${name}`);
+  const given = (options.tools ?? []).flatMap(({ source }) => source ?? []);
   const trust = createTrust({
-    policy: { ...policy, vetted_descriptions: [...policy.vetted_descriptions, ...listed] },
+    policy: {
+      ...policy,
+      vetted_descriptions: [...policy.vetted_descriptions, ...listed, ...given],
+    },
     userTrust,
     clock,
     folder: state,
     log,
     secondOpinion,
+    roots: rootsOf(config),
+    toolNamed: (name) => registry.get(name),
   });
   closers.unshift(() => trust.close());
+  closers.unshift(() => registry.close());
   const { verifier, labeller } = trust;
 
   const plugins = await loadPlugins(agent.plugins, {
@@ -94,10 +102,8 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     stateFolder: options.stateFolder && state,
     builtIn: BUILT_IN_PLUGINS,
   });
-  const registry = new ToolRegistry([], log);
-  closers.unshift(() => registry.close());
   const servers = await openServers(config, log, clock);
-  const own = [fixedSource(options.tools ?? []), ...plugins.sources];
+  const own = [fixedSource([...(options.tools ?? []), ...trust.tools]), ...plugins.sources];
   for (const source of servers ? [...own, servers] : own) {
     registry.add(pinTools(source, trust.pins, log));
   }
@@ -164,6 +170,18 @@ function withProvider(config: GivenConfig, provider: IProvider | undefined): Giv
   if (provider === undefined || config.agent.provider !== undefined) return config;
   const named = { kind: 'plugin', name: provider.name } as const;
   return { ...config, agent: { ...config.agent, provider: named } };
+}
+
+/** Folders below which a file may be named without them: those of the agent, `fs` and its servers. */
+function rootsOf({ agent, toml, folder }: AgentConfig): string[] {
+  const ofFiles = agent.plugins.flatMap(({ name, config }) => {
+    const roots: unknown = name === 'fs' ? Object(config).roots : [];
+    return Array.isArray(roots) ? roots.map(String) : [];
+  });
+  const ofServers = toml.mcp.servers.flatMap(({ command = [] }) =>
+    command.slice(1).filter((word) => isAbsolute(word) || word.startsWith('.')),
+  );
+  return [...new Set(['.', ...ofFiles, ...ofServers].map((root) => resolve(folder, root)))];
 }
 
 /** The rule holds in this process even when it cannot be written. */

@@ -23,6 +23,7 @@ export function checkToolNames(
     ...wrongRules(toml, tools, servers),
     ...wrongSources(toml),
     ...wrongLists(servers),
+    ...wrongTools(toml, tools, servers),
   ];
   if (wrong.length === 0) return;
   const [first] = wrong;
@@ -73,6 +74,34 @@ function wrongSources({ mcp, security }: AgentToml): WrongName[] {
 function wrongLists(servers: readonly ServerHealth[]): WrongName[] {
   return servers.flatMap(({ name: server, missing }) =>
     missing.map((tool) => ({ key: `allowed_tools of MCP server ${server}`, ...tool })),
+  );
+}
+
+/** `[mcp.servers.tools.<name>]`, and the arguments that its `targets` name. */
+function wrongTools(
+  { mcp }: AgentToml,
+  tools: ReadonlyMap<string, ITool>,
+  servers: readonly ServerHealth[],
+): WrongName[] {
+  return mcp.servers.flatMap(({ name: server, tools: own = {}, allowed_tools: listed }) =>
+    Object.entries(own).flatMap(([name, { targets = [] }]) => {
+      const key = `tools of MCP server ${server}`;
+      const isLeftOut = listed !== undefined && !listed.includes('*') && !listed.includes(name);
+      if (isLeftOut) return [{ key, name, near: closestWord(name, listed) }];
+      if (!isOnline(servers, server)) return [];
+      const tool = tools.get(`${server}:${name}`);
+      const offered = [...tools.keys()].filter((one) => familyOf(one) === server);
+      const names = offered.map((one) => one.slice(server.length + 1));
+      if (!tool) return [{ key, name, near: closestWord(name, names) }];
+      const known = Object.keys(Object(tool.parameters.properties));
+      return targets
+        .filter((target) => !known.includes(target))
+        .map((target) => ({
+          key: `targets of ${tool.name}`,
+          name: target,
+          near: closestWord(target, known),
+        }));
+    }),
   );
 }
 

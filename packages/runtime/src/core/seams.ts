@@ -55,6 +55,8 @@ export type ToolFate = 'executed' | 'denied' | 'failed';
 /** Runs before every tool call, whatever its origin. */
 export interface Verifier {
   verify(request: ToolRequest, tool: ITool): Promise<Verdict> | Verdict;
+  /** A person said yes to a call that `verdict` asked about. */
+  approved?(request: ToolRequest, tool: ITool, verdict: Verdict): void;
   /** Once for each verified call, when it is known what became of it. Must not throw. */
   record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
 }

@@ -103,7 +103,7 @@ export class ToolPath {
   }
 
   async #ask(request: ToolRequest, tool: ITool, verdict: Verdict, emit: Emit): Promise<Verdict> {
-    const { approve, onAlways, log } = this.#parts;
+    const { approve, onAlways, verifier, log } = this.#parts;
     const { call, signal } = request;
     const no = (reason: string): Verdict => {
       return { ...verdict, decision: 'deny', reasons: [...verdict.reasons, reason] };
@@ -114,6 +114,7 @@ export class ToolPath {
       using _ = request.pause?.();
       const approval = await orAborted(approve(request, tool, verdict), signal);
       if (!approval) return no('it was not approved');
+      verifier.approved?.(request, tool, verdict);
       if (approval === 'always') await onAlways?.(tool);
     } catch (error) {
       if (signal.aborted) return no('it was cancelled');

@@ -17,9 +17,9 @@ export {
   TRUST_LEVELS,
 } from './labels.ts';
 export { pinTools } from './pin-tools.ts';
+export { PLAN_TOOL } from './plans.ts';
 export {
-  TRUST_MODES,
-  type TrustMode,
+  type ToolRule,
   type TrustPolicy,
   type TrustPolicyInput,
   trustPolicySchema,

@@ -1,5 +1,6 @@
-// Kinds of phrases by which a text speaks to a model instead of to a reader. A kind is a few groups of
-// words that stand close together, in any order and wording; the text is read once, word by word.
+// Kinds of phrases by which a text speaks to a model instead of to a reader: a note for the person who
+// approves a call, never a verdict. A kind is a few groups of words that stand close together, in any
+// order; the text is read once, word by word.
 
 interface PhraseKind {
   readonly name: string;
@@ -20,15 +21,6 @@ const KINDS: readonly PhraseKind[] = [
         'vorherigen bisherigen alle precedentes anteriores todas precedenti',
       'instructions instruction rules guidelines directives directive orders prompt prompts policy policies guardrails task ' +
         'anweisungen regeln consignes instrucciones reglas instrucoes istruzioni',
-    ],
-  },
-  {
-    name: 'new-task',
-    within: 6,
-    groups: [
-      'your you',
-      'new real actual true updated now',
-      'task goal objective role mission instructions instruction job purpose persona',
     ],
   },
   {
@@ -58,19 +50,7 @@ const KINDS: readonly PhraseKind[] = [
       'to at into with http https via as in',
     ],
   },
-  {
-    name: 'use-tool',
-    within: 7,
-    groups: [
-      'call invoke trigger use execute run',
-      'tool tools function capability command plugin shell',
-      'before after then immediately always first now instead following next also silently',
-    ],
-  },
 ];
-
-/** Kinds that hardly occur in text written for people. */
-const STRONG = new Set(['override', 'conceal', 'send-secrets', 'speaks-as-system']);
 
 const MARKER =
   /<\|?(?:im_start|im_end|system|endoftext|start_header_id)\|?>|\[\/?(?:INST|SYSTEM|SYS)\]|<<SYS>>|^[\s#*>/<!-]{0,12}(?:system|developer|assistant|admin)(?:[ _-](?:message|prompt|note|notice|override|update|instruction))?\s{0,3}:/im;
@@ -119,15 +99,16 @@ const SLOTS = slotsByWord();
 const LONGEST_WORD = Math.max(...Array.from(SLOTS.keys(), (word) => word.length));
 const NEVER = Number.NEGATIVE_INFINITY;
 
-export function isStrongPhrase(name: string): boolean {
-  return STRONG.has(name) || name.startsWith('concealed ');
-}
-
 export function instructionPhrases(text: string): string[] {
   const found = new Set<string>();
   if (MARKER.test(text)) found.add('speaks-as-system');
   const plain = toPlain(text);
-  if (!isAscii(text) && UNSPACED.some((phrase) => text.includes(phrase))) found.add('override');
+  if (
+    !isAscii(text) &&
+    UNSPACED.some((phrase) => text.normalize('NFKC').toLowerCase().includes(phrase))
+  ) {
+    found.add('override');
+  }
   const seen = KINDS.map(({ groups }) => groups.map(() => NEVER));
   forEachWord(plain, (word, position) => {
     for (const [kindIndex, group] of SLOTS.get(word) ?? []) {
@@ -141,14 +122,12 @@ export function instructionPhrases(text: string): string[] {
   return [...found];
 }
 
-/** Lower case without marks, look-alikes as the letters they pose for. */
+/** Without marks and in lower case, in this order: some capitals only appear in the plain form. */
 function toPlain(text: string): string {
-  const lower = text.toLowerCase().replaceAll(/['’]/g, '');
+  const lettersOnly = isAscii(text) ? text : text.normalize('NFKD').replaceAll(/\p{M}/gu, '');
+  const lower = lettersOnly.toLowerCase().replaceAll(/['’]/g, '');
   if (isAscii(lower)) return lower;
-  return lower
-    .normalize('NFKD')
-    .replaceAll(/\p{M}/gu, '')
-    .replaceAll(/[^\n -~]/gu, (letter) => LOOK_ALIKES[letter] ?? letter);
+  return lower.replaceAll(/[^\n -~]/gu, (letter) => LOOK_ALIKES[letter] ?? letter);
 }
 
 function isAscii(text: string): boolean {

@@ -13,7 +13,7 @@ import {
   sanitiseParameters,
   type ToolDefinition,
 } from './descriptions.ts';
-import { ScannedText } from './scanned-block.ts';
+import { signsIn } from './notes.ts';
 import { isForeign, sourceOf } from './tool-source.ts';
 
 /** A definition that is safe to show to a model and to a person, and what was noticed about it. */
@@ -34,21 +34,22 @@ export interface ToolPinsOptions {
 interface Sight {
   readonly fingerprint: string;
   readonly changed: boolean;
-  readonly scan: ScannedText;
+  readonly signs: readonly string[];
 }
+
+/** Of a description that is read for signs. */
+const MOST_CHARACTERS = 20_000;
 
 const fileSchema = z.strictObject({
   version: z.literal(1),
   pins: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
 });
 
-const scans = new WeakMap<ToolDefinition, ScannedText>();
-
 export class ToolPins {
   readonly #options: ToolPinsOptions;
   readonly #pins: Map<string, string>;
   readonly #sights = new Map<string, ReadonlyMap<string, Sight>>();
-  #unvetted: readonly ScannedText[] | undefined;
+  #unvetted: readonly string[] | undefined;
 
   constructor(options: ToolPinsOptions) {
     this.#options = options;
@@ -85,24 +86,16 @@ export class ToolPins {
     return isForeign(tool) && (this.#sights.get(sourceOf(tool))?.get(tool.name)?.changed ?? false);
   }
 
-  /** Descriptions that taint a call of `tool`: the model has seen them, no person has. */
-  unvetted(tool: ITool): readonly ScannedText[] {
-    const all = this.#allUnvetted();
-    return isForeign(tool) && !this.#isKnown(tool) ? [...all, scanOf(tool)] : all;
-  }
-
-  #isKnown(tool: ITool): boolean {
+  /** Whose descriptions the model has seen though no operator listed them, or though they changed. */
+  unvetted(tool: ITool): readonly string[] {
+    const { vetted } = this.#options;
+    this.#unvetted ??= [...this.#sights].flatMap(([source, sights]) => {
+      const isOpen = sights.size > 0 && !vetted.includes(source);
+      return isOpen || [...sights.values()].some(({ changed }) => changed) ? source : [];
+    });
     const source = sourceOf(tool);
-    return this.#options.vetted.includes(source) || !!this.#sights.get(source)?.has(tool.name);
-  }
-
-  #allUnvetted(): readonly ScannedText[] {
-    this.#unvetted ??= [...this.#sights].flatMap(([source, sights]) =>
-      [...sights.values()].flatMap(({ scan, changed }) =>
-        changed || !this.#options.vetted.includes(source) ? scan : [],
-      ),
-    );
-    return this.#unvetted;
+    const isNew = isForeign(tool) && !vetted.includes(source) && !this.#sights.has(source);
+    return isNew ? [...this.#unvetted, source] : this.#unvetted;
   }
 
   #sight(source: string, definition: ToolDefinition): Sight {
@@ -111,7 +104,8 @@ export class ToolPins {
     const pinned = this.#pins.get(key);
     if (pinned === undefined) this.#pins.set(key, fingerprint);
     const changed = pinned !== undefined && pinned !== fingerprint;
-    return { fingerprint, changed, scan: scanOf(definition) };
+    const words = `${definition.description}\n${JSON.stringify(definition.parameters)}`;
+    return { fingerprint, changed, signs: signsIn(words.slice(0, MOST_CHARACTERS)) };
   }
 
   #write(): void {
@@ -123,23 +117,14 @@ export class ToolPins {
   }
 }
 
-function scanOf(definition: ToolDefinition): ScannedText {
-  const known = scans.get(definition);
-  if (known) return known;
-  const words = `${definition.description}\n${JSON.stringify(definition.parameters)}`;
-  const scan = new ScannedText(`description:${definition.name}`, words);
-  scans.set(definition, scan);
-  return scan;
-}
-
-function toSeen(definition: ToolDefinition, { fingerprint, changed, scan }: Sight): SeenTool {
+function toSeen(definition: ToolDefinition, { fingerprint, changed, signs }: Sight): SeenTool {
   return {
     name: definition.name,
     description: sanitiseDescription(definition.description),
     parameters: sanitiseParameters(definition.parameters),
     fingerprint,
     changed,
-    signs: [...scan.signs.phrases, ...scan.signs.hidden],
+    signs,
   };
 }
 

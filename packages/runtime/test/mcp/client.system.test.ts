@@ -73,7 +73,7 @@ describe('MCP servers of an agent', () => {
     await world.servers.ready();
     const tools = world.servers.list();
     for (const tool of tools) expect(tool).toMatchObject({ untrusted: true, source: 'mcp:one' });
-    expect(tools.find(({ name }) => name === 'one:exit')?.risk).toBe('high');
+    expect(tools.find(({ name }) => name === 'one:exit')?.effect).toBe('act');
   });
 
   it('bring all tools with a warning, none, or those that are named', async () => {

@@ -71,12 +71,26 @@ describe('a name in agent.toml that matches nothing', () => {
     });
   });
 
+  it('takes effect and targets of a tool from agent.toml', async () => {
+    const tools = '[mcp.servers.tools.grow]\neffect = "read"\n';
+    await using world = await openFrom(`${SERVER}allowed_tools = ["*"]\n${tools}`, scripted('Hi.'));
+    await world.agent.turn('Hi.');
+    expect(world.agent.tools().get('one:grow')).toMatchObject({ effect: 'read' });
+    expect(world.agent.tools().get('one:exit')).toMatchObject({ effect: 'act' });
+  });
+
   it.each([
     ['in allowed_tools', `${SERVER}allowed_tools = ["ehco"]\n`, '"echo"'],
     [
       'in security.tools',
       `${SERVER}allowed_tools = ["*"]\n[security.tools]\n"one:ehco" = "ask"\n`,
       '"one:echo"',
+    ],
+    ['of a tool', `${SERVER}[mcp.servers.tools.ehco]\neffect = "read"\n`, '"echo"'],
+    [
+      'of an argument',
+      `${SERVER}[mcp.servers.tools.echo]\ntargets = ["pth"]\n`,
+      'correct the name',
     ],
   ])('is an error once the server has listed its tools: %s', async (_, toml, near) => {
     await using world = await openFrom(toml, scripted('unused'));

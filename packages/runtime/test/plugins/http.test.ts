@@ -61,9 +61,9 @@ describe('the http plugin', () => {
     expect(shown).toContain('{"method":"POST","body":"hello"}');
   });
 
-  it('asks for as much care as sending deserves', () => {
-    expect(http.tools.get('http:get')).toMatchObject({ risk: 'medium' });
-    expect(http.tools.get('http:request')).toMatchObject({ risk: 'high' });
+  it('reads with GET, and acts with any other request', () => {
+    expect(http.tools.get('http:get')).toMatchObject({ effect: 'read' });
+    expect(http.tools.get('http:request')).toMatchObject({ effect: 'act' });
     expect(http.tools.get('http:get')?.untrusted).not.toBe(false);
   });
 

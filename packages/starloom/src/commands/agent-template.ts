@@ -60,16 +60,16 @@ function providerOf(answers: ModelAnswers): AgentFileInput['provider'] {
 export function agentToml(schema: string | undefined): string {
   const heading = schema === undefined ? '' : `#:schema ${schema}\n`;
   return `${heading}# MCP servers whose tools the agent uses, as <name>:<tool>.
-# allowed_tools: not set, all of them with a warning; [], none; a list, those.
+# allowed_tools: a list, those ("*": all), and their descriptions count as read; [], none.
 #
 # [[mcp.servers]]
 # name = "docs"
 # command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
 # allowed_tools = ["read_file"]
 
-[security]
-# default, strict (doubts become refusals) or research.
-mode = "default"
+# By tool: named (default), allow, ask, deny. docs/trust.md has the decision table.
+# [security.tools]
+# "docs:write_file" = "ask"
 
 # Another model, asked where the rules would ask a person.
 # [security.second_opinion]

@@ -139,7 +139,7 @@ export class ServerToolSource implements ToolSource {
     this.#warn(tools.length, missing);
     this.#described = described;
     this.#tools = tools.map((tool) =>
-      toTool(this.name, tool, (args, context) => this.call(tool.name, args, context)),
+      toTool(this.#config, tool, (args, context) => this.call(tool.name, args, context)),
     );
     for (const listener of [...this.#listeners]) listener();
   }

@@ -17,7 +17,7 @@ export function listTool({ roots }: FsTools): ITool {
     name: 'fs:list',
     description: 'Lists a folder, one path a line; folders end in "/", links in "@".',
     command: 'list',
-    risk: 'low',
+    effect: 'read',
     parameters,
     async execute({ path, depth }, { signal }) {
       const folder = await roots.locate(path);

@@ -24,7 +24,7 @@ export function searchTool({ roots, maxBytes }: FsTools): ITool {
     description:
       'Finds a text in files, as path:line: text. Files that are no text are passed over.',
     command: 'search',
-    risk: 'low',
+    effect: 'read',
     parameters,
     async execute({ text, path, files, ignore_case }, { signal }) {
       const fold = (line: string) => (ignore_case ? line.toLowerCase() : line);

@@ -1,0 +1,182 @@
+// Which arguments say where an act goes: destinations, objects, amounts. The operator or the plugin
+// names them; otherwise the name and the shape of an argument decide. Content, dates, booleans and
+// choices from a fixed list are no targets. An argument that nothing is known of is an object.
+
+import type { ITool, JsonSchema } from '@starloom/sdk';
+import { nameWords, wordsOf } from './tool-name.ts';
+
+export type TargetKind = 'destination' | 'object' | 'amount';
+
+export interface Target {
+  /** As a path: `recipients`, `attachments.id`. */
+  readonly argument: string;
+  readonly value: string;
+  readonly kind: TargetKind;
+  /** What it is one of, in lower case: `file` of `file_id`; else the nouns of the tool. */
+  readonly nouns: readonly string[];
+}
+
+export interface CallParts {
+  readonly targets: readonly Target[];
+  /** Texts that the act carries. */
+  readonly content: readonly string[];
+  /** There was more than is read. */
+  readonly cut: boolean;
+}
+
+const MOST_LEAVES = 2000;
+const LONGEST_TARGET = 2048;
+
+const CONTENT = words(
+  'body text content message msg description desc title subject summary note comment caption headline heading prompt ' +
+    'question answer reason detail explanation html markdown bio about signature paragraph line string replacement edit ' +
+    'tag label keyword category location place venue greeting review feedback task goal topic template footer header ' +
+    'instruction remark memo transcript abstract quote paragraph word agenda',
+);
+const DATES = words(
+  'date time day start end when deadline due until duration hour minute second week month year timezone tz at since ' +
+    'before after expiry expiration reminder frequency interval recurrence recurring schedule',
+);
+/** How an act is done, not to what. */
+const MANNER = words(
+  'type kind format language lang locale color colour unit currency mode method size sort order limit offset page count ' +
+    'max min status state priority style theme encoding verbose force dry overwrite recursive confirm version ms timeout ' +
+    'importance visibility energy',
+);
+const DESTINATIONS = words(
+  'to cc bcc recipient receiver email mail address url uri link href host hostname domain endpoint webhook callback account ' +
+    'iban channel phone attendee participant guest invitee member user username payee beneficiary server destination ' +
+    'contact wallet chat group room assignee owner friend follower remote',
+);
+const AMOUNTS = words(
+  'amount price sum total quantity qty value cost fee limit balance percent percentage rate share budget',
+);
+/** Says nothing by itself: the word before it does. */
+const SUFFIXES = words('name list field value data new old input');
+const IDS = words('id uid uuid key number no nr ref reference');
+const DATE_VALUE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?$|^\d{1,2}:\d{2}(?::\d{2})?$/;
+
+export const ADDRESS = /^[^\s@<>"]+@[^\s@<>"]+\.[^\s@<>".]+$/;
+export const URL_VALUE = /^(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.)[^\s]+$/i;
+
+export function partsOf(tool: ITool, args: unknown): CallParts {
+  const targets: Target[] = [];
+  const content: string[] = [];
+  const properties = choicesOf(tool.parameters);
+  let leaves = 0;
+  const open: Leaf[] = [{ path: [], value: args }];
+  for (let next = open.pop(); next; next = open.pop()) {
+    const { path, value } = next;
+    if (typeof value === 'object' && value !== null) {
+      open.push(...childrenOf(next));
+      continue;
+    }
+    leaves += 1;
+    if (leaves > MOST_LEAVES) break;
+    if (value === undefined || value === null || value === '') continue;
+    if (typeof value === 'boolean' || properties[path[0] ?? '']) continue;
+    const kind = tool.targets?.includes(path[0] ?? '')
+      ? kindOf(next, 'object')
+      : kindByName(next, tool.targets !== undefined);
+    if (kind === 'content') content.push(String(value));
+    else if (kind !== 'none') {
+      const nouns = nounsOf(path.at(-1) ?? '', tool);
+      targets.push({ argument: path.join('.'), value: String(value), kind, nouns });
+    }
+  }
+  return { targets: targets.reverse(), content, cut: leaves > MOST_LEAVES };
+}
+
+interface Leaf {
+  readonly path: readonly string[];
+  readonly value: unknown;
+}
+
+type Kind = TargetKind | 'content' | 'none';
+
+function childrenOf({ path, value }: Leaf): Leaf[] {
+  if (Array.isArray(value)) return value.map((item) => ({ path, value: item }));
+  return Object.entries(value as object).map(([key, member]) => ({
+    path: [...path, key],
+    value: member,
+  }));
+}
+
+function kindByName(leaf: Leaf, isNamed: boolean): Kind {
+  const { path, value } = leaf;
+  const all = singularWords(wordsOf(path.at(-1) ?? ''));
+  const last = all.at(-1) ?? '';
+  const word = SUFFIXES.has(last) ? (all.at(-2) ?? last) : last;
+  const text = String(value);
+  if (CONTENT.has(word)) return 'content';
+  if (isNamed) return text.length > 200 ? 'content' : 'none';
+  if (DATES.has(word) || DATE_VALUE.test(text)) return 'none';
+  if (MANNER.has(word) && !AMOUNTS.has(word)) return 'none';
+  if (typeof value === 'number') return IDS.has(last) ? 'object' : 'amount';
+  if (AMOUNTS.has(word) && !Number.isNaN(Number(text))) return 'amount';
+  if (text.length > LONGEST_TARGET) return 'content';
+  return kindOf(leaf, DESTINATIONS.has(word) ? 'destination' : 'object');
+}
+
+function nounsOf(argument: string, { name }: ITool): string[] {
+  const own = singularWords(wordsOf(argument)).filter((word) => !IDS.has(word));
+  return own.length > 0 ? own : singularWords(nameWords(name).slice(1));
+}
+
+function kindOf({ value }: Leaf, otherwise: TargetKind): TargetKind {
+  const text = String(value).trim();
+  return ADDRESS.test(text) || URL_VALUE.test(text) ? 'destination' : otherwise;
+}
+
+type Choices = Readonly<Record<string, boolean | undefined>>;
+
+const choices = new WeakMap<JsonSchema, Choices>();
+
+/** Which arguments are chosen from a fixed list. */
+function choicesOf(parameters: JsonSchema): Choices {
+  const known = choices.get(parameters);
+  if (known) return known;
+  const found = Object.fromEntries(
+    Object.entries(Object(parameters.properties)).map(([name, schema]) => [
+      name,
+      isChoice(schema, parameters, 0),
+    ]),
+  );
+  choices.set(parameters, found);
+  return found;
+}
+
+function isChoice(schema: unknown, root: JsonSchema, depth: number): boolean {
+  if (typeof schema !== 'object' || schema === null || depth > 4) return false;
+  const {
+    enum: values,
+    const: value,
+    $ref,
+    anyOf,
+    oneOf,
+    allOf,
+    items,
+    type,
+  } = schema as JsonSchema;
+  if (Array.isArray(values) || value !== undefined || type === 'null') return true;
+  const inner = (one: unknown) => isChoice(one, root, depth + 1);
+  if (typeof $ref === 'string') return inner(definitionOf($ref, root));
+  const lists = [anyOf, oneOf, allOf].filter((list) => Array.isArray(list));
+  if (lists.length > 0) return lists.every((list) => list.every(inner));
+  return type === 'array' && inner(items);
+}
+
+function definitionOf($ref: string, root: JsonSchema): unknown {
+  const [table, name] = $ref.replace('#/', '').split('/');
+  return Object(Object(root)[table ?? ''])[name ?? ''];
+}
+
+export function singularWords(list: readonly string[]): string[] {
+  return list.map((word) =>
+    word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word,
+  );
+}
+
+function words(list: string): ReadonlySet<string> {
+  return new Set(list.split(' '));
+}

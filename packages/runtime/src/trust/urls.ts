@@ -1,0 +1,48 @@
+/** URLs in a text, each without the punctuation of the sentence around it. */
+export function urlsIn(text: string): string[] {
+  if (!text.includes('://') && !text.includes('www.')) return [];
+  const apart = text.replaceAll(/(\p{Ll}[.!?])(?=\p{Lu}\p{Ll})/gu, '$1 ');
+  return Array.from(apart.matchAll(/(?:\bhttps?:\/\/|\bwww\.)[^\s"'`<>()[\]{}|\\^]+/gi), ([url]) =>
+    url.replace(/[.,;:!?*_]+$/, ''),
+  );
+}
+
+export function hostOf(url: string): string | undefined {
+  return toUrl(url)?.hostname.replace(/^www\./, '') || undefined;
+}
+
+/** `text` holds the URL or one above it, or its host alone. */
+export function namesUrl(text: string, url: string): boolean {
+  const wanted = toUrl(url);
+  if (!wanted) return false;
+  const written = urlsIn(text);
+  const isBelow = written.flatMap((one) => toUrl(one) ?? []).some((one) => leadsTo(one, wanted));
+  return isBelow || namesHost(text, written, wanted.hostname.replace(/^www\./, ''));
+}
+
+function leadsTo(above: URL, wanted: URL): boolean {
+  const isSameHost = plainHost(above) === plainHost(wanted) && above.port === wanted.port;
+  if (!isSameHost) return false;
+  const path = above.pathname.replace(/\/$/, '');
+  return wanted.pathname === path || wanted.pathname.startsWith(`${path}/`);
+}
+
+/** Outside of any URL: `post it to example.com`. */
+function namesHost(text: string, written: readonly string[], host: string): boolean {
+  let rest = text.toLowerCase();
+  for (const url of written) rest = rest.replaceAll(url.toLowerCase(), ' ');
+  const at = rest.indexOf(host);
+  if (at === -1) return false;
+  const before = rest[at - 1] ?? ' ';
+  const after = rest.slice(at + host.length, at + host.length + 2);
+  return !/[\w.@-]/.test(before) && !/^(?:[\w@-]|\.\w)/.test(after);
+}
+
+function plainHost({ hostname }: URL): string {
+  return hostname.replace(/^www\./, '');
+}
+
+function toUrl(url: string): URL | undefined {
+  const text = url.trim();
+  return URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`) ?? undefined;
+}
