@@ -1,5 +1,5 @@
 // How long a decision takes, without the tool path around it: each call of each case is judged in its
-// own context. The first call of a run opens the record of decisions and is left out.
+// own context.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,17 @@ import { createTrace, ROOT_HOP, systemClock } from '@starloom/core';
 import { createTrust } from '../src/trust/index.ts';
 import type { Case } from './case.ts';
 import { toolsOf } from './replay.ts';
+
+/** Of three: other processes share the machine. */
+async function fastest(step: () => unknown): Promise<number> {
+  let best = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < 3; round += 1) {
+    const started = performance.now();
+    await step();
+    best = Math.min(best, (performance.now() - started) * 1000);
+  }
+  return best;
+}
 
 export async function decisionTimes(cases: readonly Case[]): Promise<number[]> {
   const folder = await mkdtemp(join(tmpdir(), 'starloom-trust-'));
@@ -26,9 +37,7 @@ export async function decisionTimes(cases: readonly Case[]): Promise<number[]> {
         const { signal } = new AbortController();
         const known = { origin: 'model', sessionId: 's', hop: ROOT_HOP, signal } as const;
         const request = { ...known, call, trace: createTrace(), blocks: [...blocks] };
-        const started = performance.now();
-        await verifier.verify(request, tool);
-        microseconds.push((performance.now() - started) * 1000);
+        microseconds.push(await fastest(() => verifier.verify(request, tool)));
         const output = [{ type: 'text' as const, text: result }];
         blocks.push(labeller.ofTool(tool, { id: call.id, name, output }, blocks));
       }
@@ -37,5 +46,5 @@ export async function decisionTimes(cases: readonly Case[]): Promise<number[]> {
     await trust.close();
     await rm(folder, { recursive: true, force: true });
   }
-  return microseconds.slice(1);
+  return microseconds;
 }

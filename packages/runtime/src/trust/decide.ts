@@ -2,27 +2,23 @@
 // the columns from left to right: nothing foreign read yet, all targets grounded, otherwise.
 
 import type { ITool } from '@starloom/sdk';
-import type { ToolRequest } from '../core/seams.ts';
+import type { ToolRequest, Verdict } from '../core/seams.ts';
 import { effectOf } from './effect.ts';
-import { type ForeignText, Grounds } from './grounds.ts';
+import type { ForeignText, Grounds } from './grounds.ts';
 import { brokenLabel } from './labels.ts';
 import { notesOn } from './notes.ts';
 import { type TrustPolicy, toolRule } from './policy.ts';
 import { findSecrets } from './secret-shapes.ts';
 import { isSensitivePath } from './sensitive-targets.ts';
 import { show } from './show.ts';
-import { type CallParts, partsOf, type Target, URL_VALUE } from './targets.ts';
+import { type CallParts, type Target, URL_VALUE } from './targets.ts';
 import { nameWords, toolNames } from './tool-name.ts';
 import { sourceOf } from './tool-source.ts';
 import { urlsIn } from './urls.ts';
 
-export interface Finding {
-  readonly decision: 'allow' | 'ask' | 'deny';
-  readonly rule: string;
-  readonly reasons: readonly string[];
-  readonly fix?: string;
+export interface Finding extends Verdict {
   /** It rests on grounds alone: a yes holds for the turn, and a second model may give it. */
-  readonly byGrounds?: true;
+  readonly byGrounds?: boolean;
 }
 
 export interface CallFacts {
@@ -39,56 +35,41 @@ export interface CallFacts {
   readonly changed: boolean;
 }
 
-export interface FactsOptions extends Omit<CallFacts, 'grounds' | 'parts'> {
-  readonly roots: readonly string[];
-  readonly toolNamed: (name: string) => ITool | undefined;
-}
-
-export function factsOf({ roots, toolNamed, ...given }: FactsOptions): CallFacts {
-  const { request, tool, policy } = given;
-  return {
-    ...given,
-    grounds: new Grounds({ blocks: request.blocks, policy, roots, toolNamed }),
-    parts: partsOf(tool, request.call.args),
-  };
-}
-
 const ALLOWED: Finding = { decision: 'allow', rule: 'allowed', reasons: [] };
 
 export function decide(facts: CallFacts): Finding {
+  const { request, tool, policy, userIsForeign, grounds, unvetted } = facts;
   const denied = denyRow(facts);
   if (denied) return denied;
-  const { request, userIsForeign } = facts;
   if (request.origin === 'user' && !userIsForeign) return ALLOWED;
   const asked = askRow(facts);
   if (asked) return asked;
-  const effect = effectOf(facts.tool, request.call.args);
-  if (request.origin !== 'model') return remoteRow(facts, effect);
-  return effect === 'read' ? readRow(facts) : actRow(facts);
+  const effect = effectOf(tool, request.call.args);
+  if (effect === 'act' && toolRule(policy, tool.name) === 'allow') return ALLOWED;
+  if (request.origin !== 'model') return effect === 'read' ? ALLOWED : remoteAct(tool);
+  if (grounds.foreign.length === 0 && unvetted.length === 0) return ALLOWED;
+  return (effect === 'read' ? readRow(facts) : actRow(facts)) ?? ALLOWED;
 }
 
 function denyRow({ request, tool, policy, grounds, parts }: CallFacts): Finding | undefined {
+  const deny = (rule: string, reason: string, fix: string): Finding => {
+    return { decision: 'deny', rule, reasons: [reason], fix };
+  };
   const broken = request.blocks.find((block) => brokenLabel(block));
   if (broken) {
     const reason = `a block from ${show(broken.source)} has a label that cannot be`;
-    return {
-      decision: 'deny',
-      rule: 'broken_label',
-      reasons: [reason],
-      fix: 'report this as a bug',
-    };
+    return deny('broken_label', reason, 'report this as a bug');
   }
   if (toolRule(policy, tool.name) === 'deny') {
     const fix = `change "${tool.name}" under [security.tools] of agent.toml`;
     return deny('policy_deny', 'the policy of this agent denies it', fix);
   }
-  const stranger = parts.targets.find(
-    (target) => target.kind === 'destination' && !grounds.isGrounded(target),
-  );
+  const isStranger = (one: Target) => one.kind === 'destination' && !grounds.isGrounded(one);
+  const stranger = parts.targets.find(isStranger);
   const secret = stranger && secretIn(parts, grounds);
   if (!secret) return undefined;
   const reason = `it would send what looks like a secret (${secret}) to ${quote(stranger)}, which the user did not name`;
-  return deny('secret_to_stranger', reason, 'send the secret yourself if it is meant to go there');
+  return deny('secret_to_stranger', reason, 'send it yourself if it is meant to go there');
 }
 
 function askRow({ tool, policy, changed, parts }: CallFacts): Finding | undefined {
@@ -100,100 +81,78 @@ function askRow({ tool, policy, changed, parts }: CallFacts): Finding | undefine
     const fix = `run it where a person can approve it, or change "${tool.name}" under [security.tools]`;
     return ask('policy_ask', ['the policy of this agent asks before every call'], fix);
   }
-  const sensitive = parts.targets.find(({ value }) => isSensitivePath(value));
-  if (!sensitive) return undefined;
-  const reason = `${quote(sensitive)} is a place where credentials are kept`;
-  return ask('sensitive_target', [reason], 'approve the call, or use a slash command');
+  const place = parts.targets.find(({ value }) => isSensitivePath(value));
+  const fix = 'approve the call, or use a slash command';
+  const reason = place && `${quote(place)} is a place where credentials are kept`;
+  return reason ? ask('sensitive_target', [reason], fix) : undefined;
 }
 
 /** Callers over MCP and A2A: reads that are exposed run, acts need the operator's word. */
-function remoteRow({ tool, policy }: CallFacts, effect: 'read' | 'act'): Finding {
-  if (effect === 'read' || toolRule(policy, tool.name) === 'allow') return ALLOWED;
-  const reason = `${tool.name} acts, and the caller is not the user of this agent`;
-  const fix = `if callers may use it, write "${tool.name}" = "allow" under [security.tools] of agent.toml`;
+function remoteAct({ name }: ITool): Finding {
+  const reason = `${name} acts, and the caller is not the user of this agent`;
+  const fix = `if callers may use it, write "${name}" = "allow" under [security.tools] of agent.toml`;
   return ask('remote_act', [reason], fix);
 }
 
-function readRow({ grounds, parts, unvetted }: CallFacts): Finding {
-  if (grounds.foreign.length === 0 && unvetted.length === 0) return ALLOWED;
-  const unknown = parts.targets.find(
-    (target) =>
-      isUrl(target) &&
-      !grounds.isGrounded(target) &&
-      !grounds.isNamedUrl(target.value) &&
-      !grounds.isReadUrl(target.value),
+function readRow({ grounds, parts }: CallFacts): Finding | undefined {
+  const made = parts.targets.find(
+    (one) => isUrl(one) && !grounds.isNamedUrl(one.value) && !grounds.isReadUrl(one.value),
   );
-  if (!unknown) return ALLOWED;
-  const reason = `${quote(unknown)} is neither a URL that the user named nor one that a result contains`;
-  return {
-    ...ask(
-      'unknown_url',
-      [reason],
-      `name ${show(unknown.value)} in the request, or add its host to known_hosts`,
-    ),
-    byGrounds: true,
-  };
+  if (!made) return undefined;
+  const reason = `${quote(made)} is neither a URL that the user named nor one that a result contains`;
+  return ask('unknown_url', [reason], nameIt(show(made.value), true), []);
 }
 
-function actRow(facts: CallFacts): Finding {
-  const { tool, policy, grounds, parts, unvetted } = facts;
-  if (toolRule(policy, tool.name) === 'allow') return ALLOWED;
-  if (grounds.foreign.length === 0 && unvetted.length === 0) return ALLOWED;
-  if (parts.targets.length === 0 && !parts.cut) return targetlessAct(facts);
-  const loose = parts.targets.filter((target) => !grounds.isGrounded(target));
-  if (parts.cut || loose.length > 0) return ungrounded(facts, loose);
+function actRow(facts: CallFacts): Finding | undefined {
+  const { tool, grounds, parts } = facts;
+  const { targets, cut } = parts;
+  const loose = targets.filter((target) => !grounds.isGrounded(target));
+  if (cut || loose.length > 0) return ungrounded(facts, loose);
+  if (targets.length === 0 && !grounds.namesTool(toolNames(tool))) {
+    const name = show(nameWords(tool.name).join(' '));
+    const reason = `the user did not ask to ${name}, and ${readBefore(facts)}`;
+    return ask('act_not_named', [reason], `say "${name}" in the request`, grounds.foreign);
+  }
   const link = foreignLink(parts, grounds);
-  if (!link) return ALLOWED;
+  if (!link) return undefined;
   const reason = `its content holds the link ${show(link.url)}, which only ${show(link.origin.source)} wrote`;
-  const fix = `name the link ${show(link.url)} in the request, or add its host to known_hosts`;
-  return byGrounds('foreign_link', [reason], fix, [link.origin]);
+  return ask('foreign_link', [reason], nameIt(show(link.url), true), [link.origin]);
 }
 
-/** An act without targets is grounded when the user typed what the tool is called. */
-function targetlessAct({ tool, grounds, unvetted }: CallFacts): Finding {
-  if (grounds.namesTool(toolNames(tool))) return ALLOWED;
-  const name = nameWords(tool.name).join(' ');
-  const from = sourcesOf(grounds.foreign, unvetted);
-  const reason = `the user did not ask to ${show(name)}, and ${from} was read before`;
-  return byGrounds(
-    'act_not_named',
-    [reason],
-    `say "${show(name)}" in the request`,
-    grounds.foreign,
-  );
-}
-
-function ungrounded({ grounds, parts, unvetted }: CallFacts, loose: readonly Target[]): Finding {
-  const origins: ForeignText[] = [];
+function ungrounded(facts: CallFacts, loose: readonly Target[]): Finding {
+  const origins = new Map(loose.map((one) => [one, facts.grounds.originOf(one.value)]));
   const reasons = loose.slice(0, 5).map((target) => {
-    const origin = grounds.originOf(target.value);
-    if (origin) origins.push(origin);
-    const from = origin
-      ? `comes from ${show(origin.source)}`
-      : `is in no text that the user wrote, and ${sourcesOf(grounds.foreign, unvetted)} was read before`;
-    return `${quote(target)} ${from}`;
+    const origin = origins.get(target);
+    if (origin) return `${quote(target)} comes from ${show(origin.source)}`;
+    return `${quote(target)} is in no text that the user wrote, and ${readBefore(facts)}`;
   });
-  if (parts.cut) reasons.push('it has more arguments than can be checked');
+  if (facts.parts.cut) reasons.push('it has more arguments than can be checked');
   const names = loose.slice(0, 3).map(({ argument, value }) => `${argument} (${show(value)})`);
-  const hosts = loose.some(({ kind }) => kind === 'destination')
-    ? ', or add its host to known_hosts'
-    : '';
-  const fix = `name ${names.join(' and ') || 'fewer arguments'} in the request${hosts}`;
-  return byGrounds('not_grounded', reasons, fix, origins);
+  const fix = nameIt(
+    names.join(' and '),
+    loose.some(({ kind }) => kind === 'destination'),
+  );
+  return ask(
+    'not_grounded',
+    reasons,
+    fix,
+    [...origins.values()].flatMap((one) => one ?? []),
+  );
 }
 
 /** Files on this machine may hold any link; what goes to others may not. */
-function foreignLink(parts: CallParts, grounds: Grounds) {
-  if (parts.targets.every(({ kind, value }) => kind === 'object' && /[./\\]/.test(value))) return;
-  for (const url of parts.content.flatMap(urlsIn)) {
-    const origin = grounds.isNamedUrl(url) ? undefined : grounds.originOf(url);
-    if (origin) return { url, origin };
-  }
-  return undefined;
+function foreignLink({ targets, content }: CallParts, grounds: Grounds) {
+  const isFile = ({ kind, value }: Target) => kind === 'object' && /[./\\]/.test(value);
+  if (targets.length > 0 && targets.every(isFile)) return undefined;
+  return content
+    .flatMap(urlsIn)
+    .filter((url) => !grounds.isNamedUrl(url))
+    .map((url) => ({ url, origin: grounds.originOf(url) }))
+    .find((link): link is { url: string; origin: ForeignText } => link.origin !== undefined);
 }
 
-function secretIn(parts: CallParts, grounds: Grounds): string | undefined {
-  return [...parts.content, ...parts.targets.map(({ value }) => value)]
+function secretIn({ content, targets }: CallParts, grounds: Grounds): string | undefined {
+  return [...content, ...targets.map(({ value }) => value)]
     .flatMap((text) => (text.includes('%') ? [text, unescapePercent(text)] : text))
     .flatMap(findSecrets)
     .find(({ value }) => !grounds.isGiven(value))?.kind;
@@ -208,34 +167,30 @@ function unescapePercent(text: string): string {
 }
 
 function isUrl({ argument, value }: Target): boolean {
-  return (
-    URL_VALUE.test(value.trim()) ||
-    /(?:^|[._-])(?:url|uri|link|href|host|hostname|domain|endpoint)s?$/i.test(argument)
-  );
+  const isNamedUrl = /(?:^|[._-])(?:url|uri|link|href|host|hostname|domain|endpoint)s?$/i;
+  return URL_VALUE.test(value.trim()) || isNamedUrl.test(argument);
 }
 
-function sourcesOf(foreign: readonly ForeignText[], unvetted: readonly string[]): string {
-  const read = foreign.map(({ source }) => source).filter((source) => !/^model:/.test(source));
-  const sources = [...new Set([...read, ...unvetted])];
-  const shown = sources.slice(0, 3).map(show).join(', ');
-  return sources.length > 3 ? `${shown} and ${sources.length - 3} more` : shown;
+function readBefore({ grounds, unvetted }: CallFacts): string {
+  const read = grounds.foreign.map(({ source }) => source);
+  const sources = [...new Set([...read, ...unvetted])].filter((one) => !one.startsWith('model:'));
+  const more = sources.length > 3 ? ` and ${sources.length - 3} more` : '';
+  return `text of ${sources.slice(0, 3).map(show).join(', ')}${more} was read before`;
 }
 
-function byGrounds(
+function nameIt(what: string, isHost: boolean): string {
+  return `name ${what} in the request${isHost ? ', or add its host to known_hosts' : ''}`;
+}
+
+/** With `origins` it rests on grounds; what speaks to the model in them is noted. */
+function ask(
   rule: string,
   reasons: readonly string[],
   fix: string,
-  origins: readonly ForeignText[],
+  origins?: readonly ForeignText[],
 ): Finding {
-  return { ...ask(rule, [...reasons, ...notesOn(origins)], fix), byGrounds: true };
-}
-
-function ask(rule: string, reasons: readonly string[], fix: string): Finding {
-  return { decision: 'ask', rule, reasons, fix };
-}
-
-function deny(rule: string, reason: string, fix: string): Finding {
-  return { decision: 'deny', rule, reasons: [reason], fix };
+  const notes = notesOn(origins ?? []);
+  return { decision: 'ask', rule, reasons: [...reasons, ...notes], fix, byGrounds: !!origins };
 }
 
 function quote({ argument, value }: Target): string {

@@ -26,6 +26,7 @@ export interface GroundsOptions {
 export interface ForeignText {
   readonly source: string;
   readonly text: string;
+  readonly lower: string;
   readonly index: RecordIndex;
   /** Words of the name of the tool. */
   readonly kinds: readonly string[];
@@ -35,7 +36,7 @@ const LONGEST_NAME = 120;
 const ID_KEY =
   /(?:^|[_-])(?:id|ids|uid|uuid|key|number|no|ref|reference|sha|path|slug)_?$|[a-z]Id$/;
 const TEXT_KEY = /(?:body|content|text|message|comment|snippet|html|review)$/;
-const NAME_KEY = /(?:^|_)(?:name|title|subject|label|filename|file)$/;
+const NAME_KEY = /(?:^|_)(?:name|title|subject|summary|label|filename|file)$/;
 const foreignTexts = new WeakMap<Block, ForeignText>();
 const givenWords = new WeakMap<Block, Words>();
 
@@ -79,7 +80,7 @@ export class Grounds {
   /** Of the foreign text that holds the value; `undefined` when none does. */
   originOf(value: string): ForeignText | undefined {
     const wanted = value.toLowerCase();
-    return this.foreign.find(({ text }) => text.toLowerCase().includes(wanted));
+    return this.foreign.find(({ lower }) => lower.includes(wanted));
   }
 
   isGiven(text: string): boolean {
@@ -99,17 +100,12 @@ export class Grounds {
   }
 
   #hasNumber(value: string): boolean {
-    const number = Number(value);
-    return (
-      value.trim() !== '' &&
-      Number.isFinite(number) &&
-      this.#given.some((words) => words.hasNumber(number))
-    );
+    return this.#given.some((words) => words.hasNumber(Number(value)));
   }
 
   #isKnownHost(value: string): boolean {
     const host = ADDRESS.test(value) ? value.slice(value.lastIndexOf('@') + 1) : hostOf(value);
-    return host !== undefined && isKnownHost(this.#options.policy, host.toLowerCase());
+    return !!host?.includes('.') && isKnownHost(this.#options.policy, host.toLowerCase());
   }
 
   #isReturned(value: string): boolean {
@@ -139,13 +135,13 @@ export class Grounds {
     );
   }
 
-  /** The user wrote the value, or two words of it together; a plain word counts where names stand. */
+  /** The user wrote the value, or two words of it together; a plain word counts in a name alone. */
   #isNamedField(field: ResultField): boolean {
     if (isProse(field)) return false;
     const { key, value } = field;
     const isPlain = /^\p{L}+$|^\d{1,4}$/u.test(value.trim());
     return this.#given.some((words) => {
-      if (isPlain) return words.has(value) && (words.hasName(value) || NAME_KEY.test(key));
+      if (isPlain) return NAME_KEY.test(key) && words.has(value);
       return words.has(value) || words.hasPair(value);
     });
   }
@@ -184,6 +180,7 @@ function toForeign(block: Block): ForeignText {
   const foreign = {
     source: block.source,
     text,
+    lower: text.toLowerCase(),
     index: indexOf(names.length > 0 ? recordsIn(text) : []),
     kinds: singularWords(names.flatMap(nameWords)),
   };

@@ -2,7 +2,6 @@
 // use and where each target will come from. Later calls are held to it. A plan only narrows: what the
 // decision table asks about is asked about, planned or not.
 
-import { FabricError } from '@starloom/core';
 import { defineTool, type ITool } from '@starloom/sdk';
 import { z } from 'zod';
 import type { Verdict } from '../core/seams.ts';
@@ -72,22 +71,15 @@ export class Plans {
     const steps = plan.steps.filter((step) => step.tool === tool.name);
     if (steps.length === 0) return off(`${tool.name} is not in the plan of this turn`);
     if (effectOf(tool, call.args) === 'read') return undefined;
-    const loose = parts.targets.find((target) =>
-      steps.every(
-        ({ targets }) => !comesFrom(targets[rootOf(target)], target, { request, grounds }),
-      ),
+    const loose = parts.targets.find((one) =>
+      steps.every(({ targets }) => !comesFrom(targets[rootOf(one)], one, { request, grounds })),
     );
-    return (
-      loose &&
-      off(`${show(loose.argument)} "${show(loose.value)}" does not come from where the plan says`)
-    );
+    if (!loose) return undefined;
+    return off(`"${show(loose.value)}" does not come from where the plan says`);
   }
 
   #state(turn: string, plan: Plan): string {
-    if (this.#plans.has(turn))
-      throw new FabricError('POLICY_DENIED', 'The turn has a plan already');
-    const [oldest] = this.#plans.keys();
-    if (this.#plans.size >= MOST_PLANS && oldest !== undefined) this.#plans.delete(oldest);
+    if (this.#plans.size >= MOST_PLANS) this.#plans.clear();
     this.#plans.set(turn, plan);
     return 'The plan is noted.';
   }

@@ -1,11 +1,9 @@
 import { z } from 'zod';
 
-export const TOOL_RULES = ['named', 'allow', 'ask', 'deny'] as const;
-
 /** What an operator decides about trust. */
 export const trustPolicySchema = z.strictObject({
   tools: z
-    .record(z.string(), z.enum(TOOL_RULES))
+    .record(z.string(), z.enum(['named', 'allow', 'ask', 'deny']))
     .default({})
     .describe(
       'By tool name or `<plugin or server>:*`. named: the decision table (default); allow: an act needs no grounded targets; ask: always ask; deny: never',
@@ -26,7 +24,7 @@ export const trustPolicySchema = z.strictObject({
 
 export type TrustPolicy = z.output<typeof trustPolicySchema>;
 export type TrustPolicyInput = z.input<typeof trustPolicySchema>;
-export type ToolRule = (typeof TOOL_RULES)[number];
+export type ToolRule = TrustPolicy['tools'][string];
 
 /** What the policy says of one tool; its own name wins over the pattern. */
 export function toolRule({ tools }: TrustPolicy, name: string): ToolRule {

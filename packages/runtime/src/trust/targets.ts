@@ -25,7 +25,6 @@ export interface CallParts {
 }
 
 const MOST_LEAVES = 2000;
-const LONGEST_TARGET = 2048;
 
 const CONTENT = words(
   'body text content message msg description desc title subject summary note comment caption headline heading prompt ' +
@@ -62,29 +61,29 @@ export const URL_VALUE = /^(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.)[^\s]+$/i;
 export function partsOf(tool: ITool, args: unknown): CallParts {
   const targets: Target[] = [];
   const content: string[] = [];
-  const properties = choicesOf(tool.parameters);
+  const fixed = choicesOf(tool.parameters);
   let leaves = 0;
   const open: Leaf[] = [{ path: [], value: args }];
   for (let next = open.pop(); next; next = open.pop()) {
     const { path, value } = next;
     if (typeof value === 'object' && value !== null) {
-      open.push(...childrenOf(next));
+      open.push(...childrenOf(next).reverse());
       continue;
     }
     leaves += 1;
     if (leaves > MOST_LEAVES) break;
     if (value === undefined || value === null || value === '') continue;
-    if (typeof value === 'boolean' || properties[path[0] ?? '']) continue;
-    const kind = tool.targets?.includes(path[0] ?? '')
-      ? kindOf(next, 'object')
-      : kindByName(next, tool.targets !== undefined);
+    if (typeof value === 'boolean' || fixed.has(path[0] ?? '')) continue;
+    const kind = kindOf(next, tool.targets);
     if (kind === 'content') content.push(String(value));
     else if (kind !== 'none') {
+      const argument = path.join('.');
       const nouns = nounsOf(path.at(-1) ?? '', tool);
-      targets.push({ argument: path.join('.'), value: String(value), kind, nouns });
+      const values = kind === 'destination' ? addressesIn(String(value)) : [String(value)];
+      targets.push(...values.map((one) => ({ argument, value: one, kind, nouns })));
     }
   }
-  return { targets: targets.reverse(), content, cut: leaves > MOST_LEAVES };
+  return { targets, content, cut: leaves > MOST_LEAVES };
 }
 
 interface Leaf {
@@ -102,20 +101,26 @@ function childrenOf({ path, value }: Leaf): Leaf[] {
   }));
 }
 
-function kindByName(leaf: Leaf, isNamed: boolean): Kind {
-  const { path, value } = leaf;
+function kindOf({ path, value }: Leaf, named: readonly string[] | undefined): Kind {
   const all = singularWords(wordsOf(path.at(-1) ?? ''));
   const last = all.at(-1) ?? '';
   const word = SUFFIXES.has(last) ? (all.at(-2) ?? last) : last;
-  const text = String(value);
-  if (CONTENT.has(word)) return 'content';
-  if (isNamed) return text.length > 200 ? 'content' : 'none';
-  if (DATES.has(word) || DATE_VALUE.test(text)) return 'none';
-  if (MANNER.has(word) && !AMOUNTS.has(word)) return 'none';
+  const text = String(value).trim();
+  const isNamed = named?.includes(path[0] ?? '') ?? false;
+  if (!isNamed && CONTENT.has(word)) return 'content';
+  if (!isNamed && named) return text.length > 200 ? 'content' : 'none';
+  if (ADDRESS.test(text) || URL_VALUE.test(text)) return 'destination';
+  if (!isNamed && (DATES.has(word) || DATE_VALUE.test(text))) return 'none';
+  if (!isNamed && MANNER.has(word) && !AMOUNTS.has(word)) return 'none';
   if (typeof value === 'number') return IDS.has(last) ? 'object' : 'amount';
   if (AMOUNTS.has(word) && !Number.isNaN(Number(text))) return 'amount';
-  if (text.length > LONGEST_TARGET) return 'content';
-  return kindOf(leaf, DESTINATIONS.has(word) ? 'destination' : 'object');
+  return DESTINATIONS.has(word) ? 'destination' : 'object';
+}
+
+/** `Ann <ann@a.example>; bob@a.example` are two addresses. */
+function addressesIn(text: string): string[] {
+  const parts = text.split(/[,;]/).map((part) => (/<([^<>]+)>\s*$/.exec(part)?.[1] ?? part).trim());
+  return parts.every((part) => ADDRESS.test(part)) ? parts : [text];
 }
 
 function nounsOf(argument: string, { name }: ITool): string[] {
@@ -123,52 +128,21 @@ function nounsOf(argument: string, { name }: ITool): string[] {
   return own.length > 0 ? own : singularWords(nameWords(name).slice(1));
 }
 
-function kindOf({ value }: Leaf, otherwise: TargetKind): TargetKind {
-  const text = String(value).trim();
-  return ADDRESS.test(text) || URL_VALUE.test(text) ? 'destination' : otherwise;
-}
+const choices = new WeakMap<JsonSchema, ReadonlySet<string>>();
 
-type Choices = Readonly<Record<string, boolean | undefined>>;
-
-const choices = new WeakMap<JsonSchema, Choices>();
-
-/** Which arguments are chosen from a fixed list. */
-function choicesOf(parameters: JsonSchema): Choices {
+/** Arguments that are chosen from a fixed list, here or in a definition of the schema. */
+function choicesOf(parameters: JsonSchema): ReadonlySet<string> {
   const known = choices.get(parameters);
   if (known) return known;
-  const found = Object.fromEntries(
-    Object.entries(Object(parameters.properties)).map(([name, schema]) => [
-      name,
-      isChoice(schema, parameters, 0),
-    ]),
-  );
-  choices.set(parameters, found);
-  return found;
-}
-
-function isChoice(schema: unknown, root: JsonSchema, depth: number): boolean {
-  if (typeof schema !== 'object' || schema === null || depth > 4) return false;
-  const {
-    enum: values,
-    const: value,
-    $ref,
-    anyOf,
-    oneOf,
-    allOf,
-    items,
-    type,
-  } = schema as JsonSchema;
-  if (Array.isArray(values) || value !== undefined || type === 'null') return true;
-  const inner = (one: unknown) => isChoice(one, root, depth + 1);
-  if (typeof $ref === 'string') return inner(definitionOf($ref, root));
-  const lists = [anyOf, oneOf, allOf].filter((list) => Array.isArray(list));
-  if (lists.length > 0) return lists.every((list) => list.every(inner));
-  return type === 'array' && inner(items);
-}
-
-function definitionOf($ref: string, root: JsonSchema): unknown {
-  const [table, name] = $ref.replace('#/', '').split('/');
-  return Object(Object(root)[table ?? ''])[name ?? ''];
+  const definitions: Record<string, unknown> = Object(parameters.$defs ?? parameters.definitions);
+  const isChoice = ([, schema]: [string, unknown]) => {
+    const text = JSON.stringify(schema) ?? '';
+    const [, name = ''] = /"\$ref":"#\/[^"]*\/([^"]+)"/.exec(text) ?? [];
+    return /"(?:enum|const)":/.test(`${text}${JSON.stringify(definitions[name]) ?? ''}`);
+  };
+  const found = Object.entries(Object(parameters.properties)).filter(isChoice);
+  choices.set(parameters, new Set(found.map(([name]) => name)));
+  return choicesOf(parameters);
 }
 
 export function singularWords(list: readonly string[]): string[] {

@@ -13,16 +13,13 @@ import {
   sanitiseParameters,
   type ToolDefinition,
 } from './descriptions.ts';
-import { signsIn } from './notes.ts';
 import { isForeign, sourceOf } from './tool-source.ts';
 
-/** A definition that is safe to show to a model and to a person, and what was noticed about it. */
+/** A definition that is safe to show to a model and to a person. */
 export interface SeenTool extends ToolDefinition {
   readonly fingerprint: string;
   /** It is not what was first seen under this name. */
   readonly changed: boolean;
-  /** Kinds of phrases and hiding found in it. */
-  readonly signs: readonly string[];
 }
 
 export interface ToolPinsOptions {
@@ -30,15 +27,6 @@ export interface ToolPinsOptions {
   /** Sources whose descriptions a person has read. */
   readonly vetted: readonly string[];
 }
-
-interface Sight {
-  readonly fingerprint: string;
-  readonly changed: boolean;
-  readonly signs: readonly string[];
-}
-
-/** Of a description that is read for signs. */
-const MOST_CHARACTERS = 20_000;
 
 const fileSchema = z.strictObject({
   version: z.literal(1),
@@ -48,7 +36,7 @@ const fileSchema = z.strictObject({
 export class ToolPins {
   readonly #options: ToolPinsOptions;
   readonly #pins: Map<string, string>;
-  readonly #sights = new Map<string, ReadonlyMap<string, Sight>>();
+  readonly #sights = new Map<string, ReadonlyMap<string, SeenTool>>();
   #unvetted: readonly string[] | undefined;
 
   constructor(options: ToolPinsOptions) {
@@ -59,13 +47,8 @@ export class ToolPins {
   /** Takes in all that `source` offers now, by the names under which its tools are registered. */
   see(source: string, definitions: readonly ToolDefinition[]): SeenTool[] {
     const before = this.#pins.size;
-    const sights = new Map<string, Sight>();
-    const seen = definitions.map((definition) => {
-      const sight = this.#sight(source, definition);
-      sights.set(definition.name, sight);
-      return toSeen(definition, sight);
-    });
-    this.#sights.set(source, sights);
+    const seen = definitions.map((definition) => this.#sight(source, definition));
+    this.#sights.set(source, new Map(seen.map((tool) => [tool.name, tool])));
     this.#unvetted = undefined;
     if (this.#pins.size > before) this.#write();
     return seen;
@@ -98,14 +81,17 @@ export class ToolPins {
     return isNew ? [...this.#unvetted, source] : this.#unvetted;
   }
 
-  #sight(source: string, definition: ToolDefinition): Sight {
-    const fingerprint = fingerprintOf(source, definition);
-    const key = keyOf(source, definition.name);
-    const pinned = this.#pins.get(key);
-    if (pinned === undefined) this.#pins.set(key, fingerprint);
-    const changed = pinned !== undefined && pinned !== fingerprint;
-    const words = `${definition.description}\n${JSON.stringify(definition.parameters)}`;
-    return { fingerprint, changed, signs: signsIn(words.slice(0, MOST_CHARACTERS)) };
+  #sight(source: string, { name, description, parameters }: ToolDefinition): SeenTool {
+    const fingerprint = fingerprintOf(source, { name, description, parameters });
+    const pinned = this.#pins.get(keyOf(source, name)) ?? fingerprint;
+    this.#pins.set(keyOf(source, name), pinned);
+    return {
+      name,
+      description: sanitiseDescription(description),
+      parameters: sanitiseParameters(parameters),
+      fingerprint,
+      changed: pinned !== fingerprint,
+    };
   }
 
   #write(): void {
@@ -115,17 +101,6 @@ export class ToolPins {
     writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600 });
     renameSync(`${file}.new`, file);
   }
-}
-
-function toSeen(definition: ToolDefinition, { fingerprint, changed, signs }: Sight): SeenTool {
-  return {
-    name: definition.name,
-    description: sanitiseDescription(definition.description),
-    parameters: sanitiseParameters(definition.parameters),
-    fingerprint,
-    changed,
-    signs,
-  };
 }
 
 function readPins(file: string): Map<string, string> {

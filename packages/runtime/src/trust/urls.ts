@@ -1,3 +1,5 @@
+import { normalise, standsIn } from './words.ts';
+
 /** URLs in a text, each without the punctuation of the sentence around it. */
 export function urlsIn(text: string): string[] {
   if (!text.includes('://') && !text.includes('www.')) return [];
@@ -14,7 +16,7 @@ export function hostOf(url: string): string | undefined {
 /** `text` holds the URL or one above it, or its host alone. */
 export function namesUrl(text: string, url: string): boolean {
   const wanted = toUrl(url);
-  if (!wanted) return false;
+  if (!wanted?.hostname) return standsIn(text, url);
   const written = urlsIn(text);
   const isBelow = written.flatMap((one) => toUrl(one) ?? []).some((one) => leadsTo(one, wanted));
   return isBelow || namesHost(text, written, wanted.hostname.replace(/^www\./, ''));
@@ -29,13 +31,8 @@ function leadsTo(above: URL, wanted: URL): boolean {
 
 /** Outside of any URL: `post it to example.com`. */
 function namesHost(text: string, written: readonly string[], host: string): boolean {
-  let rest = text.toLowerCase();
-  for (const url of written) rest = rest.replaceAll(url.toLowerCase(), ' ');
-  const at = rest.indexOf(host);
-  if (at === -1) return false;
-  const before = rest[at - 1] ?? ' ';
-  const after = rest.slice(at + host.length, at + host.length + 2);
-  return !/[\w.@-]/.test(before) && !/^(?:[\w@-]|\.\w)/.test(after);
+  const rest = written.reduce((left, url) => left.replaceAll(url, ' '), text);
+  return standsIn(normalise(rest), host);
 }
 
 function plainHost({ hostname }: URL): string {

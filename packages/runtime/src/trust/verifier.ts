@@ -2,28 +2,22 @@
 // the decision table, then the plan. A second model, where one is configured, may answer what rests on
 // grounds alone. A yes of a person covers the same tool and targets until the turn ends.
 
-import { canonicalJson } from '@starloom/core';
 import type { ITool, Trust } from '@starloom/sdk';
-import type { ToolFate, ToolRequest, Verdict, Verifier } from '../core/seams.ts';
-import { type CallFacts, decide, type Finding, factsOf } from './decide.ts';
+import type { ToolRequest, Verdict, Verifier } from '../core/seams.ts';
+import { type CallFacts, decide, type Finding } from './decide.ts';
+import type { Decisions } from './decisions.ts';
 import { effectOf } from './effect.ts';
+import { Grounds, type GroundsOptions } from './grounds.ts';
 import type { Plans } from './plans.ts';
-import type { TrustPolicy } from './policy.ts';
 import type { SecondOpinion } from './second-opinion.ts';
+import { partsOf } from './targets.ts';
 import type { ToolPins } from './tool-pins.ts';
 import { sourceOf } from './tool-source.ts';
 
-export interface VerifierParts {
-  readonly policy: TrustPolicy;
+export interface VerifierParts extends Pick<GroundsOptions, 'policy' | 'roots' | 'toolNamed'> {
   readonly userTrust: Trust;
-  readonly pins: Pick<ToolPins, 'unvetted' | 'hasChanged' | 'accept'>;
-  readonly decisions: {
-    /** Why decisions cannot be recorded now, if so. */
-    failure(): string | undefined;
-    record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
-  };
-  readonly roots: readonly string[];
-  readonly toolNamed: (name: string) => ITool | undefined;
+  readonly pins: ToolPins;
+  readonly decisions: Decisions;
   readonly plans: Plans;
   readonly secondOpinion?: SecondOpinion | undefined;
 }
@@ -33,17 +27,16 @@ const MOST_APPROVALS = 1000;
 export function createVerifier(parts: VerifierParts): Verifier {
   const { policy, userTrust, pins, decisions, roots, toolNamed, plans, secondOpinion } = parts;
   const approvals = new Set<string>();
-  const factsFor = (request: ToolRequest, tool: ITool): CallFacts =>
-    factsOf({
-      request,
-      tool,
-      policy,
-      roots,
-      toolNamed,
-      userIsForeign: userTrust === 'untrusted',
-      unvetted: pins.unvetted(tool),
-      changed: pins.hasChanged(tool),
-    });
+  const factsFor = (request: ToolRequest, tool: ITool): CallFacts => ({
+    request,
+    tool,
+    policy,
+    grounds: new Grounds({ blocks: request.blocks, policy, roots, toolNamed }),
+    parts: partsOf(tool, request.call.args),
+    userIsForeign: userTrust === 'untrusted',
+    unvetted: pins.unvetted(tool),
+    changed: pins.hasChanged(tool),
+  });
 
   return {
     verify(request, tool) {
@@ -51,16 +44,12 @@ export function createVerifier(parts: VerifierParts): Verifier {
       if (failure) return unrecorded(failure);
       const facts = factsFor(request, tool);
       const finding = decide(facts);
-      if (finding.decision === 'allow') return plans.check(facts) ?? toVerdict(finding);
-      if (!finding.byGrounds) return toVerdict(finding);
+      if (finding.decision === 'allow') return plans.check(facts) ?? finding;
+      if (!finding.byGrounds) return finding;
       if (approvals.has(approvalKey(facts))) {
-        return {
-          decision: 'allow',
-          rule: 'approved',
-          reasons: ['a person approved it in this turn'],
-        };
+        return { decision: 'allow', rule: 'approved', reasons: ['approved in this turn'] };
       }
-      return secondOpinion ? consult(secondOpinion, facts, finding) : toVerdict(finding);
+      return secondOpinion ? consult(secondOpinion, facts, finding) : finding;
     },
 
     approved(request, tool, { rule }) {
@@ -77,11 +66,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
 function approvalKey({ request, tool, parts }: CallFacts): string {
   const { trace, sessionId, call } = request;
   const targets = effectOf(tool, call.args) === 'act' ? parts.targets : call.args;
-  return [sessionId, trace.trace_id, tool.name, canonicalJson(toJson(targets))].join(' ');
-}
-
-function toJson(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value) ?? 'null');
+  return [sessionId, trace.trace_id, tool.name, JSON.stringify(targets)].join(' ');
 }
 
 async function consult(
@@ -93,11 +78,7 @@ async function consult(
   const reasons = [...finding.reasons, `second opinion: ${opinion}`];
   return opinion === 'follows'
     ? { decision: 'allow', rule: 'second_opinion', reasons }
-    : { ...toVerdict(finding), reasons };
-}
-
-function toVerdict({ byGrounds: _, ...verdict }: Finding): Verdict {
-  return verdict;
+    : { ...finding, reasons };
 }
 
 function unrecorded(failure: string): Verdict {

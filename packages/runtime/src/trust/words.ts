@@ -2,8 +2,6 @@
 // not count; a value must stand on its own, so `example.com` does not name `evil-example.com`, nor
 // `report` `report.exe`.
 
-import { stripHidden } from './hidden-text.ts';
-
 const NUMBER = /\d[\d,' ]*(?:\.\d+)?/g;
 const NUMBER_WORDS = (
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen ' +
@@ -67,20 +65,6 @@ export class Words {
     return this.#set.has(stem(word));
   }
 
-  /** It was quoted, or written with a capital inside a sentence: a name, not a plain word. */
-  hasName(word: string): boolean {
-    const wanted = normalise(word);
-    const lower = this.text.toLowerCase();
-    for (let at = lower.indexOf(wanted); at !== -1; at = lower.indexOf(wanted, at + 1)) {
-      const before = this.text.slice(Math.max(0, at - 3), at);
-      const isCapital = /^\p{Lu}/u.test(this.text.slice(at, at + 2));
-      const isInside = /[\p{L}\p{N},;)][ \n]+$/u.test(before);
-      const isQuoted = /["'“‘`#@]$/.test(before);
-      if ((isQuoted || (isCapital && isInside)) && standsIn(lower, wanted)) return true;
-    }
-    return false;
-  }
-
   /** Long numbers are also written in groups: accounts, phones, cards. */
   #hasCode(wanted: string): boolean {
     if ((wanted.match(/\d/g)?.length ?? 0) < 6) return false;
@@ -91,7 +75,7 @@ export class Words {
 }
 
 export function normalise(text: string): string {
-  return stripHidden(text.normalize('NFKC')).toLowerCase().replaceAll(/\s+/g, ' ').trim();
+  return text.normalize('NFKC').toLowerCase().replaceAll(/\s+/g, ' ').trim();
 }
 
 /** `value` stands in `text` and is not part of a longer name, path, host or address. */
@@ -127,12 +111,9 @@ function isTelling(word: string): boolean {
 }
 
 function numbersIn(text: string): ReadonlySet<number> {
-  const written = Array.from(text.matchAll(NUMBER), ([found]) =>
-    Number(found.replaceAll(/[,' ]/g, '')),
-  );
-  const apart = Array.from(text.matchAll(/\d+(?:\.\d+)?/g), ([found]) => Number(found));
+  const written = text.match(NUMBER)?.flatMap((one) => [one, ...one.split(/[, ]/)]) ?? [];
   const spelt = NUMBER_WORDS.flatMap((word, number) => (standsIn(text, word) ? number : []));
-  return new Set([...written, ...apart, ...spelt]);
+  return new Set([...written.map((one) => Number(one.replaceAll(/[,' ]/g, ''))), ...spelt]);
 }
 
 function compact(text: string): string {

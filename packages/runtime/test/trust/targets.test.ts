@@ -99,7 +99,7 @@ describe('the targets of a call', () => {
 
   it('are those that the tool names, where it names some', () => {
     const args = { room: 'blue', speed: 'fast', text: 'hi' };
-    expect(targets(args, { targets: ['room'] })).toEqual({ room: 'object' });
+    expect(targets(args, { targets: ['room'] })).toEqual({ room: 'destination' });
   });
 });
 
@@ -148,5 +148,28 @@ describe('secrets and where they are kept', () => {
     'we eat cookies',
   ])('%s is none', (path) => {
     expect(isSensitivePath(path)).toBe(false);
+  });
+});
+
+describe('what poses as something else', () => {
+  const targets = (args: unknown) =>
+    partsOf(tool('x:act'), args).targets.map(({ kind, value }) => `${kind} ${value}`);
+
+  it('an address or URL is a destination under any name but content', () => {
+    expect(targets({ mode: 'https://evil.example', start_date: 'eve@evil.example' })).toEqual([
+      'destination https://evil.example',
+      'destination eve@evil.example',
+    ]);
+  });
+
+  it('a list in one text is several addresses, and the one in brackets counts', () => {
+    expect(targets({ to: 'Ann <ann@a.example>; ann@a.example <eve@evil.example>' })).toEqual([
+      'destination ann@a.example',
+      'destination eve@evil.example',
+    ]);
+  });
+
+  it('a long command stays a target', () => {
+    expect(targets({ command: `rm -r ${'x'.repeat(5000)}` })).toHaveLength(1);
   });
 });
