@@ -11,10 +11,10 @@ import { type TrustPolicy, toolRule } from './policy.ts';
 import { findSecrets } from './secret-shapes.ts';
 import { isSensitivePath } from './sensitive-targets.ts';
 import { show } from './show.ts';
-import { type CallParts, type Target, URL_VALUE } from './targets.ts';
+import type { CallParts, Target } from './targets.ts';
 import { nameWords, toolNames } from './tool-name.ts';
 import { sourceOf } from './tool-source.ts';
-import { urlsIn } from './urls.ts';
+import { isUrlText, urlsIn } from './urls.ts';
 
 export interface Finding extends Verdict {
   /** It rests on grounds alone: a yes holds for the turn, and a second model may give it. */
@@ -168,7 +168,7 @@ function unescapePercent(text: string): string {
 
 function isUrl({ argument, value }: Target): boolean {
   const isNamedUrl = /(?:^|[._-])(?:url|uri|link|href|host|hostname|domain|endpoint)s?$/i;
-  return URL_VALUE.test(value.trim()) || isNamedUrl.test(argument);
+  return isUrlText(value) || isNamedUrl.test(argument);
 }
 
 function readBefore({ grounds, unvetted }: CallFacts): string {

@@ -9,9 +9,9 @@ import { effectOf } from './effect.ts';
 import { matchesPath } from './paths.ts';
 import { isKnownHost, type TrustPolicy } from './policy.ts';
 import { indexOf, keyOf, type RecordIndex, type ResultField, recordsIn } from './records.ts';
-import { ADDRESS, singularWords, type Target, URL_VALUE } from './targets.ts';
+import { ADDRESS, singularWords, type Target } from './targets.ts';
 import { nameWords, wordsOf } from './tool-name.ts';
-import { hostOf, namesUrl } from './urls.ts';
+import { hostOf, isUrlText, namesUrl } from './urls.ts';
 import { standsIn, Words } from './words.ts';
 
 export interface GroundsOptions {
@@ -89,7 +89,7 @@ export class Grounds {
 
   #isNamed({ argument, value }: Target): boolean {
     const text = value.trim();
-    if (URL_VALUE.test(text)) return this.isNamedUrl(text);
+    if (isUrlText(text)) return this.isNamedUrl(text);
     if (/^\d{1,4}$/.test(text)) {
       return this.#given.some((words) => words.hasShortNumber(text, wordsOf(argument)));
     }

@@ -4,6 +4,7 @@
 
 import type { ITool, JsonSchema } from '@starloom/sdk';
 import { nameWords, wordsOf } from './tool-name.ts';
+import { isUrlText } from './urls.ts';
 
 export type TargetKind = 'destination' | 'object' | 'amount';
 
@@ -56,7 +57,6 @@ const IDS = words('id uid uuid key number no nr ref reference');
 const DATE_VALUE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?$|^\d{1,2}:\d{2}(?::\d{2})?$/;
 
 export const ADDRESS = /^[^\s@<>"]+@[^\s@<>"]+\.[^\s@<>".]+$/;
-export const URL_VALUE = /^(?:[a-z][a-z0-9+.-]{1,15}:\/\/|www\.)[^\s]+$/i;
 
 export function partsOf(tool: ITool, args: unknown): CallParts {
   const targets: Target[] = [];
@@ -109,7 +109,7 @@ function kindOf({ path, value }: Leaf, named: readonly string[] | undefined): Ki
   const isNamed = named?.includes(path[0] ?? '') ?? false;
   if (!isNamed && CONTENT.has(word)) return 'content';
   if (!isNamed && named) return text.length > 200 ? 'content' : 'none';
-  if (ADDRESS.test(text) || URL_VALUE.test(text)) return 'destination';
+  if (ADDRESS.test(text) || isUrlText(text)) return 'destination';
   if (!isNamed && (DATES.has(word) || DATE_VALUE.test(text))) return 'none';
   if (!isNamed && MANNER.has(word) && !AMOUNTS.has(word)) return 'none';
   if (typeof value === 'number') return IDS.has(last) ? 'object' : 'amount';

@@ -1,5 +1,11 @@
 import { normalise, standsIn } from './words.ts';
 
+/** A URL parser would take the text for one: it leaves out tabs and line breaks, and needs no slashes. */
+export function isUrlText(text: string): boolean {
+  const plain = text.replaceAll(/[\t\n\r]/g, '').trim();
+  return /^(?:[a-z][a-z0-9+.-]{1,15}:\/\/|(?:https?|wss?|ftp):|[\\/]{2}|www\.)\S+$/i.test(plain);
+}
+
 /** URLs in a text, each without the punctuation of the sentence around it. */
 export function urlsIn(text: string): string[] {
   if (!text.includes('://') && !text.includes('www.')) return [];
@@ -39,7 +45,9 @@ function plainHost({ hostname }: URL): string {
   return hostname.replace(/^www\./, '');
 }
 
-function toUrl(url: string): URL | undefined {
-  const text = url.trim();
-  return URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`) ?? undefined;
+/** As the parser reads it that will be used: `http:/a`, `http:\\a` and a line break inside are URLs. */
+function toUrl(given: string): URL | undefined {
+  const text = given.trim();
+  const url = URL.parse(text);
+  return url?.hostname ? url : (URL.parse(`https://${text.replace(/^[\\/]+/, '')}`) ?? undefined);
 }

@@ -142,6 +142,24 @@ describe('a read', () => {
     },
   );
 
+  it.each([
+    'http:/evil.example/x',
+    'http:evil.example',
+    'http:\\\\evil.example',
+    'ht\ntp://evil.example',
+    'http://ev\til.example',
+    'http://[::1]/x',
+    '//evil.example/x',
+  ])('takes for a URL what the URL parser takes for one: %j', async (page) => {
+    await using world = await openTrust();
+    const blocks = [world.user('Look at http and evil things.'), world.read(readFile, 'x')];
+    const open = tool('browser:read_page');
+    expect(await judge(world, open, { page }, blocks)).toMatchObject({ rule: 'unknown_url' });
+    expect(await judge(world, fetchPage, { url: page }, blocks)).toMatchObject({
+      rule: 'unknown_url',
+    });
+  });
+
   it('reaches the hosts that the operator knows', async () => {
     await using world = await openTrust({ policy: { known_hosts: ['*.corp.example'] } });
     const blocks = [world.user('Look.'), world.read(readFile, 'x')];

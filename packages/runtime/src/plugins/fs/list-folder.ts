@@ -23,7 +23,7 @@ export function listTool({ roots }: FsTools): ITool {
       const folder = await roots.locate(path);
       const lines: string[] = [];
       try {
-        for await (const found of walk(folder, depth, signal)) {
+        for await (const found of walk(roots, folder, depth, signal)) {
           if (lines.length >= MAX_LISTED) return [...lines, CUT].join('\n');
           lines.push(roots.show(found.path) + markOf(found.entry));
         }
