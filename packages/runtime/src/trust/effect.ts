@@ -8,7 +8,7 @@ import { nameWords } from './tool-name.ts';
 const READS = words(
   'read get list search find show describe view fetch lookup query count stat diff blame tree grep glob inspect ' +
     'check validate lint parse preview echo ping help recall summarize summarise calculate compute convert translate ' +
-    'browse visit navigate retrieve load see explain compare analyze analyse scan track monitor detect verify estimate ' +
+    'browse visit navigate retrieve see explain compare analyze analyse scan detect estimate ' +
     'wait sleep greet sum reason think classify extract rank encode decode hash recommend suggest whoami head tail history status now time date',
 );
 /** Verbs that are nothing else, also behind other words; the last word of a name is rather a noun. */
@@ -32,12 +32,12 @@ const MUTATING_SQL =
   /\b(?:drop\s+(?:table|database|schema|view|index)|delete\s+from|truncate\s+(?:table\s+)?\w|insert\s+into|update\s+\S+\s+set\s|alter\s+(?:table|user|role|database)|grant\s+\w+\s+(?:on|to)|create\s+(?:table|user|role|function|trigger|view|index|database)|replace\s+into|copy\s+\w+\s+(?:to|from)\s+program)/i;
 
 export function effectOf(tool: ITool, args?: unknown): ToolEffect {
-  const effect = tool.effect ?? effectOfName(tool.name);
-  return effect === 'read' && changesData(args) ? 'act' : effect;
+  if (tool.effect) return tool.effect;
+  return changesData(args) ? 'act' : effectOfName(tool.name);
 }
 
 /** `get_order` reads; `get_or_create` and `wipe_all_logs_info` act. */
-export function effectOfName(name: string): ToolEffect {
+function effectOfName(name: string): ToolEffect {
   const parts = nameWords(name);
   const at = parts.findIndex((word, index) => {
     if (index > 0 && NOUN_VERBS.has(word)) return false;
@@ -46,8 +46,10 @@ export function effectOfName(name: string): ToolEffect {
   const verb = parts[at] ?? '';
   if (!READS.has(verb) || parts.includes('or') || parts.includes('and')) return 'act';
   if (verb === 'check' && /^(?:in|out)$/.test(parts[at + 1] ?? '')) return 'act';
-  const isSure = SURE_READS.has(verb) || (INNER_READS.has(verb) && at < parts.length - 1);
-  return at === 0 || isSure ? 'read' : 'act';
+  const isLast = at === parts.length - 1;
+  if (SURE_READS.has(verb) || (INNER_READS.has(verb) && (at === 0 || !isLast))) return 'read';
+  const acts = parts.some((word) => ACTS.has(word) && !NOUN_VERBS.has(word));
+  return at === 0 && !acts ? 'read' : 'act';
 }
 
 /** A statement that changes data, in a tool that is named as a reader. */

@@ -20,6 +20,11 @@ describe('the effect of a tool', () => {
     ['google:GmailSendEmail', 'act'],
     ['home:open_garage_door', 'act'],
     ['bank:BankManagerPayBill', 'act'],
+    ['x:status_update', 'act'],
+    ['x:history_clear', 'act'],
+    ['x:time_tracker_start', 'act'],
+    ['x:get_update_status', 'read'],
+    ['x:status', 'read'],
     ['hotel:check_in', 'act'],
     ['hotel:check_availability', 'read'],
   ])('%s: %s by its name', (name, effect) => {
@@ -36,6 +41,8 @@ describe('the effect of a tool', () => {
     expect(effectOf(query, { sql: 'select count(*) from deleted_rows' })).toBe('read');
     expect(effectOf(query, { sql: 'DELETE FROM reviews' })).toBe('act');
     expect(effectOf(query, { query: 'how to create a playlist' })).toBe('read');
+    const search = tool('fs:search', { effect: 'read' });
+    expect(effectOf(search, { text: 'DELETE FROM reviews' })).toBe('read');
   });
 });
 
