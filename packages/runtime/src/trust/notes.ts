@@ -8,27 +8,21 @@ import { show } from './show.ts';
 const MOST_TEXTS = 3;
 const MOST_CHARACTERS = 8000;
 
-/** Words of each group within a few words of each other; the text is in lower case and plain letters. */
+/** A word of each group, close together; the text is in lower case and plain letters. */
 const PHRASES = {
   override: near(
-    'ignor\\w*|disregard|forget|overrid\\w*|bypass|vergiss|oublie[zr]?|olvida|esqueca|dimentica',
-    '(?:previous|prior|above|earlier|all|any|your|bisherigen|alle|precedentes|anteriores|todas|consignes|rules)',
-    'instructions?|rules|guidelines|orders|prompts?|policy|anweisungen|regeln|consignes|precedentes|instrucciones|istruzioni',
+    'ignor\\w*|disregard|forget|overrid\\w*|bypass|vergiss|oublie[zr]?|olvida|esqueca|dimentica / ' +
+      'previous|prior|above|earlier|all|any|your|bisherigen|alle|anteriores|todas|consignes|rules / ' +
+      'instructions?|rules|orders|prompts?|policy|anweisungen|regeln|consignes|precedentes|instrucciones|istruzioni',
   ),
   conceal: near(
-    'not|never|without|dont',
-    'tell|mention|inform|notify|reveal|show',
-    'users?|human|operator|anyone',
+    'not|never|without|dont / tell|mention|inform|notify|reveal / users?|human|operator|anyone',
   ),
   'send-secrets': near(
-    'send|post|upload|forward|append|include|paste',
-    'keys?|tokens?|secrets?|passwords?|credentials',
-    'to|at|into|with|in',
+    'send|post|upload|append|paste / keys?|tokens?|secrets?|passwords? / to|at|into|with|in',
   ),
   'addresses-model': near(
-    'ai|assistants?|agents?|llm|chatbot|model',
-    'must|should|please|important|immediately',
-    'you|run|call|send|read|execute|follow',
+    'ai|assistants?|agents?|llm|model / must|should|please / you|run|call|send|read|follow',
   ),
   'speaks-as-system':
     /<\|?(?:im_start|system|endoftext)\|?>|\[\/?(?:inst|system)\]|<<sys>>|^[\s#*>-]{0,12}(?:system|developer|admin)(?: \w+)?\s?:/m,
@@ -43,9 +37,8 @@ const LOOK_ALIKES = new Map(
 export function notesOn(texts: readonly ForeignText[]): string[] {
   return [...new Set(texts)].slice(0, MOST_TEXTS).flatMap(({ source, text }) => {
     const signs = signsIn(text);
-    return signs.length > 0
-      ? `note: ${show(source)} speaks to the model (${signs.join(', ')})`
-      : [];
+    if (signs.length === 0) return [];
+    return `note: ${show(source)} speaks to the model (${signs.join(', ')})`;
   });
 }
 
@@ -53,10 +46,8 @@ export function notesOn(texts: readonly ForeignText[]): string[] {
 export function signsIn(given: string): string[] {
   const text = given.slice(0, MOST_CHARACTERS);
   const hidden = hiddenKinds(text);
-  const seen = (hidden.length > 0 ? `${stripHidden(text)}\n${revealTags(text)}` : text).normalize(
-    'NFKD',
-  );
-  const lower = seen.toLowerCase();
+  const seen = hidden.length > 0 ? `${stripHidden(text)}\n${revealTags(text)}` : text;
+  const lower = seen.normalize('NFKD').toLowerCase();
   const plain = lower
     .replaceAll(/[\p{M}'’]/gu, '')
     .replaceAll(/[^\n -~]/gu, (one) => LOOK_ALIKES.get(one) ?? one);
@@ -67,6 +58,7 @@ export function signsIn(given: string): string[] {
   return [...found, ...hidden.map((kind) => `hidden ${kind}`)];
 }
 
-function near(...groups: readonly string[]): RegExp {
-  return new RegExp(groups.map((group) => `\\b(?:${group})\\b`).join('(?:\\W+\\w+){0,4}?\\W+'));
+function near(groups: string): RegExp {
+  const parts = groups.split(' / ').map((group) => `\\b(?:${group})\\b`);
+  return new RegExp(parts.join('(?:\\W+\\w+){0,4}?\\W+'));
 }

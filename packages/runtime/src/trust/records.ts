@@ -19,8 +19,16 @@ export interface ResultRecord {
 export type RecordIndex = ReadonlyMap<string, readonly ResultRecord[]>;
 
 const MOST_CHARACTERS = 131_072;
+/** Its parser is slow, and blocks while it reads. */
+const MOST_YAML = 32_768;
 const MOST_RECORDS = 5000;
 const LONGEST_KEY = 200;
+const YAML_OPTIONS = {
+  schema: 'failsafe',
+  maxAliasCount: 0,
+  uniqueKeys: false,
+  logLevel: 'silent',
+} as const;
 const YAML_START = /^(?:-\s+)?["']?[\w][\w .-]{0,60}["']?:(?:\s|$)/;
 
 export function recordsIn(text: string): ResultRecord[] {
@@ -63,9 +71,8 @@ function structureOf(text: string): unknown {
   if (text.length > MOST_CHARACTERS) return undefined;
   try {
     if (/^[[{]/.test(text)) return JSON.parse(text);
-    return YAML_START.test(text) && text.includes('\n')
-      ? loadYaml().parse(text, { schema: 'failsafe', maxAliasCount: 0, logLevel: 'silent' })
-      : undefined;
+    if (text.length > MOST_YAML || !YAML_START.test(text) || !text.includes('\n')) return undefined;
+    return loadYaml().parse(text, YAML_OPTIONS);
   } catch {
     return undefined;
   }

@@ -16,7 +16,8 @@ export function urlsIn(text: string): string[] {
 }
 
 export function hostOf(url: string): string | undefined {
-  return toUrl(url)?.hostname.replace(/^www\./, '') || undefined;
+  const parsed = toUrl(url);
+  return parsed && (plainHost(parsed) || undefined);
 }
 
 /** `text` holds the URL or one above it, or its host alone. */
@@ -25,7 +26,7 @@ export function namesUrl(text: string, url: string): boolean {
   if (!wanted?.hostname) return standsIn(text, url);
   const written = urlsIn(text);
   const isBelow = written.flatMap((one) => toUrl(one) ?? []).some((one) => leadsTo(one, wanted));
-  return isBelow || namesHost(text, written, wanted.hostname.replace(/^www\./, ''));
+  return isBelow || namesHost(text, written, plainHost(wanted));
 }
 
 function leadsTo(above: URL, wanted: URL): boolean {

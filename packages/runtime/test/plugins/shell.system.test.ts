@@ -21,7 +21,7 @@ describe('the shell plugin', () => {
     return !existsSync(`/proc/${pid}`) || /\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'));
   };
 
-  it('has one tool, which asks before it runs unless it is told not to', async () => {
+  it('has one tool, which asks before it runs unless configured otherwise', async () => {
     const [tool] = (await open()).tools.values();
     expect(tool).toMatchObject({
       name: 'shell:run',
