@@ -176,13 +176,14 @@ function toForeign(block: Block): ForeignText {
   const known = foreignTexts.get(block);
   if (known) return known;
   const text = textOf(block);
-  const names = block.segments.flatMap(({ toolResult }) => toolResult?.name ?? []);
+  const results = block.segments.flatMap(({ toolResult }) => toolResult ?? []);
+  const parts = results.flatMap(({ output }) => output.flatMap((part) => part.text ?? []));
   const foreign = {
     source: block.source,
     text,
     lower: text.toLowerCase(),
-    index: indexOf(names.length > 0 ? recordsIn(text) : []),
-    kinds: singularWords(names.flatMap(nameWords)),
+    index: indexOf(parts.flatMap(recordsIn)),
+    kinds: singularWords(results.flatMap(({ name }) => nameWords(name))),
   };
   foreignTexts.set(block, foreign);
   return foreign;

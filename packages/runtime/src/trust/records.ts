@@ -1,5 +1,5 @@
-// The records in the result of a tool: objects of JSON or YAML, each with its own plain values. Text
-// that is neither has none, so words inside a field never pose as fields of a record.
+// The records in the result of a tool: objects of JSON, of lines of JSON or of YAML, each with its own
+// plain values. Other text has none, so words inside a field never pose as fields of a record.
 
 import { createRequire } from 'node:module';
 import { normalise } from './words.ts';
@@ -68,14 +68,20 @@ export function keyOf(value: string): string {
 }
 
 function structureOf(text: string): unknown {
-  if (text.length > MOST_CHARACTERS) return undefined;
-  try {
-    if (/^[[{]/.test(text)) return JSON.parse(text);
-    if (text.length > MOST_YAML || !YAML_START.test(text) || !text.includes('\n')) return undefined;
-    return loadYaml().parse(text, YAML_OPTIONS);
-  } catch {
-    return undefined;
+  const isFlow = /^[[{]/.test(text);
+  const isYaml = isFlow || (YAML_START.test(text) && text.includes('\n'));
+  const isLines = /^\{.*\}\n\{/.test(text);
+  const ways = [
+    isLines && (() => text.split('\n').map((line) => JSON.parse(line))),
+    isFlow && text.length <= MOST_CHARACTERS && (() => JSON.parse(text)),
+    isYaml && text.length <= MOST_YAML && (() => loadYaml().parse(text, YAML_OPTIONS)),
+  ];
+  for (const read of ways) {
+    try {
+      if (read) return read();
+    } catch {}
   }
+  return undefined;
 }
 
 /** Loaded with the first result that needs it: most agents never meet one. */

@@ -88,10 +88,22 @@ describe('a record', () => {
   it.each([
     ['JSON', JSON.stringify(files)],
     ['YAML', yaml],
+    ['a Python dictionary', "[{'id': '12', 'name': 'notes.txt'}, {'id': '13', 'name': 'x'}]"],
   ])('grounds an id beside something the user named: %s', (_, text) => {
     const blocks = [user('Delete notes.txt'), result(list, text)];
     expect(grounded(remove, { file_id: '12' }, blocks)).toEqual({ file_id: true });
     expect(grounded(remove, { file_id: '13' }, blocks)).toEqual({ file_id: false });
+  });
+
+  it('may stand in a segment or on a line of its own', () => {
+    const texts = files.map((file) => JSON.stringify(file));
+    const output = texts.map((text) => ({ type: 'text' as const, text }));
+    const parts = labeller.ofTool(list, { id: '1', name: list.name, output });
+    for (const block of [parts, result(list, texts.join('\n'))]) {
+      const blocks = [user('Delete notes.txt'), block];
+      expect(grounded(remove, { file_id: '12' }, blocks)).toEqual({ file_id: true });
+      expect(grounded(remove, { file_id: '13' }, blocks)).toEqual({ file_id: false });
+    }
   });
 
   it('is named by two words of its name that stand together', () => {
