@@ -125,7 +125,7 @@ export class Grounds {
     const wanted = keyOf(value);
     const isShort = /^\d{1,4}$/.test(wanted);
     return this.foreign.some(({ index, kinds }) =>
-      index.get(wanted)?.some(({ fields }) => {
+      index.get(wanted)?.some((fields) => {
         const held = fields.filter((field) => keyOf(field.value) === wanted);
         if (held.every(isProse)) return false;
         const words = [...kinds, ...singularWords(fields.flatMap(({ key }) => wordsOf(key)))];
@@ -162,9 +162,8 @@ function isProse({ key, value }: ResultField): boolean {
 
 function returnedIds(block: Block): string[] {
   const { index, text } = toForeign(block);
-  const ids = [...new Set([...index.values()].flat())].flatMap(({ fields }) =>
-    fields.flatMap(({ key, value }) => (ID_KEY.test(key) ? value : [])),
-  );
+  const fields = [...index.values()].flat(2);
+  const ids = fields.filter(({ key }) => ID_KEY.test(key)).map(({ value }) => value);
   const codes =
     text.length <= 200
       ? (text.match(/[\p{L}\p{N}][\p{L}\p{N}_./-]*\d[\p{L}\p{N}_-]*|\d+/gu) ?? [])

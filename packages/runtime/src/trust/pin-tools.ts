@@ -58,9 +58,8 @@ function pinAll(
 }
 
 function warn({ name, changed }: SeenTool, given: ITool | undefined, log: Log): void {
-  const words = given ? `${given.description}\n${JSON.stringify(given.parameters)}` : '';
-  const fields = { source: given?.source, tool: name, signs: signsIn(words) };
+  const signs = signsIn(`${given?.description}\n${JSON.stringify(given?.parameters)}`);
+  const fields = { source: given?.source, tool: name, signs };
   if (changed) log.warn(fields, 'a tool describes itself differently than when it was first seen');
-  else if (fields.signs.length > 0)
-    log.warn(fields, 'the description of a tool speaks to the model');
+  else if (signs.length > 0) log.warn(fields, 'the description of a tool speaks to the model');
 }

@@ -10,10 +10,8 @@ export interface ResultField {
   readonly value: string;
 }
 
-export interface ResultRecord {
-  /** A list is one field for each of its values. */
-  readonly fields: readonly ResultField[];
-}
+/** A list is one field for each of its values. */
+export type ResultRecord = readonly ResultField[];
 
 /** Records by the values in them, so that a decision looks at a few of many. */
 export type RecordIndex = ReadonlyMap<string, readonly ResultRecord[]>;
@@ -23,27 +21,20 @@ const MOST_CHARACTERS = 131_072;
 const MOST_YAML = 32_768;
 const MOST_RECORDS = 5000;
 const LONGEST_KEY = 200;
-const YAML_OPTIONS = {
-  schema: 'failsafe',
-  maxAliasCount: 0,
-  uniqueKeys: false,
-  logLevel: 'silent',
-} as const;
+const YAML_OPTIONS = { schema: 'failsafe', maxAliasCount: 0, uniqueKeys: false } as const;
 const YAML_START = /^(?:-\s+)?["']?[\w][\w .-]{0,60}["']?:(?:\s|$)/;
 
 export function recordsIn(text: string): ResultRecord[] {
   const value = structureOf(text.trim());
   const records: ResultRecord[] = [];
-  const open: { key: string | undefined; value: unknown }[] = [{ key: undefined, value }];
+  const open: [key: string | undefined, node: unknown][] = [[undefined, value]];
   for (let next = open.pop(); next && records.length < MOST_RECORDS; next = open.pop()) {
-    const { key, value: node } = next;
+    const [key, node] = next;
     if (typeof node !== 'object' || node === null) continue;
-    if (Array.isArray(node)) {
-      open.push(...node.map((item) => ({ key: undefined, value: item })));
-      continue;
-    }
-    records.push({ fields: fieldsOf(key, node) });
-    open.push(...Object.entries(node).map(([name, member]) => ({ key: name, value: member })));
+    const isList = Array.isArray(node);
+    if (!isList) records.push(fieldsOf(key, node));
+    for (const [name, member] of Object.entries(node))
+      open.push([isList ? undefined : name, member]);
   }
   return records;
 }
@@ -51,7 +42,7 @@ export function recordsIn(text: string): ResultRecord[] {
 export function indexOf(records: readonly ResultRecord[]): RecordIndex {
   const index = new Map<string, ResultRecord[]>();
   for (const record of records) {
-    for (const { value } of record.fields) {
+    for (const { value } of record) {
       if (value.length > LONGEST_KEY) continue;
       const key = keyOf(value);
       const known = index.get(key);
@@ -74,7 +65,9 @@ function structureOf(text: string): unknown {
   const ways = [
     isLines && (() => text.split('\n').map((line) => JSON.parse(line))),
     isFlow && text.length <= MOST_CHARACTERS && (() => JSON.parse(text)),
-    isYaml && text.length <= MOST_YAML && (() => loadYaml().parse(text, YAML_OPTIONS)),
+    isYaml &&
+      text.length <= MOST_YAML &&
+      (() => loadYaml().parse(text, { ...YAML_OPTIONS, logLevel: 'silent' })),
   ];
   for (const read of ways) {
     try {
@@ -90,7 +83,7 @@ function loadYaml(): typeof import('yaml') {
 }
 
 /** Of a table of records the key is a field too. */
-function fieldsOf(key: string | undefined, node: object): ResultRecord['fields'] {
+function fieldsOf(key: string | undefined, node: object): ResultRecord {
   const own = Object.entries(node).flatMap(([name, member]) => {
     const values: unknown[] = Array.isArray(member) ? member : [member];
     return values

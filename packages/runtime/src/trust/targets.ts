@@ -94,11 +94,9 @@ interface Leaf {
 type Kind = TargetKind | 'content' | 'none';
 
 function childrenOf({ path, value }: Leaf): Leaf[] {
-  if (Array.isArray(value)) return value.map((item) => ({ path, value: item }));
-  return Object.entries(value as object).map(([key, member]) => ({
-    path: [...path, key],
-    value: member,
-  }));
+  const isList = Array.isArray(value);
+  const entries = Object.entries(value as object);
+  return entries.map(([key, member]) => ({ path: isList ? path : [...path, key], value: member }));
 }
 
 function kindOf({ path, value }: Leaf, named: readonly string[] | undefined): Kind {
