@@ -44,7 +44,7 @@ function open({ work, stateFolder, provider }: StarloomLoopOptions): Promise<Age
       },
       folder: import.meta.dirname,
     },
-    tools: [defineTool({ ...TOOL, risk: 'low', execute: TOOL.run })],
+    tools: [defineTool({ ...TOOL, effect: 'read', execute: TOOL.run })],
     ...(stateFolder !== undefined && { stateFolder }),
     ...(provider && { provider }),
   });

@@ -38,7 +38,7 @@ await client.connect(
   }),
 );
 const { tools } = await client.listTools();
-const own = tools.filter(({ name }) => name.startsWith('coder.'));
+const own = tools.filter(({ name }) => /^coder[._]/.test(name));
 assert.equal(own.length, agent.capabilities.length);
 
 assert.match(await use('coder.fs.read_file', { path: 'greet.js' }), /Hello!/);

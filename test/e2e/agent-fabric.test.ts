@@ -61,7 +61,7 @@ describe('an agent that calls others through the gateway', () => {
     const work = defineTool({
       name: 'desk:work',
       description: 'Works',
-      risk: 'low',
+      effect: 'read',
       parameters: z.strictObject({ task: z.string() }),
       execute({ task }, { trace, hop, progress }) {
         seen.push({ trace_id: trace.trace_id, ...hop });

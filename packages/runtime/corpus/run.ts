@@ -1,29 +1,24 @@
-// Puts the whole corpus before the verifier and says what was caught, missed and a false alarm. Exits
-// with 1 when a rate is below its floor, or a risky call went through unasked.
+// npm run prove:trust [-- <folder>] [--json]: replays every case of the folder, else of the project's
+// own corpus, without a person and with one. Exits with 1 when a figure is below its goal.
 
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readOrigin } from '../../../bench/origin.ts';
-import { CORPUS } from './index.ts';
-import { judgeAll } from './measure.ts';
+import { readCases } from './case.ts';
+import { decisionTimes } from './decision-time.ts';
+import { type Replayed, replay } from './replay.ts';
 import { toReport, toTable } from './report.ts';
 
-const folder = await mkdtemp(join(tmpdir(), 'starloom-corpus-'));
-try {
-  const strict = await judgeAll(CORPUS, { folder: join(folder, 'strict'), mode: 'strict' });
-  const research = await judgeAll(CORPUS, { folder: join(folder, 'research'), mode: 'research' });
-  const report = toReport({
-    default: await judgeAll(CORPUS, { folder: join(folder, 'default') }),
-    strict,
-    research,
-  });
-  if (process.argv.includes('--json')) {
-    console.log(JSON.stringify({ ...report, ...readOrigin() }));
-  } else {
-    console.log(toTable(report));
-  }
-  if (report.violations > 0 || report.below_floor.length > 0) process.exitCode = 1;
-} finally {
-  await rm(folder, { recursive: true, force: true });
+const OWN_CASES = join(import.meta.dirname, 'cases');
+
+const words = process.argv.slice(2);
+const cases = await readCases(words.find((word) => !word.startsWith('--')) ?? OWN_CASES);
+const headless: Replayed[] = [];
+const approver: Replayed[] = [];
+for (const one of cases) {
+  headless.push(await replay(one, { approver: false }));
+  approver.push(await replay(one, { approver: true }));
 }
+const report = toReport({ headless, approver, microseconds: await decisionTimes(cases) });
+if (words.includes('--json')) console.log(JSON.stringify({ ...report, ...readOrigin() }));
+else console.log(toTable(report));
+if (report.below_goal.length > 0) process.exitCode = 1;

@@ -19,6 +19,8 @@ export interface AgentParts extends LoopParts {
   readonly bus: EventBus;
   readonly guard: AgentGuard;
   readonly sessions: Sessions;
+  /** Throws when the configuration names tools that do not exist. */
+  readonly checkNames: () => void;
   /** Whatever must be let go of at the end, in this order. */
   readonly closers: readonly (() => Promise<unknown>)[];
 }
@@ -120,8 +122,9 @@ export class Agent implements AgentFace, AsyncDisposable {
     segments: readonly ContentSegment[],
     { origin = 'user', source = 'agent:unknown' }: TurnOptions,
   ): Promise<TurnOutcome> {
-    const { labeller, registry } = this.#parts;
+    const { labeller, registry, checkNames } = this.#parts;
     await registry.ready(turn.signal);
+    checkNames();
     if (origin === 'remote') {
       turn.emit('INPUT:MESSAGE', { segments, origin });
       return runTurn({ ...turn, request: labeller.ofRemote(segments, source) }, this.#parts);

@@ -17,6 +17,7 @@ export { isExposed } from './core/permission.ts';
 export { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
 export type {
   AgentFace,
+  Approval,
   Approve,
   InboundCall,
   Labeller,

@@ -2,7 +2,7 @@
 // what was opened before something failed is closed again.
 
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, FabricError, type Log, silentLog, systemClock } from '@starloom/core';
 import type { IProvider, ITool } from '@starloom/sdk';
@@ -10,20 +10,24 @@ import { closestWord } from '@starloom/wire';
 import { Agent } from './agent.ts';
 import {
   type AgentConfig,
+  checkToolNames,
   type GivenConfig,
   loadAgentConfig,
   loadPlugins,
   mcpServersOf,
   parseAgentConfig,
+  writeToolRule,
 } from './config/index.ts';
 import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
 import { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
-import type { Approve, ToolSource } from './core/seams.ts';
+import type { Approve } from './core/seams.ts';
 import { Sessions } from './core/sessions.ts';
 import { ToolPath } from './core/tool-path.ts';
 import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { AgentGuard } from './guard.ts';
+import { isListed } from './mcp/client/allowed-tools.ts';
+import type { McpServers } from './mcp/client/mcp-servers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { openProvider } from './providers/index.ts';
 import { agentStateFolder, passingStateFolder } from './state-folder.ts';
@@ -71,8 +75,26 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   const host = { folder, env, log };
   const { user_trust: userTrust, second_opinion: second, ...policy } = toml.security;
   const secondOpinion = second && (await openSecondOpinion(second, host, closers));
-  const trust = createTrust({ policy, userTrust, clock, folder: state, log, secondOpinion });
+  const registry = new ToolRegistry([], log);
+  const listed = mcpServersOf(toml)
+    .filter(({ allowed_tools }) => isListed(allowed_tools))
+    .map(({ name }) => `mcp:${name}`);
+  const given = (options.tools ?? []).flatMap(({ source }) => source ?? []);
+  const trust = createTrust({
+    policy: {
+      ...policy,
+      vetted_descriptions: [...policy.vetted_descriptions, ...listed, ...given],
+    },
+    userTrust,
+    clock,
+    folder: state,
+    log,
+    secondOpinion,
+    roots: rootsOf(config),
+    toolNamed: (name) => registry.get(name),
+  });
   closers.unshift(() => trust.close());
+  closers.unshift(() => registry.close());
   const { verifier, labeller } = trust;
 
   const plugins = await loadPlugins(agent.plugins, {
@@ -80,12 +102,15 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     stateFolder: options.stateFolder && state,
     builtIn: BUILT_IN_PLUGINS,
   });
-  const registry = new ToolRegistry([], log);
-  closers.unshift(() => registry.close());
   const servers = await openServers(config, log, clock);
-  for (const source of [fixedSource(options.tools ?? []), ...plugins.sources, ...servers]) {
+  const own = [fixedSource([...(options.tools ?? []), ...trust.tools]), ...plugins.sources];
+  for (const source of servers ? [...own, servers] : own) {
     registry.add(pinTools(source, trust.pins, log));
   }
+  // To list the tools of the servers would start them.
+  const ownTools = own.flatMap((source) => source.list());
+  checkToolNames(toml, new Map(ownTools.map((tool) => [tool.name, tool])), []);
+  const checkNames = () => checkToolNames(toml, registry.tools, servers?.health ?? []);
 
   const provider =
     options.provider ?? (await openConfigured(agent, plugins.providers, host, closers));
@@ -95,6 +120,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     guard,
     provider,
     registry,
+    checkNames,
     labeller,
     bus: new EventBus(log),
     sessions: new Sessions({ folder: sessionFolder(options, state), labeller, clock, log }),
@@ -104,6 +130,10 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
       verifier,
       labeller,
       approve,
+      onAlways: async ({ name }) => {
+        trust.allow(name);
+        if (options.path !== undefined) await keepRule(folder, name, log);
+      },
       clock,
       log,
     }),
@@ -142,6 +172,28 @@ function withProvider(config: GivenConfig, provider: IProvider | undefined): Giv
   return { ...config, agent: { ...config.agent, provider: named } };
 }
 
+/** Folders below which a file may be named without them: those of the agent, `fs` and its servers. */
+function rootsOf({ agent, toml, folder }: AgentConfig): string[] {
+  const ofFiles = agent.plugins.flatMap(({ name, config }) => {
+    const roots: unknown = name === 'fs' ? Object(config).roots : [];
+    return Array.isArray(roots) ? roots.map(String) : [];
+  });
+  const ofServers = toml.mcp.servers.flatMap(({ command = [] }) =>
+    command.slice(1).filter((word) => isAbsolute(word) || word.startsWith('.')),
+  );
+  return [...new Set(['.', ...ofFiles, ...ofServers].map((root) => resolve(folder, root)))];
+}
+
+/** The rule holds in this process even when it cannot be written. */
+async function keepRule(folder: string, tool: string, log: Log): Promise<void> {
+  try {
+    log.info({ file: await writeToolRule(folder, tool), tool }, 'a tool is allowed from now on');
+  } catch (error) {
+    const { message, details } = FabricError.from(error);
+    log.warn({ fix: details.fix }, message);
+  }
+}
+
 /** Trust needs a place to write down what it decides, even where nothing is to be kept. */
 function openState(stateFolder: string | undefined, agentId: string, closers: Closer[]): string {
   if (stateFolder !== undefined) return agentStateFolder(stateFolder, agentId);
@@ -169,11 +221,11 @@ async function openServers(
   { agent: { name, version }, toml, folder }: AgentConfig,
   log: Log,
   clock: Clock,
-): Promise<ToolSource[]> {
+): Promise<McpServers | undefined> {
   const servers = mcpServersOf(toml);
-  if (servers.length === 0) return [];
+  if (servers.length === 0) return undefined;
   const { McpServers } = await import('./mcp/client/mcp-servers.ts');
-  return [new McpServers(servers, { folder, client: { name, version }, log, clock })];
+  return new McpServers(servers, { folder, client: { name, version }, log, clock });
 }
 
 async function openConfigured(

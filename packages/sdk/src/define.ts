@@ -15,7 +15,7 @@ import type {
 
 type ToolOptions = Pick<
   ITool,
-  'name' | 'description' | 'command' | 'risk' | 'approval' | 'timeoutMs' | 'untrusted'
+  'name' | 'description' | 'command' | 'effect' | 'targets' | 'approval' | 'timeoutMs' | 'untrusted'
 >;
 
 /** A tool whose arguments are a zod schema: parsed before it runs, typed when it does. */

@@ -19,9 +19,9 @@ export {
   type ResponseMetadata,
   type ToolCall,
   type ToolContext,
+  type ToolEffect,
   type ToolOutput,
   type ToolResult,
-  type ToolRisk,
   type Trust,
   type Usage,
 } from './interfaces.ts';

@@ -90,8 +90,8 @@ export interface IProvider {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** How much harm a tool could do when it is misled. */
-export type ToolRisk = 'low' | 'medium' | 'high';
+/** `read`: nothing outside the agent changes. */
+export type ToolEffect = 'read' | 'act';
 
 export interface ToolContext {
   readonly signal: AbortSignal;
@@ -114,7 +114,10 @@ export interface ITool {
   execute(args: never, context: ToolContext): Promise<ToolOutput> | ToolOutput;
   /** Slash command without its slash, such as `read`. */
   command?: string;
-  risk?: ToolRisk;
+  /** Else by the first verb of its name; a name that says nothing acts. */
+  effect?: ToolEffect;
+  /** Arguments that say where an act goes; else by their names and shapes. */
+  targets?: readonly string[];
   /** Ask a person before every call. */
   approval?: boolean;
   timeoutMs?: number;

@@ -26,7 +26,7 @@ describe('a tool with a zod schema', () => {
     name: 'math:add',
     description: 'Adds',
     command: 'add',
-    risk: 'low',
+    effect: 'read',
     parameters: z.object({ a: z.number().describe('One'), b: z.number().default(1) }),
     execute: ({ a, b }) => {
       expectTypeOf(b).toEqualTypeOf<number>();
@@ -52,7 +52,7 @@ describe('a tool with a zod schema', () => {
   });
 
   it('keeps its options', () => {
-    expect(tool).toMatchObject({ name: 'math:add', command: 'add', risk: 'low' });
+    expect(tool).toMatchObject({ name: 'math:add', command: 'add', effect: 'read' });
   });
 });
 

@@ -38,6 +38,7 @@ const LATE = `
 const tool = {
   name: 'slow:wait',
   description: 'Waits a little.',
+  effect: 'read',
   parameters: { type: 'object', properties: {} },
   execute: () => new Promise((resolve) => setTimeout(resolve, 300, 'worth the wait').unref()),
 };

@@ -44,15 +44,34 @@ describe('starloom agent chat on a terminal', () => {
     await using chat = openAgentTerminal(world, 'chat');
     await chat.shows(/tester › /);
     chat.press(`write${ENTER}`);
-    await chat.shows(/fs:write_file \{"path":"made\.txt".*Run it\? \(y\/n\)/s);
+    await chat.shows(
+      /wants to run fs:write_file with.*path: made\.txt.*content: made.*Why you are asked.*Run it\?.*\(y\/a\/n\)/s,
+    );
     chat.press(`no${ENTER}`);
     await chat.shows(/✗ fs:write_file.*As you wish\..*tester › /s);
     expect(existsSync(join(world.folder, 'made.txt'))).toBe(false);
     chat.press(`again${ENTER}`);
-    await chat.shows(/Run it\? \(y\/n\)/);
+    await chat.shows(/Run it\?/);
     chat.press(`y${ENTER}`);
     await chat.shows(/✓ fs:write_file.*Written\..*tester › /s);
     expect(existsSync(join(world.folder, 'made.txt'))).toBe(true);
+  });
+
+  it('writes a rule to agent.toml when the answer is "always", and does not ask again', async () => {
+    const script = [[WRITE], 'Written.', [WRITE], 'Again.'];
+    const toml = `# mine\n${ASK_FIRST}`;
+    await using world = await agentWorld(script, { 'agent.toml': toml });
+    await using chat = openAgentTerminal(world, 'chat');
+    await chat.shows(/tester › /);
+    chat.press(`write${ENTER}`);
+    await chat.shows(/always for fs:write_file.*\(y\/a\/n\)/s);
+    chat.press(`a${ENTER}`);
+    await chat.shows(/Written\..*tester › /s);
+    chat.press(`again${ENTER}`);
+    await chat.shows(/Again\..*tester › /s);
+    expect(await readFile(join(world.folder, 'agent.toml'), 'utf8')).toBe(
+      '# mine\n[security.tools]\n"fs:write_file" = "allow"\n',
+    );
   });
 });
 
@@ -66,6 +85,12 @@ describe('starloom agent init on a terminal', () => {
     terminal.press(`keeping notes${ENTER}`);
     await terminal.shows(/What may it use \(fs, time\): /);
     terminal.press(`memory, time${ENTER}`);
+    await terminal.shows(/Which model.*: /);
+    terminal.press(`llama3.2${ENTER}`);
+    await terminal.shows(/Where.*11434\/v1\): /);
+    terminal.press(ENTER);
+    await terminal.shows(/Its key.*: /);
+    terminal.press(ENTER);
     await terminal.shows(/Bob is ready/);
     expect(await terminal.exited).toBe(0);
     const agent = JSON.parse(await readFile(join(world.folder, 'bob', 'agent.json'), 'utf8'));
@@ -73,6 +98,7 @@ describe('starloom agent init on a terminal', () => {
       name: 'Bob',
       description: 'keeping notes',
       plugins: [{ name: 'memory' }, { name: 'time' }],
+      provider: { kind: 'openai-compatible', model: 'llama3.2' },
     });
   });
 

@@ -139,7 +139,7 @@ describe.concurrent('starloom config validate', () => {
       'more-agents.yaml': AGENTS,
       'two.json': '{"mcp": 1}',
       'agent.json': '{"name": "a", "provider": {"kind": "scripted", "script": ["Hi."]}}',
-      'agent.toml': '[security]\nmode = "lax"\n',
+      'agent.toml': '[security]\nplan = "lax"\n',
     };
     const { code, stdout } = await starloom(
       `config validate ${Object.keys(files).join(' ')}`,

@@ -9,6 +9,14 @@ import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
 
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
 
+const mcpToolSchema = z.strictObject({
+  effect: z.enum(['read', 'act']).optional().describe('Else by readOnlyHint, else by its name'),
+  targets: z
+    .array(z.string())
+    .optional()
+    .describe('Arguments that say where an act goes; else by their names and shapes'),
+});
+
 const mcpServerSchema = z
   .strictObject({
     name: z
@@ -25,7 +33,13 @@ const mcpServerSchema = z
     allowed_tools: z
       .array(z.string())
       .optional()
-      .describe('Not set: all of its tools, with a warning; []: none; a list: those'),
+      .describe(
+        'A list: those, "*" for all; their descriptions count as read. []: none. Not set: all of its tools, unvetted, with a warning',
+      ),
+    tools: z
+      .record(z.string(), mcpToolSchema)
+      .optional()
+      .describe('What single tools do, by their names'),
   })
   .check((context) => {
     const { command, url, env, headers } = context.value;

@@ -11,6 +11,7 @@ export {
   agentTomlSchema,
   mcpServersOf,
 } from './agent-toml.ts';
+export { checkToolNames } from './check-tool-names.ts';
 export {
   type AgentConfig,
   type GivenConfig,
@@ -24,3 +25,4 @@ export {
   loadPlugins,
 } from './load-plugins.ts';
 export { type ProviderConfig, providerSchema } from './provider.ts';
+export { writeToolRule } from './write-tool-rule.ts';

@@ -35,7 +35,12 @@ export interface AgentEvents {
   /** A person is asked. */
   'SAFETY:APPROVAL': { call: Required<ToolCall>; verdict: Verdict };
   'SAFETY:APPROVED': { call: Required<ToolCall> };
-  'SAFETY:DENIED': { call: Required<ToolCall>; rule: string; reasons: readonly string[] };
+  'SAFETY:DENIED': {
+    call: Required<ToolCall>;
+    rule: string;
+    reasons: readonly string[];
+    fix: string;
+  };
   'SAFETY:WARNING': { reason: string; message: string };
   'SAFETY:BUDGET': { budget: string; limit: number; used: number };
   'SAFETY:HALT': { reason: string; message: string };

@@ -46,6 +46,8 @@ export interface Verdict {
   readonly reasons: readonly string[];
   /** Name of the rule that decided. */
   readonly rule: string;
+  /** How the call could be allowed, as an imperative. */
+  readonly fix?: string;
 }
 
 export type ToolFate = 'executed' | 'denied' | 'failed';
@@ -53,12 +55,17 @@ export type ToolFate = 'executed' | 'denied' | 'failed';
 /** Runs before every tool call, whatever its origin. */
 export interface Verifier {
   verify(request: ToolRequest, tool: ITool): Promise<Verdict> | Verdict;
+  /** A person said yes to a call that `verdict` asked about. */
+  approved?(request: ToolRequest, tool: ITool, verdict: Verdict): void;
   /** Once for each verified call, when it is known what became of it. Must not throw. */
   record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
 }
 
-/** Asks a person; a yes is good for exactly this call. */
-export type Approve = (request: ToolRequest, tool: ITool, verdict: Verdict) => Promise<boolean>;
+/** `always`: this call, and every later one of the tool. */
+export type Approval = boolean | 'always';
+
+/** Asks a person. */
+export type Approve = (request: ToolRequest, tool: ITool, verdict: Verdict) => Promise<Approval>;
 
 /** Makes every block there is, with trust, type, source and lineage. */
 export interface Labeller {

@@ -23,6 +23,8 @@ export interface ToolPathParts {
   readonly labeller: Labeller;
   /** Absent: nobody can be asked, and what needs a yes is denied. */
   readonly approve?: Approve | undefined;
+  /** A person approved every later call of the tool. */
+  readonly onAlways?: ((tool: ITool) => Promise<void>) | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -74,9 +76,10 @@ export class ToolPath {
     emit('SAFETY:VERDICT', { call, origin, verdict });
     const final =
       verdict.decision === 'ask' ? await this.#ask(request, tool, verdict, emit) : verdict;
-    const { decision, rule, reasons } = final;
-    if (decision !== 'allow') emit('SAFETY:DENIED', { call, rule, reasons });
-    return final;
+    if (final.decision === 'allow') return final;
+    const { rule, reasons, fix = defaultFix(tool) } = final;
+    emit('SAFETY:DENIED', { call, rule, reasons, fix });
+    return { ...final, fix };
   }
 
   /** A check that fails is a no. */
@@ -100,17 +103,19 @@ export class ToolPath {
   }
 
   async #ask(request: ToolRequest, tool: ITool, verdict: Verdict, emit: Emit): Promise<Verdict> {
-    const { approve, log } = this.#parts;
+    const { approve, onAlways, verifier, log } = this.#parts;
     const { call, signal } = request;
     const no = (reason: string): Verdict => {
-      return { decision: 'deny', rule: verdict.rule, reasons: [...verdict.reasons, reason] };
+      return { ...verdict, decision: 'deny', reasons: [...verdict.reasons, reason] };
     };
-    if (!approve) return no('it needs approval, and nobody can be asked here');
+    if (!approve) return no('it needs approval, and no person can be asked here');
     emit('SAFETY:APPROVAL', { call, verdict });
     try {
       using _ = request.pause?.();
-      if (!(await orAborted(approve(request, tool, verdict), signal)))
-        return no('it was not approved');
+      const approval = await orAborted(approve(request, tool, verdict), signal);
+      if (!approval) return no('it was not approved');
+      verifier.approved?.(request, tool, verdict);
+      if (approval === 'always') await onAlways?.(tool);
     } catch (error) {
       if (signal.aborted) return no('it was cancelled');
       log.warn({ ...request.trace, tool: tool.name, error: String(error) }, 'no approval came');
@@ -212,15 +217,19 @@ function missingTool(name: string, registry: ToolRegistry): FabricError {
   });
 }
 
-function denied(tool: ITool, { rule, reasons }: Verdict): FabricError {
+function denied(tool: ITool, { rule, reasons, fix }: Verdict): FabricError {
   return new FabricError('POLICY_DENIED', `${tool.name} was denied: ${reasons.join('; ')}`, {
     details: {
       reason: rule,
       tool: tool.name,
       reasons,
-      fix: `approve the call, or say "${tool.name}" = "allow" under [security.tools] of agent.toml`,
+      fix: fix ?? defaultFix(tool),
     },
   });
+}
+
+function defaultFix({ name }: ITool): string {
+  return `run it where a person can approve ${name}`;
 }
 
 function tooSlow({ name, timeoutMs = DEFAULT_TIMEOUT_MS }: ITool): FabricError {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { type Clock, type Log, silentLog } from '@starloom/core';
-import type { Trust } from '@starloom/sdk';
+import type { ITool, Trust } from '@starloom/sdk';
 import type { Verifier } from '../core/seams.ts';
 import { Decisions } from './decisions.ts';
 import { createLabeller, type TrustLabeller } from './labeller.ts';
+import { Plans } from './plans.ts';
 import { type TrustPolicyInput, trustPolicySchema } from './policy.ts';
 import type { SecondOpinion } from './second-opinion.ts';
 import { ToolPins } from './tool-pins.ts';
@@ -17,32 +18,47 @@ export interface TrustOptions {
   /** State of this agent: decisions and pins are kept below it. */
   readonly folder: string;
   readonly secondOpinion?: SecondOpinion | undefined;
+  /** Folders that complete a relative path which the user names. */
+  readonly roots?: readonly string[] | undefined;
+  /** The tools of the agent, by name. */
+  readonly toolNamed?: ((name: string) => ITool | undefined) | undefined;
   readonly log?: Log | undefined;
 }
 
 export interface TrustParts {
   readonly verifier: Verifier;
   readonly labeller: TrustLabeller;
-  /** For whoever brings tools of others into the agent. */
+  /** For sources of foreign tools. */
   readonly pins: ToolPins;
+  /** Tools that trust itself brings. */
+  readonly tools: readonly ITool[];
   readonly decisions: Pick<Decisions, 'file' | 'publicKey'>;
+  /** From now on the policy says `allow` of this tool. */
+  allow(tool: string): void;
   close(): Promise<void>;
 }
 
 /** Labels, verification and the record of decisions of one agent. */
 export function createTrust(options: TrustOptions): TrustParts {
   const { userTrust = 'vetted', clock, folder, secondOpinion, log = silentLog } = options;
+  const { roots = [], toolNamed = () => undefined } = options;
   const policy = trustPolicySchema.parse(options.policy ?? {});
   const decisions = new Decisions({ folder, clock, log });
   const pins = new ToolPins({
     file: join(folder, 'tool-pins.json'),
     vetted: policy.vetted_descriptions,
   });
+  const plans = new Plans(policy.plan);
+  const parts = { policy, userTrust, pins, decisions, roots, toolNamed, plans, secondOpinion };
   return {
-    verifier: createVerifier({ policy, userTrust, descriptions: pins, decisions, secondOpinion }),
+    verifier: createVerifier(parts),
+    tools: plans.tools,
     labeller: createLabeller({ userTrust }),
     pins,
     decisions,
+    allow: (tool) => {
+      policy.tools[tool] = 'allow';
+    },
     close: async () => decisions.close(),
   };
 }

@@ -17,24 +17,7 @@ export {
   TRUST_LEVELS,
 } from './labels.ts';
 export { pinTools } from './pin-tools.ts';
-export {
-  TRUST_MODES,
-  type TrustMode,
-  type TrustPolicy,
-  type TrustPolicyInput,
-  trustPolicySchema,
-} from './policy.ts';
-export {
-  createSecondOpinion,
-  type Opinion,
-  type SecondOpinion,
-  type SecondOpinionOptions,
-} from './second-opinion.ts';
-export { type SeenTool, ToolPins, type ToolPinsOptions } from './tool-pins.ts';
-export {
-  type DecisionFlaw,
-  type DecisionProblem,
-  type DecisionReport,
-  type VerifyDecisionsOptions,
-  verifyDecisions,
-} from './verify-decisions.ts';
+export { type TrustPolicy, type TrustPolicyInput, trustPolicySchema } from './policy.ts';
+export { createSecondOpinion, type SecondOpinion } from './second-opinion.ts';
+export { ToolPins } from './tool-pins.ts';
+export { type DecisionReport, verifyDecisions } from './verify-decisions.ts';

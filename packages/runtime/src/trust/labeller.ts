@@ -1,7 +1,7 @@
 import type { Block, ContentSegment, ITool, ToolResult, Trust } from '@starloom/sdk';
 import type { Labeller } from '../core/seams.ts';
+import { readForeign } from './grounds.ts';
 import { combineLabels, createBlock, lowestTrust } from './labels.ts';
-import { scanBlock } from './scanned-block.ts';
 import { isForeign, sourceOf } from './tool-source.ts';
 
 export interface TrustLabeller extends Labeller {
@@ -13,7 +13,7 @@ export interface TrustLabeller extends Labeller {
   ofRemote(segments: readonly ContentSegment[], source: string): Block;
 }
 
-/** Says of every block who wrote it and whether it may instruct. */
+/** Labels every block with who wrote it and whether it may instruct. */
 export function createLabeller(options: { readonly userTrust?: Trust } = {}): TrustLabeller {
   return {
     ofSystem: (text) =>
@@ -75,9 +75,9 @@ export function createLabeller(options: { readonly userTrust?: Trust } = {}): Tr
   };
 }
 
-/** Read for signs now, while nobody waits for a verdict on it. */
+/** Read now, while no verdict waits for it. */
 function scanned(block: Parameters<typeof createBlock>[0]): Block {
   const created = createBlock(block);
-  scanBlock(created);
+  readForeign(created);
   return created;
 }

@@ -1,6 +1,7 @@
 import { type Log, silentLog } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { ToolSource } from '../core/seams.ts';
+import { signsIn } from './notes.ts';
 import type { SeenTool, ToolPins } from './tool-pins.ts';
 import { isForeign, sourceOf } from './tool-source.ts';
 
@@ -36,7 +37,11 @@ function pinAll(
     const offered = tools.filter((tool) => sourceOf(tool) === owner);
     for (const tool of pins.see(owner, offered)) {
       seen.set(tool.name, tool);
-      warn(tool, owner, log);
+      warn(
+        tool,
+        offered.find(({ name }) => name === tool.name),
+        log,
+      );
     }
   }
   return tools.map((tool) => {
@@ -52,8 +57,9 @@ function pinAll(
   });
 }
 
-function warn({ name, changed, signs }: SeenTool, source: string, log: Log): void {
-  const fields = { source, tool: name, signs };
-  if (changed) log.warn(fields, 'a tool describes itself otherwise than when it was first seen');
+function warn({ name, changed }: SeenTool, given: ITool | undefined, log: Log): void {
+  const signs = signsIn(`${given?.description}\n${JSON.stringify(given?.parameters)}`);
+  const fields = { source: given?.source, tool: name, signs };
+  if (changed) log.warn(fields, 'a tool describes itself differently than when it was first seen');
   else if (signs.length > 0) log.warn(fields, 'the description of a tool speaks to the model');
 }

@@ -1,40 +1,35 @@
 import { z } from 'zod';
 
-export const TRUST_MODES = ['default', 'strict', 'research'] as const;
-
 /** What an operator decides about trust. */
 export const trustPolicySchema = z.strictObject({
-  mode: z
-    .enum(TRUST_MODES)
-    .default('default')
-    .describe(
-      'strict: doubts become refusals; research: signs in what is read are noted, not acted on',
-    ),
   tools: z
-    .record(z.string(), z.enum(['allow', 'ask', 'deny']))
+    .record(z.string(), z.enum(['named', 'allow', 'ask', 'deny']))
     .default({})
-    .describe('By tool name or `<plugin or server>:*`; allow waives approval, not the leak checks'),
+    .describe(
+      'By tool name or `<plugin or server>:*`. named: the decision table (default); allow: an act needs no grounded targets; ask: always ask; deny: never',
+    ),
   known_hosts: z
     .array(z.string())
     .default([])
-    .describe('Hosts that may be called without asking: `example.com`, `*.example.com`, `*`'),
+    .describe('Hosts and mail domains that acts may reach: `example.com`, `*.example.com`, `*`'),
   vetted_descriptions: z
     .array(z.string())
     .default([])
-    .describe('MCP servers and agents whose tool descriptions a person has read: `mcp:<server>`'),
+    .describe('MCP servers whose tool descriptions a person has read: `mcp:<server>`'),
+  plan: z
+    .enum(['off', 'first_step'])
+    .default('off')
+    .describe('first_step: the model states its plan before it reads anything, and is held to it'),
 });
 
 export type TrustPolicy = z.output<typeof trustPolicySchema>;
 export type TrustPolicyInput = z.input<typeof trustPolicySchema>;
-export type TrustMode = TrustPolicy['mode'];
+export type ToolRule = TrustPolicy['tools'][string];
 
 /** What the policy says of one tool; its own name wins over the pattern. */
-export function toolPolicy(
-  { tools }: TrustPolicy,
-  name: string,
-): 'allow' | 'ask' | 'deny' | undefined {
+export function toolRule({ tools }: TrustPolicy, name: string): ToolRule {
   const family = `${name.slice(0, name.indexOf(':'))}:*`;
-  return ownValue(tools, name) ?? ownValue(tools, family);
+  return ownValue(tools, name) ?? ownValue(tools, family) ?? 'named';
 }
 
 export function isKnownHost({ known_hosts }: TrustPolicy, host: string): boolean {

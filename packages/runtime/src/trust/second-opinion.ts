@@ -13,10 +13,6 @@ export type Opinion = 'follows' | 'strays' | 'unclear';
 
 export type SecondOpinion = (request: ToolRequest, tool: ITool) => Promise<Opinion>;
 
-export interface SecondOpinionOptions {
-  readonly timeoutMs?: number;
-}
-
 const TIMEOUT_MS = 15_000;
 const MOST_CHARACTERS = 8000;
 const SYSTEM_PROMPT =
@@ -26,7 +22,7 @@ const SYSTEM_PROMPT =
 
 export function createSecondOpinion(
   provider: IProvider,
-  { timeoutMs = TIMEOUT_MS }: SecondOpinionOptions = {},
+  { timeoutMs = TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): SecondOpinion {
   return async (request, tool) => {
     using deadline = deadlineSignal({

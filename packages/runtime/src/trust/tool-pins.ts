@@ -13,16 +13,13 @@ import {
   sanitiseParameters,
   type ToolDefinition,
 } from './descriptions.ts';
-import { ScannedText } from './scanned-block.ts';
 import { isForeign, sourceOf } from './tool-source.ts';
 
-/** A definition that is safe to show to a model and to a person, and what was noticed about it. */
+/** A definition that is safe to show to a model and to a person. */
 export interface SeenTool extends ToolDefinition {
   readonly fingerprint: string;
   /** It is not what was first seen under this name. */
   readonly changed: boolean;
-  /** Kinds of phrases and hiding found in it. */
-  readonly signs: readonly string[];
 }
 
 export interface ToolPinsOptions {
@@ -31,24 +28,16 @@ export interface ToolPinsOptions {
   readonly vetted: readonly string[];
 }
 
-interface Sight {
-  readonly fingerprint: string;
-  readonly changed: boolean;
-  readonly scan: ScannedText;
-}
-
 const fileSchema = z.strictObject({
   version: z.literal(1),
   pins: z.record(z.string(), z.string().regex(/^[0-9a-f]{64}$/)),
 });
 
-const scans = new WeakMap<ToolDefinition, ScannedText>();
-
 export class ToolPins {
   readonly #options: ToolPinsOptions;
   readonly #pins: Map<string, string>;
-  readonly #sights = new Map<string, ReadonlyMap<string, Sight>>();
-  #unvetted: readonly ScannedText[] | undefined;
+  readonly #sights = new Map<string, ReadonlyMap<string, SeenTool>>();
+  #unvetted: readonly string[] | undefined;
 
   constructor(options: ToolPinsOptions) {
     this.#options = options;
@@ -58,13 +47,8 @@ export class ToolPins {
   /** Takes in all that `source` offers now, by the names under which its tools are registered. */
   see(source: string, definitions: readonly ToolDefinition[]): SeenTool[] {
     const before = this.#pins.size;
-    const sights = new Map<string, Sight>();
-    const seen = definitions.map((definition) => {
-      const sight = this.#sight(source, definition);
-      sights.set(definition.name, sight);
-      return toSeen(definition, sight);
-    });
-    this.#sights.set(source, sights);
+    const seen = definitions.map((definition) => this.#sight(source, definition));
+    this.#sights.set(source, new Map(seen.map((tool) => [tool.name, tool])));
     this.#unvetted = undefined;
     if (this.#pins.size > before) this.#write();
     return seen;
@@ -85,33 +69,29 @@ export class ToolPins {
     return isForeign(tool) && (this.#sights.get(sourceOf(tool))?.get(tool.name)?.changed ?? false);
   }
 
-  /** Descriptions that taint a call of `tool`: the model has seen them, no person has. */
-  unvetted(tool: ITool): readonly ScannedText[] {
-    const all = this.#allUnvetted();
-    return isForeign(tool) && !this.#isKnown(tool) ? [...all, scanOf(tool)] : all;
-  }
-
-  #isKnown(tool: ITool): boolean {
+  /** Whose descriptions the model has seen though no operator listed them, or though they changed. */
+  unvetted(tool: ITool): readonly string[] {
+    const { vetted } = this.#options;
+    this.#unvetted ??= [...this.#sights].flatMap(([source, sights]) => {
+      const isOpen = sights.size > 0 && !vetted.includes(source);
+      return isOpen || [...sights.values()].some(({ changed }) => changed) ? source : [];
+    });
     const source = sourceOf(tool);
-    return this.#options.vetted.includes(source) || !!this.#sights.get(source)?.has(tool.name);
+    const isNew = isForeign(tool) && !vetted.includes(source) && !this.#sights.has(source);
+    return isNew ? [...this.#unvetted, source] : this.#unvetted;
   }
 
-  #allUnvetted(): readonly ScannedText[] {
-    this.#unvetted ??= [...this.#sights].flatMap(([source, sights]) =>
-      [...sights.values()].flatMap(({ scan, changed }) =>
-        changed || !this.#options.vetted.includes(source) ? scan : [],
-      ),
-    );
-    return this.#unvetted;
-  }
-
-  #sight(source: string, definition: ToolDefinition): Sight {
-    const fingerprint = fingerprintOf(source, definition);
-    const key = keyOf(source, definition.name);
-    const pinned = this.#pins.get(key);
-    if (pinned === undefined) this.#pins.set(key, fingerprint);
-    const changed = pinned !== undefined && pinned !== fingerprint;
-    return { fingerprint, changed, scan: scanOf(definition) };
+  #sight(source: string, { name, description, parameters }: ToolDefinition): SeenTool {
+    const fingerprint = fingerprintOf(source, { name, description, parameters });
+    const pinned = this.#pins.get(keyOf(source, name)) ?? fingerprint;
+    this.#pins.set(keyOf(source, name), pinned);
+    return {
+      name,
+      description: sanitiseDescription(description),
+      parameters: sanitiseParameters(parameters),
+      fingerprint,
+      changed: pinned !== fingerprint,
+    };
   }
 
   #write(): void {
@@ -121,26 +101,6 @@ export class ToolPins {
     writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600 });
     renameSync(`${file}.new`, file);
   }
-}
-
-function scanOf(definition: ToolDefinition): ScannedText {
-  const known = scans.get(definition);
-  if (known) return known;
-  const words = `${definition.description}\n${JSON.stringify(definition.parameters)}`;
-  const scan = new ScannedText(`description:${definition.name}`, words);
-  scans.set(definition, scan);
-  return scan;
-}
-
-function toSeen(definition: ToolDefinition, { fingerprint, changed, scan }: Sight): SeenTool {
-  return {
-    name: definition.name,
-    description: sanitiseDescription(definition.description),
-    parameters: sanitiseParameters(definition.parameters),
-    fingerprint,
-    changed,
-    signs: [...scan.signs.phrases, ...scan.signs.hidden],
-  };
 }
 
 function readPins(file: string): Map<string, string> {

@@ -7,11 +7,7 @@ export function sourceOf(tool: ITool): string {
   return tool.source ?? `tool:${tool.name}`;
 }
 
-/** Somebody else runs it: its description and its results are theirs, and a call tells them something. */
+/** An MCP server or another agent runs it: its description and its results are foreign. */
 export function isForeign(tool: ITool): boolean {
-  return isForeignSource(sourceOf(tool));
-}
-
-export function isForeignSource(source: string): boolean {
-  return FOREIGN.test(source);
+  return FOREIGN.test(sourceOf(tool));
 }

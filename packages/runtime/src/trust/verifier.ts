@@ -1,111 +1,91 @@
-// Judges a tool call before it runs, whoever makes it. The rules are pure and quick and always speak;
-// a second model is asked only where they leave a plain "ask", and can answer no deny and no sign of
-// an attack. Verdicts are never kept: each call is judged in its own context.
+// Judges a tool call before it runs, whatever its origin: first that decisions can be recorded, then
+// the decision table, then the plan. A second model, where one is configured, may answer what rests on
+// grounds alone. A yes of a person covers the same tool and targets until the turn ends.
 
 import type { ITool, Trust } from '@starloom/sdk';
-import type { ToolFate, ToolRequest, Verdict, Verifier } from '../core/seams.ts';
-import { Evidence } from './evidence.ts';
-import type { TrustPolicy } from './policy.ts';
-import { toolPolicy } from './policy.ts';
-import { RULES, type Rule, type Weight } from './rules.ts';
-import type { ScannedText } from './scanned-block.ts';
+import type { ToolRequest, Verdict, Verifier } from '../core/seams.ts';
+import { type CallFacts, decide, type Finding } from './decide.ts';
+import type { Decisions } from './decisions.ts';
+import { effectOf } from './effect.ts';
+import { Grounds, type GroundsOptions } from './grounds.ts';
+import type { Plans } from './plans.ts';
 import type { SecondOpinion } from './second-opinion.ts';
+import { partsOf } from './targets.ts';
+import type { ToolPins } from './tool-pins.ts';
+import { sourceOf } from './tool-source.ts';
 
-export interface VerifierParts {
-  readonly policy: TrustPolicy;
+export interface VerifierParts extends Pick<GroundsOptions, 'policy' | 'roots' | 'toolNamed'> {
   readonly userTrust: Trust;
-  readonly descriptions: {
-    unvetted(tool: ITool): readonly ScannedText[];
-    hasChanged(tool: ITool): boolean;
-  };
-  readonly decisions: {
-    /** Why decisions cannot be written down now, if so. */
-    failure(): string | undefined;
-    record(request: ToolRequest, tool: ITool, verdict: Verdict, outcome: ToolFate): void;
-  };
+  readonly pins: ToolPins;
+  readonly decisions: Decisions;
+  readonly plans: Plans;
   readonly secondOpinion?: SecondOpinion | undefined;
 }
 
-interface Finding {
-  readonly rule: Rule;
-  readonly weight: Weight;
-  readonly reason: string;
-}
-
-const DECISION = { note: 'allow', ask: 'ask', deny: 'deny' } as const satisfies Record<
-  Weight,
-  Verdict['decision']
->;
+const MOST_APPROVALS = 1000;
 
 export function createVerifier(parts: VerifierParts): Verifier {
-  const { policy, userTrust, descriptions, decisions, secondOpinion } = parts;
+  const { policy, userTrust, pins, decisions, roots, toolNamed, plans, secondOpinion } = parts;
+  const approvals = new Set<string>();
+  const factsFor = (request: ToolRequest, tool: ITool): CallFacts => ({
+    request,
+    tool,
+    policy,
+    grounds: new Grounds({ blocks: request.blocks, policy, roots, toolNamed }),
+    parts: partsOf(tool, request.call.args),
+    userIsForeign: userTrust === 'untrusted',
+    unvetted: pins.unvetted(tool),
+    changed: pins.hasChanged(tool),
+  });
+
   return {
     verify(request, tool) {
       const failure = decisions.failure();
       if (failure) return unrecorded(failure);
-      const evidence = new Evidence({
-        request,
-        tool,
-        policy,
-        userIsUntrusted: userTrust === 'untrusted',
-        descriptions: descriptions.unvetted(tool),
-        changed: descriptions.hasChanged(tool),
-      });
-      const findings = findingsOf(evidence);
-      const verdict = toVerdict(findings);
-      if (!secondOpinion || policy.mode === 'strict' || !isClearable(findings)) return verdict;
-      return consult(secondOpinion, request, tool, verdict);
+      const facts = factsFor(request, tool);
+      const finding = decide(facts);
+      if (finding.decision === 'allow') return plans.check(facts) ?? finding;
+      if (!finding.byGrounds) return finding;
+      if (approvals.has(approvalKey(facts))) {
+        return { decision: 'allow', rule: 'approved', reasons: ['approved in this turn'] };
+      }
+      return secondOpinion ? consult(secondOpinion, facts, finding) : finding;
     },
+
+    approved(request, tool, { rule }) {
+      if (rule === 'description_changed') pins.accept(sourceOf(tool), tool.name);
+      if (approvals.size >= MOST_APPROVALS) approvals.clear();
+      approvals.add(approvalKey(factsFor(request, tool)));
+    },
+
     record: (request, tool, verdict, outcome) => decisions.record(request, tool, verdict, outcome),
   };
 }
 
-function findingsOf(evidence: Evidence): Finding[] {
-  const { policy, tool } = evidence;
-  const waived = toolPolicy(policy, tool.name) === 'allow';
-  return RULES.flatMap((rule) => {
-    const reason = rule.judge(evidence);
-    if (!reason) return [];
-    const weight = waived && rule.waivable ? 'note' : rule.weight[policy.mode];
-    return { rule, weight, reason };
-  });
-}
-
-function toVerdict(findings: readonly Finding[]): Verdict {
-  const ordered = (['deny', 'ask', 'note'] as const).flatMap((weight) =>
-    findings.filter((finding) => finding.weight === weight),
-  );
-  const first = ordered[0];
-  const decision = DECISION[first?.weight ?? 'note'];
-  return {
-    decision,
-    rule: first && decision !== 'allow' ? first.rule.name : 'no_objection',
-    reasons: ordered.map(({ rule, reason }) => `${rule.name}: ${reason}`),
-  };
-}
-
-function isClearable(findings: readonly Finding[]): boolean {
-  const objections = findings.filter(({ weight }) => weight !== 'note');
-  return (
-    objections.length > 0 &&
-    objections.every(({ rule, weight }) => weight === 'ask' && rule.clearable)
-  );
+/** Of one turn: all its calls have one trace. */
+function approvalKey({ request, tool, parts }: CallFacts): string {
+  const { trace, sessionId, call } = request;
+  const targets = effectOf(tool, call.args) === 'act' ? parts.targets : call.args;
+  return [sessionId, trace.trace_id, tool.name, JSON.stringify(targets)].join(' ');
 }
 
 async function consult(
   secondOpinion: SecondOpinion,
-  request: ToolRequest,
-  tool: ITool,
-  verdict: Verdict,
+  { request, tool }: CallFacts,
+  finding: Finding,
 ): Promise<Verdict> {
   const opinion = await secondOpinion(request, tool);
-  const reasons = [...verdict.reasons, `second_opinion: ${opinion}`];
+  const reasons = [...finding.reasons, `second opinion: ${opinion}`];
   return opinion === 'follows'
     ? { decision: 'allow', rule: 'second_opinion', reasons }
-    : { ...verdict, reasons };
+    : { ...finding, reasons };
 }
 
 function unrecorded(failure: string): Verdict {
-  const reason = `unrecorded: decisions cannot be written down (${failure}); make the state folder writable`;
-  return { decision: 'deny', rule: 'unrecorded', reasons: [reason] };
+  return {
+    decision: 'deny',
+    rule: 'unrecorded',
+    reasons: [`decisions cannot be recorded (${failure})`],
+    fix: 'make the state folder writable',
+  };
 }

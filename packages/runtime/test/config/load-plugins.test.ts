@@ -32,7 +32,7 @@ function plugin(setup: string): string {
   return `export default { name: 'mine', setup: ${setup} };`;
 }
 
-const TOOL = `{ name: 'mine:greet', description: 'Greets.', risk: 'low', untrusted: false,
+const TOOL = `{ name: 'mine:greet', description: 'Greets.', effect: 'read', untrusted: false,
   parameters: { type: 'object', properties: { who: { type: 'string' } } },
   execute: ({ who }) => 'Hello ' + who }`;
 

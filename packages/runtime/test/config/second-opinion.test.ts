@@ -7,9 +7,9 @@ import { loadAgentConfig, openAgent } from '../../src/index.ts';
 import { callTools, scripted, tool } from '../core/world.ts';
 
 const read = tool('test:read', () => 'notes of somebody', { untrusted: true });
-const deploy = tool('test:deploy', () => 'deployed', { risk: 'high' });
+const deploy = tool('test:deploy', () => 'deployed', { effect: 'act' });
 
-/** What becomes of a high-risk call after foreign words were read. */
+/** What becomes of an act that the user did not name, after foreign words were read. */
 async function deployWith(second: string): Promise<boolean> {
   await using folder = await temporaryFolder();
   const agent = { name: 'careful', provider: { kind: 'plugin', name: 'test' } };
@@ -22,7 +22,7 @@ async function deployWith(second: string): Promise<boolean> {
     tools: [read, deploy],
   });
   let isDeployed = false;
-  await opened.turn('Read the notes, then deploy.', {
+  await opened.turn('Read the notes, then tell me what is next.', {
     onEvent: ({ type, data }) => {
       if (type === 'EXEC:TOOL_RESULT' && data.call.name === 'test:deploy') {
         isDeployed = data.result.isError !== true;

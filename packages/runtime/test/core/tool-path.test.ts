@@ -161,7 +161,7 @@ describe('the one path of a tool call', () => {
     const refined = defineTool({
       name: 'test:refined',
       description: 'Wants an even number.',
-      risk: 'low',
+      effect: 'read',
       parameters: z.object({ even: z.number().refine((n) => n % 2 === 0, 'is odd') }),
       execute: () => 'even',
     });

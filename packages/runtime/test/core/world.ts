@@ -63,7 +63,7 @@ export function tool(name: string, execute: ITool['execute'], more: Partial<IToo
     name,
     description: `Does ${name}.`,
     parameters: { type: 'object' },
-    risk: 'low',
+    effect: 'read',
     untrusted: false,
     ...more,
     execute,
@@ -74,7 +74,7 @@ export const echo = defineTool<{ text: string }>({
   name: 'test:echo',
   description: 'Says it again.',
   command: 'echo',
-  risk: 'low',
+  effect: 'read',
   untrusted: false,
   parameters: {
     type: 'object',

@@ -11,7 +11,9 @@ const failure = (code: string, details: object = {}) =>
 describe('MCP servers of an agent', () => {
   it('are started when they are first needed, once, and end with the agent', async () => {
     const world = await openServers((server) => [server('one')]);
-    expect(world.servers.health).toEqual([{ name: 'one', state: 'idle', tools: 0, starts: 0 }]);
+    expect(world.servers.health).toMatchObject([
+      { name: 'one', state: 'idle', tools: 0, starts: 0 },
+    ]);
     expect(await world.pids('one')).toEqual([]);
     expect(world.servers.list()).toEqual([]);
     await Promise.all([world.servers.ready(), world.servers.ready()]);
@@ -71,7 +73,7 @@ describe('MCP servers of an agent', () => {
     await world.servers.ready();
     const tools = world.servers.list();
     for (const tool of tools) expect(tool).toMatchObject({ untrusted: true, source: 'mcp:one' });
-    expect(tools.find(({ name }) => name === 'one:exit')?.risk).toBe('high');
+    expect(tools.find(({ name }) => name === 'one:exit')?.effect).toBe('act');
   });
 
   it('bring all tools with a warning, none, or those that are named', async () => {

@@ -4,7 +4,7 @@ import { callTools, echo, scripted, tool } from '../core/world.ts';
 import { openFace } from './fixtures/face-world.ts';
 
 const hello = { text: 'hello' };
-const reset = tool('admin:reset', () => 'gone', { risk: 'high', approval: true });
+const reset = tool('admin:reset', () => 'gone', { effect: 'act', approval: true });
 
 /** What happens to a call, without what tells one call from another. */
 function stepsOf(events: readonly AgentEvent[]): unknown[] {

@@ -112,7 +112,7 @@ describe('the HTTP face of an agent', () => {
       name: 'test:slow',
       description: 'Answers when it may',
       parameters: z.strictObject({}),
-      risk: 'low',
+      effect: 'read',
       async execute() {
         begun.resolve();
         await release.promise;

@@ -27,7 +27,7 @@ async function slowWorld() {
     name: 'test:slow',
     description: 'Answers when it may',
     parameters: z.strictObject({}),
-    risk: 'low',
+    effect: 'read',
     async execute() {
       begun.resolve();
       await release.promise;

@@ -187,7 +187,7 @@ describe('an agent as MCP server', () => {
         name: 'test:slow',
         description: 'Waits until it is stopped',
         parameters: z.strictObject({}),
-        risk: 'low',
+        effect: 'read',
         execute(_args, { signal, progress }) {
           progress('halfway', 50);
           return new Promise((_resolve, reject) => {

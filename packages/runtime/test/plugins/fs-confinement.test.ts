@@ -194,6 +194,31 @@ describe('the folders that the fs plugin may use', () => {
     await swapping;
   });
 
+  it('list and search no names of the outside while a folder of theirs is swapped', async () => {
+    const folder = join(root, 'sub');
+    await writeFile(join(folder, 'own.txt'), 'own');
+    let isOver = false;
+    let swaps = 0;
+    const swap = async () => {
+      for (; !isOver; swaps += 1) {
+        await rename(folder, `${folder}-away`);
+        await symlink(join(world.path, 'outside'), folder);
+        await rm(folder);
+        await rename(`${folder}-away`, folder);
+      }
+    };
+    const swapping = swap();
+    const shown: string[] = [];
+    for (let n = 0; n < 600 || swaps < 300; n += 1) {
+      const list = { path: n % 2 ? 'sub' : '.', depth: 3 };
+      shown.push(String(await fs.run('fs:list', list).catch(() => '')));
+    }
+    isOver = true;
+    await swapping;
+    expect(shown.filter((text) => text.includes('secret'))).toEqual([]);
+    expect(shown.some((text) => text.includes('own.txt'))).toBe(true);
+  });
+
   it('hold git repositories whose inside is not written to', async () => {
     await mkdir(join(root, '.git'));
     for (const path of ['.git/config', '.git/hooks/pre-commit', 'sub/.GIT/config']) {

@@ -28,13 +28,17 @@ describe('the tools of the fs plugin', () => {
   });
 
   it('have the names, slash commands and risks that agents rely on', () => {
-    const shown = [...fs.tools.values()].map(({ name, command, risk }) => [name, command, risk]);
+    const shown = [...fs.tools.values()].map(({ name, command, effect }) => [
+      name,
+      command,
+      effect,
+    ]);
     expect(shown).toEqual([
-      ['fs:read_file', 'read', 'low'],
-      ['fs:list', 'list', 'low'],
-      ['fs:search', 'search', 'low'],
-      ['fs:write_file', 'write', 'medium'],
-      ['fs:edit_file', 'edit', 'medium'],
+      ['fs:read_file', 'read', 'read'],
+      ['fs:list', 'list', 'read'],
+      ['fs:search', 'search', 'read'],
+      ['fs:write_file', 'write', 'act'],
+      ['fs:edit_file', 'edit', 'act'],
     ]);
     expect(Object.keys(fs.tools.get('fs:read_file')?.parameters.properties ?? {})[0]).toBe('path');
   });

@@ -1,4 +1,13 @@
-import { appendFile, chmod, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  chmod,
+  mkdir,
+  readdir,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { runProgram, type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { childEnvironment } from '@starloom/wire';
@@ -117,6 +126,27 @@ describe('the git plugin', () => {
     await symlink('../secret.txt', at('link'));
     await plain('add', 'link');
     expect(await git.run('git:diff', { staged: true })).not.toContain('+secret');
+  });
+
+  it('uses no repository outside its folder, through a link, a file or a common folder', async () => {
+    const elsewhere = join(world.path, 'elsewhere');
+    await rename(at('.git'), elsewhere);
+    const isDenied = () =>
+      expect(git.run('git:log')).rejects.toThrow(refused('repository_outside'));
+    await symlink(elsewhere, at('.git'));
+    await isDenied();
+    await rm(at('.git'));
+    await writeFile(at('.git'), `gitdir: ${elsewhere}\n`);
+    await isDenied();
+    await rm(at('.git'));
+    await mkdir(at('.git'));
+    await writeFile(at('.git/HEAD'), 'ref: refs/heads/main\n');
+    await writeFile(at('.git/commondir'), `${elsewhere}\n`);
+    await isDenied();
+    await rm(at('.git'), { recursive: true });
+    await rename(elsewhere, at('inner'));
+    await writeFile(at('.git'), 'gitdir: inner\n');
+    expect(await git.run('git:log')).toContain('first');
   });
 
   it('shows only so much of a long answer, and says so', async () => {

@@ -61,9 +61,9 @@ describe('the http plugin', () => {
     expect(shown).toContain('{"method":"POST","body":"hello"}');
   });
 
-  it('asks for as much care as sending deserves', () => {
-    expect(http.tools.get('http:get')).toMatchObject({ risk: 'medium' });
-    expect(http.tools.get('http:request')).toMatchObject({ risk: 'high' });
+  it('reads with GET, and acts with any other request', () => {
+    expect(http.tools.get('http:get')).toMatchObject({ effect: 'read' });
+    expect(http.tools.get('http:request')).toMatchObject({ effect: 'act' });
     expect(http.tools.get('http:get')?.untrusted).not.toBe(false);
   });
 
@@ -94,7 +94,7 @@ describe('the http plugin', () => {
     });
   });
 
-  it('judges every redirect anew', async () => {
+  it('judges every redirect again', async () => {
     let hits = 0;
     await using server = await serve((request, response) => {
       hits += 1;
@@ -108,19 +108,38 @@ describe('the http plugin', () => {
     expect(hits).toBe(3);
   });
 
-  it('follows a redirect that may be followed, without credentials to another origin', async () => {
+  it('leaves a redirect to another host to the model, and names the address', async () => {
+    const config = { allow: ['127.0.0.1', 'localhost'] };
+    await using open = await openPlugin('http', { folder: '/', config });
+    let hits = 0;
+    await using target = await serve((_, response) => {
+      hits += 1;
+      response.end('arrived');
+    });
+    const elsewhere = `${target.url.replace('127.0.0.1', 'localhost')}/next?q=1`;
+    await using server = await serve((_, response) => {
+      response.writeHead(302, { location: elsewhere }).end();
+    });
+    await expect(open.run('http:get', { url: server.url })).rejects.toMatchObject({
+      code: 'POLICY_DENIED',
+      details: { reason: 'redirected_host', fix: expect.stringContaining(elsewhere) },
+    });
+    expect(hits).toBe(0);
+  });
+
+  it('follows a redirect on the same host, without headers of the caller to another origin', async () => {
     const seen: (string | undefined)[] = [];
     await using target = await serve((request, response) => {
-      seen.push(request.headers.authorization, request.headers['x-kept'] as string);
+      seen.push(request.headers.authorization, request.headers['x-api-key'] as string);
       response.end('arrived');
     });
     await using server = await serve((_, response) => {
       response.writeHead(301, { location: target.url }).end();
     });
-    const headers = { Authorization: 'Bearer secret', 'X-Kept': 'kept' };
+    const headers = { Authorization: 'Bearer secret', 'X-Api-Key': 'secret' };
     const shown = await http.run('http:get', { url: server.url, headers });
     expect(shown).toContain('arrived');
-    expect(seen).toEqual([undefined, 'kept']);
+    expect(seen).toEqual([undefined, undefined]);
   });
 
   it('follows no circle, and sends no body on', async () => {

@@ -21,9 +21,14 @@ describe('the shell plugin', () => {
     return !existsSync(`/proc/${pid}`) || /\) Z /.test(await readFile(`/proc/${pid}/stat`, 'utf8'));
   };
 
-  it('has one tool, of high risk, which asks before it runs unless it is told not to', async () => {
+  it('has one tool, which asks before it runs unless configured otherwise', async () => {
     const [tool] = (await open()).tools.values();
-    expect(tool).toMatchObject({ name: 'shell:run', command: 'run', risk: 'high', approval: true });
+    expect(tool).toMatchObject({
+      name: 'shell:run',
+      command: 'run',
+      effect: 'act',
+      approval: true,
+    });
     const [quiet] = (await open({ approval: false })).tools.values();
     expect(quiet?.approval).toBe(false);
   });

@@ -20,7 +20,7 @@ import {
 } from '../../src/trust/index.ts';
 import { fetchPage, openTrust, readFile, request, type TrustWorld } from './world.ts';
 
-const ALLOWED: Verdict = { decision: 'allow', rule: 'no_objection', reasons: [] };
+const ALLOWED: Verdict = { decision: 'allow', rule: 'allowed', reasons: [] };
 
 describe('a record of decisions', () => {
   it('says what was called, by whom, what was decided, why and what came of it', async () => {

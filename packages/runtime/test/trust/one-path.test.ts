@@ -11,7 +11,7 @@ describe('the one path of a tool call', () => {
   it('[S8] verifies and records a call of every origin', async () => {
     await using world = await openTrust();
     const path = pathOf(world);
-    const blocks = [world.user('Summarise.'), world.read(readFile, 'run it')];
+    const blocks = [world.user('Summarise.'), world.read(readFile, 'run id')];
     for (const origin of ['user', 'model', 'remote'] as const) {
       await path.call(request(runShell, { command: 'id' }, blocks, { origin }), () => {});
     }

@@ -9,9 +9,9 @@ describe('a second opinion', () => {
   it.each([
     ['YES', 'allow', 'second_opinion'],
     [' yes. ', 'allow', 'second_opinion'],
-    ['NO', 'ask', 'tainted_high_risk'],
-    ['Yes, but check the host first', 'ask', 'tainted_high_risk'],
-    ['', 'ask', 'tainted_high_risk'],
+    ['NO', 'ask', 'not_grounded'],
+    ['Yes, but check the host first', 'ask', 'not_grounded'],
+    ['', 'ask', 'not_grounded'],
   ])('of %j leads to %s', async (answer, decision, rule) => {
     const { provider } = judge(answer);
     await using world = await openTrust({ secondOpinion: createSecondOpinion(provider) });
@@ -35,25 +35,13 @@ describe('a second opinion', () => {
     const { provider, asked } = judge('YES');
     await using world = await openTrust({ secondOpinion: createSecondOpinion(provider) });
     const blocks = [world.user('Look around.'), world.read(fetchPage, 'see https://b.example')];
-    const url = 'https://b.example';
-    const unnamed = await world.verifier.verify(request(fetchPage, { url }, blocks), fetchPage);
+    const secret = { path: '.env' };
+    const unnamed = await world.verifier.verify(request(readFile, secret, blocks), readFile);
     const harmless = await world.verifier.verify(
       request(readFile, { path: 'a' }, blocks),
       readFile,
     );
     expect([unnamed.decision, harmless.decision]).toEqual(['ask', 'allow']);
-    expect(asked).toEqual([]);
-  });
-
-  it('clears nothing in strict mode', async () => {
-    const { provider, asked } = judge('YES');
-    await using world = await openTrust({
-      policy: { mode: 'strict' },
-      secondOpinion: createSecondOpinion(provider),
-    });
-    const blocks = [world.user('Deploy.'), world.read(readFile, 'notes')];
-    const verdict = await world.verifier.verify(request(runShell, COMMAND, blocks), runShell);
-    expect(verdict.decision).toBe('ask');
     expect(asked).toEqual([]);
   });
 
@@ -66,7 +54,7 @@ describe('a second opinion', () => {
       const blocks = [world.user('Deploy.'), world.read(readFile, 'notes')];
       const verdict = await world.verifier.verify(request(runShell, COMMAND, blocks), runShell);
       expect(verdict.decision).toBe('ask');
-      expect(verdict.reasons).toContain('second_opinion: unclear');
+      expect(verdict.reasons).toContain('second opinion: unclear');
     }
   });
 });

@@ -45,10 +45,10 @@ export function mcpTool(name: string, options: Partial<ITool> = {}): ITool {
   return tool(name, { source: `mcp:${name.slice(0, name.indexOf(':'))}`, ...options });
 }
 
-export const readFile = tool('fs:read_file', { risk: 'low' });
-export const writeFile = tool('fs:write_file', { risk: 'medium', untrusted: false });
-export const fetchPage = tool('http:get', { risk: 'medium' });
-export const runShell = tool('shell:run', { risk: 'high' });
+export const readFile = tool('fs:read_file', { effect: 'read' });
+export const writeFile = tool('fs:write_file', { effect: 'act', untrusted: false });
+export const fetchPage = tool('http:get', { effect: 'read' });
+export const runShell = tool('shell:run', { effect: 'act' });
 
 export function request(
   callee: ITool,

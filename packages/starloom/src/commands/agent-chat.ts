@@ -3,9 +3,10 @@ import { type Agent, type Approve, listSlashCommands } from '@starloom/runtime';
 import { reportError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import type { TurnCommandOptions } from './agent.ts';
-import { approvalQuestion, isYes } from './agent-approve.ts';
+import { approveBy } from './agent-approve.ts';
 import { ChatInput } from './agent-chat-input.ts';
 import { openCommandAgent } from './agent-open.ts';
+import { Refusals } from './agent-refusals.ts';
 import { toPlainText } from './agent-text.ts';
 import { TurnView } from './agent-turn-view.ts';
 
@@ -63,11 +64,20 @@ async function takeTurn(
   json: boolean,
 ): Promise<number> {
   const trace = createTrace();
-  const onEvent = json ? {} : { onEvent: view.show.bind(view) };
   try {
-    const result = await agent.turn(line, { sessionId, trace, signal, ...onEvent });
+    const refusals = new Refusals();
+    const result = await agent.turn(line, {
+      sessionId,
+      trace,
+      signal,
+      onEvent: (event) => {
+        refusals.note(event);
+        if (!json) view.show(event);
+      },
+    });
     const { segments, steps, usage } = result;
-    if (json) terminal.print(JSON.stringify({ segments, steps, usage, trace }));
+    const { refused } = refusals;
+    if (json) terminal.print(JSON.stringify({ segments, steps, usage, trace, refused }));
     else if (steps === 0) view.output(segments);
     return 0;
   } catch (error) {
@@ -78,7 +88,6 @@ async function takeTurn(
   }
 }
 
-/** One question at a time, however many calls ask at once. */
 function approveWith(
   yes: true | undefined,
   view: TurnView | undefined,
@@ -86,16 +95,10 @@ function approveWith(
 ): Approve | undefined {
   if (yes) return async () => true;
   if (view === undefined) return undefined;
-  let before: Promise<unknown> = Promise.resolve();
-  return (request, _tool, verdict) => {
-    const answer = before.then(async () => {
-      view.settle();
-      const line = await input()?.ask(approvalQuestion(request, verdict), request.signal);
-      return line !== undefined && isYes(line);
-    });
-    before = answer.catch(() => {});
-    return answer;
-  };
+  return approveBy(async (question, signal) => {
+    view.settle();
+    return await input()?.ask(question, signal);
+  });
 }
 
 /** The turn that Ctrl-C is about. */

@@ -3,18 +3,26 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { FabricError } from '@starloom/core';
-import { parseAgentConfig } from '@starloom/runtime';
+import { type AgentFileInput, parseAgentConfig } from '@starloom/runtime';
 import type { Terminal } from '../terminal.ts';
 import type { InitOptions } from './agent.ts';
 import { findAgentSchemas } from './agent-schemas.ts';
-import { type AgentAnswers, agentFile, agentToml, DEFAULT_PLUGINS } from './agent-template.ts';
+import {
+  type AgentAnswers,
+  agentFile,
+  agentToml,
+  DEFAULT_BASE_URL,
+  DEFAULT_PLUGINS,
+  type ModelAnswers,
+} from './agent-template.ts';
 
 /** Both files or neither, and never over what is there. */
 export async function initAgent(
   terminal: Terminal,
   folder: string,
-  { name, yes, force, json = false }: InitOptions,
+  options: InitOptions,
 ): Promise<void> {
+  const { name, yes, force, json = false } = options;
   const path = resolve(terminal.cwd, folder);
   const files = ['agent.json', 'agent.toml'].map((file) => join(folder, file));
   const there = files.find((file) => existsSync(resolve(terminal.cwd, file)));
@@ -23,18 +31,33 @@ export async function initAgent(
     name: name ?? basename(path) ?? 'agent',
     purpose: '',
     plugins: DEFAULT_PLUGINS,
+    model: modelOf(options),
   };
   const mayAsk = !yes && !json && process.stdin.isTTY && process.stderr.isTTY;
   const answers = mayAsk ? await ask(defaults, name === undefined) : defaults;
   const agent = agentFile(answers);
-  await parseAgentConfig({ agent, folder: path }, terminal.env);
+  await parseAgentConfig({ agent: withoutKey(agent), folder: path }, terminal.env);
   const schemas = findAgentSchemas(path);
   const $schema = schemas && { $schema: schemas.json };
   const text = JSON.stringify({ ...$schema, ...agent }, null, 2);
   const texts = [`${text}\n`, agentToml(schemas?.toml)];
   await write(path, files, texts, force === true);
   if (json) terminal.print(JSON.stringify({ name: agent.name, files }));
-  else terminal.tell(nextSteps(agent.name, files, folder));
+  else terminal.tell(nextSteps(agent.name, files, folder, answers.model));
+}
+
+function modelOf({ model, baseUrl, package: name, apiKey }: InitOptions) {
+  return model === undefined ? undefined : { model, baseUrl, package: name, apiKey };
+}
+
+/** The key may be set later: the check of the file does not need it. */
+function withoutKey(agent: AgentFileInput): AgentFileInput {
+  if (!('api_key' in agent.provider)) return agent;
+  const { api_key: reference, ...provider } = agent.provider;
+  if (/^(?:env|file):./.test(String(reference))) return { ...agent, provider };
+  throw new FabricError('BAD_INPUT', '--api-key is not a reference', {
+    details: { reason: 'config', fix: 'write env:NAME or file:PATH; a key never stands in a file' },
+  });
 }
 
 async function ask(defaults: AgentAnswers, asksName: boolean): Promise<AgentAnswers> {
@@ -50,10 +73,26 @@ async function ask(defaults: AgentAnswers, asksName: boolean): Promise<AgentAnsw
     const name = asksName ? await question('What is it called', defaults.name) : defaults.name;
     const purpose = await question('What is it for', defaults.purpose);
     const plugins = await question('What may it use', defaults.plugins.join(', '));
-    return { name, purpose, plugins: plugins.split(/[\s,]+/).filter((word) => word !== '') };
+    const model = defaults.model ?? (await askModel(question));
+    const names = plugins.split(/[\s,]+/).filter((word) => word !== '');
+    return { name, purpose, plugins: names, model };
   } finally {
     lines.close();
   }
+}
+
+async function askModel(
+  question: (text: string, otherwise: string) => Promise<string>,
+): Promise<ModelAnswers | undefined> {
+  const model = await question('Which model, such as llama3.2 (empty: a script, no model)', '');
+  if (model === '') return undefined;
+  const where = await question(
+    'Where: an OpenAI-compatible URL, or an AI SDK package',
+    DEFAULT_BASE_URL,
+  );
+  const key = await question('Its key, as env:NAME or file:PATH (empty: none)', '');
+  const place = /^https?:/.test(where) ? { baseUrl: where } : { package: where };
+  return { model, ...place, ...(key !== '' && { apiKey: key }) };
 }
 
 async function write(
@@ -77,7 +116,12 @@ async function write(
   }
 }
 
-function nextSteps(name: string, files: readonly string[], folder: string): string {
+function nextSteps(
+  name: string,
+  files: readonly string[],
+  folder: string,
+  model: ModelAnswers | undefined,
+): string {
   const path = folder === '.' ? '' : ` ${folder}`;
   const option = folder === '.' ? '' : ` --agent ${folder}`;
   return [
@@ -88,11 +132,16 @@ function nextSteps(name: string, files: readonly string[], folder: string): stri
     `  starloom agent exec "/help"${option}`,
     `  starloom agent run${path} --mcp http --port 8765`,
     `  starloom agents add${path || ' .'}`,
-    '',
-    'It follows a script until "provider" in agent.json names a model, such as',
-    '  {"kind": "openai-compatible", "base_url": "http://127.0.0.1:11434/v1", "model": "llama3.2"}',
+    ...(model?.package === undefined ? [] : ['', `It needs: npm install ${model.package}`]),
+    ...(model ? [] : SCRIPT_HINT),
   ].join('\n');
 }
+
+const SCRIPT_HINT = [
+  '',
+  'It follows a script until "provider" in agent.json names a model, such as',
+  `  {"kind": "openai-compatible", "base_url": "${DEFAULT_BASE_URL}", "model": "llama3.2"}`,
+];
 
 function alreadyThere(file: string): FabricError {
   return new FabricError('BAD_INPUT', `${file} is already there`, {

@@ -12,6 +12,8 @@ export interface TurnCommandOptions extends GlobalOptions {
 
 export interface ExecOptions extends TurnCommandOptions {
   readonly agent?: string;
+  /** A refused tool call is a failure. */
+  readonly strict?: true;
 }
 
 export interface RunOptions extends GlobalOptions {
@@ -25,11 +27,21 @@ export interface RunOptions extends GlobalOptions {
 
 export interface InitOptions extends GlobalOptions {
   readonly name?: string;
+  readonly model?: string;
+  readonly baseUrl?: string;
+  readonly package?: string;
+  /** A reference. */
+  readonly apiKey?: string;
   readonly yes?: true;
   readonly force?: true;
 }
 
 const HTTP_OPTIONS = ['port', 'host', 'key', 'anonymous'] as const;
+const MODEL_OPTIONS = [
+  ['--base-url', 'baseUrl'],
+  ['--package', 'package'],
+  ['--api-key', 'apiKey'],
+] as const;
 const FILE = 'an agent.json, or its folder (else the one here)';
 const SESSION = 'go on with this session, or begin it';
 const YES = 'approve every tool call that asks for it';
@@ -42,11 +54,20 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
     .description('write agent.json and agent.toml; the agent runs at once')
     .argument('[folder]', 'where; made if it is not there')
     .option('--name <name>', 'what the agent is called')
+    .option('--model <model>', 'the model; without one the agent follows a script')
+    .option('--base-url <url>', 'of an OpenAI-compatible server; default: Ollama on this machine')
+    .option('--package <name>', 'the AI SDK package of the model, such as @ai-sdk/anthropic')
+    .option('--api-key <reference>', 'env:NAME or file:PATH of the key of the model')
     .option('-y, --yes', 'ask nothing, take the defaults')
     .option('--force', 'overwrite what is there')
     .action(async (folder: string | undefined, _, command: Command) => {
+      const options = command.optsWithGlobals<InitOptions>();
+      const misplaced = MODEL_OPTIONS.find(([, key]) => options[key] !== undefined);
+      if (options.model === undefined && misplaced) {
+        throw toUsageError(`${misplaced[0]} goes with --model`);
+      }
       const { initAgent } = await import('./agent-init.ts');
-      await initAgent(terminal, folder ?? '.', command.optsWithGlobals<InitOptions>());
+      await initAgent(terminal, folder ?? '.', options);
     });
 
   agent
@@ -67,6 +88,7 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
     .option('--agent <file>', FILE)
     .option('--session <id>', SESSION)
     .option('-y, --yes', YES)
+    .option('--strict', 'exit with 3 when a tool call was refused')
     .action(async (words: string[], _, command: Command) => {
       const { execTurn } = await import('./agent-exec.ts');
       await execTurn(terminal, words.join(' '), command.optsWithGlobals<ExecOptions>());

@@ -12,4 +12,13 @@ export interface McpServerConfig {
   readonly url?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly allowed_tools?: readonly string[] | undefined;
+  /** By the server's own names for its tools. */
+  readonly tools?: Readonly<Record<string, McpToolConfig>> | undefined;
+}
+
+/** What the operator says of one tool, instead of what its name and arguments say. */
+export interface McpToolConfig {
+  readonly effect?: 'read' | 'act' | undefined;
+  /** Arguments that say where an act goes. */
+  readonly targets?: readonly string[] | undefined;
 }

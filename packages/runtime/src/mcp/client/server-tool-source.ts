@@ -7,7 +7,7 @@ import type { ContentSegment, ITool, ToolContext } from '@starloom/sdk';
 import type { ToolSource } from '../../core/seams.ts';
 import { outgoingCall } from '../../guard.ts';
 import type { JsonObject } from '../json.ts';
-import { allowedTools } from './allowed-tools.ts';
+import { allowedTools, type MissingTool } from './allowed-tools.ts';
 import { callFailure, isForgotten, isLost } from './failures.ts';
 import { KeptConnection, type McpServerOptions } from './kept-connection.ts';
 import type { McpServerConfig } from './server-config.ts';
@@ -22,6 +22,8 @@ export interface ServerHealth {
   readonly tools: number;
   /** How often it was started, or connected to, in all. */
   readonly starts: number;
+  /** Named by `allowed_tools`, and not offered. */
+  readonly missing: readonly MissingTool[];
   /** Why it is offline. */
   readonly failure?: FabricError;
 }
@@ -32,6 +34,7 @@ export class ServerToolSource implements ToolSource {
   readonly #connection: KeptConnection;
   readonly #listeners = new Set<() => void>();
   #tools: readonly ITool[] = [];
+  #missing: readonly MissingTool[] = [];
   /** The tools as the server described them. */
   #described: string | undefined;
   #refreshing: Promise<void> | undefined;
@@ -87,7 +90,7 @@ export class ServerToolSource implements ToolSource {
 
   get health(): ServerHealth {
     const { current, isOpening, starts, failure } = this.#connection;
-    const known = { name: this.name, tools: this.#tools.length, starts };
+    const known = { name: this.name, tools: this.#tools.length, starts, missing: this.#missing };
     if (current) return { ...known, state: 'online' };
     if (isOpening) return { ...known, state: 'starting' };
     if (failure) return { ...known, state: 'offline', failure };
@@ -132,15 +135,16 @@ export class ServerToolSource implements ToolSource {
     );
     const described = JSON.stringify(tools);
     if (described === this.#described) return;
+    this.#missing = missing;
     this.#warn(tools.length, missing);
     this.#described = described;
     this.#tools = tools.map((tool) =>
-      toTool(this.name, tool, (args, context) => this.call(tool.name, args, context)),
+      toTool(this.#config, tool, (args, context) => this.call(tool.name, args, context)),
     );
     for (const listener of [...this.#listeners]) listener();
   }
 
-  #warn(count: number, missing: readonly string[]): void {
+  #warn(count: number, missing: readonly MissingTool[]): void {
     const { log } = this.#options;
     const { name: server } = this;
     const isFirst = this.#described === undefined;
@@ -149,7 +153,8 @@ export class ServerToolSource implements ToolSource {
       log.warn({ server, tools: count, fix }, 'MCP server: all its tools are available');
     }
     if (missing.length > 0) {
-      log.warn({ server, missing }, 'MCP server: it lacks tools that allowed_tools names');
+      const names = missing.map(({ name }) => name);
+      log.warn({ server, missing: names }, 'MCP server: it lacks tools that allowed_tools names');
     }
   }
 }

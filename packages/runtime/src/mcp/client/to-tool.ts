@@ -1,18 +1,22 @@
 import type { Tool } from '@modelcontextprotocol/client';
-import type { ITool, ToolContext, ToolOutput } from '@starloom/sdk';
+import type { ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
 import type { JsonObject } from '../json.ts';
+import { isListed } from './allowed-tools.ts';
+import type { McpServerConfig } from './server-config.ts';
 
 const MAX_DESCRIPTION = 8_192;
 
 /**
- * A tool of a server as one of the agent's. What the server says of it is not believed: its results are
- * untrusted, and its annotations can only make it riskier.
+ * A tool of a server as one of the agent's. Its results are untrusted. Its `readOnlyHint` counts when the
+ * operator listed the tool; a hint that it destroys always does.
  */
 export function toTool(
-  server: string,
+  { name: server, allowed_tools, tools = {} }: McpServerConfig,
   { name, title, description, inputSchema, annotations }: Tool,
   execute: (args: JsonObject, context: ToolContext) => Promise<ToolOutput>,
 ): ITool {
+  const { effect = hintedEffect(annotations, isListed(allowed_tools)), targets } =
+    (Object.hasOwn(tools, name) && tools[name]) || {};
   return {
     name: `${server}:${name}`,
     description: (description ?? title ?? '').slice(0, MAX_DESCRIPTION),
@@ -20,6 +24,12 @@ export function toTool(
     execute,
     untrusted: true,
     source: `mcp:${server}`,
-    ...(annotations?.destructiveHint === true && { risk: 'high' as const }),
+    ...(effect && { effect }),
+    ...(targets && { targets }),
   };
+}
+
+function hintedEffect(hints: Tool['annotations'], isVetted: boolean): ToolEffect | undefined {
+  if (isVetted && hints?.readOnlyHint !== undefined) return hints.readOnlyHint ? 'read' : 'act';
+  return hints?.destructiveHint === true ? 'act' : undefined;
 }

@@ -58,7 +58,7 @@ export class Resources {
   async list(): Promise<ResourceEntry[]> {
     const entries = new Map<string, ResourceEntry>();
     for (const path of this.#options.paths) {
-      for await (const [file, stats] of filesAt(await this.#roots.locate(path))) {
+      for await (const [file, stats] of filesAt(this.#roots, await this.#roots.locate(path))) {
         if (entries.size >= MAX_LISTED) break;
         const entry = this.#toEntry(file, stats);
         entries.set(entry.uri, entry);
@@ -124,11 +124,11 @@ export class Resources {
   }
 }
 
-async function* filesAt(path: string): AsyncGenerator<[string, Stats]> {
+async function* filesAt(roots: Roots, path: string): AsyncGenerator<[string, Stats]> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats?.isFile()) yield [path, stats];
   if (!stats?.isDirectory()) return;
-  for await (const found of walk(path, MAX_DEPTH, NEVER)) {
+  for await (const found of walk(roots, path, MAX_DEPTH, NEVER)) {
     if (found.entry.isFile()) yield [found.path, await lstat(found.path)];
   }
 }

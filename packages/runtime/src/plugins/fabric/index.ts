@@ -37,7 +37,7 @@ function agentsTool(gateway: FabricGateway): ITool {
     name: 'fabric:agents',
     description: 'Lists other agents that can be called, with what each can do.',
     command: 'agents',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({
       capability: z.string().min(1).optional().describe('Only agents that have it'),
     }),
@@ -51,7 +51,8 @@ function callTool(gateway: FabricGateway): ITool {
       name: 'fabric:call',
       description: 'Gives a task to another agent and waits for its answer.',
       command: 'call',
-      risk: 'medium',
+      effect: 'act',
+      targets: ['agent_id', 'capability'],
       timeoutMs: gateway.longestCallMs,
       parameters: z.strictObject({
         agent_id: z.string().min(1).describe('As fabric:agents lists it'),

@@ -19,7 +19,8 @@ export function editFileTool({ roots, maxBytes, turns }: FsTools): ITool {
     name: 'fs:edit_file',
     description: 'Replaces a piece of a text file by another.',
     command: 'edit',
-    risk: 'medium',
+    effect: 'act',
+    targets: ['path'],
     untrusted: false,
     parameters,
     async execute({ path: given, old_text, new_text, all }) {

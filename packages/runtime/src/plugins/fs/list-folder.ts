@@ -17,13 +17,13 @@ export function listTool({ roots }: FsTools): ITool {
     name: 'fs:list',
     description: 'Lists a folder, one path a line; folders end in "/", links in "@".',
     command: 'list',
-    risk: 'low',
+    effect: 'read',
     parameters,
     async execute({ path, depth }, { signal }) {
       const folder = await roots.locate(path);
       const lines: string[] = [];
       try {
-        for await (const found of walk(folder, depth, signal)) {
+        for await (const found of walk(roots, folder, depth, signal)) {
           if (lines.length >= MAX_LISTED) return [...lines, CUT].join('\n');
           lines.push(roots.show(found.path) + markOf(found.entry));
         }

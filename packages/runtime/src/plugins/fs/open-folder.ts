@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf } from './file-failure.ts';
 import type { Roots } from './roots.ts';
 
-const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+export const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
 /** A folder that is held open: what is done in it happens there, whatever its path leads to by then. */
 export interface OpenFolder extends AsyncDisposable {
@@ -53,7 +53,7 @@ async function openOrNothing(path: string): Promise<FileHandle | undefined> {
 }
 
 /** Through the handle where the system can; elsewhere the path must do. */
-function pathOf({ fd }: FileHandle, path: string): string {
+export function pathOf({ fd }: FileHandle, path: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${fd}` : path;
 }
 

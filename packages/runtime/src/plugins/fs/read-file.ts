@@ -18,7 +18,7 @@ export function readFileTool({ roots, maxBytes }: FsTools): ITool {
     name: 'fs:read_file',
     description: 'Reads a text file, whole or a range of its lines.',
     command: 'read',
-    risk: 'low',
+    effect: 'read',
     parameters,
     async execute({ path, first_line, lines }, { signal }) {
       if (first_line === undefined && lines === undefined) {

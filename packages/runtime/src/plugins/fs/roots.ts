@@ -93,7 +93,7 @@ async function openRoot(name: string, folder: string): Promise<Root> {
 }
 
 /** By segments: `/data-old` is not inside `/data`, and `..x` is a name like any other. */
-function isInside(root: string, path: string): boolean {
+export function isInside(root: string, path: string): boolean {
   const way = relative(root, path);
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }

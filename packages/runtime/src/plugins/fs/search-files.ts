@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { fileFailure } from './file-failure.ts';
 import type { FsTools } from './fs-tools.ts';
 import { readText } from './read-text.ts';
+import type { Roots } from './roots.ts';
 import { walk } from './walk.ts';
 import { matchesWildcards } from './wildcards.ts';
 
@@ -24,13 +25,13 @@ export function searchTool({ roots, maxBytes }: FsTools): ITool {
     description:
       'Finds a text in files, as path:line: text. Files that are no text are passed over.',
     command: 'search',
-    risk: 'low',
+    effect: 'read',
     parameters,
     async execute({ text, path, files, ignore_case }, { signal }) {
       const fold = (line: string) => (ignore_case ? line.toLowerCase() : line);
       const wanted = fold(text);
       const found: string[] = [];
-      for await (const file of filesIn(await roots.locate(path), path, signal)) {
+      for await (const file of filesIn(roots, await roots.locate(path), path, signal)) {
         if (files && !matchesWildcards(basename(file), files)) continue;
         const content = await readText(roots, file, maxBytes).catch(() => undefined);
         if (!content || !fold(content.text).includes(wanted)) continue;
@@ -47,9 +48,14 @@ export function searchTool({ roots, maxBytes }: FsTools): ITool {
 
 const CUT = `(only the first ${MAX_FOUND} are shown; look for a longer text)`;
 
-async function* filesIn(path: string, given: string, signal: AbortSignal): AsyncGenerator<string> {
+async function* filesIn(
+  roots: Roots,
+  path: string,
+  given: string,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   try {
-    for await (const found of walk(path, MAX_DEPTH, signal)) {
+    for await (const found of walk(roots, path, MAX_DEPTH, signal)) {
       if (found.entry.isFile()) yield found.path;
     }
   } catch (error) {

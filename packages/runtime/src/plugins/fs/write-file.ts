@@ -15,7 +15,8 @@ export function writeFileTool({ roots, maxBytes, turns }: FsTools): ITool {
     name: 'fs:write_file',
     description: 'Writes a text file: a new one, or in place of the one that is there.',
     command: 'write',
-    risk: 'medium',
+    effect: 'act',
+    targets: ['path'],
     untrusted: false,
     parameters,
     async execute({ path: given, content }) {

@@ -15,7 +15,8 @@ export function commitTool(git: Git, author: Author | undefined): ITool {
     name: 'git:commit',
     description: 'Commits changes, all of them or those of some files.',
     command: 'commit',
-    risk: 'medium',
+    effect: 'act',
+    targets: ['paths'],
     untrusted: false,
     parameters: z.strictObject({
       message: z.string().min(1).max(20_000),

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { childEnvironment, type Environment } from '@starloom/wire';
 import { type ProgramOutput, runProgram } from '../run-program.ts';
+import { assertRepositoryInside } from './repository-inside.ts';
 import { disarm, FIXED_SETTINGS, type Setting } from './settings.ts';
 
 export interface GitOptions {
@@ -73,7 +74,9 @@ export class Git {
 
   async #assertRepository(): Promise<void> {
     const { folder } = this.#options;
-    if (await stat(join(folder, '.git')).catch(() => undefined)) return;
+    if (await stat(join(folder, '.git')).catch(() => undefined)) {
+      return await assertRepositoryInside(folder);
+    }
     throw new FabricError('BAD_INPUT', 'There is no git repository here', {
       details: {
         reason: 'no_repository',

@@ -16,7 +16,7 @@ function statusTool(git: Git): ITool {
     name: 'git:status',
     description: 'Shows the branch and what has changed since the last commit.',
     command: 'status',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({ paths }),
     async execute(args, { signal }) {
       const options = ['--short', '--branch', '--ignore-submodules=dirty'];
@@ -30,7 +30,7 @@ function diffTool(git: Git): ITool {
     name: 'git:diff',
     description: 'Shows changes: of the working tree, of what is staged, or between revisions.',
     command: 'diff',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({
       revision: revisionSchema.optional().describe('Against this one, or a range a..b'),
       staged: z.boolean().default(false).describe('What the next commit would hold'),
@@ -50,7 +50,7 @@ function logTool(git: Git): ITool {
     name: 'git:log',
     description: 'Lists commits, the newest first: id, date, author, subject.',
     command: 'log',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({
       count: z.int().min(1).max(200).default(20),
       revision: revisionSchema.optional().describe('Where to begin, or a range a..b'),
@@ -68,7 +68,7 @@ function showTool(git: Git): ITool {
     name: 'git:show',
     description: 'Shows a commit with its changes, or a file as it was (HEAD~1:path).',
     command: 'show',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({ revision: revisionSchema.default('HEAD'), paths }),
     async execute({ revision, paths: only }, { signal }) {
       const options = [...DIFF, ...PLAIN_LOG, '--format=commit %H%n%an <%ae>%n%ad%n%n%B'];
@@ -82,7 +82,7 @@ function branchesTool(git: Git): ITool {
     name: 'git:branches',
     description: 'Lists the branches; the current one is marked with a star.',
     command: 'branches',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({}),
     async execute(_, { signal }) {
       const format = '--format=%(HEAD) %(refname:short) %(objectname:short) %(subject)';

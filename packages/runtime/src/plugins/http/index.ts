@@ -37,7 +37,8 @@ function getTool(caller: HttpCaller): ITool {
     name: 'http:get',
     description: 'Fetches a page or document from the public web, as text.',
     command: 'get',
-    risk: 'medium',
+    effect: 'read',
+    targets: ['url'],
     parameters: z.strictObject({ url: z.string().max(8_192), headers }),
     execute: (args, { signal }) => caller.call({ method: 'GET', ...args }, signal),
   });
@@ -47,7 +48,8 @@ function requestTool(caller: HttpCaller): ITool {
   return defineTool({
     name: 'http:request',
     description: 'Sends an HTTP request to the public web and shows the answer as text.',
-    risk: 'high',
+    effect: 'act',
+    targets: ['url'],
     parameters: z.strictObject({
       method: z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']),
       url: z.string().max(8_192),

@@ -3,11 +3,11 @@ import type { Response } from 'undici';
 import type { HttpRequest } from './http-caller.ts';
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-const FOR_ONE_ORIGIN: ReadonlySet<string> = new Set(['authorization', 'cookie']);
 
 /**
- * What a redirect asks for, or `undefined` when the response is none. Credentials stay with the origin
- * they were meant for, and a body is sent to nobody the caller did not name.
+ * What a redirect asks for, or `undefined` when the response is none. Another host is not followed: a
+ * call of it is judged like any other. Headers stay with the origin they were given for, and a body is
+ * sent to no address that the caller did not name.
  */
 export function nextRequest(request: HttpRequest, response: Response): HttpRequest | undefined {
   const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
@@ -22,14 +22,15 @@ export function nextRequest(request: HttpRequest, response: Response): HttpReque
   if (!isRead && response.status !== 303) {
     throw refused('redirected_body', 'send the request to the address it leads to');
   }
-  const headers = from.origin === to.origin ? request.headers : withoutCredentials(request.headers);
+  if (siteOf(from) !== siteOf(to)) {
+    throw refused('redirected_host', `call ${to.href} itself, if that is what is wanted`);
+  }
+  const headers = from.origin === to.origin ? request.headers : {};
   return { method: isRead ? request.method : 'GET', url: to.href, headers };
 }
 
-function withoutCredentials(headers: HttpRequest['headers']): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !FOR_ONE_ORIGIN.has(name.toLowerCase())),
-  );
+function siteOf({ hostname }: URL): string {
+  return hostname.replace(/^www\./, '');
 }
 
 function refused(reason: string, fix: string): FabricError {

@@ -33,7 +33,8 @@ function putTool(notes: Notes): ITool {
     name: 'memory:put',
     description: 'Keeps a note beyond this session.',
     command: 'remember',
-    risk: 'low',
+    effect: 'act',
+    targets: [],
     untrusted: false,
     parameters: z.strictObject({
       text: z.string().min(1).max(16_384),
@@ -48,7 +49,7 @@ function searchTool(notes: Notes): ITool {
     name: 'memory:search',
     description: 'Finds notes by their words, the best match first.',
     command: 'recall',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({ query: z.string().min(1).max(1_000), limit }),
     async execute(args) {
       return show(rankNotes(await notes.all(), args.query).slice(0, args.limit));
@@ -61,7 +62,7 @@ function listTool(notes: Notes): ITool {
     name: 'memory:list',
     description: 'Lists notes, the newest first; only those with a tag, if one is given.',
     command: 'notes',
-    risk: 'low',
+    effect: 'read',
     parameters: z.strictObject({ tag: z.string().min(1).optional(), limit }),
     async execute({ tag, limit: most }) {
       const kept = (await notes.all()).filter(({ tags }) => !tag || tags.includes(tag));
@@ -75,7 +76,8 @@ function forgetTool(notes: Notes): ITool {
     name: 'memory:forget',
     description: 'Forgets a note for good.',
     command: 'forget',
-    risk: 'medium',
+    effect: 'act',
+    targets: ['id'],
     untrusted: false,
     parameters: z.strictObject({ id: z.string().min(1).max(64) }),
     async execute({ id }) {

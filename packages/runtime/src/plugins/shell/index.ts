@@ -30,7 +30,8 @@ function runTool(config: ShellConfig, cwd: string, env: Environment): ITool {
     name: 'shell:run',
     description: 'Runs a command with /bin/sh and shows what it printed.',
     command: 'run',
-    risk: 'high',
+    effect: 'act',
+    targets: ['command'],
     approval,
     timeoutMs: timeout_ms + 10_000,
     parameters: z.strictObject({

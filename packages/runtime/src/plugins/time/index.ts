@@ -16,7 +16,7 @@ export default definePlugin({
       name: 'time:now',
       description: 'Says date and time, with the weekday, in a time zone.',
       command: 'now',
-      risk: 'low',
+      effect: 'read',
       untrusted: false,
       parameters: z.strictObject({
         zone: z.string().min(1).max(64).default(usual).describe('Such as Asia/Taipei'),

@@ -1,0 +1,114 @@
+// A rule for a tool that does not exist protects nothing, and a misspelt one hides that. Names of
+// tools of the agent itself are checked at the start, those of an MCP server once it has listed them.
+
+import { FabricError } from '@starloom/core';
+import type { ITool } from '@starloom/sdk';
+import { closestWord } from '@starloom/wire';
+import type { ServerHealth } from '../mcp/client/server-tool-source.ts';
+import type { AgentToml } from './agent-toml.ts';
+
+interface WrongName {
+  readonly key: string;
+  readonly name: string;
+  readonly near: string | undefined;
+}
+
+/** Throws BAD_INPUT with every name in `agent.toml` that matches nothing. */
+export function checkToolNames(
+  toml: AgentToml,
+  tools: ReadonlyMap<string, ITool>,
+  servers: readonly ServerHealth[],
+): void {
+  const wrong = [
+    ...wrongRules(toml, tools, servers),
+    ...wrongSources(toml),
+    ...wrongLists(servers),
+    ...wrongTools(toml, tools, servers),
+  ];
+  if (wrong.length === 0) return;
+  const [first] = wrong;
+  const more = wrong.length > 1 ? `, and ${wrong.length - 1} more` : '';
+  const message = `agent.toml: ${first?.key} names "${first?.name}", which does not exist${more}`;
+  const near = wrong.flatMap(({ name, near }) => (near ? `"${near}" instead of "${name}"` : []));
+  throw new FabricError('BAD_INPUT', message, {
+    details: {
+      reason: 'config',
+      names: wrong.map(({ key, name }) => ({ key, name })),
+      fix: near.length > 0 ? `write ${near.join(', ')}` : 'correct the name or remove the entry',
+    },
+  });
+}
+
+function wrongRules(
+  { mcp, security }: AgentToml,
+  tools: ReadonlyMap<string, ITool>,
+  servers: readonly ServerHealth[],
+): WrongName[] {
+  const known = [...tools.keys()];
+  const families = new Set([...known.map(familyOf), ...mcp.servers.map(({ name }) => name)]);
+  const isOpen = (name: string) =>
+    mcp.servers.some((server) => server.name === familyOf(name)) &&
+    !isOnline(servers, familyOf(name));
+  return Object.keys(security.tools)
+    .filter((name) => {
+      if (name.endsWith(':*')) return !families.has(familyOf(name));
+      return !tools.has(name) && !isOpen(name);
+    })
+    .map((name) => {
+      const candidates = name.endsWith(':*') ? [...families].map((one) => `${one}:*`) : known;
+      return { key: 'security.tools', name, near: closestWord(name, candidates) };
+    });
+}
+
+function wrongSources({ mcp, security }: AgentToml): WrongName[] {
+  const known = mcp.servers.map(({ name }) => `mcp:${name}`);
+  return security.vetted_descriptions
+    .filter((name) => !name.startsWith('agent:') && !known.includes(name))
+    .map((name) => ({
+      key: 'security.vetted_descriptions',
+      name,
+      near: closestWord(name, known),
+    }));
+}
+
+function wrongLists(servers: readonly ServerHealth[]): WrongName[] {
+  return servers.flatMap(({ name: server, missing }) =>
+    missing.map((tool) => ({ key: `allowed_tools of MCP server ${server}`, ...tool })),
+  );
+}
+
+/** `[mcp.servers.tools.<name>]`, and the arguments that its `targets` name. */
+function wrongTools(
+  { mcp }: AgentToml,
+  tools: ReadonlyMap<string, ITool>,
+  servers: readonly ServerHealth[],
+): WrongName[] {
+  return mcp.servers.flatMap(({ name: server, tools: own = {}, allowed_tools: listed }) =>
+    Object.entries(own).flatMap(([name, { targets = [] }]) => {
+      const key = `tools of MCP server ${server}`;
+      const isLeftOut = listed !== undefined && !listed.includes('*') && !listed.includes(name);
+      if (isLeftOut) return [{ key, name, near: closestWord(name, listed) }];
+      if (!isOnline(servers, server)) return [];
+      const tool = tools.get(`${server}:${name}`);
+      const offered = [...tools.keys()].filter((one) => familyOf(one) === server);
+      const names = offered.map((one) => one.slice(server.length + 1));
+      if (!tool) return [{ key, name, near: closestWord(name, names) }];
+      const known = Object.keys(Object(tool.parameters.properties));
+      return targets
+        .filter((target) => !known.includes(target))
+        .map((target) => ({
+          key: `targets of ${tool.name}`,
+          name: target,
+          near: closestWord(target, known),
+        }));
+    }),
+  );
+}
+
+function isOnline(servers: readonly ServerHealth[], name: string): boolean {
+  return servers.some((server) => server.name === name && server.state === 'online');
+}
+
+function familyOf(name: string): string {
+  return name.slice(0, Math.max(0, name.indexOf(':')));
+}

@@ -1,0 +1,54 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { temporaryFolder } from '@starloom/testkit';
+import { describe, expect, it } from 'vitest';
+import { writeToolRule } from '../../src/config/index.ts';
+
+const RULE = '"fs:write_file" = "allow"';
+
+/** The file after the rule was written into `before`. */
+async function written(before: string | undefined): Promise<string> {
+  await using folder = await temporaryFolder();
+  const file = join(folder.path, 'agent.toml');
+  if (before !== undefined) await writeFile(file, before);
+  expect(await writeToolRule(folder.path, 'fs:write_file')).toBe(file);
+  expect(await readdir(folder.path)).toEqual(['agent.toml']);
+  return await readFile(file, 'utf8');
+}
+
+describe('a rule that a person gave with "always"', () => {
+  it.each([
+    ['makes the file', undefined, `[security.tools]\n${RULE}\n`],
+    [
+      'adds the section',
+      '# mine\n[acp]\nname = "x"\n',
+      `# mine\n[acp]\nname = "x"\n\n[security.tools]\n${RULE}\n`,
+    ],
+    [
+      'joins the section, before the next one',
+      '[security.tools] # rules\n"git:*" = "ask"\n\n[acp]\nname = "x"\n',
+      `[security.tools] # rules\n${RULE}\n"git:*" = "ask"\n\n[acp]\nname = "x"\n`,
+    ],
+    [
+      'replaces the rule of the same tool',
+      '[security.tools]\n"fs:write_file" = "ask"\n"git:*" = "ask"',
+      `[security.tools]\n${RULE}\n"git:*" = "ask"`,
+    ],
+  ])('%s, and leaves the rest as it is', async (_, before, after) => {
+    expect(await written(before)).toBe(after);
+  });
+
+  it.each([
+    ['is written in another form', 'security = { tools = { "git:*" = "ask" } }\n'],
+    ['is broken', '[security\n'],
+  ])('does not touch a file that %s, and says what to add', async (_, before) => {
+    await using folder = await temporaryFolder();
+    await writeFile(join(folder.path, 'agent.toml'), before);
+    await expect(writeToolRule(folder.path, 'fs:write_file')).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'rule_not_written', fix: expect.stringContaining(RULE) },
+    });
+    expect(await readFile(join(folder.path, 'agent.toml'), 'utf8')).toBe(before);
+    expect(await readdir(folder.path)).toEqual(['agent.toml']);
+  });
+});
