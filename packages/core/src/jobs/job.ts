@@ -48,7 +48,7 @@ export interface JobAnswer {
 export interface JobRetryPolicy {
   /** How often the call may be attempted in all. */
   readonly attempts: number;
-  /** Before the second attempt; doubles with each further one. */
+  /** Least wait before the second attempt; doubles with each further one. */
   readonly backoff_ms: number;
   readonly max_backoff_ms: number;
 }

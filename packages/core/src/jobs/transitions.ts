@@ -254,11 +254,10 @@ export function errorEvent(job: Job, error: JobError, now: number): JobErrorEven
   };
 }
 
-/** When the next attempt may start: twice as long after each failed one, with some spread. */
+/** How long until the next attempt: twice as long after each failed one, with some spread. */
 export function backoffMs({ retry, attempt }: Job, random: number): number {
   const exponent = Math.min(16, Math.max(0, attempt - 1));
-  const full = retry.backoff_ms * 2 ** exponent;
-  return Math.min(retry.max_backoff_ms, full / 2 + (full / 2) * random);
+  return Math.min(retry.max_backoff_ms, retry.backoff_ms * 2 ** exponent * (1 + random));
 }
 
 function endedBy(job: Job, outcome: Required<JobEnd>, now: number): Cancelled {

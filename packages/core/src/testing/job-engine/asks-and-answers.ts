@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JobContractContext } from '../job-engine-contract.ts';
-import { LEASE_MS } from './job-driver.ts';
+import { LEASE_MS, LONG_AGO } from './job-driver.ts';
 
 const QUESTION = { id: 'q1', kind: 'text', message: 'Which one?' };
 const ANSWER = { id: 'q1', response: { action: 'accept', content: 'the red one' } };
@@ -46,7 +46,7 @@ export function asksAndAnswers(context: JobContractContext): void {
     await engine.answer(id, [ANSWER]);
     const next = await driver.claimOne();
     await engine.markSent(next);
-    await advance(LEASE_MS + 2_000);
+    await advance(LONG_AGO);
     const third = await driver.claimOne();
     expect(third).toMatchObject({ mode: 'rejoin', job: { id } });
     expect(third.job.answers).toBeUndefined();
@@ -109,7 +109,7 @@ export function asksAndAnswers(context: JobContractContext): void {
       const claim = await driver.claimOne();
       await engine.ask(claim, { inputs: [QUESTION], expiresAt: now() + HOUR }, []);
       if (isAnswered) await engine.answer(id, [ANSWER]);
-      await advance(LEASE_MS + 2_000);
+      await advance(LONG_AGO);
       const next = await driver.claimOne();
       expect(next).toMatchObject({ mode: 'interrupted', job: { id, parked: true, attempt: 1 } });
       expect(await driver.fail(next)).toBe(true);

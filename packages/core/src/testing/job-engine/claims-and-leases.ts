@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { JobContractContext } from '../job-engine-contract.ts';
-import { exampleJob, LEASE_MS } from './job-driver.ts';
+import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
 
 export function claimsAndLeases(context: JobContractContext): void {
   const claimAll = (limit = 10, perAgent?: number) =>
@@ -57,7 +57,7 @@ export function claimsAndLeases(context: JobContractContext): void {
     const { engine, driver, advance } = context;
     await driver.create();
     const lost = await driver.claimOne();
-    await advance(LEASE_MS + 2_000);
+    await advance(LONG_AGO);
     const claim = await driver.claimOne();
     expect(claim).toMatchObject({ job: { id: lost.job.id, attempt: 2 }, mode: 'start' });
     const event = driver.stamp(lost.job, driver.token('late'));
@@ -99,9 +99,9 @@ export function claimsAndLeases(context: JobContractContext): void {
     expect(await engine.retry(claim, again)).toBe(true);
     expect(await driver.read(id)).toMatchObject({ state: 'queued', sent: false, attempt: 1 });
     expect(await claimAll()).toEqual([]);
-    await advance(4_000);
+    await advance(8_000);
     expect(await claimAll()).toEqual([]);
-    await advance(12_000);
+    await advance(14_000);
     const [second] = await claimAll();
     expect(second).toMatchObject({ mode: 'start', job: { id, attempt: 2, seq: 1, cursor: 1 } });
     expect(await driver.succeed(claim)).toBe(false);

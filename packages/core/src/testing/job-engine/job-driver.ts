@@ -6,6 +6,8 @@ import type { Claim, JobEngine } from '../../ports/jobs.ts';
 import { createTrace } from '../../trace.ts';
 
 export const LEASE_MS = 10_000;
+/** Until another worker has a job at the latest: the lease, and the backoff of the queue. */
+export const LONG_AGO = LEASE_MS + 8_000;
 
 /** Short forms of what tests of an engine do all the time. */
 export interface JobDriver {

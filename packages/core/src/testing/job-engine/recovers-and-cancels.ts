@@ -1,9 +1,7 @@
 import { expect, it } from 'vitest';
 import type { NewJob } from '../../jobs/job.ts';
 import type { JobContractContext } from '../job-engine-contract.ts';
-import { LEASE_MS } from './job-driver.ts';
-
-const LONG_AGO = LEASE_MS + 2_000;
+import { LEASE_MS, LONG_AGO } from './job-driver.ts';
 
 export function recoversAndCancels(context: JobContractContext): void {
   const claimAfterCrash = async (

@@ -1,0 +1,1 @@
+export { openSqliteJobs, type SqliteJobsOptions } from './sqlite.ts';
