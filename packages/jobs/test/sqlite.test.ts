@@ -18,7 +18,7 @@ jobEngineContract('sqlite', async () => {
     engine: await openSqliteJobs({ path, clock }),
     now: () => clock.now(),
     advance: async (ms) => clock.advance(ms),
-    close: () => folder[Symbol.asyncDispose](),
+    close: async () => folder[Symbol.asyncDispose](),
   };
 });
 
