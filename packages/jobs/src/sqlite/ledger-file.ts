@@ -85,6 +85,8 @@ export class LedgerFile {
     }
     this.#database.exec(PRAGMAS);
     this.#database.exec(SCHEMA);
+    // The file is held by one process: workers of the process before are gone, whatever their leases.
+    this.#database.exec(`UPDATE queue SET ready_at = 0 WHERE state = 'leased'`);
   }
 }
 
