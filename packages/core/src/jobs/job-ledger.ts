@@ -145,11 +145,8 @@ export class JobLedger {
     return done;
   }
 
-  takeAnswers(held: Held, now: number): readonly JobAnswer[] | undefined {
-    const job = this.#held(held);
-    if (job === undefined || job.state !== 'running' || !job.parked) return undefined;
-    this.#tables.update(resumed(job, now));
-    return job.answers;
+  resume(held: Held, now: number): boolean {
+    return this.#change(held, (job) => resumed(job, now));
   }
 
   finish(

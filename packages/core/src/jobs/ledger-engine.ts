@@ -127,8 +127,8 @@ export class LedgerJobEngine implements JobEngine {
     return this.#notified(claim, done);
   }
 
-  takeAnswers(claim: Claim): Promise<readonly JobAnswer[] | undefined> {
-    return this.#ledger.takeAnswers(toHeld(claim), this.#now());
+  resume(claim: Claim): Promise<boolean> {
+    return this.#ledger.resume(toHeld(claim), this.#now());
   }
 
   async finish(claim: Claim, outcome: JobOutcome, events: readonly JobEvent[]): Promise<boolean> {

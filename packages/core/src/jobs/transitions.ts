@@ -149,6 +149,8 @@ export function asked(job: Job, { inputs, expiresAt, handle }: Asked, now: numbe
     ...rest,
     state: 'awaiting_input',
     sent: true,
+    // The question ends a leg of the stream; whatever comes next begins another.
+    seq: 0,
     inputs,
     input_expires_at: expiresAt,
     ...(handle === undefined ? { parked: true } : { handle }),
@@ -172,12 +174,11 @@ export function answered(job: Job, answers: readonly JobAnswer[], now: number): 
     ...rest,
     state: job.parked ? 'running' : 'queued',
     answers: all,
-    seq: 0,
     updated_at: now,
   };
 }
 
-/** The worker that kept the attempt waiting goes on with it. */
+/** The worker that kept the attempt waiting goes on with it; the answers count as used. */
 export function resumed(job: Job, now: number): Job {
   const { parked: _, answers: __, ...rest } = job;
   return { ...rest, updated_at: now };

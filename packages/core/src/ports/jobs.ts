@@ -95,8 +95,11 @@ export interface JobRecords {
   markCancelDelivered(claim: Claim): Promise<boolean>;
   /** To `awaiting_input`. With a handle the claim is over; without one the worker keeps it. */
   ask(claim: Claim, asked: Asked, events: readonly JobEvent[]): Promise<boolean>;
-  /** The answers to a parked attempt, once all are there; `undefined` before. */
-  takeAnswers(claim: Claim): Promise<readonly JobAnswer[] | undefined>;
+  /**
+   * A parked attempt whose job is `running` again goes on with the `answers` of the record, which count
+   * as used from now on. May be repeated.
+   */
+  resume(claim: Claim): Promise<boolean>;
   /** The events end with `final` or `error`. Queues the webhook in the same step. */
   finish(claim: Claim, outcome: JobOutcome, events: readonly JobEvent[]): Promise<boolean>;
 

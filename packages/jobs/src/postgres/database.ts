@@ -36,6 +36,8 @@ export class Database implements Session {
       application_name: 'starloom',
     });
     pool.on('error', onError);
+    // A connection that breaks while it is in use says so twice: to its query, and here.
+    pool.on('connect', (client) => client.on('error', onError));
     return new Database(pool);
   }
 

@@ -182,13 +182,8 @@ export class PostgresJobEngine implements JobEngine {
     );
   }
 
-  async takeAnswers(claim: Claim): Promise<readonly JobAnswer[] | undefined> {
-    let answers: readonly JobAnswer[] | undefined;
-    await this.#held(claim, async (job) => {
-      answers = job.state === 'running' && job.parked ? job.answers : undefined;
-      return answers === undefined ? undefined : { job: resumed(job, this.#now()) };
-    });
-    return answers;
+  resume(claim: Claim): Promise<boolean> {
+    return this.#held(claim, async (job) => ({ job: resumed(job, this.#now()) }));
   }
 
   async finish(claim: Claim, outcome: JobOutcome, events: readonly JobEvent[]): Promise<boolean> {
@@ -404,24 +399,23 @@ export class PostgresJobEngine implements JobEngine {
    */
   async #held(
     claim: Claim,
-    change: (job: Job, session: Session) => Promise<Change | undefined>,
+    change: (job: Job, session: Session) => Promise<Change>,
     place?: 'complete' | 'retry',
   ): Promise<boolean> {
     const { id } = claim.job;
     const entry = toEntry(claim);
     const lost = new Error('the claim is lost');
-    const step = async (session: Session): Promise<Change | undefined> => {
+    const step = async (session: Session): Promise<Change> => {
       if (place === 'complete') await this.#queue.complete(session, 'run', [entry.id]);
       if (place === 'retry') await this.#queue.retry(session, entry);
       const row = (await rows.readJobs(session, [id], true)).get(id);
       if (row === undefined || row.lease !== claim.lease || isFinal(row.job.state)) throw lost;
       const changed = await change(row.job, session);
-      if (changed !== undefined) await this.#write(session, row, changed);
+      await this.#write(session, row, changed);
       return changed;
     };
     try {
-      const changed = await this.#database.transact(step);
-      if (changed !== undefined) this.#hint(changed);
+      this.#hint(await this.#database.transact(step));
       return true;
     } catch (error) {
       if (error === lost || (FabricError.is(error) && error.cause === lost)) return false;

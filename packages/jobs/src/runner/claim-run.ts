@@ -88,17 +88,19 @@ export class ClaimRun {
     this.#call.abort(new FabricError('CANCELLED', 'The job was cancelled'));
   }
 
-  /** A change of the job: an answer may be there. */
+  /** The attempt waits for answers. */
+  get isParked(): boolean {
+    return this.#answers !== undefined;
+  }
+
+  /** A change of the job: an answer may be there, or a cancellation. */
   async look(): Promise<void> {
     const { engine } = this.#options;
-    if (this.#answers !== undefined) {
-      const answers = await engine.takeAnswers(this.claim).catch(() => undefined);
-      if (answers !== undefined) this.#answers.resolve(answers);
-    }
-    const job = this.#cancelled
-      ? undefined
-      : await engine.get(this.claim.job.id).catch(() => undefined);
-    if (job?.cancel !== undefined && this.claim.mode !== 'cancel') await this.cancel();
+    const job = await engine.get(this.claim.job.id).catch(() => undefined);
+    if (job === undefined) return;
+    const { state, parked, answers = [] } = job;
+    if (state === 'running' && parked) this.#answers?.resolve(answers);
+    if (job.cancel !== undefined && this.claim.mode !== 'cancel') await this.cancel();
   }
 
   /** At shutdown: gives back what was not begun or can be rejoined, leaves the rest to its lease. */
@@ -181,13 +183,14 @@ export class ClaimRun {
     await this.#writer.flush();
     const asked = this.#writer.stamp(awaiting(inputs), this.claim.job.agent_id ?? 'starloom');
     await this.#mustHold(() => engine.ask(this.claim, { inputs, expiresAt }, [asked]));
+    this.#writer.startLeg();
     const expiry = setTimeout(() => answers.reject(inputExpired()), expiresAt - this.#now());
     const onAbort = () => answers.reject(this.#call.signal.reason);
     this.#call.signal.addEventListener('abort', onAbort);
     if (this.#call.signal.aborted) onAbort();
     try {
       const given = await answers.promise;
-      this.#writer.startLeg();
+      await this.#mustHold(() => engine.resume(this.claim));
       return given;
     } finally {
       this.#answers = undefined;

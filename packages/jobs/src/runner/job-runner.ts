@@ -170,6 +170,8 @@ export class JobRunner {
         if (!this.#active.has(run) || renewal === undefined) continue;
         if (!renewal.held) await this.#loseUnlessOver(run);
         else if (renewal.cancelRequested && run.claim.mode !== 'cancel') void run.cancel();
+        // The hint may have been lost, or the engine was down when it came.
+        else if (run.isParked) void run.look();
       }
     } catch (err) {
       this.#log.warn({ err }, 'jobs: cannot renew leases');

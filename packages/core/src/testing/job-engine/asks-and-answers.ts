@@ -91,14 +91,15 @@ export function asksAndAnswers(context: JobContractContext): void {
     await engine.markSent(claim);
     const asked = { inputs: [QUESTION], expiresAt: now() + HOUR };
     expect(await engine.ask(claim, asked, [])).toBe(true);
-    expect(await engine.takeAnswers(claim)).toBeUndefined();
     await advance(LEASE_MS / 2);
     expect(await engine.renew([claim], LEASE_MS)).toMatchObject([{ held: true }]);
     await advance(LEASE_MS * 0.7);
     await nothing();
     expect(await engine.answer(id, [ANSWER])).toMatchObject({ state: 'running' });
-    expect(await engine.takeAnswers(claim)).toEqual([ANSWER]);
-    expect(await engine.takeAnswers(claim)).toBeUndefined();
+    expect(await driver.read(id)).toMatchObject({ parked: true, answers: [ANSWER], seq: 0 });
+    expect(await engine.resume(claim)).toBe(true);
+    expect(await engine.resume(claim)).toBe(true);
+    expect(await driver.read(id)).not.toHaveProperty('answers');
     expect(await driver.succeed(claim)).toBe(true);
   });
 
