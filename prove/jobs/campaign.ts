@@ -14,6 +14,7 @@ export interface CampaignOptions {
   readonly seconds: number;
   readonly seed: number;
   readonly clients?: number;
+  readonly followMs?: number;
   readonly signal: AbortSignal;
   readonly tell: (line: string) => void;
   /** How long jobs may take to end once nothing breaks any more. */
@@ -41,7 +42,7 @@ const ROUND_MS = 12_000;
 const CALM_MS = { least: 150, more: 700 };
 
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
-  const { seconds, seed, signal, tell, clients = 16, restMs = 40_000 } = options;
+  const { seconds, seed, signal, tell, clients = 16, restMs = 40_000, followMs = 20_000 } = options;
   const random = new Random(seed);
   await using world = await options.open(random.fork());
   const total = new Total(world);
@@ -54,7 +55,14 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     world.onDeath((why) => history.deaths.push(why));
     const { doors, agent } = world;
     const own = random.fork();
-    const workload = new Workload({ doors, history, random: own, agentUrl: agent.url, clients });
+    const workload = new Workload({
+      doors,
+      history,
+      random: own,
+      agentUrl: agent.url,
+      clients,
+      followMs,
+    });
     const over = new AbortController();
     const working = workload.run(AbortSignal.any([signal, over.signal]));
     await inject(world, deck, random, Math.min(ROUND_MS, left), signal, (kind) =>

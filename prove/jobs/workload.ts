@@ -14,11 +14,11 @@ export interface WorkloadOptions {
   readonly random: Random;
   readonly agentUrl: string;
   readonly clients: number;
+  /** A hang guard, not a measure: a client gives a job up after this, the audit does not. */
+  readonly followMs: number;
 }
 
 const RETRY_MS = 60;
-/** A hang guard, not a measure: a client gives a job up after this, the audit does not. */
-const FOLLOW_MS = 20_000;
 
 export class Workload {
   readonly #options: WorkloadOptions;
@@ -53,7 +53,7 @@ export class Workload {
     const jobId = await this.#submit(kind, random);
     if (jobId === undefined) return void (await delay(RETRY_MS));
     const over = new AbortController();
-    const timer = setTimeout(() => over.abort(), FOLLOW_MS);
+    const timer = setTimeout(() => over.abort(), this.#options.followMs);
     const helpers = [this.#answer(jobId, kind, random, over.signal)];
     if (random.chance(0.1)) helpers.push(this.#cancel(jobId, random));
     if (random.chance(0.8)) await this.#follow(jobId, random, over.signal);
@@ -175,7 +175,7 @@ export class Workload {
   }
 
   async #read(id: string, until: number): Promise<void> {
-    const { history, doors, random } = this.#options;
+    const { history, doors, random, followMs } = this.#options;
     const { kind } = history.accepted.get(id) ?? { kind: 'plain' };
     for (;;) {
       const job = await this.#ask(random, (door) => door.status(id));
@@ -186,14 +186,14 @@ export class Workload {
           await this.#ask(random, (door) => door.answer(id, answers));
         }
         if (isFinalState(job.state) || performance.now() > until) {
-          const events = await readAll(doors[0], id, isFinalState(job.state), until);
+          const events = await readAll(doors[0], id, isFinalState(job.state), until + followMs);
           const { state, attempt, result, error } = job;
           const reason = error?.details.reason;
           history.stored.set(id, { state, attempt, answer: result?.answer, reason, events });
           return;
         }
       }
-      if (performance.now() > until + FOLLOW_MS) throw new Error(`${kind} job ${id}: no answer`);
+      if (performance.now() > until + followMs) throw new Error(`${kind} job ${id}: no answer`);
       await delay(RETRY_MS * 3);
     }
   }
@@ -207,7 +207,7 @@ async function readAll(door: Door, id: string, isOver: boolean, until: number) {
       for await (const item of door.stream(id, 0, signal)) events.push(item);
       return events;
     } catch (error) {
-      if (!isOver || performance.now() > until + FOLLOW_MS) return events;
+      if (!isOver || performance.now() > until) return events;
       if (events.some(({ type }) => isEnd(type))) return events;
       if (!(error instanceof Error)) throw error;
       await delay(RETRY_MS);

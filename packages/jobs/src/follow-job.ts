@@ -8,6 +8,8 @@ export interface FollowedEvent {
 const PAGE = 256;
 /** A hint that was lost costs at most this. */
 const LOOK_AGAIN_MS = 5_000;
+/** Events came between two reads: they are there, so it need not wait for a hint. */
+const CATCH_UP_MS = 1;
 
 /**
  * The events of a job after a cursor, without a gap: first those that are stored, then each as it
@@ -34,9 +36,9 @@ export async function* followJob(
       if (page.events.length === PAGE) continue;
       const job = await records.get(id);
       if (job === undefined) throw jobNotFound(id);
-      if (job.cursor > cursor) continue;
-      if (isFinal(job.state)) return;
-      await bell.heard(LOOK_AGAIN_MS);
+      const isBehind = job.cursor > cursor;
+      if (isFinal(job.state) && !isBehind) return;
+      await bell.heard(isBehind ? CATCH_UP_MS : LOOK_AGAIN_MS);
     }
   } finally {
     stop();
