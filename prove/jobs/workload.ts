@@ -22,6 +22,8 @@ const RETRY_MS = 60;
 
 export class Workload {
   readonly #options: WorkloadOptions;
+  /** Keys live longer than a round: those of another one must not be met. */
+  readonly #name = crypto.randomUUID();
   #keys = 0;
 
   constructor(options: WorkloadOptions) {
@@ -79,7 +81,7 @@ export class Workload {
     };
     if (!random.chance(0.3)) return this.#submitOnce(job, kind, random);
     this.#keys += 1;
-    const key = `key-${this.#keys}`;
+    const key = `${this.#name}-${this.#keys}`;
     const keyed = { ...job, idempotencyKey: key };
     for (let left = 20; left > 0; left -= 1) {
       // Two at once: both must be given the same job.
