@@ -4,12 +4,11 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { silentLog } from '@starloom/core';
-import { jobsConfigSchema, openJobs } from '@starloom/jobs';
+import { openJobs } from '@starloom/jobs';
 import { createRunner, openLocalDoor, serveDoor } from './gateway.ts';
 
 const { jobs, stateFolder, leaseMs } = JSON.parse(process.argv[2] ?? '{}');
-const config = jobsConfigSchema.parse({ ...jobs, lease_ms: leaseMs });
-const engine = await openJobs(config, { stateFolder, log: silentLog });
+const engine = await openJobs(jobs, { stateFolder, leaseMs, log: silentLog });
 createRunner({ engine, leaseMs }).start();
 const server = serveDoor(openLocalDoor(engine)).listen(0, '127.0.0.1');
 await once(server, 'listening');

@@ -4,6 +4,7 @@ import type {
   AgentDescription,
   EventBody,
   FabricEvent,
+  JobEngine,
   Manifest,
   ManifestInput,
 } from '@starloom/core';
@@ -29,6 +30,7 @@ export interface TestGatewayOptions {
   readonly anonymous?: boolean;
   readonly stallMs?: number;
   readonly coordination?: Coordination;
+  readonly jobs?: JobEngine;
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
@@ -43,6 +45,7 @@ export async function openTestGateway(
     anonymous = false,
     log = () => {},
     coordination,
+    jobs,
     stallMs = 30_000,
     conversationKey,
     psk: givenPsk,
@@ -84,6 +87,7 @@ export async function openTestGateway(
     observer,
     version: '0.0.0',
     coordination,
+    jobs,
     stallMs,
     conversationKey,
     drainMs,

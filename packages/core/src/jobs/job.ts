@@ -133,6 +133,8 @@ export interface NewJob {
   readonly retryOf?: string;
   /** For 24 hours the same principal gets the same job for the same key. */
   readonly idempotencyKey?: string;
+  /** What makes two calls the same for a key, where that is not all of `call`. */
+  readonly asked?: unknown;
 }
 
 export function isFinal(state: JobState): state is FinalJobState {

@@ -67,7 +67,7 @@ export class LedgerJobEngine implements JobEngine {
   }
 
   async create(newJob: NewJob) {
-    const { call, ...input } = newJob;
+    const { call, asked: _, ...input } = newJob;
     const id = crypto.randomUUID();
     const stored = this.#documents.store(id, JSON.stringify(call ?? null));
     const text = typeof stored === 'string' ? stored : await stored;
@@ -266,7 +266,7 @@ interface LedgerJob {
 }
 
 /** Equal for calls that ask for the same. */
-export function fingerprintOf({ capability, agentId, call }: NewJob): string {
-  const asked = { capability, agentId: agentId ?? null, call: call ?? null };
-  return sha256Hex(canonicalJson(asked, { loneSurrogates: 'escape' }));
+export function fingerprintOf({ capability, agentId, call, asked = call }: NewJob): string {
+  const whole = { capability, agentId: agentId ?? null, asked: asked ?? null };
+  return sha256Hex(canonicalJson(whole, { loneSurrogates: 'escape' }));
 }
