@@ -56,6 +56,10 @@ describe('jobs of the gateway', () => {
       attempt: 1,
       result: { ok: true, result: { answer: '42' }, agent_id: 'percy', attempts: [{ ok: true }] },
     });
+    const metrics = await gateway.observer.metricsText();
+    expect(metrics).toContain('starloom_jobs{state="succeeded"} 1');
+    expect(metrics).toContain('starloom_job_attempts_total{mode="start"} 1');
+    expect(metrics).toContain('starloom_jobs_oldest_queued_seconds 0');
     await gateway.close();
   });
 

@@ -65,6 +65,7 @@ export class JobCalls {
     this.#options = options;
     this.engine = engine;
     this.desk = new JobDesk(engine);
+    options.deps.observer.watchJobs(() => engine.counts());
     this.#webhooks = new WebhookSender({ guard: createAddressGuard({ allow: webhookHosts }), log });
     this.#runner = new JobRunner({
       engine,
@@ -137,6 +138,7 @@ export class JobCalls {
     const { request, principal, hop } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
+    deps.observer.jobAttempt(context.mode);
     const left = job.deadline_at === undefined ? NO_DEADLINE_MS : job.deadline_at - clock.now();
     const asked: CallRequest = {
       ...request,
