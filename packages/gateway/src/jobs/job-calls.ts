@@ -18,6 +18,7 @@ import {
 import type { Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
+import { agentsFor } from '../pipeline/authorise.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { readOrigin } from '../pipeline/origin.ts';
@@ -51,6 +52,7 @@ interface JobCall {
 }
 
 const HOUR_MS = 3_600_000;
+const DISCOVERY_WAIT_MS = 30_000;
 const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
 
 export class JobCalls {
@@ -92,10 +94,11 @@ export class JobCalls {
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps, clock } = this.#options;
-    const guarded = deps.guard.admit(readOrigin(caller));
-    await deps.discovery.awaitFor(request, caller.signal, 30_000);
-    const [{ capability }] = route(request, guarded, deps).candidates;
     const { principal } = caller;
+    const guarded = deps.guard.admit(readOrigin(caller), { principal: principal.id });
+    await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
+    const agents = agentsFor(principal, deps.registry);
+    const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
     const { runAt, priority, webhook } = terms;
