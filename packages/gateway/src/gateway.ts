@@ -240,13 +240,14 @@ export class Gateway {
     this.#unwatch();
     this.#monitor.stop();
     this.#discovery.close();
-    await this.#jobs?.stop(0);
     this.#parked.close();
     const drainMs = this.#options.drainMs ?? DRAIN_MS;
     const until = performance.now() + drainMs;
     this.#rpc?.endWaiting();
     await this.#inFlight.untilIdle(drainMs);
     await this.#rpc?.close(Math.max(0, until - performance.now()));
+    // Callers may have waited for jobs until here. One that still runs goes on elsewhere, or fails.
+    await this.#jobs?.stop(Math.max(0, until - performance.now()));
     await this.#mcp.close();
     await this.#webSocket.close();
     await this.#http.close();

@@ -231,6 +231,26 @@ describe('jobs of the gateway', () => {
     await second.close();
   });
 
+  it('finishes a job that runs before it shuts down', async () => {
+    const started = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const run: TestAgent['run'] = async function* () {
+      started.resolve();
+      await gate.promise;
+      yield { type: 'final', data: { answer: 'done' } };
+    };
+    const gateway = await open({ percy: { run } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    await started.promise;
+    const closing = gateway.close();
+    gate.resolve();
+    await closing;
+    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    expect(await jobs.get(payload.job_id)).toMatchObject({ state: 'succeeded' });
+    await jobs.close();
+  });
+
   it('refuses a call that no agent can serve before there is a job', async () => {
     const gateway = await open({ percy: { run: answers('42') } });
     await using client = await connect(gateway.url);
