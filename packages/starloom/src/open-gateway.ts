@@ -64,7 +64,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     closers.push(() => registry.close());
     const plane = await openPlane(config, options.planeFolder, log);
     closers.push(plane.close);
-    const jobs = await openOwnJobs(config, options.stateFolder, log);
+    const jobs = await openOwnJobs(config, options, log);
     if (jobs) closers.push(() => jobs.close());
     const discovered = options.stateFolder
       ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
