@@ -57,7 +57,7 @@ export class Workload {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), this.#options.followMs);
     const helpers = [this.#answer(jobId, kind, random, over.signal)];
-    if (random.chance(0.1)) helpers.push(this.#cancel(jobId, random));
+    if (random.chance(0.2)) helpers.push(this.#cancel(jobId, random));
     if (random.chance(0.8)) await this.#follow(jobId, random, over.signal);
     else await this.#wait(jobId, random, over.signal);
     over.abort();
@@ -149,7 +149,7 @@ export class Workload {
   }
 
   async #cancel(jobId: string, random: Random): Promise<void> {
-    await delay(random.below(400));
+    await delay(random.below(250));
     await this.#ask(random, (door) => door.cancel(jobId));
   }
 
