@@ -82,6 +82,73 @@ export {
   ROOT_HOP,
   toLink,
 } from './hop.ts';
+export {
+  type FinalJobState,
+  isFinal,
+  JOB_STATES,
+  type Job,
+  type JobAnswer,
+  type JobCancellation,
+  type JobError,
+  type JobErrorEvent,
+  type JobEvent,
+  type JobInput,
+  type JobOutcome,
+  type JobRetryPolicy,
+  type JobState,
+  type JobWebhook,
+  type NewJob,
+  type StoredJob,
+  type UpstreamHandle,
+} from './jobs/job.ts';
+export { jobNotFound } from './jobs/job-errors.ts';
+export {
+  assertCursor,
+  type EventText,
+  type Held,
+  JobLedger,
+  type JobLedgerOptions,
+  keyReused,
+  type LedgerClaim,
+  type LedgerNewJob,
+  toPosition,
+} from './jobs/job-ledger.ts';
+export type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './jobs/job-tables.ts';
+export {
+  fingerprintOf,
+  INLINE_DOCUMENTS,
+  type JobDocuments,
+  LedgerJobEngine,
+  type LedgerJobEngineOptions,
+  type RemoteLedger,
+} from './jobs/ledger-engine.ts';
+export {
+  type Asked,
+  answered,
+  appended,
+  asked,
+  backoffMs,
+  type Cancelled,
+  type ClaimMode,
+  cancelDelivered,
+  cancelRequested,
+  claimed,
+  createJob,
+  type EventMark,
+  errorEvent,
+  finished,
+  IDEMPOTENCY_MS,
+  INPUT_MS,
+  type JobEnd,
+  MAX_PRIORITY,
+  modeOf,
+  requeued,
+  resumed,
+  sent,
+  toEventMark,
+  withHandle,
+} from './jobs/transitions.ts';
+export { Watchers } from './jobs/watchers.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
@@ -116,12 +183,18 @@ export type {
 } from './ports/adapter.ts';
 export {
   type Claim,
-  JOB_STATES,
-  type Job,
-  type JobOutcome,
-  type JobState,
-  type JobStore,
-  type NewJob,
+  type ClaimOptions,
+  type JobCounts,
+  type JobEngine,
+  type JobEventPage,
+  type JobFilter,
+  type JobPage,
+  type JobQueue,
+  type JobRecords,
+  type JobSchedule,
+  QUEUE_PURPOSES,
+  type QueuePurpose,
+  type Renewal,
 } from './ports/jobs.ts';
 export type { Registry, RegistryStatus } from './ports/registry.ts';
 export type {

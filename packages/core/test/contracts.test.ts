@@ -2,12 +2,12 @@ import {
   adapterContract,
   ContractAgent,
   coordinationStoreContract,
+  createMemoryJobEngine,
   exampleManifest,
-  jobStoreContract,
+  jobEngineContract,
   ManualClock,
   MemoryAdapter,
   MemoryCoordinationStore,
-  MemoryJobStore,
   MemoryRegistry,
   registryContract,
 } from '../src/testing/index.ts';
@@ -39,10 +39,11 @@ adapterContract(
 
 registryContract('memory', async () => ({ registry: new MemoryRegistry(), close: nothing }));
 
-jobStoreContract('memory', async () => {
+jobEngineContract('memory', async () => {
   const clock = new ManualClock();
   const advance = async (ms: number) => clock.advance(ms);
-  return { store: new MemoryJobStore(clock), advance, close: nothing };
+  const now = () => clock.now();
+  return { engine: createMemoryJobEngine(clock), now, advance, close: nothing };
 });
 
 coordinationStoreContract('memory', async () => {

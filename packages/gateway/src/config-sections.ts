@@ -160,11 +160,23 @@ export const coordinationSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
+const jobRules = {
+  keep_hours: z.number().min(24).max(87_600).default(168).describe('How long finished jobs stay'),
+  concurrency: z.int().min(1).max(10_000).default(256).describe('Jobs that run here at once'),
+  per_agent: z.int().min(1).optional().describe('Jobs of one agent that run at once'),
+  webhook_hosts: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('Hosts and ranges of our own network that webhooks may reach'),
+};
+
 export const jobsSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('sqlite').describe('A file of this gateway') }),
+  z.strictObject({ kind: z.literal('sqlite').describe('A file of this gateway'), ...jobRules }),
   z.strictObject({
     kind: z.literal('postgres').describe('Shared by several gateways'),
     url: connectionUrl(['postgres', 'postgresql']).describe('postgres://…, env:NAME or file:PATH'),
+    documents: z.string().min(1).optional().describe('A folder for large results, shared by all'),
+    ...jobRules,
   }),
 ]);
 

@@ -5,6 +5,7 @@ import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
   type Clock,
+  type JobEngine,
   type Manifest,
   RecursionGuard,
   type Registry,
@@ -18,6 +19,7 @@ import type { DiscoveredCapabilities } from './discovered-file.ts';
 import { Discovery } from './discovery.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
+import { JobCalls } from './jobs/job-calls.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
 import type { SessionLimits } from './mcp/http-sessions.ts';
 import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
@@ -34,10 +36,11 @@ import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
 import { callTool } from './tools/call.ts';
-import { ToolCatalog } from './tools/catalog.ts';
+import { ToolCatalog, type Toolset } from './tools/catalog.ts';
 import { coordinationTools } from './tools/coordination.ts';
 import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
+import { jobTools } from './tools/job-tools.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
 import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
@@ -55,6 +58,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
   readonly coordination?: Coordination | undefined;
+  /** Where accepted calls are kept; without it there are no jobs. */
+  readonly jobs?: JobEngine | undefined;
   /** Seals conversation ids; gateways with the same key take up each other's. */
   readonly conversationKey?: Buffer | undefined;
   /** What agents said they offer, in earlier runs. */
@@ -82,6 +87,7 @@ export class Gateway {
   readonly #unwatch: () => void;
   readonly #inFlight = new InFlight();
   readonly #parked = new ParkedCalls();
+  readonly #jobs: JobCalls | undefined;
   #draining = false;
 
   constructor(options: GatewayOptions) {
@@ -128,15 +134,20 @@ export class Gateway {
       resultLength: config.limits.result_bytes,
       stallMs: options.stallMs,
     };
+    const jobs =
+      options.jobs && new JobCalls({ ...jobRulesOf(config, options.jobs), deps, clock, log });
+    this.#jobs = jobs;
+    const toolsets = toolsetsOf(config, jobs);
     this.#catalog = new ToolCatalog({
       own: {
         fabric: [
           agentListTool(registry),
           agentDescribeTool(registry, this.#discovery),
-          callTool(deps),
+          callTool(deps, jobs),
           routePreviewTool(deps),
           healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
         ],
+        jobs: jobs ? jobTools(jobs, clock.now) : [],
         coordination: coordination ? coordinationTools(coordination) : [],
       },
       registry,
@@ -166,7 +177,7 @@ export class Gateway {
         inFlight: this.#inFlight,
       },
       toolNames: config.mcp.tool_names,
-      toolsets: config.mcp.toolsets,
+      toolsets,
       webSocket: this.#webSocket,
       log,
       sessions: options.sessions,
@@ -221,7 +232,7 @@ export class Gateway {
       transport: 'stdio',
       headers: {},
       toolNames: config.mcp.tool_names,
-      toolsets: config.mcp.toolsets,
+      toolsets: toolsetsOf(config, this.#jobs),
     });
   }
 
@@ -242,6 +253,8 @@ export class Gateway {
     this.#rpc?.endWaiting();
     await this.#inFlight.untilIdle(drainMs);
     await this.#rpc?.close(Math.max(0, until - performance.now()));
+    // Callers may have waited for jobs until here. One that still runs goes on elsewhere, or fails.
+    await this.#jobs?.stop(Math.max(0, until - performance.now()));
     await this.#mcp.close();
     this.#relay.close();
     await this.#webSocket.close();
@@ -252,6 +265,7 @@ export class Gateway {
   #watchAgents(): void {
     this.#discovery.start();
     this.#monitor.start();
+    this.#jobs?.start();
   }
 
   async #openAdapter(manifest: Manifest): Promise<Adapter> {
@@ -271,8 +285,27 @@ export class Gateway {
   }
 }
 
-function enginesOf({ coordination, config }: GatewayOptions): Readonly<Record<string, Engine>> {
-  if (coordination === undefined) return {};
+function enginesOf(options: GatewayOptions): Readonly<Record<string, Engine>> {
+  const { coordination, jobs, config } = options;
   const { kind } = config.coordination;
-  return { coordination: { kind, check: () => coordination.check() } };
+  return {
+    ...(coordination && { coordination: { kind, check: () => coordination.check() } }),
+    ...(jobs && { jobs: { kind: jobs.kind, check: () => jobs.check().then(() => []) } }),
+  };
+}
+
+/** The tools of jobs are listed with our other ones, where jobs are on. */
+function toolsetsOf({ mcp }: GatewayConfig, jobs: JobCalls | undefined): readonly Toolset[] {
+  const { toolsets } = mcp;
+  return jobs && toolsets.includes('fabric') ? [...toolsets, 'jobs'] : toolsets;
+}
+
+function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {
+  return {
+    engine,
+    concurrency: jobs.concurrency,
+    perAgent: jobs.per_agent,
+    keepMs: jobs.keep_hours * 3_600_000,
+    webhookHosts: jobs.webhook_hosts,
+  };
 }

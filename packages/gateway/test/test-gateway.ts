@@ -4,6 +4,7 @@ import type {
   AgentDescription,
   EventBody,
   FabricEvent,
+  JobEngine,
   Manifest,
   ManifestInput,
 } from '@starloom/core';
@@ -30,6 +31,7 @@ export interface TestGatewayOptions {
   readonly stallMs?: number;
   readonly sessions?: GatewayOptions['sessions'];
   readonly coordination?: Coordination;
+  readonly jobs?: JobEngine;
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
@@ -45,6 +47,7 @@ export async function openTestGateway(
     log = () => {},
     coordination,
     sessions,
+    jobs,
     stallMs = 30_000,
     conversationKey,
     psk: givenPsk,
@@ -87,6 +90,7 @@ export async function openTestGateway(
     version: '0.0.0',
     coordination,
     sessions,
+    jobs,
     stallMs,
     conversationKey,
     drainMs,

@@ -18,8 +18,11 @@ export interface GatewayClient extends AsyncDisposable {
 }
 
 export interface CallOptions {
-  readonly onEvent?: (event: FabricEvent) => void;
+  /** With its number in the stream of a job, where it is of one. */
+  readonly onEvent?: (event: FabricEvent, cursor?: number) => void;
   readonly timeoutMs?: number;
+  /** The time counts from the last event on. */
+  readonly isIdleTimeout?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -59,18 +62,19 @@ async function callTool<Name extends ToolName>(
   client: Client,
   name: Name,
   args: object,
-  { onEvent, timeoutMs = MINUTE_MS, signal }: CallOptions,
+  { onEvent, timeoutMs = MINUTE_MS, isIdleTimeout = false, signal }: CallOptions,
 ): Promise<ToolPayloads[Name]> {
   const calling = client.callTool(
     { name, arguments: { ...args } },
     {
       timeout: timeoutMs,
+      resetTimeoutOnProgress: isIdleTimeout,
       ...(signal && { signal }),
       ...(onEvent && {
         onprogress: (progress) => {
-          const meta = (progress as { _meta?: Record<string, FabricEvent> })._meta;
+          const { _meta: meta } = progress as { _meta?: EventMeta };
           const event = meta?.['io.starloom/event'];
-          if (event) onEvent(event);
+          if (event) onEvent(event, meta?.['io.starloom/cursor']);
         },
       }),
     },
@@ -96,6 +100,11 @@ function isLost(error: unknown): boolean {
 
 function cancelled(cause: unknown): FabricError {
   return new FabricError('CANCELLED', 'The call was cancelled', { cause });
+}
+
+interface EventMeta {
+  readonly 'io.starloom/event'?: FabricEvent;
+  readonly 'io.starloom/cursor'?: number;
 }
 
 type Answer<Name extends ToolName> =

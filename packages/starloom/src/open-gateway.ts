@@ -15,6 +15,7 @@ import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/i
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
 import { readOrCreateKey } from './key-file.ts';
+import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
 import { withOwnCommand } from './own-command.ts';
 
@@ -63,6 +64,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     closers.push(() => registry.close());
     const plane = await openPlane(config, options.planeFolder, log);
     closers.push(plane.close);
+    const jobs = await openOwnJobs(config, options, log);
+    if (jobs) closers.push(() => jobs.close());
     const discovered = options.stateFolder
       ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
       : undefined;
@@ -85,6 +88,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       observer,
       version,
       coordination: plane.coordination,
+      jobs,
       discovered,
       conversationKey,
     });

@@ -4,6 +4,7 @@ import { addAgentCommands } from './commands/agent.ts';
 import { addAgentsCommands } from './commands/agents.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
+import { addJobsCommands } from './commands/jobs.ts';
 import { addRpcCommand } from './commands/rpc.ts';
 import { addUpCommand } from './commands/up.ts';
 import type { Terminal } from './terminal.ts';
@@ -27,6 +28,7 @@ export function createProgram(terminal: Terminal): Command {
   addUpCommand(program, terminal);
   addAgentsCommands(program, terminal);
   addFabricCommands(program, terminal);
+  addJobsCommands(program, terminal);
   addAgentCommands(program, terminal.unfiltered);
   addRpcCommand(program, terminal);
   addConfigCommands(program, terminal);

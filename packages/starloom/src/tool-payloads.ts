@@ -1,6 +1,7 @@
 // What the tools of a gateway answer with, as far as commands show it.
 
 import type { Attempt, CallResult, Capability, Health, Manifest, Trace } from '@starloom/core';
+import type { JobDocument } from '@starloom/jobs';
 
 export interface ToolPayloads {
   'fabric.agent.list': { readonly agents: readonly AgentView[] };
@@ -30,7 +31,20 @@ export interface ToolPayloads {
     readonly agent_id: string;
     readonly attempts: readonly Attempt[];
     readonly trace: Trace;
+    /** Instead of a result, when the call is a job. */
+    readonly job_id?: string;
+    readonly state?: string;
   };
+  'fabric.job.status': JobPayload;
+  'fabric.job.stream': JobPayload;
+  'fabric.job.cancel': JobPayload;
+  'fabric.job.retry': JobPayload;
+  'fabric.job.input': JobPayload;
+  'fabric.job.list': { readonly jobs: readonly JobDocument[]; readonly next_cursor?: string };
+}
+
+interface JobPayload {
+  readonly job: JobDocument;
 }
 
 /** An agent as a gateway shows it. */

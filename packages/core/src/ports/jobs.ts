@@ -1,75 +1,169 @@
-import type { Envelope } from '../envelope.ts';
-import type { ErrorPayload } from '../errors.ts';
-import type { FabricEvent } from '../events.ts';
-import type { Attempt, CallResult } from '../result.ts';
+// Durable calls, as two ports over one engine. `JobRecords` keeps jobs, events and transitions;
+// `JobQueue` decides who works on what and when. An engine fills both in the same transaction, and may
+// leave the queue to a library (pg-boss).
 
-export const JOB_STATES = [
-  'queued',
-  'running',
-  'awaiting_input',
-  'succeeded',
-  'failed',
-  'cancelled',
-] as const;
+import type {
+  Job,
+  JobAnswer,
+  JobEvent,
+  JobOutcome,
+  JobState,
+  NewJob,
+  StoredJob,
+  UpstreamHandle,
+} from '../jobs/job.ts';
+import type { Asked, ClaimMode } from '../jobs/transitions.ts';
 
-export type JobState = (typeof JOB_STATES)[number];
+export const QUEUE_PURPOSES = ['run', 'webhook'] as const;
+export type QueuePurpose = (typeof QUEUE_PURPOSES)[number];
 
-export type JobOutcome =
-  | { readonly state: 'succeeded'; readonly result: CallResult; readonly attempts: Attempt[] }
-  | { readonly state: 'failed' | 'cancelled'; readonly error: ErrorPayload['error'] };
-
-export interface Job {
-  readonly id: string;
-  readonly principal_id: string;
-  readonly state: JobState;
-  readonly envelope: Envelope;
-  /** How often a worker began it. */
-  readonly attempt: number;
-  readonly cancel_requested: boolean;
-  readonly created_at: number;
-  readonly updated_at: number;
-  readonly outcome?: JobOutcome;
-}
-
-export interface NewJob {
-  readonly envelope: Envelope;
-  readonly principalId: string;
-  /** The same principal with the same key gets the job that is there already. */
-  readonly idempotencyKey?: string;
-}
-
+/** A job in the hands of one worker. */
 export interface Claim {
+  readonly purpose: QueuePurpose;
+  /** As it was when it was claimed. */
   readonly job: Job;
+  readonly call: unknown;
+  readonly mode: ClaimMode;
   /** Proves the claim; a later claim of the same job makes it worthless. */
   readonly lease: string;
+  /** How often this place in the queue was claimed, this time included. */
+  readonly tries: number;
+}
+
+export interface JobFilter {
+  readonly principalId: string;
+  readonly state?: JobState;
+  readonly capability?: string;
+  readonly limit: number;
+  /** `next` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface JobPage {
+  /** Newest first. */
+  readonly jobs: readonly Job[];
+  readonly next?: string;
+}
+
+export interface JobEventPage {
+  /** The first has the number `after + 1`. */
+  readonly events: readonly JobEvent[];
+  /** Number of the last event here; `after` when there is none. */
+  readonly cursor: number;
+}
+
+export interface JobCounts {
+  readonly states: Readonly<Record<JobState, number>>;
+  /** When the oldest job that waits for a worker became ready. */
+  readonly oldest_queued_at?: number;
 }
 
 /**
- * Durable calls. What `create` answered survives a crash. A job runs under one lease at a time; an
- * expired lease puts it back in the queue; what a worker with a lost lease writes is refused
- * (`false`), so each job ends exactly once.
+ * What an accepted job is. Everything that resolved is on disk. A method with a claim resolves to
+ * `false`, and changes nothing, when another worker has claimed the job since or the job is over: so a
+ * result is recorded once. Throws OVERLOADED with reason `engine_unavailable` or `disk_full` when the
+ * engine cannot write; a write that failed so may have happened only when it was
+ * `engine_unavailable`.
  */
-export interface JobStore {
-  create(job: NewJob): Promise<{ readonly job: Job; readonly created: boolean }>;
-  get(id: string): Promise<Job | undefined>;
-  /** Newest first. */
-  list(filter: {
-    readonly principalId: string;
-    readonly state?: JobState;
-    readonly limit?: number;
-  }): Promise<readonly Job[]>;
-  /** Takes the oldest queued jobs, or those whose lease expired; empty when there is none. */
-  claim(options: { readonly leaseMs: number; readonly limit: number }): Promise<readonly Claim[]>;
-  /** Prolongs the lease; tells whether somebody asked to cancel. `undefined`: the lease is lost. */
-  renew(claim: Claim, leaseMs: number): Promise<{ cancelRequested: boolean } | undefined>;
-  append(claim: Claim, events: readonly FabricEvent[]): Promise<boolean>;
-  /** Events of all attempts, in the order they were appended, after the given position. */
-  events(
-    id: string,
-    options: { readonly after: number; readonly limit: number },
-  ): Promise<{ readonly events: readonly FabricEvent[]; readonly cursor: number }>;
-  finish(claim: Claim, outcome: JobOutcome): Promise<boolean>;
-  /** A queued job is cancelled at once; a running one when its worker renews. */
-  requestCancel(id: string): Promise<Job | undefined>;
+export interface JobRecords {
+  /**
+   * Stores the job and its place in the queue in one step. `created` is false when the principal used
+   * the idempotency key within 24 hours: then it is the job of that time. BAD_INPUT with reason
+   * `idempotency_key_reused` when that job has another call.
+   */
+  create(job: NewJob): Promise<{ readonly job: StoredJob; readonly created: boolean }>;
+  get(id: string): Promise<StoredJob | undefined>;
+  /** The call of a job, for a retry of it. */
+  callOf(id: string): Promise<unknown>;
+  /** BAD_INPUT for a cursor that no page gave. */
+  list(filter: JobFilter): Promise<JobPage>;
+  /** BAD_INPUT for `after` beyond the last event; JOB_NOT_FOUND for an unknown job. */
+  events(id: string, options: { after: number; limit: number }): Promise<JobEventPage>;
+  /**
+   * Calls back after each change of the job, whichever process made it, at least once: a hint to read
+   * on. Never after it stopped. The listener must not throw.
+   */
+  watch(id: string, listener: () => void): () => void;
+
+  append(claim: Claim, events: readonly JobEvent[]): Promise<boolean>;
+  /**
+   * Must resolve before anything of a call that is not idempotent may reach an agent: from then on a
+   * crash ends the job instead of repeating the call.
+   */
+  markSent(claim: Claim): Promise<boolean>;
+  keepHandle(claim: Claim, handle: UpstreamHandle): Promise<boolean>;
+  markCancelDelivered(claim: Claim): Promise<boolean>;
+  /** To `awaiting_input`. With a handle the claim is over; without one the worker keeps it. */
+  ask(claim: Claim, asked: Asked, events: readonly JobEvent[]): Promise<boolean>;
+  /**
+   * A parked attempt whose job is `running` again goes on with the `answers` of the record, which count
+   * as used from now on. May be repeated.
+   */
+  resume(claim: Claim): Promise<boolean>;
+  /** The events end with `final` or `error`. Queues the webhook in the same step. */
+  finish(claim: Claim, outcome: JobOutcome, events: readonly JobEvent[]): Promise<boolean>;
+
+  /** BAD_INPUT with reason `no_open_question` unless every answer has an open question. */
+  answer(id: string, answers: readonly JobAnswer[]): Promise<StoredJob | undefined>;
+  /** Ends an idle job at once; for a running one its worker learns of it. */
+  requestCancel(id: string): Promise<StoredJob | undefined>;
+  /** Deletes jobs that ended before a moment, at most so many; says how many. */
+  prune(options: { readonly before: number; readonly limit: number }): Promise<number>;
+  counts(): Promise<JobCounts>;
+}
+
+export interface ClaimOptions {
+  /** `webhook`: jobs that are over and have one to deliver. */
+  readonly purpose?: QueuePurpose;
+  readonly leaseMs: number;
+  readonly limit: number;
+  /** At most so many jobs of one agent run at once, over all workers. */
+  readonly perAgent?: number;
+}
+
+export interface Renewal {
+  /** False: another worker may have the job now, or soon. */
+  readonly held: boolean;
+  readonly cancelRequested: boolean;
+}
+
+export interface JobSchedule {
+  readonly name: string;
+  /** Five fields. */
+  readonly cron: string;
+  /** UTC unless it is said. */
+  readonly timezone?: string;
+  readonly job: NewJob;
+}
+
+/**
+ * Which job runs when, and where. A job is claimed by one worker at a time; one whose worker did not
+ * renew in time is given to another. Higher priorities come first, then older jobs.
+ */
+export interface JobQueue {
+  /** Empty when nothing is due. */
+  claim(options: ClaimOptions): Promise<readonly Claim[]>;
+  /** In the order of the claims. */
+  renew(claims: readonly Claim[], leaseMs: number): Promise<readonly Renewal[]>;
+  /** Another attempt, after the backoff of the job's policy. Forgets handle and sent mark. */
+  retry(claim: Claim, events: readonly JobEvent[]): Promise<boolean>;
+  /** Gives the job back at once, as a worker that shuts down before it sent anything. */
+  release(claim: Claim): Promise<boolean>;
+  /** A webhook was delivered, or given up. */
+  settle(claim: Claim): Promise<void>;
+  /** Another try at the webhook, after the backoff. */
+  postpone(claim: Claim, delayMs: number): Promise<void>;
+  /** Calls back when there may be something to claim: a hint, beside polling. */
+  onReady(listener: () => void): () => void;
+  /** A new job at each time of the cron expression, by whichever process is up. */
+  schedule(schedule: JobSchedule): Promise<void>;
+  unschedule(name: string): Promise<void>;
+  schedules(): Promise<readonly Omit<JobSchedule, 'job'>[]>;
+}
+
+export interface JobEngine extends JobRecords, JobQueue {
+  readonly kind: string;
+  /** Does a small piece of real work; throws when the engine cannot. */
+  check(): Promise<void>;
   close(): Promise<void>;
 }

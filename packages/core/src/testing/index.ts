@@ -10,9 +10,10 @@ export {
   coordinationStoreContract,
 } from './coordination-store-contract.ts';
 export { exampleEnvelope, exampleManifest } from './examples.ts';
-export { type JobStoreSubject, jobStoreContract } from './job-store-contract.ts';
+export { createJobDriver, exampleJob, type JobDriver } from './job-engine/job-driver.ts';
+export { type JobEngineSubject, jobEngineContract } from './job-engine-contract.ts';
 export { ManualClock } from './manual-clock.ts';
 export { MemoryAdapter, type MemoryAgent } from './memory-adapter.ts';
 export { MemoryCoordinationStore } from './memory-coordination-store.ts';
-export { MemoryJobStore } from './memory-job-store.ts';
+export { createMemoryJobEngine } from './memory-job-engine.ts';
 export { type RegistrySubject, registryContract } from './registry-contract.ts';

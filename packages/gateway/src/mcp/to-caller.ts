@@ -54,7 +54,7 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
       toInputRequired: (inputs, conversationId) =>
         toInputRequired(inputs, conversationId, capabilities),
     }),
-    ...(wantsEvents && { send: (event) => send(toProgress(event, progressToken)) }),
+    ...(wantsEvents && { send: (event, place) => send(toProgress(event, progressToken, place)) }),
   };
 }
 

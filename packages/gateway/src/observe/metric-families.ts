@@ -54,6 +54,14 @@ export function createMetricFamilies(registry: MetricRegistry) {
     streamDropped: registry.counter('starloom_stream_dropped_total', 'Streams cut short', [
       'reason',
     ]),
+    jobs: registry.gauge('starloom_jobs', 'Jobs by state', ['state']),
+    oldestJob: registry.gauge(
+      'starloom_jobs_oldest_queued_seconds',
+      'How long the oldest job has been waiting for a worker',
+    ),
+    jobAttempts: registry.counter('starloom_job_attempts_total', 'Jobs that began to run here', [
+      'mode',
+    ]),
     configReload: registry.counter('starloom_config_reload_total', 'Reloads of configuration', [
       'result',
     ]),

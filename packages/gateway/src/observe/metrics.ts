@@ -2,7 +2,7 @@
 // caller merely named is "unknown" until a route led to it, and an agent that is gone takes its
 // series along.
 
-import type { ErrorCode, EventType } from '@starloom/core';
+import type { ErrorCode, EventType, JobCounts } from '@starloom/core';
 import { createMetricFamilies, type MetricFamilies } from './metric-families.ts';
 import { type Counter, type Histogram, MetricRegistry } from './metric-registry.ts';
 import { observeProcess } from './process-metrics.ts';
@@ -99,6 +99,18 @@ export class Metrics {
   agentHealth(agentId: string, up: boolean): void {
     this.#agents.add(agentId);
     this.#families.agentUp.with({ agent: agentId }).set(up ? 1 : 0);
+  }
+
+  jobCounts({ states, oldest_queued_at }: JobCounts, now: number): void {
+    for (const [state, count] of Object.entries(states)) {
+      this.#families.jobs.with({ state }).set(count);
+    }
+    const waitedMs = oldest_queued_at === undefined ? 0 : now - oldest_queued_at;
+    this.#families.oldestJob.with({}).set(Math.max(0, waitedMs) / 1000);
+  }
+
+  jobAttempt(mode: string): void {
+    this.#families.jobAttempts.with({ mode }).add();
   }
 
   agentGone(agentId: string): void {

@@ -2,7 +2,14 @@
 // the calls of late. It costs a call a few microseconds, never throws, and never waits.
 
 import { hash } from 'node:crypto';
-import { type BlockReason, type Clock, type Health, type Log, systemClock } from '@starloom/core';
+import {
+  type BlockReason,
+  type Clock,
+  type Health,
+  type JobCounts,
+  type Log,
+  systemClock,
+} from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
@@ -29,6 +36,9 @@ export interface Observer {
   agentGone(agentId: string): void;
   streamDropped(reason: string): void;
   configReloaded(ok: boolean): void;
+  /** Where the counts of jobs are read when metrics are read. */
+  watchJobs(read: () => Promise<JobCounts>): void;
+  jobAttempt(mode: string): void;
   /** From now on, for every logger there is. */
   setLogLevel(level: LogLevel): void;
   /** In the Prometheus text format. */
@@ -50,6 +60,7 @@ export interface ObserverOptions {
 
 const TIMES: TracingTimes = { collectMs: 1000, exportMs: 5000, shutdownMs: 2000 };
 const FLUSH_MS = 1000;
+const COUNT_MS = 500;
 const MAX_HASHES = 1000;
 
 export function createObserver(options: ObserverOptions): Observer {
@@ -63,6 +74,7 @@ export function createObserver(options: ObserverOptions): Observer {
   const parts: ObserverParts = { clock, rootLog, metrics, tracing, recentCalls };
   const hashes = new PrincipalHashes();
   const health = new Map<string, boolean>();
+  let readJobs: (() => Promise<JobCounts>) | undefined;
   return {
     log,
     recentCalls,
@@ -92,8 +104,19 @@ export function createObserver(options: ObserverOptions): Observer {
     },
     streamDropped: (reason) => metrics.streamDropped(reason),
     configReloaded: (ok) => metrics.configReloaded(ok),
+    watchJobs: (read) => {
+      readJobs = read;
+    },
+    jobAttempt: (mode) => metrics.jobAttempt(mode),
     setLogLevel: (next) => rootLog.setLevel(next),
-    metricsText: async () => metrics.text(),
+    async metricsText() {
+      const counted = readJobs?.().then(
+        (counts) => metrics.jobCounts(counts, clock.now()),
+        (err: unknown) => log.warn({ err }, 'jobs could not be counted'),
+      );
+      if (counted) await settlesWithin(counted, COUNT_MS);
+      return metrics.text();
+    },
     async shutdown() {
       await tracing.shutdown();
       metrics.stop();

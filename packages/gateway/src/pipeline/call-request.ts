@@ -30,6 +30,11 @@ export interface CallRequest {
   readonly inputs?: readonly GivenInput[] | undefined;
 }
 
+/** Where an event stands in a stream that outlives the connection. */
+export interface EventPlace {
+  readonly cursor: number;
+}
+
 /** Who calls and how: what a transport knows of one request. */
 export interface Caller {
   readonly principal: Principal;
@@ -64,7 +69,11 @@ export interface Caller {
    * Writes one event to the caller; resolves when there is room for the next. Absent when the
    * caller did not ask for events.
    */
-  readonly send?: ((event: FabricEvent) => Promise<void>) | undefined;
+  readonly send?: ((event: FabricEvent, place?: EventPlace) => Promise<void>) | undefined;
+  /** Awaited before anything of the call may reach an agent; rejects when that must not happen. */
+  readonly willSend?: (() => Promise<void>) | undefined;
+  /** How long a question to this caller stays open. */
+  readonly questionMs?: number | undefined;
   /** Ends the connection to a caller that does not read what it asked for. */
   readonly cut: () => void;
 }

@@ -119,6 +119,7 @@ async function serve(
   const call = new RunningCall({
     principalId: caller.principal.id,
     input: toInput(asked),
+    questionMs: caller.questionMs,
     ...deps,
   });
   const [first] = candidates;
@@ -132,7 +133,7 @@ async function serve(
       await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
     }
     const { emit, signal } = call;
-    const { notify, declared } = caller;
+    const { notify, declared, willSend } = caller;
     const auth = toAuth(caller.principal);
     const ask: DispatchCall['ask'] = (...given) => call.ask(...given);
     const resume = conversation ?? unasked(request);
@@ -150,6 +151,7 @@ async function serve(
           declared,
           ask,
           resume,
+          willSend,
         },
         deps,
       ),

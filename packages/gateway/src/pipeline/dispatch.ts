@@ -87,6 +87,8 @@ export interface DispatchCall {
   /** What the agent goes on with. */
   readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
   readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
+  /** Awaited before anything reaches an agent. */
+  readonly willSend?: (() => Promise<void>) | undefined;
 }
 
 export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<Dispatched> {
@@ -245,6 +247,7 @@ class Walk {
       if (turn) await turn;
       using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id) };
       using lease = await adapters.lease(manifest);
+      await this.#call.willSend?.();
       await runAttempt(
         lease.adapter,
         buildEnvelope(request, {

@@ -28,9 +28,10 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
       cause,
     });
   }
+  const isUnsent = failures.every(({ error }) => error.details.sent === false);
   const message = `Agent ${agent_id} unavailable and all fallbacks failed`;
   return new FabricError(commonCode(failures), message, {
-    details: { ...details, ...reasonsOf(failures) },
+    details: { ...details, ...reasonsOf(failures), ...(isUnsent && { sent: false }) },
     cause: last,
   });
 }

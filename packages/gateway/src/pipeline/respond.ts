@@ -7,7 +7,7 @@ import {
   type InputRequest,
   type Trace,
 } from '@starloom/core';
-import type { Caller, CallRequest } from './call-request.ts';
+import type { Caller, CallRequest, EventPlace } from './call-request.ts';
 import type { Dispatched } from './dispatch.ts';
 
 export interface ToolResult {
@@ -21,6 +21,7 @@ export interface ToolResult {
 export const META_CALL = 'io.starloom/call';
 export const META_ERROR = 'io.starloom/error';
 export const META_EVENT = 'io.starloom/event';
+export const META_CURSOR = 'io.starloom/cursor';
 export const META_CONVERSATION = 'io.starloom/conversation';
 
 /** Success of one of our own tools: the same JSON twice, for machines and for models. */
@@ -93,15 +94,19 @@ function withMeta(
 }
 
 /** An event as MCP carries it. */
-export function toProgress(event: FabricEvent, progressToken: string | number) {
+export function toProgress(
+  event: FabricEvent,
+  progressToken: string | number,
+  place?: EventPlace | undefined,
+) {
   const message = messageOf(event);
   return {
     method: 'notifications/progress',
     params: {
       progressToken,
-      progress: event.seq,
+      progress: place?.cursor ?? event.seq,
       ...(message !== undefined && { message }),
-      _meta: { [META_EVENT]: event },
+      _meta: { [META_EVENT]: event, ...(place && { [META_CURSOR]: place.cursor }) },
     },
   };
 }
@@ -123,7 +128,7 @@ function messageOf({ type, data }: FabricEvent): string | undefined {
       return `${data.name} ${data.phase === 'start' ? 'called' : 'answered'}`;
     case 'artifact':
       return data.name ?? data.id;
-    case 'final':
+    default:
       return undefined;
   }
 }

@@ -31,6 +31,7 @@ export interface RunningCallOptions {
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
   readonly clock: Clock;
+  readonly questionMs?: number | undefined;
 }
 
 /** Who asks. */
@@ -108,8 +109,9 @@ export class RunningCall {
     { agentId, capability }: Asking,
   ): Promise<InputResponse[]> {
     const { principalId, input, conversations, parked, clock } = this.#options;
+    const { questionMs = QUESTION_MS } = this.#options;
     this.#rounds += 1;
-    const expiresAt = clock.now() + QUESTION_MS;
+    const expiresAt = clock.now() + questionMs;
     const inputs = checked(requests, this.#rounds, expiresAt);
     const questions = inputs.map(({ id, kind, schema, options }) => ({
       id,
@@ -125,7 +127,7 @@ export class RunningCall {
       throw inputRequired(inputs, id);
     }
     const { nonce, id } = conversations.sealParked(conversation, expiresAt);
-    const answer = id === undefined ? undefined : parked.add(nonce, this, principalId, QUESTION_MS);
+    const answer = id === undefined ? undefined : parked.add(nonce, this, principalId, questionMs);
     if (!answer) {
       this.#unasked ??= inputRequired(inputs, undefined);
       return cancelled(inputs);

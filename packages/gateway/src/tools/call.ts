@@ -4,9 +4,12 @@ import {
   capabilityNameSchema,
   DEFAULT_TIMEOUT_MS,
   givenInputSchema,
+  MAX_PRIORITY,
   RESPONSE_FORMATS,
 } from '@starloom/core';
 import { z } from 'zod';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import { runAsJob, toTerms } from '../jobs/run-as-job.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import { askingResult, toCallResult, toErrorResult } from '../pipeline/respond.ts';
 import { defineTool, type Tool } from './tool.ts';
@@ -48,14 +51,29 @@ const argumentsSchema = z.strictObject({
   idempotency_key: z.string().min(1).max(256).optional().describe('Same key, same call'),
 });
 
-export function callTool(deps: CallDeps): Tool {
+/** What is advertised only where jobs are on. */
+const withJobsSchema = argumentsSchema.extend({
+  async: z.boolean().default(false).describe('Answer with a job_id at once; see fabric.job.*'),
+  promote_after_ms: milliseconds.optional().describe('After this the call goes on as a job'),
+  run_at: z.iso.datetime({ offset: true }).optional().describe('With async: not before this'),
+  priority: z.int().min(-MAX_PRIORITY).max(MAX_PRIORITY).optional().describe('Higher runs first'),
+  webhook: z
+    .strictObject({
+      url: z.url({ protocol: /^https?$/ }).max(2_048),
+      secret: z.string().min(8).max(256).optional().describe('Signs the request'),
+    })
+    .optional()
+    .describe('Receives the job when it is over'),
+});
+
+export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
   return defineTool({
     name: 'fabric.call',
     title: 'Call an agent',
     description:
       'Gives a task to an agent by capability and returns its answer. Falls back to other agents ' +
       'when one fails, and says which answered. fabric.agent.list shows the available agents.',
-    input: argumentsSchema,
+    input: jobs === undefined ? argumentsSchema : withJobsSchema,
     output: {
       result: { type: 'object' },
       agent_id: { type: 'string' },
@@ -63,6 +81,7 @@ export function callTool(deps: CallDeps): Tool {
       attempts: { type: 'array' },
       fallback: { type: 'boolean' },
       conversation_id: { type: 'string' },
+      ...(jobs !== undefined && { job_id: { type: 'string' }, state: { type: 'string' } }),
     },
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     async run(args, caller) {
@@ -83,6 +102,10 @@ export function callTool(deps: CallDeps): Tool {
         conversationId: args.conversation_id ?? caller.conversation?.id,
         inputs: args.inputs ?? caller.conversation?.inputs,
       };
+      const terms = toTerms(args);
+      if (jobs !== undefined && terms !== undefined) {
+        return await runAsJob(request, caller, terms, jobs);
+      }
       const outcome = await runCall(request, caller, deps);
       if (!outcome.ok) {
         const { error, trace } = outcome;

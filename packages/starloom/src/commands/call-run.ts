@@ -29,6 +29,11 @@ export async function callAgent(
         else view.show(event);
       },
     });
+    if (payload.job_id !== undefined) {
+      terminal.print(options.json ? toSafeJson(payload) : payload.job_id);
+      terminal.tell(`the job is ${payload.state}; follow it with "starloom jobs watch"`);
+      return;
+    }
     if (options.json) {
       if (!options.stream) terminal.print(toSafeJson(payload));
       return;
@@ -74,6 +79,8 @@ function run(
       ...(options.timeout && { timeout_ms: options.timeout }),
       ...(options.deadline && { deadline_ms: options.deadline }),
       ...(options.format && { format: options.format }),
+      ...(options.async && { async: true }),
+      ...(options.key !== undefined && { idempotency_key: options.key }),
       stream: options.stream === true,
     },
     { timeoutMs: deadlineMs + GRACE_MS, signal, ...(options.stream && { onEvent }) },

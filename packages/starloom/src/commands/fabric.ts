@@ -13,6 +13,8 @@ export interface CallCommandOptions extends GlobalOptions {
   readonly timeout?: number;
   readonly deadline?: number;
   readonly format?: string;
+  readonly async?: true;
+  readonly key?: string;
 }
 
 export function addFabricCommands(program: Command, terminal: Terminal): void {
@@ -28,6 +30,8 @@ export function addFabricCommands(program: Command, terminal: Terminal): void {
     .option('--timeout <ms>', 'bounds each attempt', toMilliseconds)
     .option('--deadline <ms>', 'bounds the whole call', toMilliseconds)
     .option('--format <format>', 'text, json or toolcalls')
+    .option('--async', 'start a job and print its id; see "starloom jobs"')
+    .option('--key <key>', 'the same key is the same call for 24 hours')
     .addHelpText(
       'before',
       examples(

@@ -16,7 +16,7 @@ export const postgres: ServerDefinition = {
   args: ({ folder, port }) => [
     ...['-D', dataFolder(folder), '-p', String(port)],
     ...['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
-    ...['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'],
+    ...['-c', 'fsync=off', '-c', 'full_page_writes=off'],
   ],
   stopSignal: 'SIGINT',
   url: (port) => `postgres://postgres@127.0.0.1:${port}/postgres`,

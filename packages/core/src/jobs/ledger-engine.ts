@@ -1,0 +1,272 @@
+// A job engine over a `JobLedger` that may live in another thread. Documents become texts here, and
+// listeners are called here: all changes of this engine pass through one process.
+
+import { canonicalJson } from '../canonical-json.ts';
+import type { Clock } from '../clock.ts';
+import type { Claim, ClaimOptions, JobEngine, JobFilter, JobSchedule } from '../ports/jobs.ts';
+import { sha256Hex } from '../sha256.ts';
+import {
+  isFinal,
+  type Job,
+  type JobAnswer,
+  type JobEvent,
+  type JobOutcome,
+  type NewJob,
+  type StoredJob,
+  type UpstreamHandle,
+} from './job.ts';
+import type { EventText, Held, JobLedger } from './job-ledger.ts';
+import { type Asked, toEventMark } from './transitions.ts';
+import { Watchers } from './watchers.ts';
+
+/** The methods of a ledger, called from elsewhere: what they return comes back as a promise. */
+export type RemoteLedger = {
+  readonly [Name in keyof JobLedger]: (
+    ...args: Parameters<JobLedger[Name]>
+  ) => Promise<ReturnType<JobLedger[Name]>>;
+};
+
+/** Where the texts of documents go that are too large for a row. */
+export interface JobDocuments {
+  /** The text to store: the document, or the name of a file that has it. */
+  store(jobId: string, text: string): string | Promise<string>;
+  load(stored: string): string | Promise<string>;
+  /** Deletes the files of a job. */
+  remove(jobId: string): Promise<void>;
+}
+
+export const INLINE_DOCUMENTS: JobDocuments = {
+  store: (_, text) => text,
+  load: (stored) => stored,
+  remove: async () => {},
+};
+
+export interface LedgerJobEngineOptions {
+  readonly kind: string;
+  readonly ledger: RemoteLedger;
+  readonly clock: Clock;
+  readonly documents?: JobDocuments;
+  readonly check?: () => Promise<void>;
+  readonly close?: () => Promise<void>;
+}
+
+const READY = '';
+
+export class LedgerJobEngine implements JobEngine {
+  readonly kind: string;
+  readonly #options: LedgerJobEngineOptions;
+  readonly #ledger: RemoteLedger;
+  readonly #documents: JobDocuments;
+  readonly #watchers = new Watchers();
+
+  constructor(options: LedgerJobEngineOptions) {
+    this.kind = options.kind;
+    this.#options = options;
+    this.#ledger = options.ledger;
+    this.#documents = options.documents ?? INLINE_DOCUMENTS;
+  }
+
+  async create(newJob: NewJob) {
+    const { call, asked: _, ...input } = newJob;
+    const id = crypto.randomUUID();
+    const stored = this.#documents.store(id, JSON.stringify(call ?? null));
+    const text = typeof stored === 'string' ? stored : await stored;
+    const fingerprint = newJob.idempotencyKey === undefined ? '' : fingerprintOf(newJob);
+    const made = await this.#ledger.create({ id, input, call: text, fingerprint }, this.#now());
+    if (made.created) this.#watchers.notify(READY);
+    else await this.#documents.remove(id);
+    return { job: await this.#toStored(made), created: made.created };
+  }
+
+  async get(id: string): Promise<StoredJob | undefined> {
+    const found = await this.#ledger.get(id);
+    return found && this.#toStored(found);
+  }
+
+  async callOf(id: string): Promise<unknown> {
+    const text = await this.#ledger.callOf(id);
+    return text === undefined ? undefined : JSON.parse(await this.#documents.load(text));
+  }
+
+  list(filter: JobFilter) {
+    return this.#ledger.list(filter);
+  }
+
+  async events(id: string, { after, limit }: { after: number; limit: number }) {
+    const texts = await this.#ledger.events(id, after, limit);
+    const events: JobEvent[] = [];
+    for (const text of texts) events.push(JSON.parse(await this.#documents.load(text)));
+    return { events, cursor: after + events.length };
+  }
+
+  watch(id: string, listener: () => void): () => void {
+    return this.#watchers.add(id, listener);
+  }
+
+  async append(claim: Claim, events: readonly JobEvent[]): Promise<boolean> {
+    const texts = await this.#toTexts(claim.job.id, events);
+    return this.#notified(claim, await this.#ledger.append(toHeld(claim), texts, this.#now()));
+  }
+
+  markSent(claim: Claim): Promise<boolean> {
+    return this.#ledger.markSent(toHeld(claim), this.#now());
+  }
+
+  keepHandle(claim: Claim, handle: UpstreamHandle): Promise<boolean> {
+    return this.#ledger.keepHandle(toHeld(claim), handle, this.#now());
+  }
+
+  async markCancelDelivered(claim: Claim): Promise<boolean> {
+    const held = toHeld(claim);
+    return this.#notified(claim, await this.#ledger.markCancelDelivered(held, this.#now()));
+  }
+
+  async ask(claim: Claim, asked: Asked, events: readonly JobEvent[]): Promise<boolean> {
+    const texts = await this.#toTexts(claim.job.id, events);
+    const done = await this.#ledger.ask(toHeld(claim), asked, texts, this.#now());
+    return this.#notified(claim, done);
+  }
+
+  resume(claim: Claim): Promise<boolean> {
+    return this.#ledger.resume(toHeld(claim), this.#now());
+  }
+
+  async finish(claim: Claim, outcome: JobOutcome, events: readonly JobEvent[]): Promise<boolean> {
+    const texts = await this.#toTexts(claim.job.id, events);
+    const { state } = outcome;
+    const end = state === 'succeeded' ? { state } : { state, error: outcome.error };
+    const result =
+      outcome.state === 'succeeded'
+        ? await this.#documents.store(claim.job.id, JSON.stringify(outcome.result ?? null))
+        : undefined;
+    const held = toHeld(claim);
+    const done = await this.#ledger.finish(held, end, texts, result, this.#now());
+    if (done) this.#watchers.notify(READY);
+    return this.#notified(claim, done);
+  }
+
+  async answer(id: string, answers: readonly JobAnswer[]) {
+    return this.#changed(id, await this.#ledger.answer(id, answers, this.#now()));
+  }
+
+  async requestCancel(id: string) {
+    return this.#changed(id, await this.#ledger.requestCancel(id, this.#now()));
+  }
+
+  async prune({ before, limit }: { before: number; limit: number }): Promise<number> {
+    const ids = await this.#ledger.prune(before, limit, this.#now());
+    for (const id of ids) await this.#documents.remove(id);
+    return ids.length;
+  }
+
+  counts() {
+    return this.#ledger.counts();
+  }
+
+  async claim(options: ClaimOptions): Promise<readonly Claim[]> {
+    const { purpose = 'run' } = options;
+    const claimed = await this.#ledger.claim(options, this.#now());
+    const claims: Claim[] = [];
+    for (const { call, ...rest } of claimed) {
+      const claim = { ...rest, purpose, call: JSON.parse(await this.#documents.load(call)) };
+      claims.push(claim);
+      this.#watchers.notify(claim.job.id);
+    }
+    return claims;
+  }
+
+  renew(claims: readonly Claim[], leaseMs: number) {
+    const held = claims.map((claim) => toHeld(claim));
+    return this.#ledger.renew(held, leaseMs, this.#now());
+  }
+
+  async retry(claim: Claim, events: readonly JobEvent[]): Promise<boolean> {
+    const texts = await this.#toTexts(claim.job.id, events);
+    return this.#notified(claim, await this.#ledger.retry(toHeld(claim), texts, this.#now()));
+  }
+
+  async release(claim: Claim): Promise<boolean> {
+    const done = await this.#ledger.release(toHeld(claim), this.#now());
+    if (done) this.#watchers.notify(READY);
+    return this.#notified(claim, done);
+  }
+
+  settle(claim: Claim): Promise<void> {
+    return this.#ledger.settle(toHeld(claim));
+  }
+
+  postpone(claim: Claim, delayMs: number): Promise<void> {
+    return this.#ledger.postpone(toHeld(claim), this.#now() + delayMs);
+  }
+
+  onReady(listener: () => void): () => void {
+    return this.#watchers.add(READY, listener);
+  }
+
+  schedule({ name, cron, timezone = 'UTC', job }: JobSchedule): Promise<void> {
+    const row = { name, cron, timezone, job: JSON.stringify(job) };
+    return this.#ledger.schedule(row, this.#now());
+  }
+
+  unschedule(name: string): Promise<void> {
+    return this.#ledger.unschedule(name);
+  }
+
+  schedules() {
+    return this.#ledger.schedules();
+  }
+
+  async check(): Promise<void> {
+    await this.#options.check?.();
+  }
+
+  async close(): Promise<void> {
+    await this.#options.close?.();
+  }
+
+  #now(): number {
+    return this.#options.clock.now();
+  }
+
+  #notified(claim: Claim, done: boolean): boolean {
+    if (done) this.#watchers.notify(claim.job.id);
+    return done;
+  }
+
+  async #changed(id: string, found: LedgerJob | undefined): Promise<StoredJob | undefined> {
+    if (found === undefined) return undefined;
+    this.#watchers.notify(id);
+    if (!isFinal(found.job.state)) this.#watchers.notify(READY);
+    return this.#toStored(found);
+  }
+
+  async #toStored({ job, result }: LedgerJob): Promise<StoredJob> {
+    if (result === undefined) return job;
+    return { ...job, result: JSON.parse(await this.#documents.load(result)) };
+  }
+
+  async #toTexts(id: string, events: readonly JobEvent[]): Promise<readonly EventText[]> {
+    const texts: EventText[] = [];
+    for (const event of events) {
+      const stored = this.#documents.store(id, JSON.stringify(event));
+      const text = typeof stored === 'string' ? stored : await stored;
+      texts.push({ ...toEventMark(event), text });
+    }
+    return texts;
+  }
+}
+
+function toHeld({ job, lease, purpose }: Claim): Held {
+  return { id: job.id, lease, purpose };
+}
+
+interface LedgerJob {
+  readonly job: Job;
+  readonly result?: string | undefined;
+}
+
+/** Equal for calls that ask for the same. */
+export function fingerprintOf({ capability, agentId, call, asked = call }: NewJob): string {
+  const whole = { capability, agentId: agentId ?? null, asked: asked ?? null };
+  return sha256Hex(canonicalJson(whole, { loneSurrogates: 'escape' }));
+}

@@ -1,0 +1,286 @@
+// Every change of a job's state, as pure functions. The engines store what comes out and add nothing,
+// so that all of them agree. A job ends exactly once: a final record has no transition left.
+
+import { FabricError } from '../errors.ts';
+import {
+  type FinalJobState,
+  isFinal,
+  type Job,
+  type JobAnswer,
+  type JobError,
+  type JobErrorEvent,
+  type JobEvent,
+  type JobInput,
+  type NewJob,
+  type UpstreamHandle,
+} from './job.ts';
+
+/** So long does an idempotency key stand for its first call. */
+export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
+/** So long may a question of a job stay open. */
+export const INPUT_MS = 24 * 60 * 60 * 1000;
+/** Priorities are whole numbers from `-MAX_PRIORITY` to `MAX_PRIORITY`; higher ones run first. */
+export const MAX_PRIORITY = 1000;
+
+const DEFAULT_RETRY = { attempts: 3, backoff_ms: 1_000, max_backoff_ms: 60_000 };
+
+/**
+ * What a worker has to do with a job it claimed.
+ * - `start`: call the agent; nothing was sent for this attempt.
+ * - `repeat`: call again; the capability is idempotent.
+ * - `rejoin`: go on with the upstream task of `job.handle`; the call is not sent again.
+ * - `interrupted`: the call may have been sent and must not be sent again: fail the job.
+ * - `cancel`: deliver the cancellation where possible, then end the job as cancelled.
+ * - `late`, `unanswered`: the deadline or the open question has expired.
+ */
+export type ClaimMode =
+  | 'start'
+  | 'repeat'
+  | 'rejoin'
+  | 'interrupted'
+  | 'cancel'
+  | 'late'
+  | 'unanswered';
+
+export function createJob(input: NewJob, id: string, now: number): Job {
+  const { priority = 0, runAt, deadlineAt } = input;
+  if (!Number.isInteger(priority) || Math.abs(priority) > MAX_PRIORITY) {
+    throw badInput('bad_priority', `priority must be a whole number up to ±${MAX_PRIORITY}`);
+  }
+  return {
+    id,
+    principal_id: input.principalId,
+    state: 'queued',
+    capability: input.capability,
+    ...(input.agentId !== undefined && { agent_id: input.agentId }),
+    trace: input.trace,
+    idempotent: input.idempotent ?? false,
+    timeout_ms: input.timeoutMs,
+    ...(deadlineAt !== undefined && { deadline_at: deadlineAt }),
+    ...(runAt !== undefined && { run_at: runAt }),
+    priority,
+    retry: { ...DEFAULT_RETRY, ...input.retry },
+    ...(input.webhook !== undefined && { webhook: input.webhook }),
+    ...(input.retryOf !== undefined && { retry_of: input.retryOf }),
+    ...(input.idempotencyKey !== undefined && { idempotency_key: input.idempotencyKey }),
+    created_at: now,
+    updated_at: now,
+    attempt: 0,
+    sent: false,
+    cursor: 0,
+    seq: 0,
+  };
+}
+
+/** `undefined` for a job that is over: there is nothing left to claim. */
+export function modeOf(job: Job, now: number): ClaimMode | undefined {
+  if (isFinal(job.state)) return undefined;
+  if (job.cancel !== undefined) return 'cancel';
+  if (job.parked) return 'interrupted';
+  if (job.state === 'awaiting_input') return 'unanswered';
+  if (job.deadline_at !== undefined && job.deadline_at <= now) return 'late';
+  if (job.handle !== undefined) return 'rejoin';
+  if (!job.sent) return 'start';
+  return job.idempotent ? 'repeat' : 'interrupted';
+}
+
+export function claimed(job: Job, mode: ClaimMode, now: number): Job {
+  const isAttempt = mode === 'start' || mode === 'repeat';
+  const runs = isAttempt || mode === 'rejoin';
+  return {
+    ...job,
+    updated_at: now,
+    ...(runs && { state: 'running' as const }),
+    ...(isAttempt && { attempt: job.attempt + 1, sent: false }),
+  };
+}
+
+/** Answers that the worker holds in memory by now count as used: no other worker may use them. */
+export function sent(job: Job, now: number): Job {
+  const { answers: _, ...rest } = job;
+  return { ...rest, sent: true, updated_at: now };
+}
+
+export function withHandle(job: Job, handle: UpstreamHandle, now: number): Job {
+  return { ...job, handle, updated_at: now };
+}
+
+/** What a job's record takes over from one of its events. */
+export interface EventMark {
+  readonly seq: number;
+  readonly type: JobEvent['type'];
+  readonly progress?: Job['progress'];
+}
+
+export function toEventMark(event: JobEvent): EventMark {
+  const { seq, type } = event;
+  return type === 'progress'
+    ? { seq, type, progress: event.data as Job['progress'] }
+    : { seq, type };
+}
+
+/** Throws unless the events continue the stream without a gap. */
+export function appended(job: Job, events: readonly EventMark[], now: number): Job {
+  let { seq, progress } = job;
+  for (const event of events) {
+    if (event.seq !== seq + 1) throw gap(job, seq, event.seq);
+    seq = event.seq;
+    progress = event.progress ?? progress;
+  }
+  return {
+    ...job,
+    seq,
+    cursor: job.cursor + events.length,
+    ...(progress !== undefined && { progress }),
+    updated_at: now,
+  };
+}
+
+export interface Asked {
+  readonly inputs: readonly JobInput[];
+  readonly expiresAt: number;
+  /** Set when the agent keeps the question; without it the worker waits for the answer itself. */
+  readonly handle?: UpstreamHandle;
+}
+
+export function asked(job: Job, { inputs, expiresAt, handle }: Asked, now: number): Job {
+  const { answers: _, parked: __, ...rest } = job;
+  return {
+    ...rest,
+    state: 'awaiting_input',
+    sent: true,
+    // The question ends a leg of the stream; whatever comes next begins another.
+    seq: 0,
+    inputs,
+    input_expires_at: expiresAt,
+    ...(handle === undefined ? { parked: true } : { handle }),
+    updated_at: now,
+  };
+}
+
+/** BAD_INPUT unless every answer belongs to an open question. The job goes on when all are there. */
+export function answered(job: Job, answers: readonly JobAnswer[], now: number): Job {
+  const open = new Set(job.state === 'awaiting_input' ? job.inputs?.map(({ id }) => id) : []);
+  const given = new Map(job.answers?.map((answer) => [answer.id, answer]));
+  if (answers.length === 0) throw noOpenQuestion(job, undefined);
+  for (const answer of answers) {
+    if (!open.has(answer.id) || given.has(answer.id)) throw noOpenQuestion(job, answer.id);
+    given.set(answer.id, answer);
+  }
+  const all = [...given.values()];
+  if (all.length < open.size) return { ...job, answers: all, updated_at: now };
+  const { inputs: _, input_expires_at: __, ...rest } = job;
+  return {
+    ...rest,
+    state: job.parked ? 'running' : 'queued',
+    answers: all,
+    updated_at: now,
+  };
+}
+
+/** The worker that kept the attempt waiting goes on with it; the answers count as used. */
+export function resumed(job: Job, now: number): Job {
+  const { parked: _, answers: __, ...rest } = job;
+  return { ...rest, updated_at: now };
+}
+
+export interface Cancelled {
+  readonly job: Job;
+  /** The job ended at once; the event that ends its stream. */
+  readonly event?: JobErrorEvent;
+}
+
+/** Ends a job that no agent works on; notes the wish for one that runs. A final job stays. */
+export function cancelRequested(job: Job, now: number): Cancelled {
+  if (isFinal(job.state) || job.cancel !== undefined) return { job };
+  const isIdle = job.state === 'queued' || (job.state === 'awaiting_input' && !job.parked);
+  const requested = { ...job, cancel: { requested_at: now }, updated_at: now };
+  if (!isIdle || job.handle !== undefined) return { job: requested };
+  const error = {
+    code: 'CANCELLED',
+    message: 'The job was cancelled before an agent worked on it',
+    details: { reason: 'cancelled' },
+  } as const;
+  return endedBy(requested, { state: 'cancelled', error }, now);
+}
+
+export function cancelDelivered(job: Job, now: number): Job {
+  const requested_at = job.cancel?.requested_at ?? now;
+  return { ...job, cancel: { requested_at, delivered_at: now }, updated_at: now };
+}
+
+/** Back in the queue for another attempt. */
+export function requeued(job: Job, now: number): Job {
+  const { handle: _, ...rest } = job;
+  return { ...rest, state: 'queued', sent: false, updated_at: now };
+}
+
+/** How a job ended, without its result. */
+export interface JobEnd {
+  readonly state: FinalJobState;
+  readonly error?: JobError;
+}
+
+/** The end, after the events that lead to it; the last of those is the final event or the error. */
+export function finished(
+  job: Job,
+  outcome: JobEnd,
+  events: readonly EventMark[],
+  now: number,
+): Job {
+  const { inputs: _, answers: __, input_expires_at: ___, parked: ____, ...rest } = job;
+  const last = events.at(-1);
+  const expected = outcome.state === 'succeeded' ? 'final' : 'error';
+  if (last?.type !== expected) {
+    throw new FabricError('INTERNAL', `A job that ${outcome.state} must end with its ${expected}`, {
+      details: { job_id: job.id, last: last?.type ?? null },
+    });
+  }
+  return {
+    ...appended(rest, events, now),
+    state: outcome.state,
+    finished_at: now,
+    ...(outcome.error !== undefined && { error: outcome.error }),
+  };
+}
+
+export function errorEvent(job: Job, error: JobError, now: number): JobErrorEvent {
+  return {
+    type: 'error',
+    seq: job.seq + 1,
+    at: new Date(now).toISOString(),
+    trace: job.trace,
+    ...(job.agent_id !== undefined && { agent_id: job.agent_id }),
+    error,
+  };
+}
+
+/** How long until the next attempt: twice as long after each failed one, with some spread. */
+export function backoffMs({ retry, attempt }: Job, random: number): number {
+  const exponent = Math.min(16, Math.max(0, attempt - 1));
+  return Math.min(retry.max_backoff_ms, retry.backoff_ms * 2 ** exponent * (1 + random));
+}
+
+function endedBy(job: Job, outcome: Required<JobEnd>, now: number): Cancelled {
+  const event = errorEvent(job, outcome.error, now);
+  return { job: finished(job, outcome, [event], now), event };
+}
+
+function gap(job: Job, last: number, seq: number): FabricError {
+  return new FabricError('INTERNAL', `Event ${seq} does not follow event ${last} of the job`, {
+    details: { job_id: job.id, seq, last },
+  });
+}
+
+function noOpenQuestion(job: Job, id: string | undefined): FabricError {
+  return badInput('no_open_question', 'The job has no open question with this id', {
+    job_id: job.id,
+    state: job.state,
+    ...(id !== undefined && { input_id: id }),
+    fix: 'Read `inputs` of the job and answer each of those once',
+  });
+}
+
+function badInput(reason: string, message: string, details = {}): FabricError {
+  return new FabricError('BAD_INPUT', message, { details: { reason, ...details } });
+}

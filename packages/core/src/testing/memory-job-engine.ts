@@ -1,0 +1,182 @@
+import { type Clock, systemClock } from '../clock.ts';
+import { isFinal, JOB_STATES, type Job, type JobState } from '../jobs/job.ts';
+import { JobLedger } from '../jobs/job-ledger.ts';
+import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from '../jobs/job-tables.ts';
+import { LedgerJobEngine, type RemoteLedger } from '../jobs/ledger-engine.ts';
+
+/** Jobs that live as long as the process. Cron expressions are read as "every minute". */
+export function createMemoryJobEngine(clock: Clock = systemClock): LedgerJobEngine {
+  const nextCron = (_cron: string, _timezone: string, after: number) =>
+    (Math.floor(after / 60_000) + 1) * 60_000;
+  const ledger = new JobLedger(new MemoryJobTables(), { nextCron });
+  return new LedgerJobEngine({ kind: 'memory', ledger: toRemote(ledger), clock });
+}
+
+/** The ledger of this thread, by promises. */
+export function toRemote(ledger: JobLedger): RemoteLedger {
+  return new Proxy(ledger, {
+    get: (target, name: keyof JobLedger) => {
+      const method = target[name] as (...args: unknown[]) => unknown;
+      return async (...args: unknown[]) => method.apply(target, args);
+    },
+  }) as unknown as RemoteLedger;
+}
+
+interface Row {
+  job: Job;
+  readonly call: string;
+  readonly events: string[];
+  result?: string;
+}
+
+class MemoryJobTables implements JobTables {
+  readonly #rows = new Map<string, Row>();
+  readonly #keys = new Map<string, KeyRow>();
+  readonly #entries = new Map<string, QueueEntry>();
+  readonly #schedules = new Map<string, ScheduleRow>();
+
+  insert(job: Job, call: string): void {
+    this.#rows.set(job.id, { job, call, events: [] });
+  }
+
+  get(id: string): Job | undefined {
+    return this.#rows.get(id)?.job;
+  }
+
+  update(job: Job): void {
+    const row = this.#rows.get(job.id);
+    if (row !== undefined) row.job = job;
+  }
+
+  call(id: string): string | undefined {
+    return this.#rows.get(id)?.call;
+  }
+
+  result(id: string): string | undefined {
+    return this.#rows.get(id)?.result;
+  }
+
+  setResult(id: string, result: string): void {
+    const row = this.#rows.get(id);
+    if (row !== undefined) row.result = result;
+  }
+
+  list(filter: Parameters<JobTables['list']>[0]) {
+    const { principalId, state, capability, limit, before = Number.POSITIVE_INFINITY } = filter;
+    return [...this.#rows.values()]
+      .map(({ job }, position) => ({ job, position }))
+      .filter(({ job }) => job.principal_id === principalId)
+      .filter(({ job }) => state === undefined || job.state === state)
+      .filter(({ job }) => capability === undefined || job.capability === capability)
+      .filter(({ position }) => position < before)
+      .reverse()
+      .slice(0, limit);
+  }
+
+  addEvents(id: string, first: number, texts: readonly string[]): void {
+    const events = this.#rows.get(id)?.events;
+    if (events?.length !== first - 1) throw new Error(`event ${first} leaves a gap`);
+    events.push(...texts);
+  }
+
+  events(id: string, after: number, limit: number): readonly string[] {
+    return this.#rows.get(id)?.events.slice(after, after + limit) ?? [];
+  }
+
+  key(principalId: string, key: string): KeyRow | undefined {
+    return this.#keys.get(JSON.stringify([principalId, key]));
+  }
+
+  setKey(principalId: string, key: string, row: KeyRow): void {
+    this.#keys.set(JSON.stringify([principalId, key]), row);
+  }
+
+  dropKeys(expiredAt: number): void {
+    for (const [key, { expiresAt }] of this.#keys) {
+      if (expiresAt <= expiredAt) this.#keys.delete(key);
+    }
+  }
+
+  entry(jobId: string, purpose: string): QueueEntry | undefined {
+    return this.#entries.get(`${jobId} ${purpose}`);
+  }
+
+  putEntry(entry: QueueEntry): void {
+    this.#entries.set(`${entry.jobId} ${entry.purpose}`, entry);
+  }
+
+  deleteEntry(jobId: string, purpose: string): void {
+    this.#entries.delete(`${jobId} ${purpose}`);
+  }
+
+  wake(now: number): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.readyAt <= now) this.putEntry({ ...entry, state: 'ready' });
+    }
+  }
+
+  ready(purpose: string, limit: number, perAgent = Number.POSITIVE_INFINITY) {
+    const running = new Map<string, number>();
+    const all = [...this.#entries.values()].filter((entry) => entry.purpose === purpose);
+    const count = ({ agentId }: QueueEntry) => {
+      if (agentId !== undefined) running.set(agentId, (running.get(agentId) ?? 0) + 1);
+    };
+    for (const entry of all) if (entry.state === 'leased') count(entry);
+    const order = [...this.#rows.keys()];
+    const ready = all
+      .filter(({ state }) => state === 'ready')
+      .sort((a, b) => b.priority - a.priority || order.indexOf(a.jobId) - order.indexOf(b.jobId));
+    const chosen: QueueEntry[] = [];
+    for (const entry of ready) {
+      if (chosen.length === limit) break;
+      if ((running.get(entry.agentId ?? '') ?? 0) >= perAgent) continue;
+      count(entry);
+      chosen.push(entry);
+    }
+    return chosen;
+  }
+
+  endedBefore(moment: number, now: number, limit: number): readonly string[] {
+    const keyed = new Set(
+      [...this.#keys.values()].filter(({ expiresAt }) => expiresAt > now).map(({ jobId }) => jobId),
+    );
+    return [...this.#rows.values()]
+      .filter(({ job }) => isFinal(job.state) && (job.finished_at ?? 0) < moment)
+      .filter(({ job }) => !keyed.has(job.id) && !this.entry(job.id, 'webhook'))
+      .slice(0, limit)
+      .map(({ job }) => job.id);
+  }
+
+  delete(id: string): void {
+    this.#rows.delete(id);
+  }
+
+  counts(): Readonly<Record<JobState, number>> {
+    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
+    for (const { job } of this.#rows.values()) counts[job.state] = (counts[job.state] ?? 0) + 1;
+    return counts as Record<JobState, number>;
+  }
+
+  oldestReady(purpose: string): number | undefined {
+    const times = [...this.#entries.values()]
+      .filter((entry) => entry.purpose === purpose && entry.state === 'ready')
+      .map(({ readyAt }) => readyAt);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  schedules(): readonly ScheduleRow[] {
+    return [...this.#schedules.values()];
+  }
+
+  dueSchedules(now: number): readonly ScheduleRow[] {
+    return this.schedules().filter(({ nextAt }) => nextAt <= now);
+  }
+
+  putSchedule(row: ScheduleRow): void {
+    this.#schedules.set(row.name, row);
+  }
+
+  deleteSchedule(name: string): void {
+    this.#schedules.delete(name);
+  }
+}

@@ -1,0 +1,204 @@
+// Calls as durable jobs: an accepted call is stored with its principal and its place in its trace, and
+// runs through the same pipeline as any other, by whichever gateway claims it.
+
+import {
+  type Clock,
+  type FabricError,
+  type FabricEvent,
+  type GivenInput,
+  type Hop,
+  INPUT_MS,
+  type InputRequest,
+  type JobEngine,
+  type JobWebhook,
+  type Log,
+  type StoredJob,
+  toMeta,
+} from '@starloom/core';
+import type { Principal } from '@starloom/identity';
+import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
+import { createAddressGuard } from '@starloom/wire';
+import { agentsFor } from '../pipeline/authorise.ts';
+import { type CallDeps, runCall } from '../pipeline/call.ts';
+import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+import { readOrigin } from '../pipeline/origin.ts';
+import { toCallResult } from '../pipeline/respond.ts';
+import { route } from '../pipeline/route.ts';
+
+export interface JobCallsOptions {
+  readonly engine: JobEngine;
+  readonly deps: CallDeps;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly concurrency: number;
+  readonly perAgent: number | undefined;
+  readonly keepMs: number;
+  readonly webhookHosts: readonly string[];
+}
+
+/** What a call asks of its job, besides the call. */
+export interface JobTerms {
+  /** The defaults of an asynchronous call: an hour per attempt, no deadline. */
+  readonly isLong: boolean;
+  readonly runAt?: number | undefined;
+  readonly priority?: number | undefined;
+  readonly webhook?: JobWebhook | undefined;
+}
+
+interface JobCall {
+  readonly request: CallRequest;
+  readonly principal: Principal;
+  readonly hop: Hop;
+}
+
+const HOUR_MS = 3_600_000;
+const DISCOVERY_WAIT_MS = 30_000;
+const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
+
+export class JobCalls {
+  readonly desk: JobDesk;
+  readonly engine: JobEngine;
+  readonly #options: JobCallsOptions;
+  readonly #runner: JobRunner;
+  readonly #webhooks: WebhookSender;
+
+  constructor(options: JobCallsOptions) {
+    const { engine, clock, log, concurrency, perAgent, keepMs, webhookHosts } = options;
+    this.#options = options;
+    this.engine = engine;
+    this.desk = new JobDesk(engine);
+    options.deps.observer.watchJobs(() => engine.counts());
+    this.#webhooks = new WebhookSender({ guard: createAddressGuard({ allow: webhookHosts }), log });
+    this.#runner = new JobRunner({
+      engine,
+      run: this.#run,
+      webhooks: this.#webhooks,
+      concurrency,
+      ...(perAgent !== undefined && { perAgent }),
+      keepMs,
+      clock,
+      log,
+    });
+  }
+
+  start(): void {
+    this.#runner.start();
+  }
+
+  /** Waits for what runs, then leaves it to the next start, or to another gateway. */
+  async stop(graceMs: number): Promise<void> {
+    await this.#runner.stop({ graceMs });
+    await this.#webhooks.close();
+  }
+
+  /** The call is checked as far as it can be without an agent, and durable when this resolves. */
+  async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
+    const { deps, clock } = this.#options;
+    const { principal } = caller;
+    const guarded = deps.guard.admit(readOrigin(caller), { principal: principal.id });
+    await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
+    const agents = agentsFor(principal, deps.registry);
+    const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
+    const ownMs = request.timeoutMs ?? capability.timeout_ms;
+    const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
+    const { runAt, priority, webhook } = terms;
+    const from = Math.max(clock.now(), runAt ?? 0);
+    const { deadlineMs, idempotencyKey, agentId } = request;
+    const call: JobCall = {
+      request: { ...request, timeoutMs, stream: true },
+      principal,
+      hop: guarded.hop,
+    };
+    const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
+    return this.desk.submit({
+      principalId: principal.id,
+      capability: request.capability,
+      ...(agentId !== undefined && { agentId }),
+      trace: guarded.trace,
+      call,
+      asked: JSON.parse(JSON.stringify(asked)),
+      idempotent: capability.idempotent === true,
+      timeoutMs: timeoutMs ?? HOUR_MS,
+      ...(deadlineMs !== undefined && { deadlineAt: from + deadlineMs }),
+      ...(runAt !== undefined && { runAt }),
+      ...(priority !== undefined && { priority }),
+      ...(webhook !== undefined && { webhook }),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
+    });
+  }
+
+  /** Answers that do not fit their questions are refused before the job takes them. */
+  async input(principalId: string, id: string, inputs: readonly GivenInput[]): Promise<StoredJob> {
+    const { state, handle } = await this.desk.status(principalId, id);
+    if (state === 'awaiting_input' && handle !== undefined) {
+      const { conversations } = this.#options.deps;
+      conversations.open(String(handle.conversation_id), principalId, inputs);
+    }
+    return this.desk.input(principalId, id, inputs);
+  }
+
+  readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
+    const { request, principal, hop } = given as JobCall;
+    const { deps, clock } = this.#options;
+    const { job, answers, signal } = context;
+    deps.observer.jobAttempt(context.mode);
+    const left = job.deadline_at === undefined ? NO_DEADLINE_MS : job.deadline_at - clock.now();
+    const asked: CallRequest = {
+      ...request,
+      deadlineMs: Math.max(1, left),
+      ...(job.idempotent && { idempotencyKey: request.idempotencyKey ?? job.id }),
+      ...(context.mode === 'rejoin' && {
+        conversationId: String(job.handle?.conversation_id),
+        inputs: answers as CallRequest['inputs'],
+      }),
+    };
+    const caller: Caller = {
+      principal,
+      headers: {},
+      meta: toMeta(job.trace, hop),
+      transport: 'http',
+      tool: 'fabric.call',
+      signal,
+      send: async (event) => {
+        if (isForwarded(event)) await context.emit(toBody(event), event.agent_id);
+      },
+      willSend: () => context.markSent(),
+      questionMs: INPUT_MS,
+      cut: () => {},
+    };
+    const outcome = await runCall(asked, caller, deps);
+    if (!outcome.ok) return toQuestion(outcome.error, job);
+    const { dispatched, trace } = outcome;
+    const { answer, citations, data } = dispatched.result;
+    return {
+      state: 'succeeded',
+      agentId: dispatched.agentId,
+      final: { answer, ...(citations && { citations }), ...(data !== undefined && { data }) },
+      result: toCallResult(dispatched, request, trace).structuredContent,
+    };
+  };
+}
+
+/** A question that can be answered later keeps the job waiting; any other failure is the call's. */
+function toQuestion(error: FabricError, { agent_id }: StoredJob): JobRunResult {
+  const { inputs, conversation_id } = error.details;
+  if (error.code !== 'INPUT_REQUIRED' || typeof conversation_id !== 'string') throw error;
+  return {
+    state: 'awaiting_input',
+    agentId: agent_id ?? 'starloom',
+    inputs: inputs as InputRequest[],
+    handle: { conversation_id },
+  };
+}
+
+type Forwarded = Exclude<FabricEvent, { type: 'final' }>;
+
+/** The end and the question are stored with the change of state that they stand for. */
+function isForwarded(event: FabricEvent): event is Forwarded {
+  if (event.type === 'final') return false;
+  return event.type !== 'status' || event.data.state !== 'awaiting_input';
+}
+
+function toBody(event: Forwarded) {
+  return { type: event.type, data: event.data } as Parameters<Parameters<RunJob>[1]['emit']>[0];
+}

@@ -1,0 +1,98 @@
+import { givenInputSchema, JOB_STATES, type StoredJob } from '@starloom/core';
+import { toJobDocument } from '@starloom/jobs';
+import { z } from 'zod';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import type { Caller } from '../pipeline/call-request.ts';
+import { type ToolResult, toResult } from '../pipeline/respond.ts';
+import { jobIdSchema } from './job-id.ts';
+import { jobStreamTool } from './job-stream.ts';
+import { defineTool, READ_ONLY, type Tool } from './tool.ts';
+
+const JOB = { job: { type: 'object' } };
+const CHANGES = { readOnlyHint: false, destructiveHint: false, openWorldHint: true };
+
+/** `fabric.job.*`: what a caller may do with its own jobs. */
+export function jobTools(jobs: JobCalls, now: () => number): readonly Tool[] {
+  const { desk } = jobs;
+  const onJob = (
+    name: string,
+    title: string,
+    description: string,
+    annotations: Record<string, boolean>,
+    run: (id: string, caller: Caller) => Promise<StoredJob>,
+  ) =>
+    defineTool({
+      name,
+      title,
+      description,
+      input: z.strictObject({ job_id: jobIdSchema }),
+      output: JOB,
+      annotations,
+      run: async ({ job_id }, caller) => jobResult(await run(job_id, caller)),
+    });
+  return [
+    onJob(
+      'fabric.job.status',
+      'State of a job',
+      'Shows a job: state, progress, open questions, and its result once it is over.',
+      READ_ONLY,
+      (id, { principal }) => desk.status(principal.id, id),
+    ),
+    jobStreamTool(desk),
+    onJob(
+      'fabric.job.cancel',
+      'Cancel a job',
+      'Asks for the end of a job. A queued job ends at once, a running one when its agent stops.',
+      { ...CHANGES, destructiveHint: true, idempotentHint: true },
+      (id, { principal }) => desk.cancel(principal.id, id),
+    ),
+    defineTool({
+      name: 'fabric.job.list',
+      title: 'List jobs',
+      description: 'Lists your jobs, newest first, without their results.',
+      input: z.strictObject({
+        state: z.enum(JOB_STATES).optional(),
+        capability: z.string().max(64).optional(),
+        limit: z.int().min(1).max(1_000).default(50),
+        cursor: z.string().max(64).optional().describe('next_cursor of the page before'),
+      }),
+      output: { jobs: { type: 'array' }, next_cursor: { type: 'string' } },
+      annotations: READ_ONLY,
+      async run({ state, capability, limit, cursor }, { principal }) {
+        const page = await desk.list({
+          principalId: principal.id,
+          limit,
+          ...(state !== undefined && { state }),
+          ...(capability !== undefined && { capability }),
+          ...(cursor !== undefined && { cursor }),
+        });
+        const next = page.next !== undefined && { next_cursor: page.next };
+        return toResult({ ok: true, jobs: page.jobs.map(toJobDocument), ...next });
+      },
+    }),
+    onJob(
+      'fabric.job.retry',
+      'Retry a job',
+      'Starts a new job with the call of one that is over.',
+      CHANGES,
+      (id, { principal }) => desk.retry(principal.id, id, now()),
+    ),
+    defineTool({
+      name: 'fabric.job.input',
+      title: 'Answer a job',
+      description: 'Answers what the agent of a job asked; `inputs` of the job has the questions.',
+      input: z.strictObject({
+        job_id: jobIdSchema,
+        inputs: z.array(givenInputSchema).min(1).max(32),
+      }),
+      output: JOB,
+      annotations: CHANGES,
+      run: async ({ job_id, inputs }, { principal }) =>
+        jobResult(await jobs.input(principal.id, job_id, inputs)),
+    }),
+  ];
+}
+
+export function jobResult(job: StoredJob): ToolResult {
+  return toResult({ ok: true, job: toJobDocument(job) });
+}

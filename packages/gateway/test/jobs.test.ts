@@ -1,0 +1,275 @@
+import { join } from 'node:path';
+import type { EventBody, FabricEvent } from '@starloom/core';
+import { openSqliteJobs } from '@starloom/jobs';
+import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  answers,
+  call,
+  connect,
+  openTestGateway,
+  STRANGER_KEY,
+  type TestAgent,
+} from './test-gateway.ts';
+
+const slow = (gate: Promise<void>): TestAgent['run'] =>
+  async function* () {
+    yield { type: 'token', data: { text: 'thinking' } };
+    await gate;
+    yield { type: 'final', data: { answer: 'done' } };
+  };
+
+describe('jobs of the gateway', () => {
+  let folder: TemporaryFolder;
+  let opened: AsyncDisposableStack;
+  beforeEach(async () => {
+    opened = new AsyncDisposableStack();
+    folder = opened.use(await temporaryFolder());
+  });
+  afterEach(() => opened.disposeAsync());
+
+  const open = async (agents: Record<string, TestAgent>) => {
+    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    const gateway = await openTestGateway(agents, { jobs });
+    const close = async () => {
+      await gateway[Symbol.asyncDispose]();
+      await jobs.close();
+    };
+    return { ...gateway, close };
+  };
+  const ended = async (client: Awaited<ReturnType<typeof connect>>, job_id: string) => {
+    await expect
+      .poll(async () => (await call(client, 'fabric.job.status', { job_id })).payload.job.state)
+      .toMatch(/succeeded|failed|cancelled/);
+    return (await call(client, 'fabric.job.status', { job_id })).payload.job;
+  };
+
+  it('[G4] answers an asynchronous call with a job, whose result is what the call answers', async () => {
+    const gateway = await open({ percy: { run: answers('42') } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    expect(payload).toMatchObject({ ok: true, state: 'queued' });
+    const job = await ended(client, payload.job_id);
+    expect(job).toMatchObject({
+      state: 'succeeded',
+      capability: 'work',
+      attempt: 1,
+      result: { ok: true, result: { answer: '42' }, agent_id: 'percy', attempts: [{ ok: true }] },
+    });
+    const metrics = await gateway.observer.metricsText();
+    expect(metrics).toContain('starloom_jobs{state="succeeded"} 1');
+    expect(metrics).toContain('starloom_job_attempts_total{mode="start"} 1');
+    expect(metrics).toContain('starloom_jobs_oldest_queued_seconds 0');
+    await gateway.close();
+  });
+
+  it('[G7] streams a job from a cursor, with the cursor on every notification', async () => {
+    const gate = Promise.withResolvers<void>();
+    const gateway = await open({ percy: { run: slow(gate.promise) } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    const { job_id } = payload;
+    const cursors: unknown[] = [];
+    const types: string[] = [];
+    const following = client.callTool(
+      { name: 'fabric.job.stream', arguments: { job_id } },
+      {
+        onprogress: (progress) => {
+          const meta = (progress as { _meta?: Record<string, FabricEvent> })._meta ?? {};
+          cursors.push(meta['io.starloom/cursor']);
+          types.push(String(meta['io.starloom/event']?.type));
+        },
+      },
+    );
+    await expect.poll(() => types).toContain('token');
+    gate.resolve();
+    const { structuredContent } = await following;
+    expect(structuredContent).toMatchObject({ ok: true, job: { state: 'succeeded' } });
+    await expect.poll(() => types.at(-1)).toBe('final');
+    expect(cursors).toEqual(cursors.map((_, index) => index + 1));
+    const page = await call(client, 'fabric.job.stream', { job_id, after: 1 }, { events: false });
+    expect(page.payload).toMatchObject({ ok: true, cursor: cursors.length });
+    expect(page.payload.events).toHaveLength(cursors.length - 1);
+    const future = await call(client, 'fabric.job.stream', { job_id, after: 99 });
+    expect(future.payload).toMatchObject({ ok: false, error: { code: 'BAD_INPUT' } });
+    await gateway.close();
+  });
+
+  it('[G7] cancels a running job', async () => {
+    const gateway = await open({ percy: { run: slow(new Promise(() => {})) } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    const { job_id } = payload;
+    await expect
+      .poll(async () => (await call(client, 'fabric.job.status', { job_id })).payload.job.cursor)
+      .toBeGreaterThan(0);
+    await call(client, 'fabric.job.cancel', { job_id });
+    expect(await ended(client, job_id)).toMatchObject({
+      state: 'cancelled',
+      error: { code: 'CANCELLED' },
+    });
+    const again = await call(client, 'fabric.job.cancel', { job_id });
+    expect(again.payload).toMatchObject({ ok: true, job: { state: 'cancelled' } });
+    await gateway.close();
+  });
+
+  it('has one answer for unknown, foreign and malformed ids', async () => {
+    const gateway = await open({ percy: { run: answers('42') } });
+    await using client = await connect(gateway.url);
+    const headers = { authorization: `Bearer ${STRANGER_KEY}` };
+    await using stranger = await connect(gateway.url, 'auto', headers);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    for (const job_id of [payload.job_id, crypto.randomUUID(), 'x']) {
+      for (const tool of ['status', 'stream', 'cancel', 'retry']) {
+        const { payload: refused } = await call(stranger, `fabric.job.${tool}`, { job_id });
+        expect(refused.error).toMatchObject({
+          code: 'JOB_NOT_FOUND',
+          message: 'There is no such job',
+        });
+      }
+    }
+    const { payload: list } = await call(stranger, 'fabric.job.list', {});
+    expect(list).toMatchObject({ ok: true, jobs: [] });
+    await gateway.close();
+  });
+
+  it('waits in a job for an answer to what the agent asks', async () => {
+    const asking: TestAgent['run'] = async function* (_envelope, _signal, context) {
+      const [response] =
+        (await context?.ask?.([{ id: 'q', kind: 'text', message: 'Which?' }])) ?? [];
+      yield { type: 'final', data: { answer: `you said ${JSON.stringify(response?.content)}` } };
+    };
+    const gateway = await open({ percy: { run: asking } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    const { job_id } = payload;
+    const status = async () => (await call(client, 'fabric.job.status', { job_id })).payload.job;
+    await expect.poll(async () => (await status()).state).toBe('awaiting_input');
+    expect((await status()).inputs).toMatchObject([{ id: 'q', message: 'Which?' }]);
+    const inputs = [{ id: 'q', response: { action: 'accept', content: { text: 'red' } } }];
+    const unfit = [{ id: 'q', response: { action: 'accept', content: 7 } }];
+    const { payload: refused } = await call(client, 'fabric.job.input', { job_id, inputs: unfit });
+    expect(refused.error).toMatchObject({ code: 'BAD_INPUT' });
+    expect((await status()).state).toBe('awaiting_input');
+    const { payload: answered } = await call(client, 'fabric.job.input', { job_id, inputs });
+    expect(answered).toMatchObject({ ok: true });
+    const job = await ended(client, job_id);
+    expect(job.error).toBeUndefined();
+    expect(job).toMatchObject({
+      state: 'succeeded',
+      result: { result: { answer: 'you said {"text":"red"}' } },
+    });
+    const { payload: twice } = await call(client, 'fabric.job.input', { job_id, inputs });
+    expect(twice.error).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'no_open_question' },
+    });
+    await gateway.close();
+  });
+
+  it('turns a long call into a job instead of a timeout', async () => {
+    const gate = Promise.withResolvers<void>();
+    const gateway = await open({
+      percy: { run: slow(gate.promise) },
+      quick: { run: answers('now'), manifest: { capabilities: [{ name: 'quick' }] } },
+    });
+    await using client = await connect(gateway.url);
+    const args = { capability: 'work', promote_after_ms: 100 };
+    const { payload } = await call(client, 'fabric.call', args);
+    expect(payload).toMatchObject({ ok: true, job_id: expect.any(String), state: 'running' });
+    gate.resolve();
+    expect(await ended(client, payload.job_id)).toMatchObject({ state: 'succeeded' });
+    const quick = await call(client, 'fabric.call', {
+      capability: 'quick',
+      promote_after_ms: 10_000,
+    });
+    expect(quick.payload).toMatchObject({ ok: true, result: { answer: 'now' } });
+    await gateway.close();
+  });
+
+  it('makes one call of two with the same key, synchronous ones too', async () => {
+    let calls = 0;
+    const counting: TestAgent['run'] = async function* (): AsyncIterable<EventBody> {
+      calls += 1;
+      yield { type: 'final', data: { answer: `call ${calls}` } };
+    };
+    const gateway = await open({ percy: { run: counting } });
+    await using client = await connect(gateway.url);
+    const args = { capability: 'work', task: 'pay', idempotency_key: 'k1' };
+    const both = await Promise.all([
+      call(client, 'fabric.call', args),
+      call(client, 'fabric.call', args),
+    ]);
+    for (const { payload } of both) expect(payload).toMatchObject({ result: { answer: 'call 1' } });
+    const later = await call(client, 'fabric.call', args);
+    expect(later.payload).toMatchObject({ ok: true, result: { answer: 'call 1' } });
+    expect(calls).toBe(1);
+    const other = await call(client, 'fabric.call', { ...args, task: 'pay more' });
+    expect(other.payload.error).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'idempotency_key_reused' },
+    });
+    await gateway.close();
+  });
+
+  it('goes on after a restart with what it had accepted', async () => {
+    const first = await open({ percy: { run: slow(new Promise(() => {})) } });
+    await using client = await connect(first.url);
+    const run_at = new Date(Date.now() + 300).toISOString();
+    const { payload } = await call(client, 'fabric.call', {
+      capability: 'work',
+      async: true,
+      run_at,
+    });
+    await first.close();
+    const second = await open({ percy: { run: answers('after the restart') } });
+    await using again = await connect(second.url);
+    expect(await ended(again, payload.job_id)).toMatchObject({
+      state: 'succeeded',
+      result: { result: { answer: 'after the restart' } },
+    });
+    await second.close();
+  });
+
+  it('finishes a job that runs before it shuts down', async () => {
+    const started = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const run: TestAgent['run'] = async function* () {
+      started.resolve();
+      await gate.promise;
+      yield { type: 'final', data: { answer: 'done' } };
+    };
+    const gateway = await open({ percy: { run } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    await started.promise;
+    const closing = gateway.close();
+    gate.resolve();
+    await closing;
+    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    expect(await jobs.get(payload.job_id)).toMatchObject({ state: 'succeeded' });
+    await jobs.close();
+  });
+
+  it('refuses a call that no agent can serve before there is a job', async () => {
+    const gateway = await open({ percy: { run: answers('42') } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'none', async: true });
+    expect(payload).toMatchObject({ ok: false, error: { code: 'CAPABILITY_NOT_FOUND' } });
+    const { payload: list } = await call(client, 'fabric.job.list', {});
+    expect(list.jobs).toEqual([]);
+    await gateway.close();
+  });
+
+  it('lists the tools of jobs only where there are jobs', async () => {
+    const gateway = await open({ percy: { run: answers('42') } });
+    await using client = await connect(gateway.url);
+    const names = (await client.listTools()).tools.map(({ name }) => name.replaceAll('_', '.'));
+    expect(names).toContain('fabric.job.status');
+    await gateway.close();
+    await using without = await openTestGateway({ percy: { run: answers('42') } });
+    await using other = await connect(without.url);
+    const fewer = (await other.listTools()).tools.map(({ name }) => name.replaceAll('_', '.'));
+    expect(fewer).not.toContain('fabric.job.status');
+  });
+});

@@ -1,0 +1,38 @@
+import type { JobError, JobInput, JobState, StoredJob } from '@starloom/core';
+
+/** A job as clients see it. */
+export interface JobDocument {
+  readonly job_id: string;
+  readonly state: JobState;
+  readonly agent_id?: string;
+  readonly capability: string;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly attempt: number;
+  readonly progress?: { readonly percent?: number; readonly message?: string };
+  readonly inputs?: readonly JobInput[];
+  readonly result?: unknown;
+  readonly error?: JobError;
+  readonly retry_of?: string;
+  readonly cursor: number;
+}
+
+export function toJobDocument(job: StoredJob): JobDocument {
+  const { id, state, agent_id, capability, attempt, progress, inputs, result, error, retry_of } =
+    job;
+  return {
+    job_id: id,
+    state,
+    ...(agent_id !== undefined && { agent_id }),
+    capability,
+    created_at: new Date(job.created_at).toISOString(),
+    updated_at: new Date(job.updated_at).toISOString(),
+    attempt,
+    ...(progress !== undefined && { progress }),
+    ...(inputs !== undefined && { inputs }),
+    ...(result !== undefined && { result }),
+    ...(error !== undefined && { error }),
+    ...(retry_of !== undefined && { retry_of }),
+    cursor: job.cursor,
+  };
+}

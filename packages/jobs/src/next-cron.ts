@@ -1,0 +1,21 @@
+import { createRequire } from 'node:module';
+import { FabricError } from '@starloom/core';
+
+/** The next time of a cron expression after a moment, in milliseconds. BAD_INPUT when it is none. */
+export function nextCron(cron: string, timezone: string, after: number): number {
+  const { CronExpressionParser } = load();
+  try {
+    const options = { currentDate: new Date(after), tz: timezone };
+    return CronExpressionParser.parse(cron, options).next().getTime();
+  } catch (cause) {
+    throw new FabricError('BAD_INPUT', `"${cron}" in ${timezone} is not a schedule`, {
+      details: { reason: 'bad_schedule', fix: 'Write five fields: minute hour day month weekday' },
+      cause,
+    });
+  }
+}
+
+/** Loaded with the first schedule; most gateways have none. */
+function load(): typeof import('cron-parser') {
+  return createRequire(import.meta.url)('cron-parser');
+}

@@ -1,0 +1,94 @@
+// Hints of other gateways: a connection that only listens. While it is down nothing is heard, so after
+// each new start every listener is called once.
+
+import type { Client } from 'pg';
+import { CHANNEL } from './schema.ts';
+
+export interface NotificationsOptions {
+  readonly url: string;
+  readonly onHint: (payload: string) => void;
+  /** Hints may have been missed. */
+  readonly onGap: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
+const RECONNECT_MS = 250;
+/** A connection that died in silence is noticed by then. */
+const PROBE_MS = 5_000;
+
+export class Notifications {
+  readonly #options: NotificationsOptions;
+  #client: Client | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+
+  private constructor(options: NotificationsOptions) {
+    this.#options = options;
+  }
+
+  static async open(options: NotificationsOptions): Promise<Notifications> {
+    const notifications = new Notifications(options);
+    await notifications.#connect();
+    return notifications;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#client?.end().catch(() => {});
+  }
+
+  async #connect(): Promise<void> {
+    const { default: pg } = await import('pg');
+    const client = new pg.Client({
+      connectionString: this.#options.url,
+      connectionTimeoutMillis: PROBE_MS,
+      application_name: 'starloom-listen',
+    });
+    this.#client = client;
+    client.on('notification', ({ payload = '' }) => this.#options.onHint(payload));
+    client.on('error', (error) => this.#lost(client, error));
+    client.on('end', () => this.#lost(client, undefined));
+    await client.connect();
+    await client.query(`LISTEN ${CHANNEL}`);
+    this.#probeLater(client);
+  }
+
+  #probeLater(client: Client): void {
+    this.#timer = setTimeout(() => {
+      const late = setTimeout(() => this.#lost(client, new Error('no answer')), PROBE_MS);
+      client.query('SELECT 1').then(
+        () => {
+          clearTimeout(late);
+          if (this.#client === client && !this.#isClosed) this.#probeLater(client);
+        },
+        (error: unknown) => {
+          clearTimeout(late);
+          this.#lost(client, error);
+        },
+      );
+    }, PROBE_MS).unref();
+  }
+
+  #lost(client: Client, error: unknown): void {
+    if (this.#client !== client || this.#isClosed) return;
+    this.#client = undefined;
+    if (error !== undefined) this.#options.onError(error);
+    clearTimeout(this.#timer);
+    void client.end().catch(() => {});
+    this.#retryLater();
+  }
+
+  #retryLater(): void {
+    this.#timer = setTimeout(() => {
+      this.#connect().then(
+        () => this.#options.onGap(),
+        (error: unknown) => {
+          this.#client = undefined;
+          this.#options.onError(error);
+          if (!this.#isClosed) this.#retryLater();
+        },
+      );
+    }, RECONNECT_MS).unref();
+  }
+}

@@ -1,0 +1,292 @@
+// The rows of a `JobLedger` in one SQLite database. It opens no transactions: one batch of the thread
+// is one.
+
+import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
+import {
+  JOB_STATES,
+  type Job,
+  type JobState,
+  type JobTables,
+  type KeyRow,
+  type QueueEntry,
+  type ScheduleRow,
+} from '@starloom/core';
+
+type Row = Record<string, SQLOutputValue>;
+
+export class SqliteJobTables implements JobTables {
+  readonly #database: DatabaseSync;
+  readonly #statements = new Map<string, StatementSync>();
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+  }
+
+  insert(job: Job, call: string): void {
+    this.#run(
+      'INSERT INTO job (id, principal, state, capability, record) VALUES (?, ?, ?, ?, ?)',
+      job.id,
+      job.principal_id,
+      job.state,
+      job.capability,
+      JSON.stringify(job),
+    );
+    this.#run(`INSERT INTO content (id, kind, text) VALUES (?, 'call', ?)`, job.id, call);
+    this.#count(job.state, 1);
+  }
+
+  get(id: string): Job | undefined {
+    const row = this.#get('SELECT record FROM job WHERE id = ?', id);
+    return row && (JSON.parse(String(row.record)) as Job);
+  }
+
+  update(job: Job): void {
+    const before = this.#get('SELECT state FROM job WHERE id = ?', job.id);
+    if (before === undefined) return;
+    this.#run(
+      'UPDATE job SET state = ?, finished_at = ?, record = ? WHERE id = ?',
+      job.state,
+      job.finished_at ?? null,
+      JSON.stringify(job),
+      job.id,
+    );
+    if (before.state === job.state) return;
+    this.#count(before.state as JobState, -1);
+    this.#count(job.state, 1);
+  }
+
+  call(id: string): string | undefined {
+    return this.#content(id, 'call');
+  }
+
+  result(id: string): string | undefined {
+    return this.#content(id, 'result');
+  }
+
+  setResult(id: string, result: string): void {
+    this.#run(`INSERT INTO content (id, kind, text) VALUES (?, 'result', ?)`, id, result);
+  }
+
+  list({ principalId, state, capability, limit, before }: Parameters<JobTables['list']>[0]) {
+    const conditions = ['principal = ?', 'position < ?'];
+    const values: (string | number)[] = [principalId, before ?? Number.MAX_SAFE_INTEGER];
+    if (state !== undefined) {
+      conditions.push('state = ?');
+      values.push(state);
+    }
+    if (capability !== undefined) {
+      conditions.push('capability = ?');
+      values.push(capability);
+    }
+    const where = conditions.join(' AND ');
+    const sql = `SELECT position, record FROM job WHERE ${where} ORDER BY position DESC LIMIT ?`;
+    return this.#all(sql, ...values, limit).map(({ position, record }) => ({
+      position: Number(position),
+      job: JSON.parse(String(record)) as Job,
+    }));
+  }
+
+  addEvents(id: string, first: number, texts: readonly string[]): void {
+    const position = this.#position(id);
+    const sql = 'INSERT INTO event (position, number, text) VALUES (?, ?, ?)';
+    for (const [index, text] of texts.entries()) this.#run(sql, position, first + index, text);
+  }
+
+  events(id: string, after: number, limit: number): readonly string[] {
+    const sql = `SELECT text FROM event WHERE position = (SELECT position FROM job WHERE id = ?)
+      AND number > ? ORDER BY number LIMIT ?`;
+    return this.#all(sql, id, after, limit).map(({ text }) => String(text));
+  }
+
+  key(principalId: string, key: string): KeyRow | undefined {
+    const sql = 'SELECT * FROM idempotency WHERE principal = ? AND key = ?';
+    const row = this.#get(sql, principalId, key);
+    return (
+      row && {
+        jobId: String(row.job_id),
+        fingerprint: String(row.fingerprint),
+        expiresAt: Number(row.expires_at),
+      }
+    );
+  }
+
+  setKey(principalId: string, key: string, { jobId, fingerprint, expiresAt }: KeyRow): void {
+    const sql = `INSERT OR REPLACE INTO idempotency
+      (principal, key, job_id, fingerprint, expires_at) VALUES (?, ?, ?, ?, ?)`;
+    this.#run(sql, principalId, key, jobId, fingerprint, expiresAt);
+  }
+
+  dropKeys(expiredAt: number): void {
+    this.#run('DELETE FROM idempotency WHERE expires_at <= ?', expiredAt);
+  }
+
+  entry(jobId: string, purpose: string): QueueEntry | undefined {
+    const row = this.#get('SELECT * FROM queue WHERE job_id = ? AND purpose = ?', jobId, purpose);
+    return row && toEntry(row);
+  }
+
+  putEntry(entry: QueueEntry): void {
+    const { jobId, purpose, priority, agentId, state, readyAt, lease, tries } = entry;
+    const sql = `INSERT OR REPLACE INTO queue
+      (position, purpose, job_id, priority, agent, state, ready_at, lease, tries)
+      VALUES ((SELECT position FROM job WHERE id = ?), ?, ?, ?, ?, ?, ?, ?, ?)`;
+    const values = [jobId, purpose, jobId, priority, agentId ?? null, state];
+    this.#run(sql, ...values, Math.ceil(readyAt), lease ?? null, tries);
+  }
+
+  deleteEntry(jobId: string, purpose: string): void {
+    this.#run('DELETE FROM queue WHERE job_id = ? AND purpose = ?', jobId, purpose);
+  }
+
+  wake(now: number): void {
+    this.#run(`UPDATE queue SET state = 'ready' WHERE state <> 'ready' AND ready_at <= ?`, now);
+  }
+
+  ready(purpose: string, limit: number, perAgent: number | undefined): readonly QueueEntry[] {
+    if (perAgent === undefined) return this.#readyWithout([], purpose, limit);
+    const running = new Map<string, number>();
+    const leased = `SELECT agent, count(*) AS n FROM queue
+      WHERE purpose = ? AND state = 'leased' AND agent IS NOT NULL GROUP BY agent`;
+    for (const { agent, n } of this.#all(leased, purpose)) running.set(String(agent), Number(n));
+    const chosen = new Map<string, QueueEntry>();
+    for (;;) {
+      const full = [...running].filter(([, n]) => n >= perAgent).map(([agent]) => agent);
+      const rows = this.#readyWithout(full, purpose, limit);
+      const before = chosen.size;
+      for (const entry of rows) {
+        if (chosen.size === limit) break;
+        const { agentId } = entry;
+        if (chosen.has(entry.jobId)) continue;
+        if (agentId !== undefined) {
+          const n = running.get(agentId) ?? 0;
+          if (n >= perAgent) continue;
+          running.set(agentId, n + 1);
+        }
+        chosen.set(entry.jobId, entry);
+      }
+      // A page that was full may hide jobs of other agents behind those of one that is full now.
+      if (chosen.size === limit || chosen.size === before || rows.length < limit) break;
+    }
+    return [...chosen.values()];
+  }
+
+  endedBefore(moment: number, now: number, limit: number): readonly string[] {
+    const sql = `SELECT id FROM job WHERE finished_at < ?
+      AND NOT EXISTS (SELECT 1 FROM idempotency WHERE job_id = job.id AND expires_at > ?)
+      AND NOT EXISTS (SELECT 1 FROM queue WHERE job_id = job.id)
+      ORDER BY finished_at LIMIT ?`;
+    return this.#all(sql, moment, now, limit).map(({ id }) => String(id));
+  }
+
+  delete(id: string): void {
+    const position = this.#position(id);
+    const job = this.get(id);
+    this.#run('DELETE FROM event WHERE position = ?', position);
+    this.#run('DELETE FROM content WHERE id = ?', id);
+    this.#run('DELETE FROM job WHERE id = ?', id);
+    if (job !== undefined) this.#count(job.state, -1);
+  }
+
+  counts(): Readonly<Record<JobState, number>> {
+    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
+    for (const { state, jobs } of this.#all('SELECT * FROM counter')) {
+      counts[String(state)] = Number(jobs);
+    }
+    return counts as Record<JobState, number>;
+  }
+
+  oldestReady(purpose: string): number | undefined {
+    const sql = `SELECT min(ready_at) AS at FROM queue WHERE purpose = ? AND state = 'ready'`;
+    const at = this.#get(sql, purpose)?.at;
+    return at === null || at === undefined ? undefined : Number(at);
+  }
+
+  schedules(): readonly ScheduleRow[] {
+    return this.#all('SELECT * FROM schedule ORDER BY name').map(toSchedule);
+  }
+
+  dueSchedules(now: number): readonly ScheduleRow[] {
+    return this.#all('SELECT * FROM schedule WHERE next_at <= ?', now).map(toSchedule);
+  }
+
+  putSchedule({ name, cron, timezone, nextAt, job }: ScheduleRow): void {
+    const sql = `INSERT OR REPLACE INTO schedule (name, cron, timezone, next_at, job)
+      VALUES (?, ?, ?, ?, ?)`;
+    this.#run(sql, name, cron, timezone, nextAt, job);
+  }
+
+  deleteSchedule(name: string): void {
+    this.#run('DELETE FROM schedule WHERE name = ?', name);
+  }
+
+  #readyWithout(agents: readonly string[], purpose: string, limit: number): QueueEntry[] {
+    const without =
+      agents.length === 0
+        ? ''
+        : 'AND (agent IS NULL OR agent NOT IN (SELECT value FROM json_each(?)))';
+    const sql = `SELECT * FROM queue WHERE purpose = ? AND state = 'ready' ${without}
+      ORDER BY priority DESC, position LIMIT ?`;
+    const values = agents.length === 0 ? [purpose] : [purpose, JSON.stringify(agents)];
+    return this.#all(sql, ...values, limit).map(toEntry);
+  }
+
+  #content(id: string, kind: 'call' | 'result'): string | undefined {
+    const row = this.#get('SELECT text FROM content WHERE id = ? AND kind = ?', id, kind);
+    return row && String(row.text);
+  }
+
+  #position(id: string): number {
+    return Number(this.#get('SELECT position FROM job WHERE id = ?', id)?.position);
+  }
+
+  /** A table of counts, since to count a million rows takes long. */
+  #count(state: JobState, change: 1 | -1): void {
+    const sql = `INSERT INTO counter (state, jobs) VALUES (?, ?)
+      ON CONFLICT (state) DO UPDATE SET jobs = jobs + excluded.jobs`;
+    this.#run(sql, state, change);
+  }
+
+  #run(sql: string, ...values: (string | number | null)[]): void {
+    this.#statement(sql).run(...values);
+  }
+
+  #get(sql: string, ...values: (string | number | null)[]): Row | undefined {
+    return this.#statement(sql).get(...values) as Row | undefined;
+  }
+
+  #all(sql: string, ...values: (string | number | null)[]): Row[] {
+    return this.#statement(sql).all(...values) as Row[];
+  }
+
+  #statement(sql: string): StatementSync {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+}
+
+function toEntry(row: Row): QueueEntry {
+  return {
+    jobId: String(row.job_id),
+    purpose: String(row.purpose),
+    priority: Number(row.priority),
+    ...(row.agent !== null && { agentId: String(row.agent) }),
+    state: String(row.state) as QueueEntry['state'],
+    readyAt: Number(row.ready_at),
+    ...(row.lease !== null && { lease: String(row.lease) }),
+    tries: Number(row.tries),
+  };
+}
+
+function toSchedule(row: Row): ScheduleRow {
+  return {
+    name: String(row.name),
+    cron: String(row.cron),
+    timezone: String(row.timezone),
+    nextAt: Number(row.next_at),
+    job: String(row.job),
+  };
+}

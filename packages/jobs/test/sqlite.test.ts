@@ -1,0 +1,117 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  createJobDriver,
+  exampleJob,
+  jobEngineContract,
+  ManualClock,
+} from '@starloom/core/testing';
+import { temporaryFolder } from '@starloom/testkit';
+import { describe, expect, it } from 'vitest';
+import { openSqliteJobs } from '../src/index.ts';
+
+jobEngineContract('sqlite', async () => {
+  const folder = await temporaryFolder();
+  const clock = new ManualClock();
+  const path = join(folder.path, 'jobs.sqlite');
+  return {
+    engine: await openSqliteJobs({ path, clock }),
+    now: () => clock.now(),
+    advance: async (ms) => clock.advance(ms),
+    close: async () => folder[Symbol.asyncDispose](),
+  };
+});
+
+describe('sqlite jobs', () => {
+  it('has everything after it was closed and opened again', async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, 'jobs.sqlite');
+    const first = await openSqliteJobs({ path });
+    const driver = createJobDriver(first, Date.now);
+    const running = await driver.create({ call: { n: 1 } });
+    const claim = await driver.claimOne();
+    await first.append(claim, driver.stamp(claim.job, driver.token('a')));
+    await first.markSent(claim);
+    const queued = await driver.create();
+    await first.close();
+    const second = await openSqliteJobs({ path });
+    expect(await second.get(running.id)).toMatchObject({ state: 'running', sent: true, cursor: 1 });
+    expect(await second.callOf(running.id)).toEqual({ n: 1 });
+    expect(await second.get(queued.id)).toMatchObject({ state: 'queued' });
+    expect((await second.events(running.id, { after: 0, limit: 9 })).events).toHaveLength(1);
+    await second.close();
+  });
+
+  it('is held by one gateway at a time', async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, 'jobs.sqlite');
+    const engine = await openSqliteJobs({ path });
+    await expect(openSqliteJobs({ path })).rejects.toMatchObject({
+      code: 'OVERLOADED',
+      details: { reason: 'in_use' },
+    });
+    await engine.close();
+  });
+
+  it('keeps large calls, events and results as files, and deletes them with their job', async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, 'jobs.sqlite');
+    const engine = await openSqliteJobs({ path, inlineBytes: 1000 });
+    const driver = createJobDriver(engine, Date.now);
+    const large = 'ü'.repeat(2_000);
+    const { id } = await driver.create({ call: { large } });
+    const claim = await driver.claimOne();
+    expect(claim.call).toEqual({ large });
+    await engine.append(claim, driver.stamp(claim.job, driver.token(large)));
+    expect(await driver.succeed(claim, large)).toBe(true);
+    const files = async () => {
+      const all = await readdir(join(folder.path, 'documents'), { recursive: true });
+      return all.filter((name) => name.length > 64);
+    };
+    expect(await files()).toHaveLength(4);
+    expect(await engine.get(id)).toMatchObject({ result: { answer: large } });
+    const { events } = await engine.events(id, { after: 0, limit: 9 });
+    expect(events).toMatchObject([{ data: { text: large } }, { data: { answer: large } }]);
+    expect(await engine.prune({ before: Date.now() + 1000, limit: 9 })).toBe(1);
+    expect(await files()).toHaveLength(0);
+    await engine.close();
+  });
+
+  it('refuses a result that is too large, and keeps the job', async () => {
+    await using folder = await temporaryFolder();
+    const engine = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    const driver = createJobDriver(engine, Date.now);
+    const { id } = await driver.create();
+    const claim = await driver.claimOne();
+    await expect(driver.succeed(claim, 'x'.repeat(65 * 1024 * 1024))).rejects.toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'too_large' },
+    });
+    expect(await engine.get(id)).toMatchObject({ state: 'running', cursor: 0 });
+    expect(await driver.fail(claim)).toBe(true);
+    await engine.close();
+  });
+
+  it('answers thousands of concurrent requests in order of their effects', async () => {
+    await using folder = await temporaryFolder();
+    const engine = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    const made = await Promise.all(
+      Array.from({ length: 3_000 }, (_, n) => engine.create(exampleJob({ call: { n } }))),
+    );
+    expect(new Set(made.map(({ job }) => job.id)).size).toBe(3_000);
+    const claims = await engine.claim({ leaseMs: 1_000, limit: 3_000 });
+    expect(claims.map(({ call }) => (call as { n: number }).n)).toEqual(
+      Array.from({ length: 3_000 }, (_, n) => n),
+    );
+    expect((await engine.counts()).states).toMatchObject({ queued: 0, running: 3_000 });
+    await engine.close();
+  });
+
+  it('refuses a schedule that is none', async () => {
+    await using folder = await temporaryFolder();
+    const engine = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    const schedule = { name: 'x', cron: 'every day', job: exampleJob() };
+    await expect(engine.schedule(schedule)).rejects.toMatchObject({ code: 'BAD_INPUT' });
+    await engine.close();
+  });
+});

@@ -1,0 +1,133 @@
+// Gateways, their engine and their agent, with all that can go wrong around them.
+
+import { execFile } from 'node:child_process';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { openEngine, temporaryFolder } from '@starloom/testkit';
+import type { Random } from '../coordination/random.ts';
+import { TcpProxy } from '../coordination/tcp-proxy.ts';
+import type { Door } from './door.ts';
+import { FlakyAgent } from './flaky-agent.ts';
+import { GatewayProcess } from './gateway-process.ts';
+
+export const ENGINES = ['sqlite', 'postgres'] as const;
+export type EngineName = (typeof ENGINES)[number];
+
+/** Resolves when it is over; then everything is up again, if not yet well. */
+export type Fault = () => Promise<void>;
+
+export interface World extends AsyncDisposable {
+  readonly name: string;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly agent: FlakyAgent;
+  readonly doors: readonly [Door, ...Door[]];
+  readonly faults: Readonly<Record<string, Fault>>;
+  /** Calls back when a gateway ends by itself. */
+  onDeath(listener: (why: string) => void): void;
+}
+
+const LEASE_MS = 2_000;
+const DOWN_MS = 300;
+const FULL_MS = 700;
+const DISK_BYTES = 192 * 1024 * 1024;
+
+const run = promisify(execFile);
+
+export function openWorld(engine: EngineName, random: Random): Promise<World> {
+  return engine === 'postgres' ? openPostgresWorld(random) : openSqliteWorld(random);
+}
+
+/** One gateway with its file, on a small disk of its own where we may make one. */
+async function openSqliteWorld(random: Random): Promise<World> {
+  await using opened = new AsyncDisposableStack();
+  const folder = opened.use(await temporaryFolder());
+  const hasDisk = await mountDisk(folder.path);
+  if (hasDisk) opened.defer(async () => void (await run('umount', ['-l', folder.path])));
+  const agent = opened.use(await FlakyAgent.open(random.fork()));
+  const jobs = { kind: 'sqlite' };
+  const gateway = opened.use(
+    await GatewayProcess.start({ jobs, stateFolder: folder.path, leaseMs: LEASE_MS }),
+  );
+  const kept = opened.move();
+  return {
+    name: 'sqlite',
+    versions: {},
+    agent,
+    doors: [gateway.door],
+    onDeath: deathsOf([gateway]),
+    faults: {
+      ...gatewayFaults([gateway], random),
+      ...(hasDisk && { fill_disk: () => fillDisk(folder.path) }),
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Two gateways share one Postgres; each client talks to either. */
+async function openPostgresWorld(random: Random): Promise<World> {
+  await using opened = new AsyncDisposableStack();
+  const folder = opened.use(await temporaryFolder());
+  const postgres = opened.use(await openEngine('postgres'));
+  const wire = opened.use(await TcpProxy.open(postgres.port));
+  const agent = opened.use(await FlakyAgent.open(random.fork()));
+  const url = `postgres://postgres@127.0.0.1:${wire.port}/postgres`;
+  const settings = { jobs: { kind: 'postgres', url }, stateFolder: folder.path, leaseMs: LEASE_MS };
+  const first = opened.use(await GatewayProcess.start(settings));
+  const second = opened.use(await GatewayProcess.start(settings));
+  const kept = opened.move();
+  return {
+    name: 'postgres',
+    versions: { postgres: postgres.version },
+    agent,
+    doors: [first.door, second.door],
+    onDeath: deathsOf([first, second]),
+    faults: {
+      ...gatewayFaults([first, second], random),
+      async kill_postgres() {
+        await postgres.kill();
+        await delay(DOWN_MS);
+        await postgres.restart();
+      },
+      cut_postgres: async () => wire.cut(),
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+function gatewayFaults(
+  gateways: readonly [GatewayProcess, ...GatewayProcess[]],
+  random: Random,
+): Readonly<Record<string, Fault>> {
+  const any = () => random.pick(gateways);
+  return {
+    kill_gateway: () => any().crash(),
+    pause_gateway: () => any().pause(LEASE_MS * 2),
+    cut_streams: async () => any().wire.cut(),
+  };
+}
+
+function deathsOf(gateways: readonly GatewayProcess[]) {
+  return (listener: (why: string) => void) => {
+    for (const gateway of gateways) gateway.onDeath = listener;
+  };
+}
+
+/** Only root may, and only on Linux. */
+async function mountDisk(path: string): Promise<boolean> {
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', path]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function fillDisk(folder: string): Promise<void> {
+  const path = join(folder, 'filler');
+  // The last write comes short; then the disk is full to the last page.
+  await writeFile(path, Buffer.alloc(DISK_BYTES)).catch(() => {});
+  await delay(FULL_MS);
+  await rm(path, { force: true });
+}

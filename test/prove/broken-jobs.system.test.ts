@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { BROKEN_ENGINES } from '../../prove/jobs/broken-engines.ts';
+import { runCampaign } from '../../prove/jobs/campaign.ts';
+import { INVARIANTS } from '../../prove/jobs/check.ts';
+import { openLocalWorld } from '../../prove/jobs/local-world.ts';
+
+const QUICK = { seconds: 4, clients: 8, restMs: 4_000, followMs: 2_000, tell: () => {} };
+
+describe.concurrent('a campaign over jobs', () => {
+  it('finds nothing wrong with an engine that keeps its promises', async () => {
+    const { signal } = new AbortController();
+    const open = (random: Parameters<typeof openLocalWorld>[0]) => openLocalWorld(random, (e) => e);
+    const result = await runCampaign({ ...QUICK, open, seed: 1, signal });
+    expect(result.violations).toEqual([]);
+    expect(result.jobs).toBeGreaterThan(20);
+  });
+
+  for (const [name, { breaks, breakIt }] of Object.entries(BROKEN_ENGINES)) {
+    it(`catches an engine that ${name.replaceAll('_', ' ')}`, async () => {
+      const { signal } = new AbortController();
+      const open = (random: Parameters<typeof openLocalWorld>[0]) =>
+        openLocalWorld(random, breakIt);
+      const { violations } = await runCampaign({ ...QUICK, open, seed: 1, signal });
+      expect(violations.map(({ invariant }) => invariant)).toContain(breaks);
+    });
+  }
+
+  it('has a broken engine for every promise that an engine can break', () => {
+    const broken = new Set(Object.values(BROKEN_ENGINES).map(({ breaks }) => breaks));
+    expect(INVARIANTS.filter((invariant) => !broken.has(invariant))).toEqual(['stays_up']);
+  });
+});
