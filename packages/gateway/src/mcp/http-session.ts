@@ -97,8 +97,7 @@ export class HttpSession {
       case 'POST':
         return await this.#using(() => this.#serve(exchange, connection));
       case 'GET':
-        exchange.detach();
-        return this.#listen(request.headers, response);
+        return this.#listen(exchange);
       case 'DELETE':
         await this.close();
         return void response.writeHead(200).end();
@@ -151,14 +150,16 @@ export class HttpSession {
     }));
   }
 
-  #listen(headers: IncomingHttpHeaders, response: ServerResponse): void {
+  /** A shutdown waits for the rest of a call, but not for a client that only listens. */
+  #listen({ request: { headers }, response, detach }: HttpExchange): void {
     assertAccepts(headers, 'text/event-stream');
     const { 'last-event-id': lastEventId } = headers;
     this.#touch();
     if (typeof lastEventId === 'string' && lastEventId !== '') {
-      this.#transport.resume(lastEventId, response);
+      if (this.#transport.resume(lastEventId, response) === 'listening') detach();
       return;
     }
+    detach();
     this.#transport.listen(response, this.#primes, () => this.#touch());
     this.#openUpdates();
   }

@@ -115,10 +115,12 @@ export class SessionTransport implements Transport {
     answer.open();
   }
 
-  /** Continues a stream that broke. */
-  resume(eventId: string, response: ServerResponse): void {
+  /** Continues a stream that broke: the one that the client listens on, or the answer of a call. */
+  resume(eventId: string, response: ServerResponse): 'listening' | 'call' {
     const resumed = this.#log.resume(eventId, response);
-    if (resumed === this.#listening) this.#isListening = true;
+    if (resumed !== this.#listening) return 'call';
+    this.#isListening = true;
+    return 'listening';
   }
 
   /** Throws while a request with this id is open. */

@@ -253,6 +253,27 @@ describe('a session of an older client over HTTP', () => {
     expect(await heard()).toEqual(['warning', 'error']);
   });
 
+  it('has its resumed call answered before the gateway closes', async () => {
+    const agent = patientAgent();
+    await using gateway = await openTestGateway({ percy: { run: agent.run } });
+    const client = await OlderClient.open(gateway.url);
+    const control = new AbortController();
+    const params = { name: 'percy.work', arguments: {}, _meta: { progressToken: 1 } };
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 5, method: 'tools/call', params });
+    const stream = new EventReader(await client.send('POST', {}, body, control.signal), control);
+    const first = await stream.next();
+    await agent.started;
+    stream.leave();
+    const rest = await client.listen({ 'last-event-id': first?.id ?? '' });
+    const closing = gateway.gateway.close();
+    agent.release();
+    const missed = [];
+    for (let event = await rest.next(); event; event = await rest.next())
+      missed.push(event.message);
+    expect(missed.at(-1)).toMatchObject({ id: 5, result: { content: [{ text: 'done' }] } });
+    await closing;
+  });
+
   it('ends when the gateway closes, while clients listen', async () => {
     await using gateway = await openTestGateway(agents);
     const client = await OlderClient.open(gateway.url);
