@@ -33,6 +33,12 @@ export function mayReach(caller: Caller, agentId: string): boolean {
   return grants.hasEveryAgent || grants.matches('agent:', agentId) || grants.namesPartOf(agentId);
 }
 
+/** May the caller use all of this agent: its resources and prompts, and every capability? */
+export function mayUseAgent(caller: Caller, agentId: string): boolean {
+  const grants = grantsOf(caller);
+  return grants.hasEveryAgent || grants.matches('agent:', agentId);
+}
+
 /** May the caller use agents at all? */
 export function mayUseAgents(caller: Caller): boolean {
   return grantsOf(caller).hasSomeAgent;

@@ -10,6 +10,7 @@ export {
   mayAdministrate,
   mayCall,
   mayReach,
+  mayUseAgent,
   mayUseAgents,
   mayUseToolset,
   scopeProblem,

@@ -43,3 +43,12 @@ describe('scopes', () => {
     }
   });
 });
+
+describe('resources and prompts of an agent', () => {
+  it('need a scope for the whole agent', () => {
+    expect(mayUseAgent(org('agent:percy'), 'percy')).toBe(true);
+    expect(mayUseAgent(org('capability:percy/*'), 'percy')).toBe(false);
+    expect(mayUseAgent(guest('*'), 'percy')).toBe(false);
+    expect(mayUseAgent(org('*'), 'percy')).toBe(true);
+  });
+});

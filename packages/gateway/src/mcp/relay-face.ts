@@ -18,7 +18,7 @@ import {
   type Registry,
   toMeta,
 } from '@starloom/core';
-import { mayReach, type Principal } from '@starloom/identity';
+import { mayUseAgent, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import { readOrigin } from '../pipeline/origin.ts';
@@ -123,7 +123,7 @@ export class RelayFace {
       .list()
       .filter(({ health }) => health.status !== 'offline')
       .map(({ manifest }) => manifest)
-      .filter((manifest) => this.#isExposed(manifest.agent_id));
+      .filter(({ agent_id }) => this.#mayRead(agent_id, request.principal));
     const own = this.#ownList(key, request);
     const lists = await Promise.all(
       manifests.map((manifest) =>
@@ -140,11 +140,11 @@ export class RelayFace {
     return { [key]: [...(await own), ...lists.flat()] };
   }
 
-  async #ownList(key: Listing, { principalId }: RelayRequest): Promise<Params[]> {
+  async #ownList(key: Listing, { principal }: RelayRequest): Promise<Params[]> {
     const { sessions, log } = this.#options;
     if (sessions === undefined || key === 'prompts') return [];
     try {
-      return await sessions.list(key, principalId);
+      return await sessions.list(key, principal.id);
     } catch (error) {
       log.warn({ error: FabricError.from(error) }, 'sessions are not listed');
       return [];
@@ -171,11 +171,11 @@ export class RelayFace {
   }
 
   async #one(find: (params: Params) => Named | undefined, request: RelayRequest): Promise<Params> {
-    const { method, params: asked, principalId } = request;
-    const own = this.#options.sessions?.answer(method, asked, principalId);
+    const { method, params: asked, principal } = request;
+    const own = this.#options.sessions?.answer(method, asked, principal.id);
     if (own) return await own.catch(failAsProtocolError);
     const named = find(request.params);
-    const manifest = this.#manifestOf(named);
+    const manifest = this.#manifestOf(named, request.principal);
     if (!named || !manifest) throw toProtocolError(unknown());
     using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
     const { signal } = deadline;
@@ -200,7 +200,7 @@ export class RelayFace {
     const isSession = (uri: unknown) => sessions?.owns(uri) ?? false;
     const isOfAgent = (uri: unknown) => {
       const named = this.#resource(uri);
-      return this.#manifestOf(named) !== undefined && mayReach(principal, named?.agentId ?? '');
+      return this.#manifestOf(named, principal) !== undefined;
     };
     return {
       owns: (uri): uri is string => isSession(uri) || isOfAgent(uri),
@@ -233,9 +233,18 @@ export class RelayFace {
     return feed;
   }
 
-  #manifestOf(named: Pick<Named, 'agentId'> | undefined): Manifest | undefined {
+  /** The agent that is named; with a caller only when the caller may read of it. */
+  #manifestOf(
+    named: Pick<Named, 'agentId'> | undefined,
+    principal?: Principal,
+  ): Manifest | undefined {
     if (!named || !this.#isExposed(named.agentId)) return undefined;
+    if (principal && !mayUseAgent(principal, named.agentId)) return undefined;
     return this.#options.registry.get(named.agentId)?.manifest;
+  }
+
+  #mayRead(agentId: string, principal: Principal): boolean {
+    return this.#isExposed(agentId) && mayUseAgent(principal, agentId);
   }
 
   async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
@@ -294,7 +303,7 @@ function failAsProtocolError(error: unknown): never {
 }
 
 interface RelayRequest {
-  readonly principalId: string;
+  readonly principal: Principal;
   readonly method: string;
   readonly params: Params;
   readonly meta: Params;
@@ -319,7 +328,7 @@ function toRequest(
   const { inputResponses } = mcpReq;
   const requestState = mcpReq.requestState();
   return {
-    principalId: connection.principal.id,
+    principal: connection.principal,
     method: mcpReq.method,
     params: {
       ...params,
