@@ -10,7 +10,7 @@ const TEXT = 'Why do agents need a fabric? They talk past each other. It gives t
 await using gateway = await startGateway();
 const client = new Client({ name: 'first-call', version: '1.0.0' });
 await client.connect(
-  new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), {
+  new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp?tool_names=dots`), {
     requestInit: { headers: { authorization: `Bearer ${gateway.key}` } },
   }),
 );

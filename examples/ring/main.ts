@@ -18,7 +18,7 @@ const started = await Promise.all([
 for (const agent of started) agents.use(agent);
 
 const trace = createTrace();
-console.log('somebody asks ada, who asks ben, who asks cleo, who asks ada');
+console.log('a client asks ada; ada asks ben, ben asks cleo, cleo asks ada');
 const { text } = await ask(trace);
 console.log(`  ${text}`);
 assert.match(
@@ -26,21 +26,21 @@ assert.match(
   /^ada heard: ben heard: cleo heard: .*ada\/ask → ben\/ask → cleo\/ask → ada\/ask/,
 );
 
-console.log('asked again on the same trace, ada does not begin anew');
+console.log('asked again on the same trace, ada refuses');
 const again = await ask(trace);
 console.log(`  ${again.error?.code}: ${again.error?.details.reason}`);
 assert.equal(again.error?.code, 'RECURSION_LIMIT');
 assert.equal(again.error?.details.reason, 'tripped');
 
 console.log(
-  'somebody asks who is three calls deep already: ada is the 4th, ben the 5th, cleo too much',
+  'a caller that is three calls deep already: ada is the 4th, ben the 5th, cleo too much',
 );
 const above = ['planner/plan', 'desk/sort', 'clerk/find'];
 const deep = await ask(createTrace(), { depth: 4, chain: above });
 console.log(`  ${deep.text}`);
 assert.match(deep.text, /^ada heard: ben heard: Call depth 6 is beyond the limit of 5/);
 
-console.log('and one who is five calls deep is not served at all');
+console.log('and one that is five calls deep is not served at all');
 const chain = [...above, 'scribe/write', 'editor/read'];
 const deepest = await ask(createTrace(), { depth: 6, chain });
 console.log(`  ${deepest.error?.code}: ${deepest.error?.details.chain?.join(' → ')} → ada/ask`);
@@ -60,7 +60,7 @@ interface Answer {
 
 /** Asks ada, from where `hop` says; without it, as the first of a chain. */
 async function ask(trace: Trace, hop: Hop = { depth: 1, chain: [] }): Promise<Answer> {
-  const client = new Client({ name: 'somebody', version: '1.0.0' });
+  const client = new Client({ name: 'ring', version: '1.0.0' });
   await client.connect(new StreamableHTTPClientTransport(new URL(urlOf(first))));
   const { isError, content } = await client.callTool({
     name: 'ask',

@@ -1,5 +1,5 @@
 // A model without a mind of its own: it passes every question on to the next agent, and says what it
-// heard. A real one does so when it believes that somebody else knows better.
+// heard. A real one does so when it expects a better answer from another agent.
 
 import { definePlugin, type IProvider } from '@starloom/sdk';
 import { z } from 'zod';

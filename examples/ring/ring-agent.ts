@@ -23,7 +23,7 @@ name = "next"
 url = "${next}"
 allowed_tools = ["ask"]
 
-# Nobody sits beside it who could be asked for approval.
+# No person is there to be asked for approval.
 [security.tools]
 "next:ask" = "allow"
 `;

@@ -36,11 +36,11 @@ await editor.context.update({ session_id, with_lock: true, update: { outline: PA
 
 const { lock_token = 0, epoch = 0 } = await ben.line((said) => said.lock_token !== undefined);
 await ben.kill();
-console.log('ben    †      killed, while he holds the lock and everybody waits for it');
+console.log('ben    †      killed, while he holds the lock and the others wait for it');
 
 await benIsLost;
 for (const writer of [ada, cleo]) await writer.line((said) => said.lost === 'ben');
-console.log('       ada, cleo and the editor were told that ben is gone');
+console.log('       ada, cleo and the editor were notified that ben is gone');
 for (const writer of [ada, cleo]) await writer.line(({ done }) => done === true);
 await complete;
 

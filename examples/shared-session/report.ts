@@ -6,13 +6,13 @@ export const REPORT: Readonly<Record<string, readonly string[]>> = {
     'What they need is one context that all of them see.',
   ],
   how: [
-    'Whoever writes holds the lock of the context.',
+    'An agent that writes holds the lock of the context.',
     'Every lock has a number, and the numbers only grow.',
     'A write under an old number is refused.',
   ],
   when: [
     'An agent that dies says nothing.',
-    'Its heartbeat is missed, and the others are told.',
+    'Its heartbeat is missed, and the others are notified.',
     'What it held is free, and what it wrote stays.',
   ],
 };

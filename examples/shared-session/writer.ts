@@ -36,7 +36,7 @@ for (const part of startingWith(own)) {
 }
 tell({ done: true });
 
-/** False when a lock was lost, as happens to whoever is too slow. */
+/** False when a lock was lost, as happens to an agent that is too slow. */
 async function finish(part: string): Promise<boolean> {
   try {
     await client.withLock({ session_id, resource: `part:${part}`, ttl_ms }, () => write(part));

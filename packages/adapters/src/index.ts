@@ -1,16 +1,27 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import { httpOptionsSchema } from './http/options.ts';
+import { localProcessOptionsSchema } from './local-process/options.ts';
+import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
 
-/** Protocol name → how its adapter is loaded. To add a protocol, add its line. */
+/** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
 export const adapters = {
-  mcp: async () => (await import('./mcp/adapter.ts')).createMcpAdapter,
-  'local-process': async () =>
-    (await import('./local-process/adapter.ts')).createLocalProcessAdapter,
-  http: async () => (await import('./http/adapter.ts')).createHttpAdapter,
+  mcp: {
+    load: async () => (await import('./mcp/adapter.ts')).createMcpAdapter,
+    options: mcpOptionsSchema,
+  },
+  'local-process': {
+    load: async () => (await import('./local-process/adapter.ts')).createLocalProcessAdapter,
+    options: localProcessOptionsSchema,
+  },
+  http: {
+    load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
+    options: httpOptionsSchema,
+  },
 } satisfies AdapterTable;
 
 /** The adapter for an agent; BAD_INPUT when its protocol or its endpoint is wrong. */

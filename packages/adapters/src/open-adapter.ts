@@ -6,9 +6,16 @@ import {
   protocolOf,
 } from '@starloom/core';
 import { closestWord } from '@starloom/wire';
+import type { z } from 'zod';
 import { loadFactory } from './load-factory.ts';
 
-export type AdapterTable = Readonly<Record<string, () => Promise<AdapterFactory>>>;
+export interface AdapterRow {
+  readonly load: () => Promise<AdapterFactory>;
+  /** Of `endpoint.options`. */
+  readonly options: z.ZodType;
+}
+
+export type AdapterTable = Readonly<Record<string, AdapterRow>>;
 
 export interface OpenAdapterOptions {
   /** Where packages and relative paths are looked for; default: the working folder. */
@@ -25,8 +32,8 @@ export async function openFrom(
   const protocol = protocolOf(endpoint);
   const known = Object.keys(table);
   try {
-    const load = Object.hasOwn(table, protocol) ? table[protocol] : undefined;
-    const createAdapter = load ? await load() : await loadFactory(protocol, baseFolder);
+    const row = Object.hasOwn(table, protocol) ? table[protocol] : undefined;
+    const createAdapter = row ? await row.load() : await loadFactory(protocol, baseFolder);
     if (createAdapter === undefined) throw unknownProtocol(protocol, known);
     const adapter: unknown = await createAdapter(options);
     if (isAdapter(adapter)) return adapter;

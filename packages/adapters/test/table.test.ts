@@ -25,7 +25,11 @@ const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 describe('the table of adapters', () => {
   it('has a line for each protocol of ours', async () => {
     expect(Object.keys(adapters)).toEqual(['mcp', 'local-process', 'http']);
-    for (const load of Object.values(adapters)) expect(await load()).toBeTypeOf('function');
+    for (const { load, options } of Object.values(adapters)) {
+      expect(await load()).toBeTypeOf('function');
+      expect(options.safeParse({}).success).toBe(true);
+      expect(options.safeParse({ no_such_option: 1 }).success).toBe(false);
+    }
   });
 
   it.each([
@@ -36,6 +40,18 @@ describe('the table of adapters', () => {
     const adapter = await openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog });
     await adapter.close();
     expect((await runCall(adapter)).error).toMatchObject({ code: 'AGENT_OFFLINE' });
+  });
+
+  it.each([
+    { transport: 'process' as const, command: 'sh' },
+    { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
+    { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
+  ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
+    const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
+    expect(await failureOf(openAdapter({ manifest, log: silentLog }))).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { agent_id: 'subject', reason: 'bad_options', problems: [expect.any(String)] },
+    });
   });
 
   it('refuses an endpoint that its adapter cannot use, and names the agent', async () => {

@@ -36,7 +36,10 @@ describe.each(ways)('an agent that asks and %s', (_, handle) => {
     const first = await call(client, 'fabric.call', { ...args, stream: true });
     const { code, details } = first.payload.error;
     expect(code).toBe('INPUT_REQUIRED');
-    expect(details.inputs).toMatchObject([{ id: 'name', kind: 'form', schema }]);
+    expect(details).toMatchObject({
+      agent_id: 'percy',
+      inputs: [{ id: 'name', kind: 'form', schema }],
+    });
     const last = first.events.at(-1);
     expect(last).toMatchObject({ data: { state: 'awaiting_input', inputs: [{ id: 'name' }] } });
     const { conversation_id } = details;
@@ -65,7 +68,10 @@ describe.each(ways)('an agent that asks and %s', (_, handle) => {
     const { payload } = await call(client, 'fabric.call', args);
     const { conversation_id } = payload.error.details;
     const wrong = await call(client, 'fabric.call', { ...args, conversation_id, inputs });
-    expect(wrong.payload.error).toMatchObject({ code: 'BAD_INPUT', details: { reason } });
+    expect(wrong.payload.error).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason, questions: [{ id: 'name', kind: 'form', schema }] },
+    });
     const right = { ...args, conversation_id, inputs: accept({ name: 'Ada' }) };
     expect((await call(client, 'fabric.call', right)).payload.ok).toBe(true);
   });

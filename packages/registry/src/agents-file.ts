@@ -6,6 +6,7 @@ import { basename, dirname } from 'node:path';
 import { agentsFileSchema, FabricError, type Manifest } from '@starloom/core';
 import { configError, loadConfig } from '@starloom/wire';
 import { putManifest, removeManifest } from './agents-text.ts';
+import { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
 import { withFileLock } from './file-lock.ts';
 import { fingerprintOf } from './file-watch.ts';
 import { notRegistered, unfitForFile } from './register-errors.ts';
@@ -17,7 +18,12 @@ export interface AgentsFileChange {
   readonly remove?: readonly string[];
 }
 
-export interface ChangeOptions {
+export interface ReadOptions {
+  /** Of `endpoint.options` by protocol; without it they are not checked. */
+  readonly optionSchemas?: OptionSchemas | undefined;
+}
+
+export interface ChangeOptions extends ReadOptions {
   /** Whether a file that does not exist is created; by default it is an error. */
   readonly create?: boolean;
   /** Where to keep a copy of the file as it was. */
@@ -25,13 +31,18 @@ export interface ChangeOptions {
 }
 
 /** BAD_INPUT with every problem and its line when the file cannot be used. */
-export async function readAgentsFile(path: string): Promise<readonly Manifest[]> {
+export async function readAgentsFile(
+  path: string,
+  { optionSchemas = {} }: ReadOptions = {},
+): Promise<readonly Manifest[]> {
   const [file, cwd] = [basename(path), dirname(path)];
   if ((await fingerprintOf(path)) === 'ENOENT') {
     const fix = `create it in ${cwd} ("[]" is a list of no agents), or set registry.path`;
     throw configError([{ file, key: '', message: 'no such file', fix }]);
   }
-  const loaded = await loadConfig({ path: file, cwd, schema: agentsFileSchema, format: 'yaml' });
+  const parts = endpointOptions(optionSchemas);
+  const schema = agentsFileSchema;
+  const loaded = await loadConfig({ path: file, cwd, schema, format: 'yaml', parts });
   return loaded.value;
 }
 
@@ -45,11 +56,11 @@ export async function changeAgentsFile(
   const isNew = options.create === true && (await createIfMissing(path));
   try {
     return await withFileLock(path, async () => {
-      await readAgentsFile(path);
+      await readAgentsFile(path, options);
       const before = await readFile(path, 'utf8');
       if (options.backup !== undefined && !isNew) await copyFile(path, options.backup);
       const readBack = (file: string) =>
-        readAgentsFile(file).catch((cause: unknown) => {
+        readAgentsFile(file, options).catch((cause: unknown) => {
           throw unfitForFile(first, cause);
         });
       return await replaceFile(path, toText(before, change), readBack);

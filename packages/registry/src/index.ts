@@ -2,8 +2,10 @@ export {
   type AgentsFileChange,
   type ChangeOptions,
   changeAgentsFile,
+  type ReadOptions,
   readAgentsFile,
 } from './agents-file.ts';
+export { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
 export { type Env, resolveEndpoint } from './endpoint-secrets.ts';
 export { toManifestEntry } from './manifest-entry.ts';
 export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';

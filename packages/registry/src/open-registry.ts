@@ -18,7 +18,7 @@ export type OpenedRegistry = Registry & Partial<Pick<YamlRegistry, 'reload'>>;
 
 export async function openRegistry(
   config: RegistryConfig,
-  dependencies: RegistryDependencies & Pick<YamlRegistryOptions, 'builtIn'>,
+  dependencies: RegistryDependencies & Pick<YamlRegistryOptions, 'builtIn' | 'optionSchemas'>,
 ): Promise<OpenedRegistry> {
   switch (config.kind) {
     case 'yaml':

@@ -18,8 +18,12 @@ export function notRegistered(agentId: string, path: string, cause: unknown): Fa
 /** The manifest is valid, but the file could not be read any more with it. */
 export function unfitForFile(agentId: string, cause: unknown): FabricError {
   const problems = problemsOf(cause)?.map(({ key, message }) => ({ key, message })) ?? [];
-  return new FabricError('BAD_INPUT', `The file would not be readable with agent "${agentId}"`, {
-    details: { reason: 'unfit_for_file', problems, fix: 'change it by hand' },
+  const [first] = problemsOf(cause) ?? [];
+  const what = first === undefined ? '' : `: ${[first.key, first.message].join(' ')}`;
+  const message = `The file would not be readable with agent "${agentId}"${what}`;
+  const fix = first?.fix ?? 'change it by hand';
+  return new FabricError('BAD_INPUT', message, {
+    details: { reason: 'unfit_for_file', problems, fix },
     cause,
   });
 }

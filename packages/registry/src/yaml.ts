@@ -15,6 +15,7 @@ import {
 } from '@starloom/core';
 import { problemsOf } from '@starloom/wire';
 import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
+import type { OptionSchemas } from './endpoint-options.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
 import { FileWatch, fingerprintOf } from './file-watch.ts';
 import { parseManifest } from './parse-manifest.ts';
@@ -30,6 +31,8 @@ export interface YamlRegistryOptions {
    * its agents are served from the moment it appears.
    */
   readonly builtIn?: readonly Manifest[] | undefined;
+  /** Of `endpoint.options` by protocol; those of other protocols are not checked. */
+  readonly optionSchemas?: OptionSchemas | undefined;
 }
 
 export interface ReloadResult {
@@ -57,18 +60,21 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   readonly #clock: Clock;
   readonly #env: Env;
   readonly #builtIn: readonly Manifest[] | undefined;
+  readonly #optionSchemas: OptionSchemas | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   #watch: FileWatch | undefined;
   #asOf = '';
   #problem: string | undefined;
 
-  constructor({ path, log, clock = systemClock, env = {}, builtIn }: YamlRegistryOptions) {
+  constructor(options: YamlRegistryOptions) {
     super();
+    const { path, log, clock = systemClock, env = {}, builtIn, optionSchemas } = options;
     this.#path = resolve(path);
     this.#log = log.child({ registry: this.#path });
     this.#clock = clock;
     this.#env = env;
     this.#builtIn = builtIn;
+    this.#optionSchemas = optionSchemas;
   }
 
   async start(): Promise<void> {
@@ -82,7 +88,8 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
     const valid = parseManifest(manifest);
     await this.#inTurn(async () => {
       const create = this.#builtIn !== undefined;
-      await this.#apply(await changeAgentsFile(this.#path, { put: [valid] }, { create }));
+      const options = { create, optionSchemas: this.#optionSchemas };
+      await this.#apply(await changeAgentsFile(this.#path, { put: [valid] }, options));
     });
   }
 
@@ -123,7 +130,7 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   async #read(): Promise<readonly Manifest[]> {
     const isOptional = this.#builtIn !== undefined;
     if (isOptional && (await fingerprintOf(this.#path)) === 'ENOENT') return [];
-    return await readAgentsFile(this.#path);
+    return await readAgentsFile(this.#path, { optionSchemas: this.#optionSchemas });
   }
 
   async #apply(listed: readonly Manifest[]): Promise<string[]> {

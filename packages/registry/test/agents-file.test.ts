@@ -3,6 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exampleManifest } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { changeAgentsFile } from '../src/index.ts';
 import { createWorld, entryOf, idsOf } from './fixtures/world.ts';
 
@@ -54,6 +55,61 @@ describe('a change of agents.yaml', () => {
       changeAgentsFile(world.path, { put: [named('a')] }, { backup, create: true }),
     ).rejects.toMatchObject({ details: { reason: 'registry_broken' } });
     expect(await readdir(world.folder)).toEqual(['agents.yaml']);
+  });
+});
+
+describe('the options of an endpoint', () => {
+  const optionSchemas = { mcp: z.strictObject({ cwd: z.string().optional() }) };
+  const withOptions = (endpoint: string) => `- agent_id: a\n  endpoint:\n${endpoint}\n`;
+  const WRONG = withOptions('    transport: stdio\n    command: sh\n    options:\n      cdw: /');
+
+  it('are checked by the schema of their protocol, with line and fix', async () => {
+    await using world = await createWorld(WRONG);
+    await expect(world.open({ optionSchemas })).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      details: {
+        problems: [
+          {
+            file: 'agents.yaml',
+            line: 6,
+            key: '[0].endpoint.options.cdw',
+            fix: expect.stringContaining('cwd'),
+          },
+        ],
+      },
+    });
+  });
+
+  it.each([
+    [
+      'a package',
+      '    { transport: http, uri: "http://a", protocol: my-own, options: { any: 1 } }',
+    ],
+    ['no adapter', '    { transport: process, command: sh, options: { any: 1 } }'],
+    ['none', '    { transport: stdio, command: sh }'],
+  ])('are not checked for a protocol of %s', async (_, endpoint) => {
+    await using world = await createWorld(withOptions(endpoint));
+    expect(idsOf(await world.open({ optionSchemas }))).toEqual(['a']);
+  });
+
+  it('leave the agents loaded before when they become wrong', async () => {
+    await using world = await createWorld(entryOf('b'));
+    const registry = await world.open({ optionSchemas });
+    await world.write(WRONG);
+    expect(await registry.reload()).toEqual({ ok: false, changed: [] });
+    expect(idsOf(registry)).toEqual(['b']);
+  });
+
+  it('are refused when an agent is registered', async () => {
+    await using world = await createWorld('[]\n');
+    const registry = await world.open({ optionSchemas });
+    const endpoint = { transport: 'stdio' as const, command: 'sh', options: { cdw: '/' } };
+    await expect(registry.register(exampleManifest({ endpoint }))).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      message: expect.stringContaining('endpoint.options.cdw'),
+      details: { reason: 'unfit_for_file', fix: expect.stringContaining('cwd') },
+    });
+    expect(await world.read()).toBe('[]\n');
   });
 });
 

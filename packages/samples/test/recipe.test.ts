@@ -73,7 +73,7 @@ describe('the recipe for an agent', () => {
     expect(isErrorCode(JSON.parse(error).error.code)).toBe(true);
     const events = textsOf('jsonl').flatMap((text) => text.trim().split('\n'));
     const parsed = events.map((line) => eventBodySchema.parse(JSON.parse(line)));
-    expect(new Set(parsed.map(({ type }) => type)).size).toBe(5);
+    expect(new Set(parsed.map(({ type }) => type)).size).toBe(6);
   });
 
   it('shows manifests that are valid', () => {

@@ -1,7 +1,14 @@
 // How commands talk to a running gateway: as any other MCP client does.
 
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { type ErrorPayload, FabricError, type FabricEvent, isErrorCode } from '@starloom/core';
+import { Client, SdkHttpError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import {
+  type ErrorPayload,
+  errorPayloadSchema,
+  FabricError,
+  type FabricEvent,
+  isErrorCode,
+} from '@starloom/core';
+import { z } from 'zod';
 import { readClientFile } from './client-file.ts';
 import { stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
@@ -81,15 +88,33 @@ async function callTool<Name extends ToolName>(
   );
   const result = await calling.catch((error: unknown) => {
     if (signal?.aborted) throw cancelled(error);
-    throw isLost(error) ? unreachable('The gateway stopped answering', error) : error;
+    if (isLost(error)) throw unreachable('The gateway stopped answering', error);
+    const refusal = refusalIn(error);
+    throw refusal ? toFabricError(refusal) : error;
   });
   const payload = (result.structuredContent ?? {}) as Answer<Name>;
   if (payload.ok === true) return payload;
+  throw toFabricError(payload);
+}
+
+function toFabricError(payload: { readonly error?: ErrorPayload['error'] }): FabricError {
   const { code, message, details = {} } = payload.error ?? {};
-  throw new FabricError(isErrorCode(code) ? code : 'INTERNAL', String(message), {
+  return new FabricError(isErrorCode(code) ? code : 'INTERNAL', String(message), {
     details,
     cause: payload,
   });
+}
+
+const refusalSchema = z.object({ error: z.object({ data: errorPayloadSchema }) });
+
+/** A request that was refused as a whole (too large, too many): the body of the answer says why. */
+function refusalIn(error: unknown): ErrorPayload | undefined {
+  if (!(error instanceof SdkHttpError)) return undefined;
+  try {
+    return refusalSchema.safeParse(JSON.parse(String(error.data.text))).data?.error.data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The connection failed, not the call. */

@@ -17,6 +17,7 @@ import { type LoadedConfig, revealText } from '@starloom/wire/config';
 import { readOrCreateKey } from './key-file.ts';
 import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
+import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
 
 export interface OpenGatewayOptions {
@@ -60,7 +61,13 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
   const close = () => closeAll(closers, observer);
   try {
     const builtIn = options.samples ? await openSamples(folder, observer, closers) : undefined;
-    const registry = await openRegistry(config.registry, { folder, env, log, builtIn });
+    const registry = await openRegistry(config.registry, {
+      folder,
+      env,
+      log,
+      builtIn,
+      optionSchemas: OPTION_SCHEMAS,
+    });
     closers.push(() => registry.close());
     const plane = await openPlane(config, options.planeFolder, log);
     closers.push(plane.close);

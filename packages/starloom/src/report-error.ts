@@ -1,8 +1,9 @@
 // The one place where a failure is shown to people or programs, and becomes an exit code.
 
-import { FabricError, type Trace, traceSchema } from '@starloom/core';
+import { FabricError, inputRequestSchema, type Trace, traceSchema } from '@starloom/core';
 import { type Problem, placeOf, problemsOf } from '@starloom/wire/config';
 import { z } from 'zod';
+import { questionLines } from './ask/question-lines.ts';
 import { paint } from './paint.ts';
 import { toSafeJson } from './plain-text.ts';
 import { upstreamLines } from './upstream-lines.ts';
@@ -61,6 +62,7 @@ function forPeople(error: FabricError, trace: Trace | null): string {
       ]
     : [`${paint('red', `error ${error.code}`)}: ${error.message}`];
   lines.push(...(problems ?? []).map(formatProblem));
+  lines.push(...askedLines(error).map((line) => `  ${line}`));
   lines.push(...trailLines(error.details).map((line) => `  ${line}`));
   lines.push(...upstreamLines(error.details.upstream).map((line) => `  ${line}`));
   const { fix, upstream } = error.details;
@@ -72,6 +74,13 @@ function forPeople(error: FabricError, trace: Trace | null): string {
   }
   if (trace !== null) lines.push(`  trace: ${trace.trace_id}`);
   return lines.join('\n');
+}
+
+function askedLines({ code, details }: FabricError): string[] {
+  if (code !== 'INPUT_REQUIRED') return [];
+  const parsed = z.array(inputRequestSchema).safeParse(details.inputs);
+  const agentId = typeof details.agent_id === 'string' ? details.agent_id : 'the agent';
+  return (parsed.data ?? []).flatMap((question) => questionLines(question, agentId));
 }
 
 /** Which agents were tried, when there was more than one. */

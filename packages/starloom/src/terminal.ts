@@ -1,6 +1,7 @@
 // The outside of a command: where it runs and where its output goes. Everything that is printed
 // passes here, and here whatever a terminal would act on is removed from it.
 
+import { FabricError } from '@starloom/core';
 import { asTyped } from './command-name.ts';
 import { render, toSequences, wantsColour } from './paint.ts';
 
@@ -19,7 +20,12 @@ export interface Terminal {
   readonly columns: number | undefined;
   /** Whether a person reads stderr. */
   readonly isWatched: boolean;
-  /** The answer of a person at the terminal; `undefined` where there is none. */
+  /** Whether a person is there to be asked. */
+  readonly canAsk: boolean;
+  /**
+   * The answer of a person at the terminal; `undefined` where there is none. CANCELLED when the
+   * person ends it by Ctrl-C or Ctrl-D.
+   */
   readonly ask: (question: string) => Promise<string | undefined>;
   /** Set by a command that has printed its own failure. */
   exitCode: number;
@@ -102,14 +108,25 @@ class ProcessTerminal implements Terminal {
     this.#hasStatus = true;
   };
 
+  get canAsk(): boolean {
+    return this.isWatched && this.#process.stdin.isTTY === true;
+  }
+
   readonly ask = async (question: string): Promise<string | undefined> => {
-    if (!this.isWatched || this.#process.stdin.isTTY !== true) return undefined;
+    if (!this.canAsk) return undefined;
     this.#clearStatus();
-    const { createInterface } = await import('node:readline/promises');
+    const { createInterface } = await import('node:readline');
     const { stdin, stderr } = this.#process;
     const lines = createInterface({ input: stdin, output: stderr });
     try {
-      return await lines.question(this.#toErr(question));
+      return await new Promise<string>((resolve, reject) => {
+        lines.once('SIGINT', () => lines.close());
+        lines.once('close', () => reject(ended()));
+        lines.question(this.#toErr(question), resolve);
+      });
+    } catch (error) {
+      stderr.write('\n');
+      throw error;
     } finally {
       lines.close();
     }
@@ -128,4 +145,8 @@ class ProcessTerminal implements Terminal {
 
 function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
+}
+
+function ended(): FabricError {
+  return new FabricError('CANCELLED', 'Ended at the terminal');
 }

@@ -30,6 +30,7 @@ export interface ToolPayloads {
     readonly result: CallResult;
     readonly agent_id: string;
     readonly attempts: readonly Attempt[];
+    readonly conversation_id?: string;
     readonly trace: Trace;
     /** Instead of a result, when the call is a job. */
     readonly job_id?: string;

@@ -45,6 +45,19 @@ async function addIn(files: Record<string, string>) {
 }
 
 describe('starloom agents add', () => {
+  it('refuses options that the protocol of the agent does not have, in the file and in the entry', async () => {
+    const wrong = '- agent_id: a\n  endpoint: {transport: stdio, command: sh, options: {cdw: /}}\n';
+    await using world = await addIn({ 'agents.yaml': wrong, 'sub/starloom.yaml': '{}\n' });
+    const added = await world.add('notes');
+    expect(added).toMatchObject({ code: 78, stdout: '' });
+    expect(added.stderr).toMatch(/agents\.yaml:2:\d+ {2}\[0\]\.endpoint\.options\.cdw .*"cwd"/);
+    const elsewhere = ['--protocol', 'http', '-c', 'sub/starloom.yaml', '--', 'sh'];
+    const entry = await world.add('b', '--capability', 'c', ...elsewhere);
+    expect(entry).toMatchObject({ code: 2, stdout: '' });
+    expect(entry.stderr).toMatch(/agent "b": \[0\]\.endpoint\.options\.cwd unknown key/);
+    expect(await world.agents()).toBe(wrong);
+  });
+
   it('puts an agent behind a gateway that runs: what it exposes can be called at once', async () => {
     await using gateway = await startGateway(FILES);
     const { code, stdout } = await gateway.run('agents', 'add', 'notes', '--json');

@@ -108,6 +108,32 @@ describe.concurrent('starloom config validate', () => {
     );
   });
 
+  it('checks the options of an agent by its protocol, and leaves those of packages alone', async () => {
+    const agents = `${AGENTS}  tags: [x]
+- agent_id: one
+  endpoint:
+    transport: process
+    command: sh
+    options:
+      poolde: true
+- agent_id: two
+  endpoint: {transport: http, protocol: my-adapter, uri: "http://127.0.0.1:1", options: {any: 1}}
+`;
+    const files = { 'agents.yaml': agents };
+    const { code, stderr } = await starloom('config validate', files);
+    expect(code).toBe(78);
+    expect(stderr).toBe(
+      [
+        '  agents.yaml:11:7  [1].endpoint.options.poolde  unknown key; did you mean "pooled"?',
+        '    fix: rename it to "pooled"',
+        '',
+      ].join('\n'),
+    );
+    const up = await starloom('up --port 0', files);
+    expect(up).toMatchObject({ code: 78, stdout: '' });
+    expect(up.stderr).toContain('agents.yaml:11:7  [1].endpoint.options.poolde');
+  });
+
   it('prints one object with --json, wherever --json stands', async () => {
     const files = {
       'starloom.yaml': 'registry: {kind: yaml}',

@@ -1,4 +1,3 @@
-import { FabricError } from '@starloom/core';
 import { z } from 'zod';
 
 export const mcpOptionsSchema = z.strictObject({
@@ -13,16 +12,3 @@ export const mcpOptionsSchema = z.strictObject({
 });
 
 export type McpOptions = z.infer<typeof mcpOptionsSchema>;
-
-/** `endpoint.options` of a manifest with its defaults; BAD_INPUT names what is wrong with it. */
-export function parseMcpOptions(value: unknown): McpOptions {
-  const parsed = mcpOptionsSchema.safeParse(value ?? {});
-  if (parsed.success) return parsed.data;
-  throw new FabricError('BAD_INPUT', 'The options of the endpoint are not those of an MCP agent', {
-    details: {
-      reason: 'bad_options',
-      problems: z.flattenError(parsed.error),
-      fix: 'correct endpoint.options',
-    },
-  });
-}

@@ -1,10 +1,11 @@
 import { FabricError, type Log, type Manifest } from '@starloom/core';
 import { createExcerpt } from '../upstream/excerpt.ts';
+import { parseOptions } from '../upstream/options.ts';
 import type { AgentTransport } from './agent-transport.ts';
 import { HttpEndpoint } from './http-endpoint.ts';
 import { parseManifestHeaders } from './http-headers.ts';
 import { HttpTransport } from './http-transport.ts';
-import { type McpOptions, parseMcpOptions } from './options.ts';
+import { type McpOptions, mcpOptionsSchema } from './options.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 /** Makes the transports of one agent, one after the other, and keeps what they share. */
@@ -19,7 +20,7 @@ export interface TransportSource {
 /** Throws BAD_INPUT for a manifest that names no MCP agent. */
 export function transportSource(manifest: Manifest, log: Log): TransportSource {
   const { transport, uri, command, args = [], env = {}, headers } = manifest.endpoint;
-  const options = parseMcpOptions(manifest.endpoint.options);
+  const options = parseOptions(mcpOptionsSchema, manifest);
   const maxMessageBytes = options.result_bytes;
   const excerpt = createExcerpt(manifest);
   if (transport === 'http' && uri !== undefined) {

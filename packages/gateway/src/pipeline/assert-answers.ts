@@ -73,6 +73,6 @@ function field(content: unknown, name: string): unknown {
 function refused(reason: string, message: string, questions: readonly OpenQuestion[]): FabricError {
   const open = questions.map(({ id }) => id);
   return new FabricError('BAD_INPUT', message, {
-    details: { reason, open, fix: 'answer each open question once, as its schema says' },
+    details: { reason, open, questions, fix: 'answer each open question once, as its schema says' },
   });
 }

@@ -124,17 +124,17 @@ export class RunningCall {
     if (handle) {
       const kept = this.#leg?.canAsk(inputs) ? {} : { input };
       const id = conversations.seal({ ...conversation, handle, ...kept }, expiresAt);
-      throw inputRequired(inputs, id);
+      throw inputRequired(inputs, id, agentId);
     }
     const { nonce, id } = conversations.sealParked(conversation, expiresAt);
     const answer = id === undefined ? undefined : parked.add(nonce, this, principalId, questionMs);
     if (!answer) {
-      this.#unasked ??= inputRequired(inputs, undefined);
+      this.#unasked ??= inputRequired(inputs, undefined, agentId);
       return cancelled(inputs);
     }
     const { reject } = this.#settle;
     this.#leg = undefined;
-    reject(inputRequired(inputs, id));
+    reject(inputRequired(inputs, id, agentId));
     return (await answer) ?? cancelled(inputs);
   }
 }
@@ -179,6 +179,7 @@ function checked(
 export function inputRequired(
   inputs: readonly InputRequest[],
   conversationId: string | undefined,
+  agentId: string,
 ): FabricError {
   const fix =
     conversationId === undefined
@@ -187,6 +188,7 @@ export function inputRequired(
   return new FabricError('INPUT_REQUIRED', 'The agent asks before it goes on', {
     details: {
       reason: 'input_required',
+      agent_id: agentId,
       inputs,
       ...(conversationId !== undefined && { conversation_id: conversationId }),
       fix,

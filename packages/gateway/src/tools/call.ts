@@ -1,3 +1,4 @@
+import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
 import {
   agentIdSchema,
   attachmentSchema,
@@ -11,6 +12,7 @@ import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { runAsJob, toTerms } from '../jobs/run-as-job.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
+import type { Caller } from '../pipeline/call-request.ts';
 import { askingResult, toCallResult, toErrorResult } from '../pipeline/respond.ts';
 import { defineTool, type Tool } from './tool.ts';
 
@@ -106,7 +108,7 @@ export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
       if (jobs !== undefined && terms !== undefined) {
         return await runAsJob(request, caller, terms, jobs);
       }
-      const outcome = await runCall(request, caller, deps);
+      const outcome = await runCall(request, askable(caller), deps);
       if (!outcome.ok) {
         const { error, trace } = outcome;
         return askingResult(error, caller) ?? toErrorResult(error.toPayload(trace));
@@ -114,4 +116,12 @@ export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
       return toCallResult(outcome.dispatched, request, outcome.trace);
     },
   });
+}
+
+/** What people are asked comes back as INPUT_REQUIRED, also to clients that declare no elicitation. */
+function askable(caller: Caller): Caller {
+  const { [CLIENT_CAPABILITIES_META_KEY]: capabilities, ...rest } = caller.declared ?? {};
+  if (typeof capabilities !== 'object' || capabilities === null) return caller;
+  const all = { elicitation: { form: {}, url: {} }, ...capabilities };
+  return { ...caller, declared: { ...rest, [CLIENT_CAPABILITIES_META_KEY]: all } };
 }

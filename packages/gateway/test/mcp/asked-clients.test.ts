@@ -106,4 +106,24 @@ describe('clients that can be asked', () => {
       { id: 'name', action: 'decline' },
     ]);
   });
+
+  it('are asked by fabric.call as people, also when they declare no elicitation', async () => {
+    const run: MemoryAgent = async function* (_envelope, _signal, { declared }) {
+      yield { type: 'final', data: { answer: '', data: declared } };
+    };
+    await using gateway = await openTestGateway({ percy: { run } });
+    const declaredIn = async (name: string, capabilities: object) => {
+      const _meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities };
+      const args = { agent_id: 'percy', capability: 'work' };
+      const { answer } = await callTool(gateway.url, name, { arguments: args, _meta });
+      const { structuredContent } = answer.result;
+      const declared = structuredContent.result?.data ?? structuredContent;
+      return declared['io.modelcontextprotocol/clientCapabilities'];
+    };
+    const people = { form: {}, url: {} };
+    expect(await declaredIn('fabric.call', {})).toEqual({ elicitation: people });
+    const own = { elicitation: {}, sampling: {} };
+    expect(await declaredIn('fabric.call', own)).toEqual(own);
+    expect(await declaredIn('percy.work', {})).toEqual({});
+  });
 });

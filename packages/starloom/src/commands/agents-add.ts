@@ -8,6 +8,7 @@ import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/reg
 import { loadAgentConfig } from '@starloom/runtime';
 import { toAnnotatedYaml } from '@starloom/wire/annotated-yaml';
 import { isReference, isSecretName } from '../import-servers/secret-names.ts';
+import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
@@ -38,7 +39,14 @@ export async function addAgent(
   if (options.dryRun) return showPlan(terminal, written, place, options);
   warnOfSecrets(terminal, written);
   const since = Date.now();
-  await changeAgentsFile(place.file, { put: [written] }, { create: true });
+  await changeAgentsFile(
+    place.file,
+    { put: [written] },
+    {
+      create: true,
+      optionSchemas: OPTION_SCHEMAS,
+    },
+  );
   if (!options.json)
     terminal.tell(`${agent_id} is in ${place.shown}${place.isNew ? ' (new)' : ''}`);
   const isUnchanged = before !== undefined && JSON.stringify(before) === JSON.stringify(written);
@@ -87,7 +95,8 @@ function placeIn(folder: string, path: string): string {
 }
 
 async function findEntry(file: string, agentId: string): Promise<Manifest | undefined> {
-  return (await readAgentsFile(file)).find(({ agent_id }) => agent_id === agentId);
+  const agents = await readAgentsFile(file, { optionSchemas: OPTION_SCHEMAS });
+  return agents.find(({ agent_id }) => agent_id === agentId);
 }
 
 /** An agent of one's own that was added before: what people wrote beside it stays. */

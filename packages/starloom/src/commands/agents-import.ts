@@ -8,6 +8,7 @@ import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
 import { configError, placeOf } from '@starloom/wire/config';
 import { readClientFile } from '../import-servers/client-servers.ts';
 import { type ImportPlan, type PlannedServer, planImport } from '../import-servers/plan-import.ts';
+import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { paint, paintHealth } from '../paint.ts';
 import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
@@ -118,7 +119,8 @@ async function apply(
   const since = Date.now();
   const backup = place.isNew ? undefined : backupOf(place.file, since);
   await writeSecrets(plan.secrets, async () => {
-    await changeAgentsFile(place.file, { put }, { create: true, ...(backup && { backup }) });
+    const options = { create: true, optionSchemas: OPTION_SCHEMAS };
+    await changeAgentsFile(place.file, { put }, { ...options, ...(backup && { backup }) });
   });
   const reached = await Promise.all(
     put.map(({ agent_id }) => reach(terminal, place, agent_id, since)),

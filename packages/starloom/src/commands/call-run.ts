@@ -1,8 +1,17 @@
-import { FabricError, type FabricEvent } from '@starloom/core';
+import { randomUUID } from 'node:crypto';
+import { FabricError, type FabricEvent, type GivenInput } from '@starloom/core';
+import { askPerson } from '../ask/ask-person.ts';
+import { goOnCommand } from '../ask/go-on-command.ts';
+import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/to-answers.ts';
+import { artifactLine, openFolder, saveArtifacts } from '../files/artifacts.ts';
+import { readAttachments } from '../files/read-attachments.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { paint } from '../paint.ts';
 import { toSafeJson } from '../plain-text.ts';
+import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
+import type { ToolPayloads } from '../tool-payloads.ts';
+import { type Asked, askedIn, toAnswering, toRequest, withAnswerCommand } from './call-request.ts';
 import { CallView } from './call-view.ts';
 import { didYouMean } from './did-you-mean.ts';
 import type { CallCommandOptions } from './fabric.ts';
@@ -11,45 +20,170 @@ import { readTarget, type Target } from './target.ts';
 /** How much longer than the call itself we wait for its answer. */
 const GRACE_MS = 5_000;
 const DEFAULT_TIMEOUT_MS = 60_000;
+/** How long an agent has to take notice that the person left. */
+const LEAVE_MS = 3_000;
+
+type Payload = ToolPayloads['fabric.call'];
+type Request = Readonly<Record<string, unknown>>;
+type Send = (request: Request, signal?: AbortSignal) => Promise<Payload>;
 
 export async function callAgent(
   terminal: Terminal,
   words: readonly string[],
   options: CallCommandOptions,
 ): Promise<void> {
+  if (options.input && !options.conversation) {
+    throw toUsageError('--input answers a question: it needs --conversation <id>');
+  }
+  if (options.save && options.async) {
+    throw toUsageError('--save waits for the answer: it does not go with --async');
+  }
+  const { cwd } = terminal;
+  const attachments = await readAttachments(options.attach ?? [], cwd);
+  const place = options.save
+    ? { folder: options.save, cwd, force: options.force === true }
+    : undefined;
+  if (place) await openFolder(place);
   await using client = await connectToGateway(terminal);
   using interrupted = onInterrupt();
   const target = await readTarget(client, words);
   const view = new CallView(terminal);
+  const onEvent = (event: FabricEvent) => {
+    if (options.json) terminal.print(toSafeJson(event));
+    else view.show(event);
+  };
+  const send: Send = (request, signal = interrupted.signal) =>
+    call(client, request, options, { signal, onEvent });
   try {
-    const payload = await run(client, target, options, {
-      signal: interrupted.signal,
-      onEvent: (event) => {
-        if (options.json) terminal.print(toSafeJson(event));
-        else view.show(event);
-      },
-    });
+    const first = toRequest(target, options, attachments);
+    const answered = options.input
+      ? { ...first, inputs: await toInputs(options.input, first, send) }
+      : first;
+    const payload = await converse(terminal, target, options, answered, send, view);
     if (payload.job_id !== undefined) {
       terminal.print(options.json ? toSafeJson(payload) : payload.job_id);
       terminal.tell(`the job is ${payload.state}; follow it with "starloom jobs watch"`);
       return;
     }
-    if (options.json) {
-      if (!options.stream) terminal.print(toSafeJson(payload));
-      return;
-    }
-    view.finish(payload.result.answer);
-    for (const { title, uri } of payload.result.citations ?? []) {
-      terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
-    }
-    terminal.tell(paint('dim', trailOf(payload)));
+    const artifacts = payload.result.artifacts ?? [];
+    const saved = place && (await saveArtifacts(artifacts, place));
+    if (options.json) printJson(terminal, payload, saved, options);
+    else show(terminal, view, payload, saved, target);
   } catch (error) {
     view.settle();
-    const { agentId, capability } = target;
-    const asked = agentId === undefined ? [capability] : [agentId, capability];
     if (interrupted.signal.aborted) throw error;
-    throw withArgumentsFix(await didYouMean(error, client, asked), agentId);
+    const { agentId, capability } = target;
+    const named = agentId === undefined ? [capability] : [agentId, capability];
+    throw withArgumentsFix(await didYouMean(error, client, named), agentId);
   }
+}
+
+/** Calls, and asks the person whatever the agent asks, until there is an answer. */
+async function converse(
+  terminal: Terminal,
+  target: Target,
+  options: CallCommandOptions,
+  first: Request,
+  send: Send,
+  view: CallView,
+): Promise<Payload> {
+  const isAsked = terminal.canAsk && !options.json && options.person !== false;
+  let request = first;
+  let asked: Asked | undefined;
+  for (;;) {
+    try {
+      return await send(request);
+    } catch (error) {
+      view.settle();
+      const isUnfit = FabricError.is(error) && error.details.reason === 'answer_does_not_fit';
+      if (isUnfit && asked) terminal.tell(`  ${paint('yellow', error.message)}`);
+      else asked = askedIn(error, target);
+      if (!asked) throw error;
+      if (!isAsked || asked.conversationId === undefined) {
+        throw options.json ? error : withAnswerCommand(FabricError.from(error), asked);
+      }
+      request = toAnswering(asked, await answersOf(terminal, asked, options, send), options);
+    }
+  }
+}
+
+async function answersOf(
+  terminal: Terminal,
+  asked: Asked,
+  options: CallCommandOptions,
+  send: Send,
+): Promise<readonly GivenInput[]> {
+  try {
+    return await askPerson(terminal, asked.agentId, asked.inputs);
+  } catch (error) {
+    // The agent still waits: it is answered before we leave.
+    const inputs = asked.inputs.map(({ id }): GivenInput => {
+      return { id, response: { action: 'cancel' } };
+    });
+    const signal = AbortSignal.timeout(LEAVE_MS);
+    await send(toAnswering(asked, inputs, options), signal).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * What was typed as answers to what is open. The gateway says what is open when it gets an answer
+ * to a question that it never asked; such a request changes nothing.
+ */
+async function toInputs(typed: TypedInputs, request: Request, send: Send): Promise<GivenInput[]> {
+  const stray: GivenInput = { id: randomUUID(), response: { action: 'cancel' } };
+  const { idempotency_key: _, ...probe } = request;
+  const error = await send({ ...probe, inputs: [stray] }).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!FabricError.is(error) || error.code !== 'BAD_INPUT') throw error;
+  const { questions } = error.details;
+  if (!Array.isArray(questions)) throw error;
+  return toAnswers(typed, questions as OpenQuestion[]);
+}
+
+function show(
+  terminal: Terminal,
+  view: CallView,
+  payload: Payload,
+  saved: readonly string[] | undefined,
+  { capability }: Target,
+): void {
+  const { result, agent_id: agentId, conversation_id: conversationId } = payload;
+  view.finish(result.answer);
+  for (const { title, uri } of result.citations ?? []) {
+    terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
+  }
+  for (const artifact of result.artifacts ?? []) {
+    terminal.tell(`  artifact: ${artifactLine(artifact)}`);
+  }
+  if (result.artifacts && !saved) terminal.tell(paint('dim', '  (--save <folder> writes them)'));
+  for (const path of saved ?? []) terminal.tell(`  saved: ${path}`);
+  terminal.tell(paint('dim', trailOf(payload)));
+  if (conversationId !== undefined) {
+    const command = goOnCommand({ agentId, capability, conversationId }, '…');
+    terminal.tell(paint('dim', `to go on: "${command}"`));
+  }
+}
+
+/** A stream has its events on stdout; what they do not say goes to stderr. */
+function printJson(
+  terminal: Terminal,
+  payload: Payload,
+  saved: readonly string[] | undefined,
+  { stream }: CallCommandOptions,
+): void {
+  if (!stream) {
+    terminal.print(toSafeJson(saved ? { ...payload, saved } : payload));
+    return;
+  }
+  const { conversation_id } = payload;
+  const more = {
+    ...(conversation_id !== undefined && { conversation_id }),
+    ...(saved && { saved }),
+  };
+  if (Object.keys(more).length > 0) terminal.tell(toSafeJson(more));
 }
 
 /** Arguments that do not fit: where a person sees which are wanted. */
@@ -59,35 +193,17 @@ function withArgumentsFix(error: unknown, agentId: string | undefined): unknown 
   return /arguments/i.test(error.message) ? error.with({ fix }) : error;
 }
 
-function run(
+function call(
   client: GatewayClient,
-  { agentId, capability, rest }: Target,
-  options: CallCommandOptions,
+  request: Request,
+  { deadline, timeout = DEFAULT_TIMEOUT_MS, stream }: CallCommandOptions,
   { signal, onEvent }: { signal: AbortSignal; onEvent: (event: FabricEvent) => void },
-) {
-  const given = { ...options.args, ...options.arg };
-  const task = rest.join(' ');
-  const deadlineMs = options.deadline ?? 3 * (options.timeout ?? DEFAULT_TIMEOUT_MS);
-  return client.call(
-    'fabric.call',
-    {
-      ...(agentId && { agent_id: agentId }),
-      capability,
-      task,
-      ...(Object.keys(given).length > 0 && { arguments: task ? { task, ...given } : given }),
-      ...(options.context && { context: options.context }),
-      ...(options.timeout && { timeout_ms: options.timeout }),
-      ...(options.deadline && { deadline_ms: options.deadline }),
-      ...(options.format && { format: options.format }),
-      ...(options.async && { async: true }),
-      ...(options.key !== undefined && { idempotency_key: options.key }),
-      stream: options.stream === true,
-    },
-    { timeoutMs: deadlineMs + GRACE_MS, signal, ...(options.stream && { onEvent }) },
-  );
+): Promise<Payload> {
+  const timeoutMs = (deadline ?? 3 * timeout) + GRACE_MS;
+  return client.call('fabric.call', request, { timeoutMs, signal, ...(stream && { onEvent }) });
 }
 
-function trailOf({ agent_id, attempts, trace }: Awaited<ReturnType<typeof run>>): string {
+function trailOf({ agent_id, attempts, trace }: Payload): string {
   const trail = attempts
     .map((attempt) => `${attempt.agent_id} ${attempt.code ?? 'ok'} ${attempt.ms} ms`)
     .join(', then ');

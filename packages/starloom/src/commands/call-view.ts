@@ -4,6 +4,7 @@ import { toOneLine, toPlainText } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
 
 const ARGUMENTS = 100;
+const NAME = 200;
 
 type View = Pick<Terminal, 'write' | 'print' | 'tell' | 'showStatus' | 'isWatched'>;
 
@@ -13,6 +14,7 @@ export class CallView {
   /** What the tokens said so far. */
   #said = '';
   #isMidLine = false;
+  readonly #artifacts = new Set<string>();
 
   constructor(terminal: View) {
     this.#terminal = terminal;
@@ -28,6 +30,9 @@ export class CallView {
         break;
       case 'tool_call':
         this.#toolCall(agent_id, data);
+        break;
+      case 'artifact':
+        this.#artifact(agent_id, data);
         break;
       case 'status':
         this.#status(data.state, data.message);
@@ -79,6 +84,13 @@ export class CallView {
     }
     const given = args === undefined ? '' : ` ${toOneLine(JSON.stringify(args) ?? '', ARGUMENTS)}`;
     this.#note(`${agentId} uses ${toOneLine(name)}${given}`);
+  }
+
+  /** Once for each: its name and size are shown with the answer. */
+  #artifact(agentId: string | null, { id, name }: { id: string; name?: string | undefined }): void {
+    if (this.#artifacts.has(id)) return;
+    this.#artifacts.add(id);
+    this.#note(`${agentId} writes ${toOneLine(name ?? id, NAME)}`);
   }
 
   #status(state: string, message: string | undefined): void {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import { endpointOptions } from '@starloom/registry';
 import { type LoadedConfig, loadConfig, type Problem, problemsOf } from '@starloom/wire/config';
 import { CONFIG_FILES, configKindOf } from '../config-files.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -69,10 +70,12 @@ function loadGateway(terminal: Terminal, path: string | undefined, { secrets }: 
   return loadGatewayConfig({ path, env, cwd, resolveSecrets: secrets });
 }
 
-function loadAgents({ env, cwd }: Terminal, path: string) {
+async function loadAgents({ env, cwd }: Terminal, path: string) {
+  const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
+  const parts = endpointOptions(OPTION_SCHEMAS);
   const { schema } = CONFIG_FILES.agents;
   const missingFix = 'create it, or correct registry.path in starloom.yaml';
-  return loadConfig({ path, schema, env, cwd, missingFix });
+  return await loadConfig({ path, schema, env, cwd, missingFix, parts });
 }
 
 async function check<T>(

@@ -1,6 +1,7 @@
 // The commands that call agents, and show how calls go.
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { TypedInputs } from '../ask/to-answers.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import type { Terminal } from '../terminal.ts';
 import { examples } from './examples.ts';
@@ -15,6 +16,14 @@ export interface CallCommandOptions extends GlobalOptions {
   readonly format?: string;
   readonly async?: true;
   readonly key?: string;
+  readonly conversation?: string;
+  /** Answers by the id of their question. */
+  readonly input?: TypedInputs;
+  /** `false`: ask no person. */
+  readonly person?: false;
+  readonly attach?: readonly string[];
+  readonly save?: string;
+  readonly force?: true;
 }
 
 export function addFabricCommands(program: Command, terminal: Terminal): void {
@@ -32,12 +41,19 @@ export function addFabricCommands(program: Command, terminal: Terminal): void {
     .option('--format <format>', 'text, json or toolcalls')
     .option('--async', 'start a job and print its id; see "starloom jobs"')
     .option('--key <key>', 'the same key is the same call for 24 hours')
+    .option('--attach <file>', 'a file for the agent; repeatable', toList)
+    .option('--save <folder>', 'write the files that the agent hands over')
+    .option('--force', 'with --save: overwrite files')
+    .option('--conversation <id>', 'go on with a conversation, or with a call that asked')
+    .option('--input <id=answer>', 'answer a question, as JSON or text; repeatable', toInput)
+    .addOption(noInput())
     .addHelpText(
       'before',
       examples(
         ['starloom call percy reason "Is this sound?" --stream', 'agent, capability, task'],
         ['starloom call coder.code --arg path=README.md', 'by the name of the tool'],
         ['starloom call files read_text_file --arg path=README.md --json', ''],
+        ['starloom call scribe write "A letter" --attach notes.md --save letters', ''],
       ),
     )
     .action(async (target: string, words: string[], _, command: Command) => {
@@ -65,6 +81,28 @@ export function addFabricCommands(program: Command, terminal: Terminal): void {
       const { showHealth } = await import('./fabric-run.ts');
       await showHealth(terminal, command.optsWithGlobals<GlobalOptions>());
     });
+}
+
+/** Not the negation of --input: both may be given. */
+function noInput(): Option {
+  const option = new Option(
+    '--no-input',
+    'ask nothing: a question ends the call with exit code 11',
+  );
+  option.attributeName = () => 'person';
+  return option;
+}
+
+function toList(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}
+
+function toInput(text: string, before: TypedInputs = {}): TypedInputs {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('expected <id of the question>=<answer>.');
+  const id = text.slice(0, at);
+  if (Object.hasOwn(before, id)) throw new InvalidArgumentError(`"${id}" is answered twice.`);
+  return { ...before, [id]: text.slice(at + 1) };
 }
 
 function toArgument(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {

@@ -2,6 +2,7 @@ export { closestWord } from './closest-word.ts';
 export { toConfigJsonSchema } from './json-schema.ts';
 export { type KeyPath, toKey } from './key-path.ts';
 export {
+  type ConfigPart,
   type FlagOverride,
   type LoadConfigOptions,
   type LoadedConfig,

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
 import { readEnvOverrides } from './env-overrides.ts';
 import { freeze } from './freeze.ts';
-import { isMap, toKey } from './key-path.ts';
+import { isMap, type KeyPath, toKey, valueAt } from './key-path.ts';
 import type { Origin } from './origin.ts';
 import { type Layers, originsOf, placeFor } from './origins.ts';
 import { applyOverrides, type Override } from './overrides.ts';
@@ -34,6 +34,14 @@ export interface LoadConfigOptions<S extends z.ZodType> {
   readonly missingFix?: string;
   /** False leaves secrets as references, for tools that run without the environment. */
   readonly resolveSecrets?: boolean;
+  /** Parts of the value, as it was read, that other schemas describe: they are checked as well. */
+  readonly parts?: (root: unknown) => readonly ConfigPart[];
+}
+
+/** A part that the schema of the whole leaves open; its schema adds no defaults here. */
+export interface ConfigPart {
+  readonly path: KeyPath;
+  readonly schema: z.ZodType;
 }
 
 export interface FlagOverride {
@@ -78,6 +86,9 @@ export async function loadConfig<S extends z.ZodType>(
   const layers: Layers = { file, positions: source.positions, overrides, root };
   const problems = [
     ...toSchemaProblems(parsed.error?.issues ?? [], schema, root).map(placeIn(layers)),
+    ...(options.parts?.(root) ?? [])
+      .flatMap((part) => problemsInPart(part, root))
+      .map(placeIn(layers)),
     ...found.problems.map(placeIn(layers)),
     ...variables.problems,
     ...misplaced,
@@ -88,6 +99,15 @@ export async function loadConfig<S extends z.ZodType>(
   const warnings = [...found.warnings.map(placeIn(layers)), ...variables.warnings];
   const origins = originsOf(value, layers);
   return { value, origins, warnings, folder, ...(file === undefined ? {} : { file }) };
+}
+
+function problemsInPart({ path, schema }: ConfigPart, root: unknown): SchemaProblem[] {
+  const value = valueAt(root, path) ?? {};
+  const { error } = schema.safeParse(value, { error: () => UNWORDED });
+  return toSchemaProblems(error?.issues ?? [], schema, value).map((problem) => ({
+    ...problem,
+    path: [...path, ...problem.path],
+  }));
 }
 
 /** Nothing is an empty map where a map is wanted. `$schema` is for editors. */

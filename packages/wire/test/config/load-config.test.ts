@@ -200,3 +200,31 @@ function withoutRoot(): Disposable {
     },
   };
 }
+
+describe('parts with schemas of their own', () => {
+  const open = z.strictObject({ parts: z.array(z.record(z.string(), z.unknown())), port: z.int() });
+  const inner = z.strictObject({ port: z.int().positive().optional(), host: z.string() });
+  const parts = (root: unknown) =>
+    (root as { parts: unknown[] }).parts.map((_, index) => ({
+      path: ['parts', index],
+      schema: inner,
+    }));
+
+  it('are reported with the rest, each at its place', async () => {
+    const text = 'port: x\nparts:\n  - host: a\n    prot: 1\n  - port: 0\n    host: b\n  - {}\n';
+    expect(await problemsIn('c.yaml', text, { schema: open, parts })).toMatchObject([
+      { line: 1, key: 'port' },
+      { line: 4, key: 'parts[0].prot', message: expect.stringContaining('did you mean "port"') },
+      { line: 5, key: 'parts[1].port' },
+      { line: 7, key: 'parts[2].host', fix: expect.stringContaining('add "host"') },
+    ]);
+  });
+
+  it('leave a good value as it is', async () => {
+    const { value } = await load('c.yaml', 'port: 1\nparts: [{host: a}]\n', {
+      schema: open,
+      parts,
+    });
+    expect(value).toEqual({ port: 1, parts: [{ host: 'a' }] });
+  });
+});

@@ -1,0 +1,196 @@
+// One field of a form that an agent asks to be filled in. The schema is the agent's: a part of it
+// that has another shape than expected is passed over, and the gateway checks the answer as a whole.
+
+import { toOneLine } from '../plain-text.ts';
+import { type Choice, choicesIn, findChoice } from './choices.ts';
+
+export type Parsed = { readonly value: unknown } | { readonly problem: string };
+
+export interface FormField {
+  readonly name: string;
+  /** Its name for people. */
+  readonly label: string;
+  readonly description: string;
+  /** What is expected: `whole number from 1 to 9, required`. */
+  readonly note: string;
+  readonly isRequired: boolean;
+  /** Taken when nothing is typed. */
+  readonly standard: unknown;
+  readonly choices: readonly Choice[] | undefined;
+  readonly parse: (text: string) => Parsed;
+}
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const WIDTH = 300;
+
+export function formFields(schema: unknown): FormField[] {
+  const { properties, required } = toMap(schema);
+  const wanted = new Set(Array.isArray(required) ? required : []);
+  return Object.entries(toMap(properties)).map(([name, property]) =>
+    toField(name, toMap(property), wanted.has(name)),
+  );
+}
+
+function toField(name: string, schema: Schema, isRequired: boolean): FormField {
+  const { title, description, default: standard } = schema;
+  const { expected, choices, parse } = kindOf(schema);
+  const note = [
+    expected,
+    isRequired ? 'required' : 'optional',
+    ...(standard === undefined ? [] : [`default ${JSON.stringify(standard)}`]),
+  ].join(', ');
+  return {
+    name,
+    label: toOneLine(typeof title === 'string' && title !== '' ? title : name, WIDTH),
+    description: typeof description === 'string' ? toOneLine(description, WIDTH) : '',
+    note: toOneLine(note, WIDTH),
+    isRequired,
+    standard,
+    choices,
+    parse,
+  };
+}
+
+interface Kind {
+  readonly expected: string;
+  readonly choices?: readonly Choice[] | undefined;
+  readonly parse: (text: string) => Parsed;
+}
+
+function kindOf(schema: Schema): Kind {
+  const type = [schema.type].flat().find((name) => name !== 'null');
+  const choices = choicesIn(schema);
+  if (choices) return oneOf(choices);
+  switch (type) {
+    case 'string':
+      return text(schema);
+    case 'integer':
+    case 'number':
+      return number(schema, type === 'integer');
+    case 'boolean':
+      return { expected: 'yes or no', parse: parseBoolean };
+    case 'array': {
+      const items = choicesIn(toMap(schema.items));
+      return items ? someOf(items, schema) : json;
+    }
+    default:
+      return json;
+  }
+}
+
+function oneOf(choices: readonly Choice[]): Kind {
+  const expected = 'one of these';
+  return {
+    expected,
+    choices,
+    parse: (typed) => {
+      const found = findChoice(choices, typed);
+      return found ? { value: found.value } : { problem: `choose ${expected}` };
+    },
+  };
+}
+
+function someOf(choices: readonly Choice[], { minItems, maxItems }: Schema): Kind {
+  const bounds = boundsOf(minItems, maxItems);
+  const expected = `any of these, separated by commas${bounds && ` (${bounds})`}`;
+  return {
+    expected,
+    choices,
+    parse: (typed) => {
+      const words = typed.split(',').filter((word) => word.trim() !== '');
+      const found = words.map((word) => findChoice(choices, word));
+      const unknown = words.find((_, index) => !found[index]);
+      if (unknown !== undefined) return { problem: `"${unknown.trim()}" is none of these` };
+      const value = [...new Set(found.map((choice) => choice?.value))];
+      return isWithin(value.length, minItems, maxItems)
+        ? { value }
+        : { problem: `choose ${bounds}` };
+    },
+  };
+}
+
+/** A `pattern` is left to the gateway: an agent's regular expression may never end. */
+function text({ minLength, maxLength, format, pattern }: Schema): Kind {
+  const bounds = boundsOf(minLength, maxLength);
+  const notes = [
+    typeof format === 'string' ? (FORMATS[format]?.expected ?? `text, ${format}`) : 'text',
+    ...(bounds ? [`${bounds} characters`] : []),
+    ...(typeof pattern === 'string' ? [`like ${pattern}`] : []),
+  ];
+  const expected = notes.join(', ');
+  return {
+    expected,
+    parse: (value) => {
+      const fits = typeof format !== 'string' || (FORMATS[format]?.fits(value) ?? true);
+      const isLong = isWithin([...value].length, minLength, maxLength);
+      return fits && isLong ? { value } : { problem: `expected ${expected}` };
+    },
+  };
+}
+
+interface Format {
+  readonly expected: string;
+  readonly fits: (text: string) => boolean;
+}
+
+const FORMATS: Readonly<Record<string, Format>> = {
+  email: { expected: 'email address', fits: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
+  uri: { expected: 'address such as https://…', fits: (text) => URL.canParse(text) },
+  date: {
+    expected: 'date as 2026-01-31',
+    fits: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
+  },
+  'date-time': {
+    expected: 'time as 2026-01-31T12:00:00Z',
+    fits: (text) => /^\d{4}-\d\d-\d\dT\S+$/.test(text) && !Number.isNaN(Date.parse(text)),
+  },
+};
+
+function number({ minimum, maximum }: Schema, isWhole: boolean): Kind {
+  const bounds = boundsOf(minimum, maximum);
+  const expected = `${isWhole ? 'whole number' : 'number'}${bounds && ` ${bounds}`}`;
+  return {
+    expected,
+    parse: (typed) => {
+      const value = Number(typed);
+      const isNumber = /\d/.test(typed) && Number.isFinite(value);
+      const fits = isNumber && (!isWhole || Number.isSafeInteger(value));
+      return fits && isWithin(value, minimum, maximum)
+        ? { value }
+        : { problem: `expected a ${expected}` };
+    },
+  };
+}
+
+function parseBoolean(typed: string): Parsed {
+  if (/^(?:y|yes|true)$/i.test(typed)) return { value: true };
+  return /^(?:n|no|false)$/i.test(typed) ? { value: false } : { problem: 'expected yes or no' };
+}
+
+const json: Kind = {
+  expected: 'JSON',
+  parse: (typed) => {
+    try {
+      return { value: JSON.parse(typed) };
+    } catch {
+      return { problem: 'expected JSON' };
+    }
+  },
+};
+
+function boundsOf(least: unknown, most: unknown): string {
+  if (typeof least === 'number' && typeof most === 'number') return `from ${least} to ${most}`;
+  if (typeof least === 'number') return `at least ${least}`;
+  return typeof most === 'number' ? `at most ${most}` : '';
+}
+
+function isWithin(value: number, least: unknown, most: unknown): boolean {
+  const isEnough = typeof least !== 'number' || value >= least;
+  return isEnough && (typeof most !== 'number' || value <= most);
+}
+
+function toMap(value: unknown): Schema {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isMap ? { ...value } : {};
+}

@@ -1,0 +1,106 @@
+// What agents hand over: shown by name, type and size, and written where that is asked for. Names
+// are the agent's; a file never leaves the folder, and none is overwritten unless that is asked for.
+
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { type Artifact, FabricError } from '@starloom/core';
+import { toOneLine } from '../plain-text.ts';
+import { endingFor } from './media-types.ts';
+import { numbered, safeFileName } from './safe-file-name.ts';
+
+export interface SaveOptions {
+  readonly folder: string;
+  readonly cwd: string;
+  /** Overwrite files that were there before. */
+  readonly force: boolean;
+}
+
+const NAME = 200;
+const URI = 2_000;
+const MAX_TRIES = 10_000;
+
+/** `report.md, text/markdown, 1.2 kB`. */
+export function artifactLine({ id, name, media_type, text, data, uri }: Artifact): string {
+  const isHere = text !== undefined || data !== undefined;
+  const where = isHere ? sizeOf(bytesOf({ text, data }).length) : `at ${toOneLine(uri ?? '', URI)}`;
+  return [toOneLine(name ?? id, NAME), toOneLine(media_type, NAME), where].join(', ');
+}
+
+/** So that a folder that cannot be written is known before the agent works. */
+export async function openFolder({ folder, cwd }: SaveOptions): Promise<void> {
+  await writing(folder, () => mkdir(resolve(cwd, folder), { recursive: true }));
+}
+
+/** The paths as a person here writes them; an artifact that is elsewhere has none. */
+export async function saveArtifacts(
+  artifacts: readonly Artifact[],
+  options: SaveOptions,
+): Promise<string[]> {
+  const written = new Set<string>();
+  for (const artifact of artifacts) {
+    if (artifact.text === undefined && artifact.data === undefined) continue;
+    written.add(await save(artifact, options, written));
+  }
+  return [...written];
+}
+
+async function save(
+  artifact: Artifact,
+  { folder, cwd, force }: SaveOptions,
+  written: ReadonlySet<string>,
+): Promise<string> {
+  const bytes = bytesOf(artifact);
+  const wanted = nameOf(artifact);
+  for (let number = 1; number <= MAX_TRIES; number += 1) {
+    const path = join(folder, number === 1 ? wanted : numbered(wanted, number));
+    if (written.has(path)) continue;
+    const target = resolve(cwd, path);
+    const isWritten = await writing(path, async () => {
+      if (force) await rm(target, { force: true });
+      return await writeNew(target, bytes);
+    });
+    if (isWritten) return path;
+  }
+  throw unwritable(join(folder, wanted), 'EEXIST', undefined);
+}
+
+/** False when there is a file of that name, or a link. */
+async function writeNew(path: string, bytes: Buffer): Promise<boolean> {
+  try {
+    await writeFile(path, bytes, { flag: 'wx' });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+function nameOf({ id, name, media_type }: Artifact): string {
+  const safe = safeFileName(name ?? id);
+  return /\.[^.]{1,16}$/.test(safe) ? safe : safe + endingFor(media_type);
+}
+
+function bytesOf({ text, data }: Pick<Artifact, 'text' | 'data'>): Buffer {
+  return data === undefined ? Buffer.from(text ?? '', 'utf8') : Buffer.from(data, 'base64');
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  const [size, unit] = bytes < 1_000_000 ? [bytes / 1_000, 'kB'] : [bytes / 1_000_000, 'MB'];
+  return `${size.toFixed(1)} ${unit}`;
+}
+
+async function writing<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw unwritable(path, (error as NodeJS.ErrnoException).code, error);
+  }
+}
+
+function unwritable(path: string, code: string | undefined, cause: unknown): FabricError {
+  return new FabricError('BAD_INPUT', `Cannot write ${path} (${code})`, {
+    details: { reason: 'not_writable', file: path, fix: 'name a folder that you may write to' },
+    cause,
+  });
+}
