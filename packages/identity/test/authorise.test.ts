@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { mayAdministrate, mayCall, mayReach, mayUseAgent, mayUseToolset, scopeProblem } from '../src/index.ts';
+import {
+  mayAdministrate,
+  mayCall,
+  mayReach,
+  mayUseAgent,
+  mayUseToolset,
+  scopeProblem,
+} from '../src/index.ts';
 
 const org = (...scopes: string[]) => ({ scopes, tier: 'org' }) as const;
 const guest = (...scopes: string[]) => ({ scopes, tier: 'public' }) as const;

@@ -94,12 +94,22 @@ function remoteAct({ name }: ITool): Finding {
   return ask('remote_act', [reason], fix);
 }
 
+/**
+ * A link that stands only in foreign text is followed when the user spoke of pages or named a URL, or
+ * when the link belongs to a record that the user named.
+ */
 function readRow({ grounds, parts }: CallFacts): Finding | undefined {
   const made = parts.targets.find(
-    (one) => isUrl(one) && !grounds.isNamedUrl(one.value) && !grounds.isReadUrl(one.value),
+    (one) =>
+      isUrl(one) &&
+      !grounds.isNamedUrl(one.value) &&
+      !(
+        grounds.isReadUrl(one.value) &&
+        (grounds.asksForPages() || grounds.isGrounded({ ...one, kind: 'object' }))
+      ),
   );
   if (!made) return undefined;
-  const reason = `${quote(made)} is neither a URL that the user named nor one that a result contains`;
+  const reason = `${quote(made)} is not a URL that the user named, nor a link of what the user asked for`;
   return ask('unknown_url', [reason], nameIt(show(made.value), true), []);
 }
 

@@ -40,6 +40,9 @@ const NAME_KEY = /(?:^|_)(?:name|title|subject|summary|label|filename|file)$/;
 const foreignTexts = new WeakMap<Block, ForeignText>();
 const givenWords = new WeakMap<Block, Words>();
 
+const PAGES =
+  /https?:\/\/|\b(?:links?|urls?|web ?sites?|web ?pages?|pages?|sites?|articles?|blogs?|posts?|homepages?)\b/i;
+
 export class Grounds {
   readonly foreign: readonly ForeignText[];
   readonly #options: GroundsOptions;
@@ -66,6 +69,11 @@ export class Grounds {
   }
 
   /** A result holds exactly this URL. */
+  /** Does the user speak of pages that a text may lead to? */
+  asksForPages(): boolean {
+    return this.#given.some(({ text }) => PAGES.test(text));
+  }
+
   isReadUrl(url: string): boolean {
     return this.foreign.some(({ text }) => standsIn(text, url.trim()));
   }
