@@ -16,6 +16,14 @@ export { type ChildEnvironmentOptions, childEnvironment, type Environment } from
 export { findModule } from './find-module.ts';
 export { holdProcess } from './hold-process.ts';
 export { type Refusal, type RefusalDialect, sendRefusal, toRefusal } from './http-refusal.ts';
+export {
+  assertJsonLimits,
+  endOfString,
+  type JsonExcess,
+  type JsonLimits,
+  jsonExcess,
+  UPSTREAM_JSON_LIMITS,
+} from './json-limits.ts';
 export type { BadLine } from './line-splitter.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
