@@ -44,4 +44,5 @@ export {
   type SseWriterOptions,
 } from './sse-writer.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
+export { streamTurns, TurnBudget, type TurnBudgetOptions } from './turn-budget.ts';
 export { atTurnEnd } from './turn-end.ts';
