@@ -3,6 +3,8 @@
 
 /** Well below a tenth of a second; a unit is one check, or a few characters for a pattern. */
 export const WORK_LIMIT = 1_200_000;
+/** Of a unit: the smallest price. */
+const PARTS = 16;
 /** References followed inside each other. */
 const MAX_REFERENCES = 512;
 const MAX_PROBLEMS = 16;
@@ -25,11 +27,12 @@ export class Validation {
   readonly problems: Problem[] = [];
   /** How many patterns were asked that cannot be decided: see `patternOf`. */
   undecided = 0;
-  #work = WORK_LIMIT;
+  #work = WORK_LIMIT * PARTS;
   #references = 0;
 
   spend(units: number): void {
-    this.#work -= units;
+    // Whole numbers alone: a fraction would cost an allocation each time.
+    this.#work -= (Math.min(units, WORK_LIMIT + 1) * PARTS) | 0;
     if (this.#work < 0) throw new TooMuchWork('the limit of work');
   }
 
