@@ -250,7 +250,19 @@ describe('an agent that breaks the contract', () => {
       'JSON too deep',
       jsonType(),
       `{"answer":"","data":${'['.repeat(9e4)}${']'.repeat(9e4)}}`,
+      'too_deep',
+    ],
+    [
+      'JSON a little too deep',
+      jsonType(),
+      `{"answer":"","data":${'['.repeat(135)}${']'.repeat(135)}}`,
       'bad_event',
+    ],
+    [
+      'JSON with too many values',
+      jsonType(),
+      `{"answer":"","data":[${'{},'.repeat(300_000)}0]}`,
+      'too_many_values',
     ],
     [
       'bytes that are not UTF-8',

@@ -150,7 +150,7 @@ describe('a program that breaks the contract', () => {
     const data = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
     writeFileSync(world.file('deep'), `{"type":"final","data":{"answer":"","data":${data}}}\n`);
     const { error } = await runCall(world.script(`cat ${world.file('deep')}`));
-    expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason: 'bad_event' } });
+    expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason: 'too_deep' } });
   });
 
   it.each([

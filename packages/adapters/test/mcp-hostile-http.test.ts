@@ -50,6 +50,13 @@ describe('an mcp agent over http that misbehaves', () => {
       (_, response) => response.writeHead(200, JSON_TYPE).end('{"jsonrpc": "2.0", '),
     ],
     [
+      'answers with too many values',
+      'too_many_values',
+      'UPSTREAM_ERROR',
+      ({ id }, response) =>
+        answer(response, { id, result: { ...toResult('many'), more: Array(400_000).fill(0) } }),
+    ],
+    [
       'answers with JSON that is no JSON-RPC',
       'not_json_rpc',
       'UPSTREAM_ERROR',

@@ -104,6 +104,23 @@ describe('an mcp agent in a child process that misbehaves', () => {
     expect((await runCall(adapter, 'good')).result?.answer).toBe('good');
   });
 
+  it.each([
+    ['first', `{ jsonrpc: '2.0', id, result: { many } }`],
+    ['last', `{ result: { many }, jsonrpc: '2.0', id }`],
+  ])('fails a call at once that it answers with too many values, its id %s', async (_, answer) => {
+    const { adapter } = await openAgent(`
+      if (method !== 'tools/call' || task !== 'bad') return false;
+      const many = Array(1_000_000).fill(0);
+      process.stdout.write(JSON.stringify(${answer}) + '\\n');
+      return;
+    `);
+    expect(await failedCall(adapter, 'bad')).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'too_many_values' },
+    });
+    expect((await runCall(adapter, 'good')).result?.answer).toBe('good');
+  });
+
   it('may say other things on stdout, within reason', async () => {
     const { adapter } = await openAgent(`
       console.log('Received ' + method);

@@ -17,6 +17,7 @@ import { ArgumentSchemas } from './argument-schemas.ts';
 import type { GatewayConfig } from './config.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
 import { Discovery } from './discovery.ts';
+import { SchemaValidators } from './foreign-schema/schema-validators.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { JobCalls } from './jobs/job-calls.ts';
@@ -114,7 +115,8 @@ export class Gateway {
       log,
       store: options.discovered,
     });
-    const conversations = new Conversations({ clock, key: options.conversationKey });
+    const validators = new SchemaValidators({ log });
+    const conversations = new Conversations({ clock, key: options.conversationKey, validators });
     const deps: CallDeps = {
       conversations,
       parked: this.#parked,
@@ -125,7 +127,7 @@ export class Gateway {
       adapters: this.#adapters,
       breakers,
       guard,
-      schemas: new ArgumentSchemas(),
+      schemas: new ArgumentSchemas(validators),
       discovery: this.#discovery,
       unprefixed: config.mcp.unprefixed,
       clock,

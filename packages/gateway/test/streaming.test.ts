@@ -101,6 +101,36 @@ describe('streaming', () => {
     expect(await told.promise).toMatchObject({ code: 'CANCELLED' });
   });
 
+  it('[G9] serves other callers while forty agents stream as fast as they can', async () => {
+    let isOver = false;
+    let begun = 0;
+    let ended = 0;
+    const greedy: TestAgent['run'] = async function* () {
+      begun += 1;
+      for (let sent = 0; sent < 20_000 && !isOver; sent += 1) yield token('x');
+      ended += 1;
+      yield { type: 'final', data: { answer: 'over' } };
+    };
+    const agents = { greedy: { run: greedy }, quick: { run: answers('quick') } };
+    await using gateway = await openTestGateway(agents);
+    await using client = await connect(gateway.url);
+    const ask = (agent_id: string) =>
+      call(
+        client,
+        'fabric.call',
+        { agent_id, capability: 'work', stream: true },
+        { events: false },
+      );
+    const streams = Array.from({ length: 40 }, () => ask('greedy'));
+    await expect.poll(() => begun).toBe(40);
+    for (let round = 0; round < 5; round += 1) {
+      expect((await ask('quick')).payload.result.answer).toBe('quick');
+    }
+    expect(ended).toBe(0);
+    isOver = true;
+    for (const { payload } of await Promise.all(streams)) expect(payload.ok).toBe(true);
+  });
+
   it('cuts a reader off with OVERLOADED that takes nothing for too long, and the agent is told', async () => {
     const told = Promise.withResolvers<unknown>();
     const run: TestAgent['run'] = async function* (_, signal) {

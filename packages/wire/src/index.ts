@@ -16,6 +16,14 @@ export { type ChildEnvironmentOptions, childEnvironment, type Environment } from
 export { findModule } from './find-module.ts';
 export { holdProcess } from './hold-process.ts';
 export { type Refusal, type RefusalDialect, sendRefusal, toRefusal } from './http-refusal.ts';
+export {
+  assertJsonLimits,
+  endOfString,
+  type JsonExcess,
+  type JsonLimits,
+  jsonExcess,
+  UPSTREAM_JSON_LIMITS,
+} from './json-limits.ts';
 export type { BadLine } from './line-splitter.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
@@ -36,4 +44,5 @@ export {
   type SseWriterOptions,
 } from './sse-writer.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
+export { streamTurns, TurnBudget, type TurnBudgetOptions } from './turn-budget.ts';
 export { atTurnEnd } from './turn-end.ts';

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';
 import { drained, isOpen } from './drained.ts';
+import { assertJsonLimits } from './json-limits.ts';
 import { type ReadLinesOptions, readLines } from './lines.ts';
 
 /**
@@ -41,6 +42,7 @@ export async function writeNdjson(
 }
 
 function parseLine(line: string, number: number): unknown {
+  assertJsonLimits(line);
   try {
     return JSON.parse(line);
   } catch {

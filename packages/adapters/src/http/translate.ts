@@ -2,7 +2,7 @@
 // their data only.
 
 import { type EventBody, FabricError } from '@starloom/core';
-import type { SseEvent } from '@starloom/wire';
+import { assertJsonLimits, type SseEvent } from '@starloom/wire';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { isEventType, readEvent } from '../upstream/read-event.ts';
 import { isErrorPayload, reportedError, toFields } from '../upstream/reported-error.ts';
@@ -30,6 +30,7 @@ export function fromSseEvent({ event, data }: SseEvent, excerpt: Excerpt): Event
 }
 
 export function parseJson(text: string): unknown {
+  assertJsonLimits(text);
   try {
     return JSON.parse(text);
   } catch {

@@ -1,6 +1,7 @@
 // The lines of the local-process contract: `{"envelope": …}` and `{"cancel": …}` in, events out.
 
 import { type Envelope, FabricError } from '@starloom/core';
+import { assertJsonLimits } from '@starloom/wire';
 import { toFields } from '../upstream/reported-error.ts';
 
 /** A line of the agent, as far as it can be read; the event in it is not checked yet. */
@@ -39,6 +40,7 @@ export function isLast({ type }: AgentLine): boolean {
 }
 
 function parseObject(text: string): unknown {
+  assertJsonLimits(text);
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value;

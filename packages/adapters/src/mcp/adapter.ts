@@ -22,7 +22,7 @@ import {
   type Manifest,
   toHealthReason,
 } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { deadlineSignal, streamTurns } from '@starloom/wire';
 import { toToolArguments } from './arguments.ts';
 import type { McpConnection } from './connection.ts';
 import { bounded } from './error-payload.ts';
@@ -96,6 +96,7 @@ class McpAdapter implements Adapter, McpRelay {
         else if (body) yield body;
         else if (context.notify) await context.notify(said);
         else logNotification(context.log, said);
+        await streamTurns.rest();
       }
       const result = exchange.result();
       if (!wantsInput(result)) return yield toFinal(result, last);

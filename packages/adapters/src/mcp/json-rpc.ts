@@ -13,6 +13,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
+import { assertJsonLimits } from '@starloom/wire';
 
 export type JsonObject = Record<string, unknown>;
 export type RpcResponse = JSONRPCResultResponse | JSONRPCErrorResponse;
@@ -87,6 +88,7 @@ export function cancellationOf(request: JSONRPCRequest, reason: string): JSONRPC
 }
 
 function parseJson(text: string): unknown {
+  assertJsonLimits(text);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -13,10 +13,12 @@ import {
 import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
 import {
   childEnvironment,
+  jsonExcess,
   type ManagedProcess,
   type ProcessExit,
   settlesWithin,
   spawnProcess,
+  UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { toUpstream } from '../upstream/process-exit.ts';
@@ -272,12 +274,20 @@ function goneFailure(upstream: ErrorDetails): FabricError {
 
 /** The call that a malformed answer is for, as far as it says. */
 function idIn(line: string): unknown {
+  if (jsonExcess(line, UPSTREAM_JSON_LIMITS)) return outerIdIn(line);
   try {
     const value: unknown = JSON.parse(line);
     return isObject(value) ? value.id : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The same without parsing: where programs write it, first or last in the message. */
+function outerIdIn(line: string): number | undefined {
+  const found = /^\{(?:"jsonrpc":"2\.0",)?"id":(\d{1,15}),/.exec(line.slice(0, 64));
+  const [, id] = found ?? /,"id":(\d{1,15})\}$/.exec(line.slice(-64)) ?? [];
+  return id === undefined ? undefined : Number(id);
 }
 
 function isOurs(id: unknown): boolean {

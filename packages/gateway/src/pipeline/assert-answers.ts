@@ -1,5 +1,6 @@
 import { FabricError, type GivenInput, type InputResponse } from '@starloom/core';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { SchemaProblem } from '../foreign-schema/schema-problem.ts';
+import type { SchemaValidators } from '../foreign-schema/schema-validators.ts';
 import type { OpenQuestion } from './conversations.ts';
 
 /**
@@ -8,15 +9,17 @@ import type { OpenQuestion } from './conversations.ts';
  */
 export function assertAnswers(
   questions: readonly OpenQuestion[],
-  inputs: readonly GivenInput[] = [],
+  inputs: readonly GivenInput[] | undefined,
+  validators: SchemaValidators,
 ): InputResponse[] {
-  const given = new Map(inputs.map(({ id, response }) => [id, response]));
-  const stray = inputs.find(
+  const answers = inputs ?? [];
+  const given = new Map(answers.map(({ id, response }) => [id, response]));
+  const stray = answers.find(
     ({ id, response }) =>
       response.native === undefined && questions.every((question) => question.id !== id),
   );
   if (stray) throw refused('no_open_question', `Nothing was asked under "${stray.id}"`, questions);
-  if (given.size < inputs.length) {
+  if (given.size < answers.length) {
     throw refused('answered_twice', 'A question is answered twice', questions);
   }
   return questions.map((question) => {
@@ -25,7 +28,7 @@ export function assertAnswers(
       throw refused('answer_missing', `"${question.id}" is not answered`, questions);
     }
     if (response.action === 'accept' && response.native === undefined) {
-      assertFits(question, response.content, questions);
+      assertFits(question, response.content, questions, validators);
     }
     return { id: question.id, ...response };
   });
@@ -35,6 +38,7 @@ function assertFits(
   { id, kind, schema, options }: OpenQuestion,
   content: unknown,
   questions: readonly OpenQuestion[],
+  validators: SchemaValidators,
 ): void {
   const fail = (problem: string) => {
     throw refused(
@@ -48,21 +52,21 @@ function assertFits(
     fail(`expected {"choice": …} with one of ${options.map((option) => option.id).join(', ')}`);
   }
   if (kind !== 'form' || schema === undefined) return;
-  const problem = problemWith(schema, content);
+  const problem = problemWith(schema, content, validators);
   if (problem !== undefined) fail(problem);
 }
 
-/** Compiled for this answer alone: the schema is the agent's, and no other answer has it. */
-function problemWith(schema: Record<string, unknown>, content: unknown): string | undefined {
+/** An answer to a question whose schema cannot be used is for the agent to judge. */
+function problemWith(
+  schema: Record<string, unknown>,
+  content: unknown,
+  validators: SchemaValidators,
+): string | undefined {
   try {
-    const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false });
-    const { $id: _, $schema: __, ...anonymous } = schema;
-    const validate = ajv.compile({ type: 'object', ...anonymous });
-    if (validate(content)) return undefined;
-    const [first] = validate.errors ?? [];
-    return `${first?.instancePath.slice(1) || 'content'} ${first?.message}`;
-  } catch {
-    return undefined;
+    return validators.problems({ type: 'object', ...schema }, content, 'content')[0];
+  } catch (error) {
+    if (error instanceof SchemaProblem) return undefined;
+    throw error;
   }
 }
 

@@ -10,6 +10,7 @@ import {
   orAborted,
   type ResultFold,
 } from '@starloom/core';
+import { streamTurns } from '@starloom/wire';
 
 export interface AttemptLimits {
   /** Largest answer, in characters of text. */
@@ -37,6 +38,7 @@ export async function runAttempt(
       fold.add(body);
       if (body.type === 'final') return;
       await onEvent(body);
+      await streamTurns.rest();
     }
   } catch (error) {
     throw FabricError.from(error);

@@ -13,6 +13,7 @@ import {
   type InputRequest,
   type InputResponse,
 } from '@starloom/core';
+import type { SchemaValidators } from '../foreign-schema/schema-validators.ts';
 import { assertAnswers } from './assert-answers.ts';
 
 export interface Conversation {
@@ -45,6 +46,7 @@ export interface ConversationsOptions {
   readonly clock: Clock;
   /** 32 bytes; gateways that share it take up each other's conversations. */
   readonly key?: Buffer | undefined;
+  readonly validators: SchemaValidators;
 }
 
 const CONVERSATION_MS = 24 * 3_600_000;
@@ -56,11 +58,13 @@ const VERSION = 'c1';
 export class Conversations {
   readonly #clock: Clock;
   readonly #key: Buffer;
+  readonly #validators: SchemaValidators;
   readonly #process = randomUUID();
   /** Answers that were used, until they would have expired. */
   readonly #used = new Map<string, number>();
 
-  constructor({ clock, key = randomBytes(32) }: ConversationsOptions) {
+  constructor({ clock, key = randomBytes(32), validators }: ConversationsOptions) {
+    this.#validators = validators;
     this.#clock = clock;
     this.#key = key;
   }
@@ -85,7 +89,9 @@ export class Conversations {
     if (isWaiting && this.#isUsed(sealed)) throw noOpenQuestion();
     if (!isWaiting && sealed.expiresAt < this.#clock.now()) throw unknownConversation();
     if (!isWaiting && inputs !== undefined && inputs.length > 0) throw noOpenQuestion();
-    const responses = isWaiting ? assertAnswers(sealed.questions, inputs) : undefined;
+    const responses = isWaiting
+      ? assertAnswers(sealed.questions, inputs, this.#validators)
+      : undefined;
     const { parkedIn } = sealed;
     if (parkedIn !== undefined && parkedIn !== this.#process) throw interrupted(sealed.agentId);
     return { ...sealed, isParked: parkedIn !== undefined, responses };

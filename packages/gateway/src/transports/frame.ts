@@ -3,10 +3,9 @@
 // cannot be kept, and JSON-RPC 2.0.
 
 import { FabricError } from '@starloom/core';
+import { endOfString, type JsonExcess, type JsonLimits, jsonExcess } from '@starloom/wire';
 
-export interface FrameLimits {
-  readonly depth: number;
-  readonly nodes: number;
+export interface FrameLimits extends JsonLimits {
   readonly batch: number;
 }
 
@@ -18,6 +17,8 @@ export const INVALID_REQUEST = -32600;
 
 /** JSON within the limits; BAD_INPUT with `details.rpc_code` where JSON-RPC has a code of its own. */
 export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): unknown {
+  const excess = jsonExcess(text, limits);
+  if (excess) throw exceeded(excess, limits);
   const value = parseJson(text);
   if (assertShape(value, limits) === 'with_large_numbers') assertExact(text);
   return value;
@@ -42,10 +43,13 @@ export function idOf(frame: unknown): string | number | null {
   return typeof id === 'string' || isKept ? id : null;
 }
 
-/** The same for a text that was refused: what is not JSON has none. */
+/** Where a refused text is not parsed again just to find its id. */
+const LARGE_TEXT = 65_536;
+
+/** The same for a text that was refused: one that is large or not JSON has none. */
 export function refusedId(text: string, error: unknown): string | number | null {
   const isJson = FabricError.from(error).details.rpc_code !== PARSE_ERROR;
-  return isJson ? idOf(JSON.parse(text)) : null;
+  return isJson && text.length <= LARGE_TEXT ? idOf(JSON.parse(text)) : null;
 }
 
 function parseJson(text: string): unknown {
@@ -62,9 +66,9 @@ function assertShape(frame: unknown, limits: FrameLimits): 'plain' | 'with_large
   let nodes = 0;
   let isLarge = false;
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > limits.depth) throw invalid(`nested deeper than ${limits.depth}`, 'too_deep');
+    if (depth > limits.depth) throw exceeded('too_deep', limits);
     nodes += level.length;
-    if (nodes > limits.nodes) throw invalid(`more than ${limits.nodes} values`, 'too_many_values');
+    if (nodes > limits.nodes) throw exceeded('too_many_values', limits);
     const next: unknown[] = [];
     for (const value of level) {
       if (typeof value === 'number') {
@@ -80,19 +84,35 @@ function assertShape(frame: unknown, limits: FrameLimits): 'plain' | 'with_large
   return isLarge ? 'with_large_numbers' : 'plain';
 }
 
-type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
-
 /**
  * Whole numbers that a double would change. What is written as a fraction or power is meant as a
  * double, and so is what a double of that size is written as.
  */
 function assertExact(text: string): void {
-  const check: Reviver = (_, value, { source = '' }) => {
-    if (typeof value !== 'number' || !/^-?\d+$/.test(source)) return value;
-    if (String(value) === source || BigInt(value) === BigInt(source)) return value;
-    throw invalid(`${source} cannot be kept exactly; send it as a string`, 'inexact_number');
-  };
-  JSON.parse(text, check as (key: string, value: unknown) => unknown);
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at] ?? '';
+    if (character === '"') at = endOfString(text, at);
+    if (character !== '-' && (character < '0' || character > '9')) continue;
+    NUMBER.lastIndex = at;
+    const [source = character] = NUMBER.exec(text) ?? [];
+    at += source.length - 1;
+    if (WHOLE.test(source) && !isExact(source)) {
+      throw invalid(`${source} cannot be kept exactly; send it as a string`, 'inexact_number');
+    }
+  }
+}
+
+const NUMBER = /[-\d][-+.\deE]*/y;
+const WHOLE = /^-?\d{16,}$/;
+
+function isExact(source: string): boolean {
+  const value = Number(source);
+  return String(value) === source || BigInt(value) === BigInt(source);
+}
+
+function exceeded(excess: JsonExcess, { depth, nodes }: FrameLimits): FabricError {
+  const what = excess === 'too_deep' ? `nested deeper than ${depth}` : `more than ${nodes} values`;
+  return invalid(what, excess);
 }
 
 function assertKeys(value: object): void {

@@ -1,0 +1,39 @@
+import { FabricError } from '@starloom/core';
+import { describe, expect, it } from 'vitest';
+import { parseValue, refusedId } from '../../src/transports/frame.ts';
+
+const reasonOf = (text: string) => {
+  try {
+    parseValue(text);
+    return undefined;
+  } catch (error) {
+    return FabricError.from(error).details.reason;
+  }
+};
+
+/** Makes the text long enough to be counted before it is parsed. */
+const long = (json: string) => `{"pad":"${'x'.repeat(10_000)}","value":${json}}`;
+
+describe('frames', () => {
+  it.each([
+    ['too_deep', `${'['.repeat(100)}${']'.repeat(100)}`],
+    ['too_many_values', `[${'0,'.repeat(250_000)}0]`],
+    ['inexact_number', '[1,"9007199254740993",9007199254740993]'],
+    ['inexact_number', '{"a\\"":-90071992547409931}'],
+    [undefined, '["9007199254740993 \\" 9007199254740993",1e300,-9007199254740992,1e21]'],
+    [undefined, '[9007199254740994,12345678901234567000,9007199254740993.5]'],
+    ['not_json', '[1e400]'],
+    ['not_json', '[1,]'],
+  ])('are judged the same whether they are long or not: %s', (reason, json) => {
+    expect(reasonOf(json)).toBe(reason);
+    expect(reasonOf(long(json))).toBe(reason);
+  });
+
+  it('[G9] of too many values are refused before they are parsed', () => {
+    const notEvenJson = `[${'0,'.repeat(1_000_000)}`;
+    expect(reasonOf(notEvenJson)).toBe('too_many_values');
+    const refused = new FabricError('BAD_INPUT', 'refused', { details: { rpc_code: -32600 } });
+    expect(refusedId(notEvenJson, refused)).toBeNull();
+    expect(refusedId('{"id":7}', refused)).toBe(7);
+  });
+});
