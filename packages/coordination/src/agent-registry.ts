@@ -125,6 +125,18 @@ export class AgentRegistry {
     return { unregistered: true };
   }
 
+  /** Of agents of other principals only what it takes to work with them. */
+  async asSeenBy(
+    { principalId }: Pick<Caller, 'principalId'>,
+    agents: readonly AgentRecord[],
+  ): Promise<readonly AgentRecord[]> {
+    const ids = agents.map(({ agent_id }) => agent_id);
+    const own = await this.#options.bindings.own(ids, principalId);
+    return agents.map((agent) =>
+      own.has(agent.agent_id) ? agent : { ...agent, name: agent.agent_id, metadata: {} },
+    );
+  }
+
   async get(agentId: string): Promise<AgentRecord> {
     const stored = await readAgent(this.#options.store, agentId);
     if (stored === undefined) throw notFound('agent', agentId);

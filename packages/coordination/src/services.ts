@@ -15,6 +15,7 @@ import { Context } from './context.ts';
 import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
 import { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
+import type { ConnectedPrincipal } from './rpc/connection.ts';
 import { Idempotency } from './rpc/idempotency.ts';
 import { SessionAccess } from './session/session-access.ts';
 import { SessionEnd } from './session/session-end.ts';
@@ -32,7 +33,11 @@ export interface CoordinationOptions {
   readonly log?: Log | undefined;
   readonly heartbeatIntervalMs?: number | undefined;
   readonly limits?: Partial<CoordinationLimits> | undefined;
+  /** Which principals may use coordination; all of them unless it is given. */
+  readonly mayUse?: MayUse | undefined;
 }
+
+export type MayUse = (principal: ConnectedPrincipal) => boolean;
 
 const HEARTBEAT_INTERVAL_MS = 30_000;
 
@@ -44,6 +49,7 @@ export function createServices({
   clock = systemClock,
   log = silentLog,
   heartbeatIntervalMs = HEARTBEAT_INTERVAL_MS,
+  mayUse = () => true,
   ...options
 }: CoordinationOptions) {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
@@ -76,7 +82,7 @@ export function createServices({
   const history = new ContextHistory({ store, limits, log });
   const locks = new MemoryLock({ store, limits, access, feeds });
   const context = new Context({ store, clock, limits, access, locks, history });
-  const principalContexts = new PrincipalContexts({ store, limits, feeds, timers });
+  const principalContexts = new PrincipalContexts({ store, limits, feeds, timers, mayUse });
   const checkpoints = new Checkpoints({ store, clock, limits, access, timers, sessions, history });
   const cache = new ToolCache({ store, clock, limits, access, agents, bindings, feeds });
   const buffer = new SharedBuffer({ store, clock, limits, access });
@@ -87,6 +93,7 @@ export function createServices({
     log,
     limits,
     heartbeatIntervalMs,
+    mayUse,
     feeds,
     timers,
     access,

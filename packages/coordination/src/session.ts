@@ -25,6 +25,7 @@ import {
   metaSchema,
   parseRoster,
   type Role,
+  roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
 import type { SessionTimers } from './session/session-timers.ts';
@@ -233,11 +234,22 @@ export class Sessions {
       accessKeys(caller),
     );
     if (!entries.has(keyOf.member(caller.agentId))) await this.#index.remove(caller, sessionId);
+    const entry = entries.get(META);
+    const mayKnow = entry && roleOnJoin(metaSchema.parse(entry.value), caller, undefined);
+    if (mayKnow === undefined) return unavailable(sessionId);
     return refuse('session_exists', `The session id "${sessionId}" is in use`, {
       session_id: sessionId,
       fix: 'join it, or create one without naming it',
     });
   }
+}
+
+/** Whether another principal's session has it, or had it, is not said. */
+function unavailable(sessionId: string) {
+  return refuse('id_unavailable', `The session id "${sessionId}" cannot be used`, {
+    session_id: sessionId,
+    fix: 'create the session without session_id, or choose another one',
+  });
 }
 
 function membersIn({ entries }: Snapshot): readonly Member[] {

@@ -4,7 +4,7 @@
 
 import type { Clock, CoordinationStore, Json } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
-import type { Bindings } from './agents/bindings.ts';
+import { type Bindings, readOwner } from './agents/bindings.ts';
 import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
 import {
   type CacheEntry,
@@ -89,8 +89,9 @@ export class ToolCache {
   }
 
   async get(caller: Caller, request: CacheGet): Promise<CacheAnswer> {
-    const scope = await this.#scope(caller, request, 'reader');
+    const scope = await this.#scope(caller, request, request.claim ? 'claimer' : 'reader');
     const target = toTarget(scope, caller, request);
+    if (await this.#isUnused(caller, request)) return await this.#lookUp(target);
     const found = await this.#lookUp(target);
     const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
     const flight = { ...request, idempotency: idempotencyOf(caller, 'tool_cache.get') };
@@ -197,25 +198,41 @@ export class ToolCache {
     });
   }
 
-  async #scope(caller: Caller, shared: Shared, role: 'reader' | 'writer'): Promise<string> {
+  async #scope(
+    caller: Caller,
+    shared: Shared,
+    use: 'reader' | 'claimer' | 'writer',
+  ): Promise<string> {
     const { session_id } = shared;
     if (shared.scope !== 'session') {
-      await this.#assertAlive(caller);
+      await this.#assertAlive(caller, use);
       return shared.scope === 'agent'
         ? agentCacheScope(caller)
         : principalCacheScope(caller.principalId);
     }
     if (session_id === undefined) throw noSession();
+    const role = use === 'writer' ? 'writer' : 'reader';
     const state = role === 'writer' ? 'active' : undefined;
     await this.#options.access.fresh(caller, session_id, { role, ...(state && { state }) });
     return sessionCacheScope(session_id);
   }
 
-  /** What sessions see to by themselves: the life of the agent is not over, its name is its own. */
-  async #assertAlive(caller: Caller): Promise<void> {
+  /** No agent of this name has stored or claimed anything: a look leaves no trace of it. */
+  async #isUnused(caller: Caller, { scope, claim }: CacheGet): Promise<boolean> {
+    if (scope !== 'agent' || claim || isImplicit(caller)) return false;
+    return (await readOwner(this.#options.store, caller.agentId)) === undefined;
+  }
+
+  /**
+   * What sessions see to by themselves: the life of the agent is not over, its name is its own. To
+   * read makes no name the caller's.
+   */
+  async #assertAlive(caller: Caller, use: 'reader' | 'claimer' | 'writer'): Promise<void> {
     if (isImplicit(caller)) return;
     const { agents, bindings } = this.#options;
-    await bindings.use(caller.agentId, caller.principalId);
+    const { agentId, principalId } = caller;
+    if (use === 'reader') await bindings.check(agentId, principalId);
+    else await bindings.use(agentId, principalId);
     await agents.epochOf(caller);
   }
 }

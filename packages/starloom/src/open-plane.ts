@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Coordination, createCoordination, openStore } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
+import { mayUseCoordination } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import { revealText } from '@starloom/wire/config';
 
@@ -41,7 +42,12 @@ export async function openPlane(
     { log },
   );
   const { heartbeat_interval_ms: heartbeatIntervalMs } = config;
-  const coordination = createCoordination({ store, log, heartbeatIntervalMs });
+  const coordination = createCoordination({
+    store,
+    log,
+    heartbeatIntervalMs,
+    mayUse: mayUseCoordination,
+  });
   coordination.start();
   const close = async () => {
     await coordination.close();

@@ -58,6 +58,13 @@ export class Bindings {
     }
   }
 
+  /** Those of the ids that are the principal's. */
+  async own(agentIds: readonly string[], principalId: string): Promise<ReadonlySet<string>> {
+    if (agentIds.length === 0) return new Set();
+    const { entries } = await this.#options.store.read(BINDINGS, agentIds);
+    return new Set(agentIds.filter((agentId) => entries.get(agentId)?.value === principalId));
+  }
+
   #remember(agentId: string, principalId: string): void {
     const until = this.#options.clock.monotonic() + TRUSTED_MS;
     this.#known.set(agentId, { principalId, until });

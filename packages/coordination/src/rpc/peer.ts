@@ -2,6 +2,7 @@
 
 import { FabricError } from '@starloom/core';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
+import { refuse } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
@@ -40,6 +41,16 @@ export class Peer {
     });
     const { agent } = connection;
     if (agent) this.#remember(agent.id, agent.epoch);
+  }
+
+  /** Refuses a principal that may not use coordination at all. */
+  assertAuthorised(): void {
+    const { principal } = this.#connection;
+    if (this.#services.mayUse(principal)) return;
+    throw refuse('not_authorised', `"${principal.id}" may not use coordination`, {
+      scope: 'toolset:coordination',
+      fix: 'use a key with the scope toolset:coordination',
+    });
   }
 
   get principalId(): string {

@@ -6,6 +6,7 @@ import {
   type Coordination,
   type CoordinationLimits,
   createCoordination,
+  type MayUse,
   METHODS,
   type MethodName,
   type RpcError,
@@ -23,6 +24,7 @@ export interface Push {
 export interface WorldOptions {
   readonly limits?: Partial<CoordinationLimits>;
   readonly heartbeatIntervalMs?: number;
+  readonly mayUse?: MayUse;
   readonly keepEvents?: number;
   readonly keepEventBytes?: number;
 }
