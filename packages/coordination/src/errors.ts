@@ -77,8 +77,14 @@ const WHERE_TO_LOOK = {
 } as const;
 type Thing = keyof typeof WHERE_TO_LOOK;
 
-export function overQuota(limit: string, allowed: number, fix: string): FabricError {
-  return refuse('quota', `No more than ${allowed} are allowed (${limit})`, { limit, allowed, fix });
+export function overQuota(
+  limit: string,
+  allowed: number,
+  fix: string,
+  more: ErrorDetails = {},
+): FabricError {
+  const details = { limit, allowed, ...more, fix };
+  return refuse('quota', `No more than ${allowed} are allowed (${limit})`, details);
 }
 
 /** Another request has the idempotency key. */

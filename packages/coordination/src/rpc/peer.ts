@@ -28,7 +28,7 @@ export class Peer {
   #speaker: string | undefined;
 
   constructor(services: Services, connection: Connection) {
-    const { store, access, feeds, limits } = services;
+    const { store, access, feeds, limits, budgets } = services;
     this.#services = services;
     this.#connection = connection;
     this.feeds = new PeerFeeds({
@@ -37,6 +37,7 @@ export class Peer {
       access,
       feeds,
       limits,
+      budgets,
       connection,
     });
     const { agent } = connection;

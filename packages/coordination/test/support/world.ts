@@ -42,9 +42,9 @@ export class World implements AsyncDisposable {
   }
 
   /** A second gateway on the same store. */
-  another(): Coordination {
+  another(options: Pick<WorldOptions, 'limits'> = {}): Coordination {
     const { clock, store } = this;
-    return createCoordination({ store, clock });
+    return createCoordination({ store, clock, ...options });
   }
 
   connect(principal = 'ci', options: Pick<ClientOptions, 'push' | 'coordination'> = {}): Client {

@@ -79,6 +79,11 @@ export class CoordinationMachine {
       });
   }
 
+  /** In bytes, about; 0 for one that is not there. */
+  size(name: string): number {
+    return this.#partitions.get(name)?.size ?? 0;
+  }
+
   toRecord(name: string): PartitionRecord | undefined {
     return this.#partitions.get(name)?.toRecord();
   }

@@ -14,6 +14,9 @@ export interface EventLimits {
   readonly keepEventBytes: number;
 }
 
+/** What an event takes beside its JSON. */
+const EVENT_BYTES = 64;
+
 export type AskedEventLimits = { readonly [name in keyof EventLimits]?: number | undefined };
 
 export function toEventLimits({
@@ -51,6 +54,11 @@ export class EventLog {
   /** Of the newest event that ever was; 0 without any. */
   get last(): number {
     return this.#versions.at(-1) ?? this.#trimmedTo;
+  }
+
+  /** Of their JSON, and of what it takes to keep each. */
+  get size(): number {
+    return this.#bytes + EVENT_BYTES * (this.#versions.length - this.#start);
   }
 
   get records(): readonly EventRecord[] {

@@ -124,6 +124,11 @@ export class MachineStore implements CoordinationStore {
     return [];
   }
 
+  async size(partitions: readonly string[]): Promise<number> {
+    this.#journal.assertReady();
+    return partitions.reduce((total, partition) => total + this.#machine.size(partition), 0);
+  }
+
   async drop(partition: string): Promise<void> {
     this.#journal.assertReady();
     const now = this.#now();
