@@ -1,7 +1,7 @@
 // What one principal may hold, so that none uses up what all share. Sessions, agents, agent ids and
 // scopes of the tool cache are listed in the principal's own partition; the bytes are what the store
-// says that their partitions take. A session counts for the principal that created it, whoever
-// writes there. Subscriptions and waits are counted in this process.
+// says that their partitions take. A session counts for the principal that created it, also when
+// others write there. Subscriptions and waits are counted in this process.
 
 import type { Clock, CoordinationStore, Snapshot, Write } from '@starloom/core';
 import { sessionCacheScope } from './cache/cache-scope.ts';

@@ -51,6 +51,10 @@ export class CoordinationMachine {
     return partition !== undefined;
   }
 
+  names(): readonly string[] {
+    return [...this.#partitions.keys()];
+  }
+
   /** Partitions that time changes now. */
   *due(now: number): Iterable<string> {
     for (const [name, { nextDue }] of this.#partitions) if (nextDue <= now) yield name;

@@ -76,6 +76,13 @@ export class EventLog {
     if (this.#start > this.#limits.keepEvents) this.#cut();
   }
 
+  /** Forgets all events: a reader whose cursor is before `version` finds a gap. */
+  trimTo(version: number): void {
+    while (this.#start < this.#versions.length) this.#trimOne();
+    this.#cut();
+    this.#trimmedTo = version;
+  }
+
   page(after: number, limit: number, version: number): EventPage {
     if (after > version) return { events: [], cursor: version, gap: true };
     const first = this.#indexAfter(after);

@@ -154,6 +154,13 @@ export class Partition {
     return this.#version;
   }
 
+  /** Versions up to there may have been given out, and what they stood for is lost. */
+  skipVersions(by: number): void {
+    this.#changes += 1;
+    this.#version += by;
+    if (this.#events.last > 0) this.#events.trimTo(this.#version);
+  }
+
   /** Under the current version, which must have none yet. */
   append(event: Json, now: number): void {
     this.#events.append({ version: this.#version, at: now, json: JSON.stringify(event) });
