@@ -241,7 +241,15 @@ function limits(): string {
     'Whoever goes beyond one is refused with -32016, and nothing is done. Caches and buffers forget instead: one that is ' +
     'full loses what was not used for longest, a tenth of its limit at once, but no chunk that a present agent has a ' +
     'reference to. A JSON Patch may copy as much as a context may hold (`context_bytes`), counted as JSON text, also ' +
-    'what it removes again.\n';
+    'what it removes again.\n\n' +
+    'Limits that end in `_per_principal` are the budget of one principal: what it holds is counted, not what it sends. ' +
+    'A session, with its context, events, history, checkpoints, chunks and cached results, counts for the principal that ' +
+    'created it. The refusal has `data.held` and `data.retry_after_ms`; what removes keys, chunks, agents or sessions is ' +
+    'never refused for a budget. Subscriptions and waits are counted per gateway.\n\n' +
+    'A store that cannot be opened or written does not stop the gateway: agents are called as ever, methods are refused ' +
+    'with -32010 `engine_unavailable`, `/readyz` and `fabric.health` name the cause, and the store is opened again by ' +
+    'itself once that is gone. Records that were acknowledged and are missing when the store is opened are logged as an ' +
+    'error and shown by `mcp.status` and `fabric.health`; every subscriber then receives `snapshot_required`.\n';
   return `## Limits\n\n${text}\n| Limit | Default |\n| --- | --- |\n${rows.join('\n')}\n`;
 }
 

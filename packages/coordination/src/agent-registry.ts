@@ -11,10 +11,11 @@ import {
   readAgent,
   toJson,
 } from './agents/agent-record.ts';
-import type { Bindings } from './agents/bindings.ts';
+import { type Bindings, readOwner } from './agents/bindings.ts';
 import type { Caller } from './agents/caller.ts';
 import { CapabilityIndex } from './agents/capability-index.ts';
 import type { Presence } from './agents/presence.ts';
+import type { Budgets } from './budgets.ts';
 import { notFound, refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
@@ -28,6 +29,7 @@ export interface AgentRegistryOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly bindings: Bindings;
   readonly presence: Presence;
   readonly heartbeatIntervalMs: number;
@@ -63,10 +65,17 @@ export class AgentRegistry {
 
   /** Begins a new life; one that was there is over, with all that it held. */
   async register({ agentId, principalId }: Caller, registration: Registration) {
-    const { store, bindings, presence, clock, limits, heartbeatIntervalMs } = this.#options;
+    const { store, bindings, budgets, presence, clock, limits, heartbeatIntervalMs } =
+      this.#options;
     const { capabilities, name = agentId, metadata = {} } = registration;
     assertSize('metadata_bytes', jsonBytes(metadata), limits);
+    const bytes = Buffer.byteLength(JSON.stringify([capabilities, metadata, name]));
+    assertSize('value_bytes', bytes, limits);
     await bindings.bind(agentId, principalId);
+    const agent = { agentId, bytes, capabilities: capabilities.length };
+    await budgets.addAgent(principalId, agent, (ids, count) =>
+      this.#forgetOwn(principalId, ids, count),
+    );
     const before = (await readAgent(store, agentId))?.record;
     if (before === undefined) await this.#reserve();
     else if ((await this.#life(agentId)) === undefined) {
@@ -123,6 +132,18 @@ export class AgentRegistry {
       epoch: token,
     });
     return { unregistered: true };
+  }
+
+  /** Of agents of other principals only what it takes to work with them. */
+  async asSeenBy(
+    { principalId }: Pick<Caller, 'principalId'>,
+    agents: readonly AgentRecord[],
+  ): Promise<readonly AgentRecord[]> {
+    const ids = agents.map(({ agent_id }) => agent_id);
+    const own = await this.#options.bindings.own(ids, principalId);
+    return agents.map((agent) =>
+      own.has(agent.agent_id) ? agent : { ...agent, name: agent.agent_id, metadata: {} },
+    );
   }
 
   async get(agentId: string): Promise<AgentRecord> {
@@ -200,10 +221,26 @@ export class AgentRegistry {
     });
   }
 
+  /** Agents of a principal that are gone, and ids of which nothing is left. */
+  async #forgetOwn(principalId: string, ids: readonly string[], count: number): Promise<number> {
+    const { budgets } = this.#options;
+    const known = await this.some(ids);
+    const left = new Set(known.map(({ agent_id }) => agent_id));
+    const lost = ids.filter((id) => !left.has(id));
+    await inBatches(lost, (id) => budgets.removeAgent(principalId, id));
+    const gone = known.filter(({ status }) => status === 'inactive');
+    const { entries } = await this.#forget(gone, Math.max(0, count - lost.length));
+    return lost.length + entries;
+  }
+
   /** Agents that are gone, those first that were not seen for longest. Their names stay theirs. */
   async #forgetSome(count: number): Promise<Amount> {
+    return await this.#forget(await this.list('inactive'), count);
+  }
+
+  async #forget(agents: readonly AgentRecord[], count: number): Promise<Amount> {
     const { presence } = this.#options;
-    const gone = (await this.list('inactive')).toSorted((a, b) => a.last_seen - b.last_seen);
+    const gone = agents.toSorted((a, b) => a.last_seen - b.last_seen);
     const deleted = await inBatches(gone.slice(0, count), async ({ agent_id, epoch }) => {
       await presence.retire(agent_id, epoch, 'heartbeat_missed');
       return await this.#delete(agent_id, epoch);
@@ -219,7 +256,10 @@ export class AgentRegistry {
     const key = keyOf.agent(agentId);
     const ifKeys = new Map([[key, current.version]]);
     const writes = [{ kind: 'delete', key }] as const;
-    return (await store.commit(AGENTS, { writes, ifKeys, event })).ok;
+    const { ok } = await store.commit(AGENTS, { writes, ifKeys, event });
+    const owner = ok ? await readOwner(store, agentId) : undefined;
+    if (owner) await this.#options.budgets.removeAgent(owner.principalId, agentId);
+    return ok;
   }
 
   async #begin(agentId: string, principalId: string): Promise<Lease> {

@@ -12,6 +12,7 @@ import type {
   Snapshot,
 } from '@starloom/core';
 import { type Caller, idempotencyOf } from './agents/caller.ts';
+import type { Budgets } from './budgets.ts';
 import { conflict, notANumber, tooBusy } from './context/context-errors.ts';
 import { CONTEXT_UPDATE } from './context/context-event.ts';
 import type { ContextHistory } from './context/context-history.ts';
@@ -43,6 +44,7 @@ export interface ContextOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly access: SessionAccess;
   readonly locks: MemoryLock;
   readonly history: ContextHistory;
@@ -180,7 +182,7 @@ export class Context {
   }
 
   async #plan(access: Access, { op, update }: ContextUpdate): Promise<SizedPlan> {
-    const { limits } = this.#options;
+    const { limits, budgets } = this.#options;
     const keys = keysToRead(op, update);
     const view = keys === 'none' ? EMPTY : await this.#view(access, keys);
     const plan = planUpdate(op, update, view, limits.context_bytes);
@@ -193,6 +195,8 @@ export class Context {
       measure: async () => growth(await this.#view(access, 'all'), plan),
     });
     if (room) await room;
+    const budget = bytes > 0 ? budgets.reserve(access.meta.principal, 2 * bytes) : undefined;
+    if (budget) await budget;
     return { ...plan, bytes };
   }
 

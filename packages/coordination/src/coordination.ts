@@ -7,7 +7,7 @@ import { Sweeper } from './sweeper.ts';
 export interface Coordination {
   /** The services themselves, for callers in this process. */
   readonly services: Services;
-  /** Set once the store has failed for good: only a restart helps. */
+  /** Set while the store cannot do its work. */
   readonly failure: FabricError | undefined;
   /** A client that can send requests; close it when it is gone. */
   connect(connection: Connection): RpcPeer;
@@ -35,6 +35,7 @@ export function createCoordination(options: CoordinationOptions): Coordination {
     Math.max(SWEEP_MS.least, heartbeatIntervalMs / SWEEPS_PER_BEAT),
   );
   const sweepAndLog = () => {
+    if (services.store.failure) return;
     sweeper.sweep().catch((error: unknown) => {
       log.warn({ error: FabricError.from(error) }, 'coordination: a sweep failed');
     });

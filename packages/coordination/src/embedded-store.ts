@@ -11,9 +11,12 @@ import {
   engineTime,
   type Log,
   MachineStore,
+  type StoreWarning,
   systemClock,
 } from '@starloom/core';
+import { afterLoss } from './embedded/after-loss.ts';
 import { Checkpoint } from './embedded/checkpoint.ts';
+import type { MissingRecords } from './embedded/log-messages.ts';
 import { toFabricError } from './embedded/log-problems.ts';
 import { LogThread } from './embedded/log-thread.ts';
 import { Replay } from './embedded/replay.ts';
@@ -43,13 +46,31 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     bytesPerPart,
   });
   const replay = new Replay(machine, checkpoint);
-  const { thread, now, torn } = await LogThread.open(path, replay);
+  const { thread, now, torn, missing } = await LogThread.open(path, replay);
   if (torn > 0) log.warn({ path, records: torn }, 'cut damaged records off the end of the log');
   const latest = Math.max(now, replay.now);
   const ahead_ms = latest - clock.now();
   if (ahead_ms > 1000) log.warn({ path, ahead_ms }, 'the clock is behind the coordination store');
   const journal = new SqliteJournal({ thread, checkpoint, last: replay.last, log });
-  return new MachineStore({ machine, now: engineTime(clock, latest), journal });
+  const warnings = missing ? [lossOf(missing)] : [];
+  const store = new MachineStore({
+    machine,
+    now: engineTime(clock, latest),
+    journal,
+    warnings,
+  });
+  if (missing) {
+    log.error({ path, missing, kept_until: latest }, 'acknowledged coordination records are lost');
+    await afterLoss(store, missing);
+  }
+  return store;
+}
+
+function lossOf({ first, last }: MissingRecords): StoreWarning {
+  return {
+    problem: `The coordination store lost its records ${first} to ${last}, which were acknowledged`,
+    fix: 'restore the store from a backup, or check what the sessions hold; then restart',
+  };
 }
 
 /** SQLite gives the files beside it the same mode. */

@@ -17,12 +17,14 @@ export const REASONS = {
   not_a_number: { code: 'BAD_INPUT', rpc: -32602 },
   not_a_list: { code: 'BAD_INPUT', rpc: -32602 },
   patch_failed: { code: 'BAD_INPUT', rpc: -32602 },
+  not_authorised: { code: 'AUTH_DENIED', rpc: -32001 },
   agent_id_taken: { code: 'AUTH_DENIED', rpc: -32001 },
   role_too_low: { code: 'AUTH_DENIED', rpc: -32001 },
   not_found: { code: 'CAPABILITY_NOT_FOUND', rpc: -32004 },
   conflict: { code: 'BAD_INPUT', rpc: -32013 },
   test_failed: { code: 'BAD_INPUT', rpc: -32013 },
   session_exists: { code: 'BAD_INPUT', rpc: -32013 },
+  id_unavailable: { code: 'BAD_INPUT', rpc: -32013 },
   session_suspended: { code: 'BAD_INPUT', rpc: -32013 },
   in_progress: { code: 'OVERLOADED', rpc: -32013 },
   outcome_unknown: { code: 'BAD_INPUT', rpc: -32013 },
@@ -75,8 +77,14 @@ const WHERE_TO_LOOK = {
 } as const;
 type Thing = keyof typeof WHERE_TO_LOOK;
 
-export function overQuota(limit: string, allowed: number, fix: string): FabricError {
-  return refuse('quota', `No more than ${allowed} are allowed (${limit})`, { limit, allowed, fix });
+export function overQuota(
+  limit: string,
+  allowed: number,
+  fix: string,
+  more: ErrorDetails = {},
+): FabricError {
+  const details = { limit, allowed, ...more, fix };
+  return refuse('quota', `No more than ${allowed} are allowed (${limit})`, details);
 }
 
 /** Another request has the idempotency key. */

@@ -3,6 +3,7 @@
 
 import type { CoordinationStore, Json, Lease, LeaseMode } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
+import type { Budgets } from './budgets.ts';
 import { keyReused } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { LogWatch } from './feed/log-watch.ts';
@@ -27,6 +28,7 @@ export const CONTEXT_RESOURCE = 'context';
 export interface MemoryLockOptions {
   readonly store: CoordinationStore;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly access: SessionAccess;
   readonly feeds: EventFeeds;
 }
@@ -68,12 +70,14 @@ export class MemoryLock {
   }
 
   async acquire(caller: Caller, request: AcquireRequest): Promise<Acquired> {
-    const { store, access, feeds } = this.#options;
+    const { store, access, feeds, budgets } = this.#options;
     const role = request.mode === 'shared' ? 'reader' : 'writer';
     const need: Need = { role, state: 'active' };
     const admitted = await access.recent(caller, request.session_id, need);
     await this.#reserve(admitted.partition);
+    budgets.note(admitted.meta.principal);
     const isWaiting = request.wait_ms > 0 && !request.async;
+    using _ = isWaiting ? budgets.run(caller.principalId, 'waits_per_principal') : undefined;
     let ticket: string | undefined;
     const isNews = (event: Json) => concernsPlace(event, caller.agentId, ticket);
     using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isNews) : undefined;

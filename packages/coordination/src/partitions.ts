@@ -28,6 +28,8 @@ export const partitionOf = {
   /** Results, generations and counts of one scope; `cacheIndex` says what is there. */
   cache: (scope: string) => `cache:${scope}`,
   cacheIndex: (scope: string) => `cache-index:${scope}`,
+  /** What a principal has, for its budget: see `budgets.ts`. */
+  budget: (principalId: string) => `budget:${digest(principalId)}`,
   idempotency: (principalId: string) => `idempotency:${digest(principalId)}`,
 } as const;
 

@@ -29,6 +29,7 @@ import * as replies from './redis/replies.ts';
 import { createScripts, runScript, type Script, type Scripts } from './redis/script.ts';
 import { assertVersion, readServerInfo, warningsOf } from './redis/server-info.ts';
 import { StreamReader } from './redis/stream-reader.ts';
+import { inBatches } from './support/in-batches.ts';
 
 /** All who share the store must agree on how many events it keeps. */
 export interface RedisStoreOptions extends AskedEventLimits {
@@ -41,6 +42,8 @@ export interface RedisStoreOptions extends AskedEventLimits {
 }
 
 const PARTITIONS_PER_TICK = 100;
+/** Of the keys of a partition, those whose size counts. */
+const KINDS: readonly KeyKind[] = ['m', 'd', 'e', 'l', 'q'];
 /** Comes and goes with each check. */
 const CHECKED = 'checked';
 
@@ -199,6 +202,14 @@ class RedisStore implements CoordinationStore {
     await this.drop(CHECKED);
     this.#streams?.assertWorks();
     return warningsOf(await readServerInfo(this.#commands));
+  }
+
+  async size(partitions: readonly string[]): Promise<number> {
+    const keys = partitions.flatMap((partition) => KINDS.map((kind) => keyOf(kind, partition)));
+    const sizes = await inBatches(keys, (key) =>
+      this.#commands.send<number | null>(['MEMORY', 'USAGE', key]),
+    );
+    return sizes.reduce<number>((total, bytes) => total + (bytes ?? 0), 0);
   }
 
   async drop(partition: string): Promise<void> {

@@ -109,6 +109,7 @@ export class RpcPeer {
   }
 
   async #run({ method: name, params }: RpcRequest): Promise<unknown> {
+    this.#peer.assertAuthorised();
     const method = findMethod(name);
     if (method === undefined) throw unknownMethod(name);
     const parsed = method.parse(params);

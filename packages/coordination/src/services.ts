@@ -8,6 +8,7 @@ import {
 import { AgentRegistry } from './agent-registry.ts';
 import { Bindings } from './agents/bindings.ts';
 import { Presence } from './agents/presence.ts';
+import { Budgets } from './budgets.ts';
 import { Checkpoints } from './context/checkpoints.ts';
 import { ContextHistory } from './context/context-history.ts';
 import { PrincipalContexts } from './context/principal-contexts.ts';
@@ -15,6 +16,7 @@ import { Context } from './context.ts';
 import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
 import { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
+import type { ConnectedPrincipal } from './rpc/connection.ts';
 import { Idempotency } from './rpc/idempotency.ts';
 import { SessionAccess } from './session/session-access.ts';
 import { SessionEnd } from './session/session-end.ts';
@@ -32,7 +34,11 @@ export interface CoordinationOptions {
   readonly log?: Log | undefined;
   readonly heartbeatIntervalMs?: number | undefined;
   readonly limits?: Partial<CoordinationLimits> | undefined;
+  /** Which principals may use coordination; all of them unless it is given. */
+  readonly mayUse?: MayUse | undefined;
 }
+
+export type MayUse = (principal: ConnectedPrincipal) => boolean;
 
 const HEARTBEAT_INTERVAL_MS = 30_000;
 
@@ -44,27 +50,31 @@ export function createServices({
   clock = systemClock,
   log = silentLog,
   heartbeatIntervalMs = HEARTBEAT_INTERVAL_MS,
+  mayUse = () => true,
   ...options
 }: CoordinationOptions) {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const feeds = new EventFeeds({ store, log });
+  const budgets = new Budgets({ store, clock, limits });
   const timers = new SessionTimers(store, clock);
   const access = new SessionAccess(store, timers);
-  const bindings = new Bindings({ store, clock, limits });
+  const bindings = new Bindings({ store, clock, limits, budgets });
   const presence = new Presence({ store, clock, limits });
   const agents = new AgentRegistry({
     store,
     clock,
     limits,
+    budgets,
     bindings,
     presence,
     heartbeatIntervalMs,
   });
-  const ending = new SessionEnd({ store, timers, limits });
+  const ending = new SessionEnd({ store, timers, limits, budgets });
   const sessions = new Sessions({
     store,
     clock,
     limits,
+    budgets,
     access,
     agents,
     bindings,
@@ -73,20 +83,40 @@ export function createServices({
     ending,
   });
   const rights = new SessionRights({ store, limits, access, timers, sessions });
-  const history = new ContextHistory({ store, limits, log });
-  const locks = new MemoryLock({ store, limits, access, feeds });
-  const context = new Context({ store, clock, limits, access, locks, history });
-  const principalContexts = new PrincipalContexts({ store, limits, feeds, timers });
-  const checkpoints = new Checkpoints({ store, clock, limits, access, timers, sessions, history });
-  const cache = new ToolCache({ store, clock, limits, access, agents, bindings, feeds });
-  const buffer = new SharedBuffer({ store, clock, limits, access });
-  const idempotency = new Idempotency({ store, clock, limits });
+  const history = new ContextHistory({ store, limits, log, budgets });
+  const locks = new MemoryLock({ store, limits, access, feeds, budgets });
+  const context = new Context({ store, clock, limits, budgets, access, locks, history });
+  const principalContexts = new PrincipalContexts({ store, limits, feeds, timers, mayUse });
+  const checkpoints = new Checkpoints({
+    store,
+    clock,
+    limits,
+    budgets,
+    access,
+    timers,
+    sessions,
+    history,
+  });
+  const cache = new ToolCache({
+    store,
+    clock,
+    limits,
+    budgets,
+    access,
+    agents,
+    bindings,
+    feeds,
+  });
+  const buffer = new SharedBuffer({ store, clock, limits, budgets, access });
+  const idempotency = new Idempotency({ store, clock, limits, budgets });
   return {
     store,
     clock,
     log,
     limits,
+    budgets,
     heartbeatIntervalMs,
+    mayUse,
     feeds,
     timers,
     access,

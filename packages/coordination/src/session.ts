@@ -8,6 +8,7 @@ import type { AgentRegistry } from './agent-registry.ts';
 import type { Bindings } from './agents/bindings.ts';
 import { type Caller, fromHolder } from './agents/caller.ts';
 import type { Presence } from './agents/presence.ts';
+import type { Budgets } from './budgets.ts';
 import { refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
 import { freeHolders } from './locks/free-locks.ts';
@@ -25,6 +26,7 @@ import {
   metaSchema,
   parseRoster,
   type Role,
+  roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
 import type { SessionTimers } from './session/session-timers.ts';
@@ -34,6 +36,7 @@ export interface SessionsOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly access: SessionAccess;
   readonly agents: AgentRegistry;
   readonly bindings: Bindings;
@@ -62,7 +65,7 @@ export class Sessions {
   }
 
   async create(caller: Caller, wanted: NewSession): Promise<SessionMeta> {
-    const { store, limits, timers, bindings, clock } = this.#options;
+    const { store, limits, timers, bindings, budgets, clock } = this.#options;
     const { agentId, principalId } = caller;
     const { session_id = randomUUID(), metadata = {}, access } = wanted;
     assertSize('metadata_bytes', jsonBytes(metadata), limits);
@@ -81,6 +84,7 @@ export class Sessions {
       parent: wanted.parent ?? null,
     };
     const member = await this.#newMember(caller, 'owner');
+    await budgets.addSession(principalId, session_id, jsonBytes(meta));
     await this.#index.add(caller, session_id);
     const { ok } = await store.commit(partitionOf.session(session_id), {
       writes: [
@@ -233,11 +237,25 @@ export class Sessions {
       accessKeys(caller),
     );
     if (!entries.has(keyOf.member(caller.agentId))) await this.#index.remove(caller, sessionId);
+    const entry = entries.get(META);
+    const meta = entry && metaSchema.parse(entry.value);
+    if (meta?.principal !== caller.principalId)
+      await this.#options.budgets.removeSession(caller.principalId, sessionId);
+    const mayKnow = meta && roleOnJoin(meta, caller, undefined);
+    if (mayKnow === undefined) return unavailable(sessionId);
     return refuse('session_exists', `The session id "${sessionId}" is in use`, {
       session_id: sessionId,
       fix: 'join it, or create one without naming it',
     });
   }
+}
+
+/** Whether another principal's session has it, or had it, is not said. */
+function unavailable(sessionId: string) {
+  return refuse('id_unavailable', `The session id "${sessionId}" cannot be used`, {
+    session_id: sessionId,
+    fix: 'create the session without session_id, or choose another one',
+  });
 }
 
 function membersIn({ entries }: Snapshot): readonly Member[] {

@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Clock, CoordinationStore } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
+import type { Budgets } from './budgets.ts';
 import { ChunkEviction } from './buffer/chunk-eviction.ts';
 import { ChunkIndex, type ChunkRead } from './buffer/chunk-index.ts';
 import {
@@ -22,13 +23,14 @@ import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { SessionAccess } from './session/session-access.ts';
+import type { Access, SessionAccess } from './session/session-access.ts';
 import type { Role } from './session/session-record.ts';
 
 export interface SharedBufferOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly access: SessionAccess;
 }
 
@@ -67,7 +69,7 @@ export class SharedBuffer {
   async put(caller: Caller, chunk: NewChunk) {
     const { limits } = this.#options;
     const { session_id: sessionId, metadata } = chunk;
-    await this.#admit(caller, sessionId, 'writer');
+    const { meta } = await this.#admit(caller, sessionId, 'writer');
     const content = toBytes(chunk);
     const bytes = content.byteLength;
     assertSize('chunk_bytes', bytes, limits);
@@ -75,7 +77,7 @@ export class SharedBuffer {
     const chunk_id = chunkIdOf(content);
     const known = await this.#index.get(sessionId, chunk_id);
     if (known) await this.#noteAgain(sessionId, known, chunk);
-    else await this.#add(caller, chunk, content, chunk_id);
+    else await this.#add(caller, chunk, content, chunk_id, meta.principal);
     if (chunk.retain) await this.retain(caller, sessionId, chunk_id);
     const { media_type } = known ?? chunk;
     return { chunk_id, bytes, media_type, deduplicated: known !== undefined };
@@ -162,9 +164,9 @@ export class SharedBuffer {
     return stats;
   }
 
-  async #admit(caller: Caller, sessionId: string, role: Role): Promise<void> {
+  async #admit(caller: Caller, sessionId: string, role: Role): Promise<Access> {
     const need = role === 'writer' ? ({ role, state: 'active' } as const) : { role };
-    await this.#options.access.fresh(caller, sessionId, need);
+    return await this.#options.access.fresh(caller, sessionId, need);
   }
 
   /** Who put the same bytes as text gets text back. */
@@ -174,8 +176,14 @@ export class SharedBuffer {
     await this.#index.change(sessionId, known.chunk_id, { info: { encoding } });
   }
 
-  async #add(caller: Caller, chunk: NewChunk, content: Buffer, chunk_id: string): Promise<void> {
-    const { store, clock } = this.#options;
+  async #add(
+    caller: Caller,
+    chunk: NewChunk,
+    content: Buffer,
+    chunk_id: string,
+    owner: string,
+  ): Promise<void> {
+    const { store, clock, budgets } = this.#options;
     const { session_id: sessionId, media_type, metadata, encoding } = chunk;
     const bytes = content.byteLength;
     using _ = await this.#meter.hold({
@@ -183,6 +191,7 @@ export class SharedBuffer {
       more: { entries: 1, bytes },
       measure: () => this.#eviction.measure(sessionId),
     });
+    await budgets.reserve(owner, chunk.content.length + jsonBytes(metadata));
     const value: ChunkBody = { encoding, content: chunk.content };
     const bodies = partitionOf.chunkBodies(sessionId);
     const writes = [{ kind: 'put', key: chunk_id, value }] as const;

@@ -4,8 +4,9 @@
 
 import type { Clock, CoordinationStore, Json } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
-import type { Bindings } from './agents/bindings.ts';
+import { type Bindings, readOwner } from './agents/bindings.ts';
 import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
+import type { Budgets } from './budgets.ts';
 import {
   type CacheEntry,
   type CacheName,
@@ -35,12 +36,13 @@ import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { SessionAccess } from './session/session-access.ts';
+import type { Need, SessionAccess } from './session/session-access.ts';
 
 export interface ToolCacheOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly access: SessionAccess;
   readonly agents: AgentRegistry;
   readonly bindings: Bindings;
@@ -89,8 +91,9 @@ export class ToolCache {
   }
 
   async get(caller: Caller, request: CacheGet): Promise<CacheAnswer> {
-    const scope = await this.#scope(caller, request, 'reader');
+    const { scope } = await this.#scope(caller, request, request.claim ? 'claimer' : 'reader');
     const target = toTarget(scope, caller, request);
+    if (await this.#isUnused(caller, request)) return await this.#lookUp(target);
     const found = await this.#lookUp(target);
     const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
     const flight = { ...request, idempotency: idempotencyOf(caller, 'tool_cache.get') };
@@ -102,8 +105,8 @@ export class ToolCache {
 
   /** False when it was outdated before it was stored. */
   async put(caller: Caller, request: CachePut): Promise<{ stored: boolean; key: string }> {
-    const { store, clock, limits } = this.#options;
-    const scope = await this.#scope(caller, request, 'writer');
+    const { store, clock, limits, budgets } = this.#options;
+    const { scope, owner } = await this.#scope(caller, request, 'writer');
     const target = toTarget(scope, caller, request);
     const { partition, key } = target;
     const claim =
@@ -116,6 +119,8 @@ export class ToolCache {
     const entry: CacheEntry = { tool, tool_version, result, labels, agent_id: caller.agentId, at };
     const bytes = jsonBytes(entry);
     assertSize('value_bytes', bytes, limits);
+    await budgets.reserve(owner, bytes);
+    if (request.scope !== 'session') await budgets.addCacheScope(owner, scope);
     using _ = await this.#roomFor(scope, bytes);
     const end = claim && ({ kind: 'delete', key: claimKey(key) } as const);
     for (;;) {
@@ -140,7 +145,7 @@ export class ToolCache {
 
   /** Gives up a claim, so that another may compute. */
   async abandon(caller: Caller, request: CacheName & Shared, claim: number): Promise<boolean> {
-    const scope = await this.#scope(caller, request, 'reader');
+    const { scope } = await this.#scope(caller, request, 'reader');
     const target = toTarget(scope, caller, request);
     const lease = await this.#flights.claimOf(target, claim);
     if (lease === undefined) return false;
@@ -158,7 +163,7 @@ export class ToolCache {
       readonly dependencies: readonly string[];
     },
   ): Promise<number> {
-    const scope = await this.#scope(caller, request, 'writer');
+    const { scope } = await this.#scope(caller, request, 'writer');
     const { tool, params, tool_version } = request;
     const named = tool === undefined ? [] : [namedLabel(tool, params, tool_version)];
     const labels = new Set([
@@ -171,7 +176,7 @@ export class ToolCache {
   }
 
   async stats(caller: Caller, shared: Shared, reset: boolean) {
-    const scope = await this.#scope(caller, shared, reset ? 'writer' : 'reader');
+    const { scope } = await this.#scope(caller, shared, reset ? 'writer' : 'reader');
     const stats = await this.#index.stats(scope);
     if (reset) await this.#index.reset(scope);
     return stats;
@@ -197,25 +202,43 @@ export class ToolCache {
     });
   }
 
-  async #scope(caller: Caller, shared: Shared, role: 'reader' | 'writer'): Promise<string> {
+  async #scope(
+    caller: Caller,
+    shared: Shared,
+    use: 'reader' | 'claimer' | 'writer',
+  ): Promise<{ readonly scope: string; readonly owner: string }> {
     const { session_id } = shared;
+    const { principalId } = caller;
     if (shared.scope !== 'session') {
-      await this.#assertAlive(caller);
-      return shared.scope === 'agent'
-        ? agentCacheScope(caller)
-        : principalCacheScope(caller.principalId);
+      await this.#assertAlive(caller, use);
+      const isOne = shared.scope === 'agent';
+      const scope = isOne ? agentCacheScope(caller) : principalCacheScope(principalId);
+      return { scope, owner: principalId };
     }
     if (session_id === undefined) throw noSession();
-    const state = role === 'writer' ? 'active' : undefined;
-    await this.#options.access.fresh(caller, session_id, { role, ...(state && { state }) });
-    return sessionCacheScope(session_id);
+    const role = use === 'writer' ? 'writer' : 'reader';
+    const state = role === 'writer' ? ('active' as const) : undefined;
+    const need: Need = { role, ...(state && { state }) };
+    const { meta } = await this.#options.access.fresh(caller, session_id, need);
+    return { scope: sessionCacheScope(session_id), owner: meta.principal };
   }
 
-  /** What sessions see to by themselves: the life of the agent is not over, its name is its own. */
-  async #assertAlive(caller: Caller): Promise<void> {
+  /** No agent of this name has stored or claimed anything: a look leaves no trace of it. */
+  async #isUnused(caller: Caller, { scope, claim }: CacheGet): Promise<boolean> {
+    if (scope !== 'agent' || claim || isImplicit(caller)) return false;
+    return (await readOwner(this.#options.store, caller.agentId)) === undefined;
+  }
+
+  /**
+   * What sessions see to by themselves: the life of the agent is not over, its name is its own. To
+   * read makes no name the caller's.
+   */
+  async #assertAlive(caller: Caller, use: 'reader' | 'claimer' | 'writer'): Promise<void> {
     if (isImplicit(caller)) return;
     const { agents, bindings } = this.#options;
-    await bindings.use(caller.agentId, caller.principalId);
+    const { agentId, principalId } = caller;
+    if (use === 'reader') await bindings.check(agentId, principalId);
+    else await bindings.use(agentId, principalId);
     await agents.epochOf(caller);
   }
 }

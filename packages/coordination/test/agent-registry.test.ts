@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { METHODS } from '../src/index.ts';
-import { World } from './support/world.ts';
+import { type Client, World } from './support/world.ts';
 
 const BEAT_MS = 30_000;
 
@@ -106,6 +106,35 @@ describe('agent registry', () => {
     const { agents } = await owner.call('agent_registry.list', { session_id });
     expect(agents.map(({ agent_id }) => agent_id)).toEqual(['owner']);
     expect((await guest.refused('agent_registry.list', { session_id })).code).toBe(-32004);
+  });
+
+  it('shows name and metadata of an agent to its own principal alone', async () => {
+    await using world = new World();
+    const owner = world.connect('owner');
+    await owner.call('agent_registry.register', {
+      agent_id: 'planner',
+      name: 'The planner of team X',
+      capabilities: ['plan'],
+      metadata: { host: 'internal-7' },
+    });
+    await owner.call('session_manager.create', { session_id: 's', open: true });
+    const stranger = world.connect('stranger');
+    await stranger.call('session_manager.join', { session_id: 's' });
+    const seenBy = async (client: Client) => [
+      await client.call('agent_registry.get', { agent_id: 'planner' }),
+      ...(await client.call('agent_registry.list', {})).agents,
+      ...(await client.call('agent_registry.list', { session_id: 's' })).agents,
+      ...(await client.call('agent_registry.find', { capability: 'plan' })).agents,
+    ];
+    const own = await seenBy(owner);
+    const foreign = await seenBy(stranger);
+    expect(own).toHaveLength(4);
+    expect(foreign).toHaveLength(4);
+    for (const { metadata } of own) expect(metadata).toEqual({ host: 'internal-7' });
+    for (const agent of foreign) {
+      const about = { agent_id: 'planner', status: 'active', capabilities: [{ name: 'plan' }] };
+      expect(agent).toMatchObject({ ...about, name: 'planner', metadata: {} });
+    }
   });
 
   it('binds an agent id to the principal that used it first', async () => {

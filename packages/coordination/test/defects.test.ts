@@ -260,6 +260,7 @@ function counted(inner: CoordinationStore) {
     watch: (...args) => inner.watch(...args),
     tick: () => inner.tick(),
     check: () => inner.check(),
+    size: (partitions) => inner.size(partitions),
     drop: (partition) => inner.drop(partition),
     close: () => inner.close(),
     async read(...args) {

@@ -6,7 +6,7 @@ const contextsOf = (world: World) => world.coordination.services.principalContex
 /** What a follower of one session is told. */
 async function follow(world: World, principal: string, session: string) {
   const told: string[] = [];
-  const following = await contextsOf(world).follow(principal, session, {
+  const following = await contextsOf(world).follow({ id: principal }, session, {
     updated: () => told.push('updated'),
     over: () => told.push('over'),
   });
@@ -24,7 +24,7 @@ describe('what a principal sees of the sessions of its agents', () => {
     }
     await b.call('session_manager.join', { session_id: 'one' });
     const ids = async (principal: string, limit = 10) =>
-      (await contextsOf(world).list(principal, limit)).map(({ session_id }) => session_id);
+      (await contextsOf(world).list({ id: principal }, limit)).map(({ session_id }) => session_id);
     expect(await ids('ci')).toEqual(['one', 'three', 'two']);
     expect(await ids('ci', 2)).toEqual(['one', 'three']);
     expect(await ids('elsewhere')).toEqual([]);
@@ -42,11 +42,11 @@ describe('what a principal sees of the sessions of its agents', () => {
     const { version } = await a.call('context_coordinator.update', write(1));
     for (let minute = 0; minute < 30; minute += 3) {
       await world.advance(3 * 60_000);
-      const read = await contextsOf(world).read('ci', 's');
+      const read = await contextsOf(world).read({ id: 'ci' }, 's');
       expect(read).toMatchObject({ context: { n: 1 }, version, versions: { n: version } });
     }
     await world.advance(11 * 60_000);
-    expect(await contextsOf(world).read('ci', 's')).toBeUndefined();
+    expect(await contextsOf(world).read({ id: 'ci' }, 's')).toBeUndefined();
   });
 
   it('is nothing of a session of others, whether it is there or not', async () => {
@@ -54,7 +54,7 @@ describe('what a principal sees of the sessions of its agents', () => {
     const a = await world.agent('a');
     await a.call('session_manager.create', { session_id: 's' });
     for (const session of ['s', 'nobodys']) {
-      expect(await contextsOf(world).read('elsewhere', session)).toBeUndefined();
+      expect(await contextsOf(world).read({ id: 'elsewhere' }, session)).toBeUndefined();
       expect((await follow(world, 'elsewhere', session)).following).toBeUndefined();
     }
   });
@@ -100,8 +100,8 @@ describe('a principal that follows a session', () => {
     const other = world.another();
     const seen: number[] = [];
     const lists = other.services.principalContexts;
-    const following = await lists.followList('ci', () => {
-      void lists.list('ci', 10).then(({ length }) => seen.push(length));
+    const following = await lists.followList({ id: 'ci' }, () => {
+      void lists.list({ id: 'ci' }, 10).then(({ length }) => seen.push(length));
     });
     const a = await world.agent('a');
     await a.call('session_manager.create', { session_id: 's' });

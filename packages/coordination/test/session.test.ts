@@ -486,7 +486,7 @@ describe('sessions', () => {
 
   it('cannot be created under an id that is in use', async () => {
     await using world = new World();
-    const [a, b] = [await world.agent('a'), await world.agent('b', 'elsewhere')];
+    const [a, b] = [await world.agent('a'), await world.agent('b')];
     await a.call('session_manager.create', { session_id: 'mine' });
     for (const client of [a, b]) {
       expect(await client.refused('session_manager.create', { session_id: 'mine' })).toMatchObject({
@@ -496,6 +496,24 @@ describe('sessions', () => {
     }
     expect((await b.call('session_manager.list', {})).sessions).toEqual([]);
     expect((await a.call('session_manager.list', {})).sessions).toHaveLength(1);
+  });
+
+  it('does not say that another principal has a session, also once that is over', async () => {
+    await using world = new World();
+    const [owner, stranger] = [await world.agent('a'), await world.agent('b', 'elsewhere')];
+    await owner.call('session_manager.create', { session_id: 'mine' });
+    const create = () => stranger.refused('session_manager.create', { session_id: 'mine' });
+    const refusal = await create();
+    expect(refusal).toMatchObject({ code: -32013, data: { reason: 'id_unavailable' } });
+    expect(JSON.stringify(refusal)).not.toMatch(/exist|in use|taken|join/);
+    await owner.call('session_manager.end', { session_id: 'mine' });
+    expect(await create()).toEqual(refusal);
+    const open = { session_id: 'ours', open: true };
+    await owner.call('session_manager.create', open);
+    expect(await stranger.refused('session_manager.create', open)).toMatchObject({
+      data: { reason: 'session_exists' },
+    });
+    expect((await stranger.call('session_manager.list', {})).sessions).toEqual([]);
   });
 
   it('give figures', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { markKey } from '../src/cache/cache-entry.ts';
 import { principalCacheScope } from '../src/cache/cache-scope.ts';
 import { partitionOf } from '../src/partitions.ts';
+import { countCalls } from './support/counted-calls.ts';
 import { type Client, World } from './support/world.ts';
 
 const DAY_MS = 86_400_000;
@@ -292,6 +293,22 @@ describe('tool cache', () => {
     const registration = { agent_id: 'same', capabilities: [] };
     expect(await there.refused('agent_registry.register', registration)).toMatchObject(taken);
     expect((await here.call('tool_cache.get', name)).hit).toBe(true);
+  });
+
+  it('makes no name the reader’s, and keeps nothing of what was looked for in vain', async () => {
+    await using world = new World();
+    const [here, there] = [world.connect('here'), world.connect('there')];
+    const calls = countCalls(world.store);
+    for (const scope of ['agent', 'principal'] as const) {
+      const name = { agent_id: 'unused', scope };
+      await here.call('tool_cache.get', { ...name, tool, params });
+      await here.call('tool_cache.stats', name);
+    }
+    for (const method of ['session_manager.list', 'agent_registry.list'] as const) {
+      await here.call(method, { agent_id: 'unused' });
+    }
+    expect(calls.commits).toBeLessThanOrEqual(1);
+    await there.call('agent_registry.register', { agent_id: 'unused', capabilities: [] });
   });
 
   it.each(['agent', 'principal'] as const)('refuses an earlier life, scope %s', async (scope) => {

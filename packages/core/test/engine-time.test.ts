@@ -16,14 +16,44 @@ class SetClock extends ManualClock {
 }
 
 describe("an engine's time", () => {
-  it('is that of the wall clock, also when that is set forward', () => {
+  it('does not follow the wall clock when that is set forward', () => {
     const clock = new SetClock(1_000);
     const now = engineTime(clock);
     expect(now()).toBe(1_000);
     clock.advance(5);
     expect(now()).toBe(1_005);
-    clock.set(60_000);
-    expect(now()).toBe(61_005);
+    clock.set(300_000);
+    expect(now()).toBe(1_005);
+    clock.advance(1_000);
+    expect(now()).toBe(2_015);
+  });
+
+  it('is where the wall clock is after that was set forward by mistake and back again', () => {
+    const clock = new SetClock(1_000);
+    const now = engineTime(clock);
+    clock.set(3_600_000);
+    now();
+    clock.advance(10_000);
+    now();
+    clock.set(-3_600_000);
+    clock.advance(1_000);
+    expect(now() - clock.now()).toBeLessThanOrEqual(100);
+  });
+
+  it('catches up with the wall clock by one percent, and then goes with it', () => {
+    const clock = new SetClock(1_000);
+    const now = engineTime(clock);
+    clock.set(1_000);
+    for (let second = 0; second < 50; second += 1) {
+      clock.advance(1_000);
+      now();
+    }
+    expect(clock.now() - now()).toBe(500);
+    for (let second = 0; second < 100; second += 1) {
+      clock.advance(1_000);
+      now();
+    }
+    expect(clock.now() - now()).toBe(0);
   });
 
   it('goes on as fast as ever when the wall clock is set back, until that has caught up', () => {
@@ -75,4 +105,16 @@ it('a lease ends after its time although the wall clock was set back', async () 
   clock.advance(1);
   expect(await store.leases('p')).toHaveLength(0);
   expect(await store.acquire('p', { ...lock, holder: 'bob' })).toHaveProperty('lease');
+});
+
+it('a lease does not end because the wall clock was set forward', async () => {
+  const clock = new SetClock();
+  const store = new MemoryCoordinationStore({ clock });
+  const lock = { resource: 'context', mode: 'exclusive', ttlMs: 60_000 } as const;
+  await store.acquire('p', { ...lock, holder: 'alice' });
+  clock.set(300_000);
+  clock.advance(59_000);
+  expect(await store.leases('p')).toHaveLength(1);
+  clock.advance(1_000);
+  expect(await store.leases('p')).toHaveLength(0);
 });

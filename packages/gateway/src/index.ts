@@ -13,5 +13,6 @@ export {
 export { Gateway, type GatewayOptions } from './gateway.ts';
 export { createObserver, type Observer, type ObserverOptions } from './observe/observer.ts';
 export { type RpcChannelOptions, serveRpcChannel } from './rpc/channel.ts';
+export { mayUseCoordination } from './rpc/may-use-coordination.ts';
 export type { MessageChannel } from './transports/message-channel.ts';
 export { type StdioChannelOptions, stdioChannel } from './transports/stdio.ts';

@@ -1,6 +1,12 @@
 import { join } from 'node:path';
-import { type Coordination, createCoordination, openStore } from '@starloom/coordination';
+import {
+  type Coordination,
+  createCoordination,
+  openReopeningStore,
+  openStore,
+} from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
+import { mayUseCoordination } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import { revealText } from '@starloom/wire/config';
 
@@ -26,7 +32,8 @@ async function openOwnStore(...given: Parameters<typeof openStore>) {
 
 /**
  * Sessions, context and locks as the configuration says: on Redis, or embedded with a log in the
- * state folder; without a folder everything is gone with the process.
+ * state folder; without a folder everything is gone with the process. A file that cannot be used
+ * does not stop the gateway: coordination is away until it can.
  */
 export async function openPlane(
   { coordination: config }: GatewayConfig,
@@ -34,14 +41,21 @@ export async function openPlane(
   log: Log,
 ): Promise<OpenedPlane> {
   const path = stateFolder && join(stateFolder, 'coordination.db');
-  const store = await openOwnStore(
+  const store =
     config.kind === 'redis'
-      ? { kind: 'redis', url: revealText(config.url) }
-      : { kind: 'embedded', path },
-    { log },
-  );
+      ? await openStore({ kind: 'redis', url: revealText(config.url) }, { log })
+      : await openReopeningStore({
+          open: () => openOwnStore({ kind: 'embedded', path }, { log }),
+          log,
+          isFinal: ({ details }) => details.reason === 'store_in_use',
+        });
   const { heartbeat_interval_ms: heartbeatIntervalMs } = config;
-  const coordination = createCoordination({ store, log, heartbeatIntervalMs });
+  const coordination = createCoordination({
+    store,
+    log,
+    heartbeatIntervalMs,
+    mayUse: mayUseCoordination,
+  });
   coordination.start();
   const close = async () => {
     await coordination.close();

@@ -1,6 +1,7 @@
 // An agent id belongs to the principal that used it first, until it was not used for a long time.
 
 import type { Clock, CoordinationStore } from '@starloom/core';
+import type { Budgets } from '../budgets.ts';
 import { refuse } from '../errors.ts';
 import { BINDINGS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
@@ -13,6 +14,7 @@ export interface BindingsOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
 }
 
 export class Bindings {
@@ -44,18 +46,29 @@ export class Bindings {
 
   /** Makes the id the principal's, if it is nobody else's. */
   async bind(agentId: string, principalId: string): Promise<void> {
-    const { store, limits } = this.#options;
+    const { store, limits, budgets } = this.#options;
     for (;;) {
       const owner = await readOwner(store, agentId);
       if (owner && owner.principalId !== principalId) throw taken(agentId);
+      if (owner === undefined) await budgets.reserveAgentId(principalId);
       const value = principalId;
       const put = { kind: 'put', key: agentId, value, ttlMs: limits.forget_agent_ms } as const;
       const ifKeys = new Map([[agentId, owner?.version ?? 0]]);
-      const { ok } = await store.commit(BINDINGS, { writes: [put], ifKeys });
+      const [{ ok }] = await Promise.all([
+        store.commit(BINDINGS, { writes: [put], ifKeys }),
+        budgets.addAgentId(principalId, agentId, limits.forget_agent_ms),
+      ]);
       if (!ok) continue;
       this.#remember(agentId, principalId);
       return;
     }
+  }
+
+  /** Those of the ids that are the principal's. */
+  async own(agentIds: readonly string[], principalId: string): Promise<ReadonlySet<string>> {
+    if (agentIds.length === 0) return new Set();
+    const { entries } = await this.#options.store.read(BINDINGS, agentIds);
+    return new Set(agentIds.filter((agentId) => entries.get(agentId)?.value === principalId));
   }
 
   #remember(agentId: string, principalId: string): void {

@@ -5,7 +5,9 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, CoordinationStore } from '@starloom/core';
 import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
+import type { Budgets } from '../budgets.ts';
 import { notFound, overQuota, refuse } from '../errors.ts';
+import { jsonBytes } from '../json/json.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
@@ -32,6 +34,7 @@ export interface CheckpointsOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly access: SessionAccess;
   readonly timers: SessionTimers;
   readonly sessions: Sessions;
@@ -54,8 +57,8 @@ export class Checkpoints {
   }
 
   async make(caller: Caller, sessionId: string, name: string | null): Promise<Checkpoint> {
-    const { store, clock, limits, access } = this.#options;
-    const { partition } = await access.fresh(caller, sessionId, { role: 'writer' });
+    const { store, clock, limits, budgets, access } = this.#options;
+    const { partition, meta } = await access.fresh(caller, sessionId, { role: 'writer' });
     const view = await readContext(store, partition);
     const checkpoint: Checkpoint = {
       checkpoint_id: randomUUID(),
@@ -67,6 +70,7 @@ export class Checkpoints {
     };
     const key = keyOf.checkpoint(checkpoint.checkpoint_id);
     const body = { kind: 'put', key, value: toBody(view) } as const;
+    await budgets.reserve(meta.principal, jsonBytes(body.value));
     for (;;) {
       const { list, version } = await this.#list(sessionId);
       assertRoom(list.length + 1, limits);
@@ -183,10 +187,11 @@ export class Checkpoints {
   }
 
   /** For a session in which nobody else can write. */
-  async #replace({ partition, caller, guard }: Access, view: ContextView, cause: string) {
-    const { store, clock } = this.#options;
+  async #replace({ partition, caller, guard, meta }: Access, view: ContextView, cause: string) {
+    const { store, clock, budgets } = this.#options;
     const { agentId: agent_id } = caller;
     const update = valuesOf(view);
+    await budgets.reserve(meta.principal, 2 * jsonBytes(update));
     const current = await store.read(partition);
     const { writes, removed } = planUpdate('replace', update, toView(current));
     const head = { kind: 'put', key: HEAD, value: { agent_id, at: clock.now() } } as const;

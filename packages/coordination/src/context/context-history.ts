@@ -11,6 +11,7 @@ import {
   type StoredEvent,
 } from '@starloom/core';
 import { z } from 'zod';
+import type { Budgets } from '../budgets.ts';
 import { refuse } from '../errors.ts';
 import { jsonSchema, sameJson } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';
@@ -25,6 +26,7 @@ import { readContext, toView } from './context-view.ts';
 export interface ContextHistoryOptions {
   readonly store: CoordinationStore;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly log: Log;
 }
 
@@ -79,13 +81,14 @@ export class ContextHistory {
   }
 
   /** Called after each update with its size; makes a snapshot when it is time. */
-  noteUpdate({ sessionId, partition }: Access, version: number, bytes: number): void {
+  noteUpdate({ sessionId, partition, meta }: Access, version: number, bytes: number): void {
     const last = this.#lastSnapshot.get(sessionId) ?? { version: 0, bytes: 0 };
     last.bytes += bytes;
     this.#lastSnapshot.set(sessionId, last);
     const isDue = version - last.version >= this.#options.limits.snapshot_every;
     if (!isDue && last.bytes < BYTES_PER_SNAPSHOT) return;
     this.#lastSnapshot.set(sessionId, { version, bytes: 0 });
+    this.#options.budgets.note(meta.principal, last.bytes);
     const saving = this.#save(sessionId, partition).catch((thrown: unknown) => {
       const error = FabricError.from(thrown);
       this.#options.log.warn({ session_id: sessionId, error }, 'no snapshot of the context');

@@ -7,6 +7,7 @@ import type { EventFeeds, Following } from '../feed/event-feed.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
+import type { ConnectedPrincipal } from '../rpc/connection.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import {
   memberSchema,
@@ -25,6 +26,8 @@ export interface PrincipalContextsOptions {
   readonly limits: CoordinationLimits;
   readonly feeds: EventFeeds;
   readonly timers: SessionTimers;
+  /** To a principal that may not use coordination, no session exists. */
+  readonly mayUse: (principal: ConnectedPrincipal) => boolean;
 }
 
 export interface PrincipalContext {
@@ -51,9 +54,15 @@ export class PrincipalContexts {
     this.#index = new SessionIndex(options.store, options.limits);
   }
 
+  mayUse(principal: ConnectedPrincipal): boolean {
+    return this.#options.mayUse(principal);
+  }
+
   /** Last joined first, at most so many. */
-  async list(principalId: string, limit: number): Promise<readonly SessionMeta[]> {
+  async list(principal: ConnectedPrincipal, limit: number): Promise<readonly SessionMeta[]> {
     const { store } = this.#options;
+    const { id: principalId } = principal;
+    if (!this.mayUse(principal)) return [];
     const sessions = [...(await this.#index.ofPrincipal(principalId))].slice(0, limit);
     const found = await inBatches(sessions, async ([sessionId, agentIds]) => {
       const keys = [META, ...agentIds.map(keyOf.member)];
@@ -63,10 +72,14 @@ export class PrincipalContexts {
     return found.flat();
   }
 
-  async read(principalId: string, sessionId: string): Promise<PrincipalContext | undefined> {
+  async read(
+    principal: ConnectedPrincipal,
+    sessionId: string,
+  ): Promise<PrincipalContext | undefined> {
     const { store, timers } = this.#options;
+    if (!this.mayUse(principal)) return undefined;
     const snapshot = await store.read(partitionOf.session(sessionId));
-    const session = toMembership(snapshot, principalId)?.meta;
+    const session = toMembership(snapshot, principal.id)?.meta;
     if (session === undefined) return undefined;
     if (session.state === 'active') await timers.touch(session);
     const view = toView(snapshot);
@@ -81,16 +94,17 @@ export class PrincipalContexts {
 
   /** From now on; `undefined` when there is no such session for the principal. */
   async follow(
-    principalId: string,
+    principal: ConnectedPrincipal,
     sessionId: string,
     { updated, over }: ContextWatcher,
   ): Promise<Following | undefined> {
     const { store, feeds, limits } = this.#options;
+    if (!this.mayUse(principal)) return undefined;
     const partition = partitionOf.session(sessionId);
     const members = await store.read(partition, [ROSTER]);
     const roster = parseRoster(members.entries.get(ROSTER)?.value);
     const snapshot = await store.read(partition, [META, ...roster.map(keyOf.member)]);
-    const membership = toMembership(snapshot, principalId);
+    const membership = toMembership(snapshot, principal.id);
     if (membership === undefined) return undefined;
     let isOver = false;
     const end = () => {
@@ -111,9 +125,10 @@ export class PrincipalContexts {
   }
 
   /** Calls back when a session of the principal began or ended for it. */
-  async followList(principalId: string, onChange: () => void): Promise<Following> {
+  async followList(principal: ConnectedPrincipal, onChange: () => void): Promise<Following> {
     const { feeds, limits } = this.#options;
-    return await feeds.follow(partitionOf.principal(principalId), {
+    if (!this.mayUse(principal)) return { cursor: 0, stop: () => {} };
+    return await feeds.follow(partitionOf.principal(principal.id), {
       backlog: limits.backlog_events,
       deliver: onChange,
       gap: onChange,

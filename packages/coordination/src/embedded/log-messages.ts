@@ -25,9 +25,20 @@ export type LogRequest = { readonly write: LogBatch } | { readonly close: true }
 export type LogReply =
   | { readonly kind: 'snapshots'; readonly rows: readonly SnapshotRow[] }
   | { readonly kind: 'records'; readonly first: number; readonly texts: readonly string[] }
-  | { readonly kind: 'ready'; readonly now: number; readonly torn: number }
+  | {
+      readonly kind: 'ready';
+      readonly now: number;
+      readonly torn: number;
+      readonly missing: MissingRecords | undefined;
+    }
   | { readonly kind: 'done' }
   | { readonly kind: 'failed'; readonly problem: LogProblem };
+
+/** Records that were acknowledged and are not in the file. */
+export interface MissingRecords {
+  readonly first: number;
+  readonly last: number;
+}
 
 export interface LogProblem {
   readonly reason: 'in_use' | 'corrupt' | 'foreign' | 'newer' | 'io';

@@ -39,6 +39,6 @@ const PROBLEMS = {
     code: 'OVERLOADED',
     message: 'The coordination store cannot be written',
     reason: 'engine_unavailable',
-    fix: (path: string) => `look at the free space and the permissions of ${path}, then restart`,
+    fix: (path: string) => `make room on the disk, or correct the permissions of ${path}`,
   },
 } as const satisfies Record<LogProblem['reason'], object>;

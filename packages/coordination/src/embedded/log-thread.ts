@@ -2,7 +2,13 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { FabricError } from '@starloom/core';
-import type { LogBatch, LogReply, LogRequest, SnapshotRow } from './log-messages.ts';
+import type {
+  LogBatch,
+  LogReply,
+  LogRequest,
+  MissingRecords,
+  SnapshotRow,
+} from './log-messages.ts';
 import { toFabricError } from './log-problems.ts';
 
 /** Takes what the file holds, in order, while it is opened. */
@@ -17,6 +23,7 @@ export interface OpenedLog {
   readonly now: number;
   /** Records at the end that could not be read and were cut off. */
   readonly torn: number;
+  readonly missing: MissingRecords | undefined;
 }
 
 /** The file of a store, reached through the thread that owns it. One write at a time. */
@@ -47,7 +54,7 @@ export class LogThread {
         case 'records':
           return reader.records(reply.first, reply.texts);
         case 'ready':
-          return opened.resolve({ thread, now: reply.now, torn: reply.torn });
+          return opened.resolve({ ...reply, thread });
         case 'done':
           return thread.#write?.resolve();
         case 'failed':

@@ -3,8 +3,10 @@
 // transaction is one batch, on disk before `write` returns. SQLite drops a transaction that was torn;
 // a checksum per row finds what rotted since.
 
+import { randomInt } from 'node:crypto';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import { LogMark } from './log-mark.ts';
 import type { LogBatch, LogProblem, LogReply, SnapshotRow } from './log-messages.ts';
 import { APPLICATION_ID, FORMAT, PRAGMAS, SCHEMA, UPGRADES } from './sqlite-schema.ts';
 
@@ -25,10 +27,13 @@ export class SqliteLogError extends Error {
 export class SqliteLog {
   readonly #database: DatabaseSync;
   readonly #statements: Readonly<Record<keyof typeof STATEMENTS, StatementSync>>;
+  readonly #path: string;
+  #mark: LogMark | undefined;
   #last = 0;
 
   /** Holds the file for itself until it is closed or the process ends, however that happens. */
   constructor(path: string) {
+    this.#path = path;
     this.#database = new DatabaseSync(path);
     try {
       this.#prepareFile();
@@ -57,7 +62,9 @@ export class SqliteLog {
       yield { kind: 'records', first: this.#last - texts.length + 1, texts };
     }
     const cut = this.#database.prepare('DELETE FROM log WHERE sequence > ?').run(this.#last);
-    yield { kind: 'ready', now: this.#meta('now'), torn: Number(cut.changes) };
+    this.#mark = new LogMark(this.#path, this.#id());
+    const missing = this.#mark.missingAfter(this.#last);
+    yield { kind: 'ready', now: this.#meta('now'), torn: Number(cut.changes), missing };
   }
 
   write({ records, snapshots, truncate }: LogBatch): void {
@@ -67,10 +74,21 @@ export class SqliteLog {
       if (truncate !== undefined) this.#truncate(truncate);
     });
     this.#last += records.length;
+    this.#mark?.write(this.#last);
   }
 
   close(): void {
+    this.#mark?.close();
     this.#database.close();
+  }
+
+  /** Made once per file. */
+  #id(): number {
+    const known = this.#meta('id');
+    if (known > 0) return known;
+    const id = randomInt(1, 2 ** 48 - 1);
+    this.#statements.setMeta.run('id', id);
+    return id;
   }
 
   #prepareFile(): void {
@@ -150,7 +168,7 @@ export class SqliteLog {
     }
   }
 
-  #meta(name: 'truncated' | 'now'): number {
+  #meta(name: 'truncated' | 'now' | 'id'): number {
     const row = this.#database.prepare('SELECT value FROM meta WHERE name = ?').get(name);
     return Number(row?.value ?? 0);
   }

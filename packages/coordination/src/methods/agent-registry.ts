@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import {
   AGENT_STATES,
+  type AgentRecord,
   agentRecordSchema,
   capabilityNameSchema,
   capabilitySchema,
@@ -99,14 +100,17 @@ export const agentRegistryMethods = {
   }),
 
   'agent_registry.get': defineMethod({
-    summary: 'What is known of an agent',
+    summary: 'What is known of an agent; its name and metadata only to its own principal',
     params: request({ agent_id: agentIdSchema.describe('The agent it is about') }),
     result: agentRecordSchema,
     errors: ['not_found'],
     effect: 'read',
     aboutAgent: true,
     example: { params: { agent_id: 'planner' }, result: exampleAgent },
-    run: async ({ services }, { agent_id }) => await services.agents.get(agent_id),
+    run: async ({ services: { agents }, caller }, { agent_id }) => {
+      const agent = await agents.get(agent_id);
+      return (await agents.asSeenBy(caller, [agent]))[0] ?? agent;
+    },
   }),
 
   'agent_registry.list': defineMethod({
@@ -120,10 +124,13 @@ export const agentRegistryMethods = {
     effect: 'read',
     example: { params: { status: 'active' }, result: { agents: [exampleAgent] } },
     run: async ({ services, caller }, { status, session_id }) => {
-      if (session_id === undefined) return { agents: [...(await services.agents.list(status))] };
+      const seen = async (found: readonly AgentRecord[]) => ({
+        agents: [...(await services.agents.asSeenBy(caller, found))],
+      });
+      if (session_id === undefined) return await seen(await services.agents.list(status));
       const { members } = await services.sessions.get(caller, session_id);
       const found = await services.agents.some(members.map(({ agent_id }) => agent_id));
-      return { agents: found.filter((agent) => status === undefined || agent.status === status) };
+      return await seen(found.filter((agent) => status === undefined || agent.status === status));
     },
   }),
 
@@ -134,8 +141,8 @@ export const agentRegistryMethods = {
     errors: [],
     effect: 'read',
     example: { params: { capability: 'plan' }, result: { agents: [exampleAgent] } },
-    run: async ({ services }, { capability: name }) => ({
-      agents: [...(await services.agents.find(name))],
+    run: async ({ services: { agents: registry }, caller }, { capability: name }) => ({
+      agents: [...(await registry.asSeenBy(caller, await registry.find(name)))],
     }),
   }),
 

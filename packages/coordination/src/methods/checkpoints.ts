@@ -121,7 +121,14 @@ export const checkpointMethods = {
       mode,
       parent: z.object({ session_id: z.string(), version }).nullable(),
     }),
-    errors: ['not_found', 'session_exists', 'stale_epoch', 'cursor_from_the_future', 'quota'],
+    errors: [
+      'not_found',
+      'session_exists',
+      'id_unavailable',
+      'stale_epoch',
+      'cursor_from_the_future',
+      'quota',
+    ],
     effect: 'write',
     example: {
       params: { session_id: exampleSession, at_version: 12, new_session_id: 'what-if' },

@@ -81,7 +81,7 @@ export const sessionManagerMethods = {
         .describe('Who may join as what, besides the agents of the same principal'),
     }),
     result: z.object({ session_id: z.string(), mode }),
-    errors: ['agent_id_taken', 'session_exists', 'stale_epoch', 'quota'],
+    errors: ['agent_id_taken', 'session_exists', 'id_unavailable', 'stale_epoch', 'quota'],
     effect: 'write',
     example: {
       params: { agent_id: 'planner', metadata: { title: 'report' } },

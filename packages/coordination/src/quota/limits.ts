@@ -8,6 +8,15 @@ const DAY_MS = 24 * HOUR_MS;
 export const DEFAULT_LIMITS = {
   agents: 10_000,
   sessions_per_agent: 1_000,
+  /** All that a principal has: its sessions with what is in them, its agents, caches and answers. */
+  bytes_per_principal: 256 * MIB,
+  sessions_per_principal: 10_000,
+  agents_per_principal: 2_000,
+  /** Agent ids that are the principal's, whether their agents are registered or not. */
+  agent_ids_per_principal: 10_000,
+  /** On one gateway. */
+  subscriptions_per_principal: 20_000,
+  waits_per_principal: 20_000,
   members_per_session: 1_000,
   context_keys: 10_000,
   context_bytes: 16 * MIB,

@@ -3,6 +3,7 @@
 // can be freed is freed in larger parts, so that counting stays rare also where being full is usual.
 // What other processes add is seen at the next count.
 
+import type { Clock } from '@starloom/core';
 import { overQuota } from '../errors.ts';
 import { RecentMap } from '../support/recent-map.ts';
 import { type Amount, covers, difference, NOTHING, sum } from './amount.ts';
@@ -16,6 +17,8 @@ export interface MeterOptions {
   readonly fix: string;
   /** So much of the limit is free after room was made; a tenth if nothing is said. */
   readonly freeShare?: number;
+  /** With it, counts for callers that are refused take a small share of the time. */
+  readonly clock?: Clock | undefined;
 }
 
 export interface Measured {
@@ -37,6 +40,9 @@ export interface Reservation {
 const METERED = 10_000;
 const FREE_SHARE = 0.1;
 const NEARLY_SHARE = 0.01;
+/** After a refusal, what was counted holds for so many times as long as the count took. */
+const REFUSED_TIMES = 20;
+const RETRY_AFTER_MS = 100;
 
 export class Meter {
   readonly #options: MeterOptions;
@@ -45,6 +51,7 @@ export class Meter {
   /** What is more than this is full: else a count might follow every few writes. */
   readonly #nearly: Amount;
   readonly #bounds = new RecentMap<Amount>(METERED);
+  readonly #refusedUntil = new RecentMap<number>(METERED);
   /** Counts under way, one per name. */
   readonly #counts = new Map<string, Promise<void>>();
   /** Writes under way, of which a count would not know whether it saw them. */
@@ -73,6 +80,12 @@ export class Meter {
     return this.#count(reservation, written);
   }
 
+  /** Counts what is written without having been asked for. */
+  note(name: string, more: Amount): void {
+    const bound = this.#bounds.get(name);
+    if (bound) this.#bounds.set(name, sum(bound, more));
+  }
+
   /** As `reserve`, until what was asked for is written: no count takes place before that. */
   async hold(reservation: Reservation): Promise<Disposable> {
     const { promise: written, resolve } = Promise.withResolvers<void>();
@@ -87,12 +100,22 @@ export class Meter {
       await other;
       return await this.reserve(reservation, written);
     }
+    const bound = this.#bounds.get(name);
+    const { clock } = this.#options;
+    const began = clock?.monotonic() ?? 0;
+    if (bound && began < (this.#refusedUntil.get(name) ?? 0))
+      throw this.#refusal(bound, reservation.more);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#counts.set(name, promise);
     this.#bounds.delete(name);
     try {
       await Promise.all(this.#writes.get(name) ?? []);
       await this.#measure(reservation, written);
+      this.#refusedUntil.delete(name);
+    } catch (error) {
+      const now = clock?.monotonic() ?? 0;
+      this.#refusedUntil.set(name, now + REFUSED_TIMES * (now - began));
+      throw error;
     } finally {
       this.#counts.delete(name);
       resolve();
@@ -109,7 +132,7 @@ export class Meter {
     const left = difference(now, freed);
     if (this.#grant(name, sum(left, more), written)) return;
     this.#bounds.set(name, left);
-    throw this.#refusal(sum(left, more));
+    throw this.#refusal(left, more);
   }
 
   #grant(name: string, total: Amount, written: Promise<void> | undefined): boolean {
@@ -128,10 +151,12 @@ export class Meter {
     });
   }
 
-  #refusal(total: Amount) {
-    const { limits, entries, bytes, fix } = this.#options;
+  #refusal(held: Amount, more: Amount) {
+    const { limits, entries, bytes, fix, clock } = this.#options;
+    const total = sum(held, more);
     const isTooMany = total.entries > this.#allowed.entries || bytes === undefined;
     const limit = isTooMany ? entries : bytes;
-    return overQuota(limit, limits[limit], fix);
+    const retry_after_ms = RETRY_AFTER_MS;
+    return overQuota(limit, limits[limit], fix, clock && { held, retry_after_ms });
   }
 }

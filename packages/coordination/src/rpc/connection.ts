@@ -1,7 +1,15 @@
+import type { TrustTier } from '@starloom/core';
+
+/** On whose behalf a client acts, as far as that was verified. */
+export interface ConnectedPrincipal {
+  readonly id: string;
+  readonly scopes?: readonly string[] | undefined;
+  readonly tier?: TrustTier | undefined;
+}
+
 /** A client as its transport knows it. */
 export interface Connection {
-  /** Who it is, as far as that was verified. */
-  readonly principal: { readonly id: string };
+  readonly principal: ConnectedPrincipal;
   /** The agent that the transport knows to be on this connection. */
   readonly agent?: { readonly id: string; readonly epoch?: number | undefined } | undefined;
   /**

@@ -6,6 +6,7 @@
 
 import type { Clock, CoordinationStore, Json, Idempotency as Key } from '@starloom/core';
 import { z } from 'zod';
+import type { Budgets } from '../budgets.ts';
 import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
 import { digestibleJson, type JsonObject, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
@@ -39,6 +40,7 @@ export interface IdempotencyOptions {
   readonly store: CoordinationStore;
   readonly clock: Clock;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
 }
 
 export class Idempotency {
@@ -70,7 +72,9 @@ export class Idempotency {
     }
     const finish = async (record: JsonObject) => {
       await store.commit(partition, { writes: [keep(key, record)] });
-      this.#keptOf(principalId).add(key.length + jsonBytes(record), clock.now());
+      const bytes = key.length + jsonBytes(record);
+      this.#keptOf(principalId).add(bytes, clock.now());
+      this.#options.budgets.note(principalId, bytes);
     };
     const answer = await work().catch(async (error: unknown) => {
       if (isRefusal(error)) await store.commit(partition, { writes: [forget(key)] });

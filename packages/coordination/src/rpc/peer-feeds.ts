@@ -4,6 +4,7 @@
 
 import type { CoordinationStore } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
+import type { Budgets } from '../budgets.ts';
 import type { EventFilter } from '../context/event-filter.ts';
 import type { EventFeeds, Following } from '../feed/event-feed.ts';
 import { partitionOf } from '../partitions.ts';
@@ -22,6 +23,7 @@ export interface PeerFeedsOptions {
   readonly access: SessionAccess;
   readonly feeds: EventFeeds;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
   readonly connection: Pick<Connection, 'push' | 'onSubscriptionsOver'>;
 }
 
@@ -59,11 +61,12 @@ export class PeerFeeds {
   }
 
   async subscribe(access: Access, filter: EventFilter, after: number) {
-    const { store, feeds, access: sessions, limits } = this.#options;
+    const { store, feeds, access: sessions, limits, budgets, principalId } = this.#options;
     const { push } = this.#options.connection;
     const subscription_id = this.#unusedId(access.sessionId, filter);
     if (push === undefined) return { subscription_id, cursor: after };
     assertCount('subscriptions_per_connection', this.#subscriptions.size + 1, limits);
+    const counted = budgets.run(principalId, 'subscriptions_per_principal');
     const subscription = new Subscription({
       access,
       subscription_id,
@@ -74,11 +77,13 @@ export class PeerFeeds {
       sessions,
       push,
       onOver: () => this.#onOver(subscription_id),
+      counted,
     });
     this.#subscriptions.set(subscription_id, subscription);
     try {
       await subscription.start(feeds);
     } catch (error) {
+      subscription.stop();
       this.#subscriptions.delete(subscription_id);
       throw error;
     }

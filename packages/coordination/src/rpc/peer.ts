@@ -2,6 +2,7 @@
 
 import { FabricError } from '@starloom/core';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
+import { refuse } from '../errors.ts';
 import type { JsonObject } from '../json/json.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
@@ -27,7 +28,7 @@ export class Peer {
   #speaker: string | undefined;
 
   constructor(services: Services, connection: Connection) {
-    const { store, access, feeds, limits } = services;
+    const { store, access, feeds, limits, budgets } = services;
     this.#services = services;
     this.#connection = connection;
     this.feeds = new PeerFeeds({
@@ -36,10 +37,21 @@ export class Peer {
       access,
       feeds,
       limits,
+      budgets,
       connection,
     });
     const { agent } = connection;
     if (agent) this.#remember(agent.id, agent.epoch);
+  }
+
+  /** Refuses a principal that may not use coordination at all. */
+  assertAuthorised(): void {
+    const { principal } = this.#connection;
+    if (this.#services.mayUse(principal)) return;
+    throw refuse('not_authorised', `"${principal.id}" may not use coordination`, {
+      scope: 'toolset:coordination',
+      fix: 'use a key with the scope toolset:coordination',
+    });
   }
 
   get principalId(): string {

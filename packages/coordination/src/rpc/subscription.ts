@@ -28,6 +28,8 @@ export interface SubscriptionOptions {
   readonly sessions: SessionAccess;
   readonly store: CoordinationStore;
   readonly push: NonNullable<Connection['push']>;
+  /** Disposed of when it stops. */
+  readonly counted: Disposable;
   /** Nothing more comes. */
   readonly onOver: () => void;
 }
@@ -70,6 +72,7 @@ export class Subscription implements Subscriber, Follower {
 
   stop(): void {
     this.#isStopped = true;
+    this.#options.counted[Symbol.dispose]();
     this.#following?.stop();
   }
 

@@ -3,6 +3,7 @@
 // the session, which the store keeps, sees to it that none is left out.
 
 import type { CoordinationStore } from '@starloom/core';
+import type { Budgets } from '../budgets.ts';
 import { sessionCacheScope } from '../cache/cache-scope.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
@@ -17,6 +18,7 @@ export interface SessionEndOptions {
   readonly store: CoordinationStore;
   readonly timers: SessionTimers;
   readonly limits: CoordinationLimits;
+  readonly budgets: Budgets;
 }
 
 const TURN_MS = 60_000;
@@ -27,10 +29,12 @@ export class SessionEnd {
   readonly #store: CoordinationStore;
   readonly #timers: SessionTimers;
   readonly #limits: CoordinationLimits;
+  readonly #budgets: Budgets;
   readonly #index: SessionIndex;
 
-  constructor({ store, timers, limits }: SessionEndOptions) {
+  constructor({ store, timers, limits, budgets }: SessionEndOptions) {
     this.#store = store;
+    this.#budgets = budgets;
     this.#timers = timers;
     this.#limits = limits;
     this.#index = new SessionIndex(store, limits);
@@ -83,12 +87,14 @@ export class SessionEnd {
     if ((await this.#store.read(SESSIONS, [timer])).entries.has(timer)) return;
     const partition = partitionOf.session(sessionId);
     const entry = (await this.#store.read(partition, [META])).entries.get(META);
-    const state = entry && metaSchema.parse(entry.value).state;
+    const meta = entry && metaSchema.parse(entry.value);
+    const state = meta?.state;
     if (state === 'suspended') return;
     if (state === 'active') return await this.end(sessionId, 'expired', null);
     if (state === 'ended') await this.#free(sessionId, 'remove');
     await this.#store.drop(partition);
     await this.#timers.forget(sessionId);
+    if (meta) await this.#budgets.removeSession(meta.principal, sessionId);
   }
 
   /** Its members find it as ended, or not at all any more. */

@@ -6,6 +6,7 @@ import {
   type Coordination,
   type CoordinationLimits,
   createCoordination,
+  type MayUse,
   METHODS,
   type MethodName,
   type RpcError,
@@ -23,6 +24,7 @@ export interface Push {
 export interface WorldOptions {
   readonly limits?: Partial<CoordinationLimits>;
   readonly heartbeatIntervalMs?: number;
+  readonly mayUse?: MayUse;
   readonly keepEvents?: number;
   readonly keepEventBytes?: number;
 }
@@ -40,9 +42,9 @@ export class World implements AsyncDisposable {
   }
 
   /** A second gateway on the same store. */
-  another(): Coordination {
+  another(options: Pick<WorldOptions, 'limits'> = {}): Coordination {
     const { clock, store } = this;
-    return createCoordination({ store, clock });
+    return createCoordination({ store, clock, ...options });
   }
 
   connect(principal = 'ci', options: Pick<ClientOptions, 'push' | 'coordination'> = {}): Client {

@@ -51,6 +51,10 @@ export class CoordinationMachine {
     return partition !== undefined;
   }
 
+  names(): readonly string[] {
+    return [...this.#partitions.keys()];
+  }
+
   /** Partitions that time changes now. */
   *due(now: number): Iterable<string> {
     for (const [name, { nextDue }] of this.#partitions) if (nextDue <= now) yield name;
@@ -77,6 +81,11 @@ export class CoordinationMachine {
         positions.set(place.resource, position);
         return toWaiting(place, position);
       });
+  }
+
+  /** In bytes, about; 0 for one that is not there. */
+  size(name: string): number {
+    return this.#partitions.get(name)?.size ?? 0;
   }
 
   toRecord(name: string): PartitionRecord | undefined {

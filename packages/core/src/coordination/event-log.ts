@@ -14,6 +14,9 @@ export interface EventLimits {
   readonly keepEventBytes: number;
 }
 
+/** What an event takes beside its JSON. */
+const EVENT_BYTES = 64;
+
 export type AskedEventLimits = { readonly [name in keyof EventLimits]?: number | undefined };
 
 export function toEventLimits({
@@ -53,6 +56,11 @@ export class EventLog {
     return this.#versions.at(-1) ?? this.#trimmedTo;
   }
 
+  /** Of their JSON, and of what it takes to keep each. */
+  get size(): number {
+    return this.#bytes + EVENT_BYTES * (this.#versions.length - this.#start);
+  }
+
   get records(): readonly EventRecord[] {
     return this.#slice(this.#start, this.#versions.length);
   }
@@ -66,6 +74,13 @@ export class EventLog {
     this.#bytes += size;
     while (this.#isTooLong()) this.#trimOne();
     if (this.#start > this.#limits.keepEvents) this.#cut();
+  }
+
+  /** Forgets all events: a reader whose cursor is before `version` finds a gap. */
+  trimTo(version: number): void {
+    while (this.#start < this.#versions.length) this.#trimOne();
+    this.#cut();
+    this.#trimmedTo = version;
   }
 
   page(after: number, limit: number, version: number): EventPage {

@@ -55,6 +55,11 @@ export class LockTable {
     }
   }
 
+  /** Of leases, places and marks, however long their names are. */
+  get items(): number {
+    return this.size + this.#marks.size;
+  }
+
   toRecord(): LockRecord {
     return { leases: this.leases(), places: this.places(), marks: [...this.#marks] };
   }

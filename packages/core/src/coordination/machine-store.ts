@@ -44,6 +44,8 @@ export interface MachineStoreOptions {
   readonly now: () => number;
   /** Without one, everything is gone with the process. */
   readonly journal?: Journal | undefined;
+  /** What is known to be wrong with it from the start. */
+  readonly warnings?: readonly StoreWarning[] | undefined;
 }
 
 type Listener = (version: number) => void;
@@ -53,9 +55,11 @@ export class MachineStore implements CoordinationStore {
   readonly #machine: CoordinationMachine;
   readonly #now: () => number;
   readonly #journal: Journal;
+  readonly #warnings: readonly StoreWarning[];
   readonly #listeners = new Map<string, Set<Listener>>();
 
-  constructor({ machine, now, journal = noJournal }: MachineStoreOptions) {
+  constructor({ machine, now, journal = noJournal, warnings = [] }: MachineStoreOptions) {
+    this.#warnings = warnings;
     this.#machine = machine;
     this.#now = now;
     this.#journal = journal;
@@ -114,6 +118,15 @@ export class MachineStore implements CoordinationStore {
     return this.#apply(partition, 'cancelWait', ticket);
   }
 
+  partitions(): readonly string[] {
+    return this.#machine.names();
+  }
+
+  /** For an engine that lost what it had answered: the next versions are larger than those. */
+  skipVersions(partition: string, versions: number): Promise<undefined> {
+    return this.#apply(partition, 'skip', versions);
+  }
+
   async tick(): Promise<void> {
     const due = [...this.#machine.due(this.#now())];
     await Promise.all(due.map((partition) => this.#apply(partition, 'settle')));
@@ -121,7 +134,12 @@ export class MachineStore implements CoordinationStore {
 
   async check(): Promise<readonly StoreWarning[]> {
     this.#journal.assertReady();
-    return [];
+    return this.#warnings;
+  }
+
+  async size(partitions: readonly string[]): Promise<number> {
+    this.#journal.assertReady();
+    return partitions.reduce((total, partition) => total + this.#machine.size(partition), 0);
   }
 
   async drop(partition: string): Promise<void> {

@@ -28,6 +28,8 @@ export interface Operations {
   release: { args: [lease: LeaseId]; result: ReleaseResult };
   breakLease: { args: [resource: string, token?: number]; result: ReleaseResult };
   cancelWait: { args: [ticket: string]; result: boolean };
+  /** No version up to there is given out again, and readers of the log find a gap. */
+  skip: { args: [versions: number]; result: undefined };
   /** Only what time has made due, which every other operation does first. */
   settle: { args: []; result: undefined };
 }
@@ -48,5 +50,9 @@ export const operations: {
   release,
   breakLease,
   cancelWait,
+  skip: (partition, _, versions) => {
+    if (partition.version > 0) partition.skipVersions(versions);
+    return undefined;
+  },
   settle: () => undefined,
 };

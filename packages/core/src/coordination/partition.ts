@@ -11,6 +11,15 @@ import { type LockRecord, LockTable, type Place } from './lock-table.ts';
 /** No request takes so long: whoever read a version by then has used it, and no answer is kept. */
 const KEPT_BLANK_MS = 600_000;
 
+/** What a partition takes that holds nothing, and a lease, a place or an answer. */
+const PARTITION_BYTES = 1_024;
+const ITEM_BYTES = 256;
+const ENTRY_BYTES = 64;
+
+function bytesOf(key: string, { json, onExpire }: EntryRecord): number {
+  return ENTRY_BYTES + key.length + json.length + (onExpire?.length ?? 0);
+}
+
 export interface EntryRecord {
   readonly json: string;
   readonly version: number;
@@ -37,6 +46,8 @@ export class Partition {
   readonly #entries: Map<string, EntryRecord>;
   readonly #events: EventLog;
   readonly #deadlines = new Deadlines();
+  /** What the entries take. */
+  #entryBytes = 0;
   #version: number;
   #sequence: number;
   /** When it is forgotten, unless it holds something by then. */
@@ -51,7 +62,14 @@ export class Partition {
     this.#events = new EventLog(limits, record?.events, record?.trimmedTo);
     this.locks = new LockTable(record?.locks);
     this.answers = new AnswerMemory(record?.answers);
+    for (const [key, entry] of this.#entries) this.#entryBytes += bytesOf(key, entry);
     this.#deadlines.reset(this.#allDeadlines());
+  }
+
+  /** About what it takes in memory, in bytes; in a file it is about as much. */
+  get size(): number {
+    const items = this.locks.items + this.answers.size;
+    return PARTITION_BYTES + this.#entryBytes + this.#events.size + ITEM_BYTES * items;
   }
 
   /** A copy that later changes do not reach; it is cheap, since it shares the texts. */
@@ -117,12 +135,15 @@ export class Partition {
 
   setEntry(key: string, entry: EntryRecord): void {
     this.#changes += 1;
+    this.#forgetBytes(key);
+    this.#entryBytes += bytesOf(key, entry);
     this.#entries.set(key, entry);
     if (entry.expiresAt !== undefined) this.expect({ at: entry.expiresAt, kind: 'key', key });
   }
 
   deleteEntry(key: string): void {
     this.#changes += 1;
+    this.#forgetBytes(key);
     this.#entries.delete(key);
   }
 
@@ -131,6 +152,13 @@ export class Partition {
     this.#changes += 1;
     this.#version += 1;
     return this.#version;
+  }
+
+  /** Versions up to there may have been given out, and what they stood for is lost. */
+  skipVersions(by: number): void {
+    this.#changes += 1;
+    this.#version += by;
+    if (this.#events.last > 0) this.#events.trimTo(this.#version);
   }
 
   /** Under the current version, which must have none yet. */
@@ -174,6 +202,11 @@ export class Partition {
 
   places(now: number, resource?: string): Place[] {
     return this.locks.places(resource).filter(({ until }) => until > now);
+  }
+
+  #forgetBytes(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) this.#entryBytes -= bytesOf(key, entry);
   }
 
   #isUnused(): boolean {

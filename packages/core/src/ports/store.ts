@@ -258,6 +258,8 @@ export interface CoordinationStore {
    * watchers hear nothing.
    */
   check(): Promise<readonly StoreWarning[]>;
+  /** About how many bytes these partitions take together; those that are not there take none. */
+  size(partitions: readonly string[]): Promise<number>;
   /** Forgets the partition with all its keys, events, leases and places. */
   drop(partition: string): Promise<void>;
   close(): Promise<void>;

@@ -70,15 +70,14 @@ export class RelayFace {
   }
 
   /** What a connection is sent of resources without asking; close it with the connection. */
-  openUpdates({
-    principal,
-    ...options
-  }: Omit<SessionUpdatesOptions, 'resources' | 'log' | 'principalId'> & {
-    readonly principal: Principal;
-  }): SessionUpdates {
+  openUpdates(
+    options: Omit<SessionUpdatesOptions, 'resources' | 'log' | 'principal'> & {
+      readonly principal: Principal;
+    },
+  ): SessionUpdates {
     const { log } = this.#options;
-    const resources = this.#followedBy(principal);
-    return new SessionUpdates({ ...options, principalId: principal.id, resources, log });
+    const resources = this.#followedBy(options.principal);
+    return new SessionUpdates({ ...options, resources, log });
   }
 
   /** The agent is another one now. */
@@ -144,7 +143,7 @@ export class RelayFace {
     const { sessions, log } = this.#options;
     if (sessions === undefined || key === 'prompts') return [];
     try {
-      return await sessions.list(key, principal.id);
+      return await sessions.list(key, principal);
     } catch (error) {
       log.warn({ error: FabricError.from(error) }, 'sessions are not listed');
       return [];
@@ -172,7 +171,7 @@ export class RelayFace {
 
   async #one(find: (params: Params) => Named | undefined, request: RelayRequest): Promise<Params> {
     const { method, params: asked, principal } = request;
-    const own = this.#options.sessions?.answer(method, asked, principal.id);
+    const own = this.#options.sessions?.answer(method, asked, principal);
     if (own) return await own.catch(failAsProtocolError);
     const named = find(request.params);
     const manifest = this.#manifestOf(named, request.principal);
@@ -205,13 +204,13 @@ export class RelayFace {
     return {
       owns: (uri): uri is string => isSession(uri) || isOfAgent(uri),
       isAwaited: isSession,
-      follow: async (uri, principalId, watcher) => {
-        if (isSession(uri)) return await sessions?.follow(uri, principalId, watcher);
+      follow: async (uri, _, watcher) => {
+        if (isSession(uri)) return await sessions?.follow(uri, principal, watcher);
         const named = this.#resource(uri);
         return named && (await this.#feedOf(named.agentId).follow(named.name, watcher.updated));
       },
-      followList: async (principalId, onChange) =>
-        (await sessions?.followList(principalId, onChange)) ?? { stop: () => {} },
+      followList: async (_, onChange) =>
+        (await sessions?.followList(principal, onChange)) ?? { stop: () => {} },
     };
   }
 

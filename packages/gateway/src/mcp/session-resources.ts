@@ -1,7 +1,7 @@
 // The shared context of each session as a resource, for the principal whose agents are in it. An
 // unknown session and a forbidden one are both not found.
 
-import type { ContextWatcher, PrincipalContexts } from '@starloom/coordination';
+import type { ConnectedPrincipal, ContextWatcher, PrincipalContexts } from '@starloom/coordination';
 import { FabricError } from '@starloom/core';
 
 type Params = Record<string, unknown>;
@@ -37,9 +37,10 @@ export class SessionResources {
     return this.owns(uri);
   }
 
-  async list(key: OwnListing, principalId: string): Promise<Params[]> {
+  async list(key: OwnListing, principal: ConnectedPrincipal): Promise<Params[]> {
+    if (!this.#contexts.mayUse(principal)) return [];
     if (key === 'resourceTemplates') return [TEMPLATE];
-    const sessions = await this.#contexts.list(principalId, LISTED);
+    const sessions = await this.#contexts.list(principal, LISTED);
     return sessions.map(({ session_id, metadata }) => ({
       uri: toSessionUri(session_id),
       name: `context of session ${session_id}`,
@@ -50,33 +51,37 @@ export class SessionResources {
   }
 
   /** The answer to a request about one of these; `undefined` when it is about something else. */
-  answer(method: string, params: Params, principalId: string): Promise<Params> | undefined {
+  answer(
+    method: string,
+    params: Params,
+    principal: ConnectedPrincipal,
+  ): Promise<Params> | undefined {
     const { uri, ref, argument } = params;
-    if (method === 'resources/read' && this.owns(uri)) return this.#read(uri, principalId);
+    if (method === 'resources/read' && this.owns(uri)) return this.#read(uri, principal);
     const isOurs = (ref as Params | undefined)?.uri === SESSION_TEMPLATE;
     if (method !== 'completion/complete' || !isOurs) return undefined;
-    return this.#complete(String((argument as Params | undefined)?.value ?? ''), principalId);
+    return this.#complete(String((argument as Params | undefined)?.value ?? ''), principal);
   }
 
   /** From now on; `undefined` when there is no such resource for the principal. */
   async follow(
     uri: string,
-    principalId: string,
+    principal: ConnectedPrincipal,
     watcher: ContextWatcher,
   ): Promise<Following | undefined> {
     const sessionId = parseSessionUri(uri);
     return sessionId === undefined
       ? undefined
-      : await this.#contexts.follow(principalId, sessionId, watcher);
+      : await this.#contexts.follow(principal, sessionId, watcher);
   }
 
-  async followList(principalId: string, onChange: () => void): Promise<Following> {
-    return await this.#contexts.followList(principalId, onChange);
+  async followList(principal: ConnectedPrincipal, onChange: () => void): Promise<Following> {
+    return await this.#contexts.followList(principal, onChange);
   }
 
-  async #read(uri: string, principalId: string): Promise<Params> {
+  async #read(uri: string, principal: ConnectedPrincipal): Promise<Params> {
     const sessionId = parseSessionUri(uri) ?? '';
-    const found = await this.#contexts.read(principalId, sessionId);
+    const found = await this.#contexts.read(principal, sessionId);
     if (found === undefined) throw noSuchSession(uri);
     const { session, ...context } = found;
     const { session_id, state, mode } = session;
@@ -84,8 +89,8 @@ export class SessionResources {
     return { contents: [{ uri, mimeType: MIME_TYPE, text }] };
   }
 
-  async #complete(begun: string, principalId: string): Promise<Params> {
-    const sessions = await this.#contexts.list(principalId, LISTED);
+  async #complete(begun: string, principal: ConnectedPrincipal): Promise<Params> {
+    const sessions = await this.#contexts.list(principal, LISTED);
     const ids = sessions.map(({ session_id }) => session_id);
     const fitting = ids.filter((id) => id.startsWith(begun));
     const values = fitting.slice(0, COMPLETED);

@@ -2,7 +2,7 @@
 // has changed, and that its principal is in another set of sessions than before. A subscription to a
 // session that is not there (yet) is kept, and tells nothing until the principal is in it.
 
-import type { ContextWatcher } from '@starloom/coordination';
+import type { ConnectedPrincipal, ContextWatcher } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import { Coalesced } from './coalesced.ts';
 import type { Following } from './session-resources.ts';
@@ -14,13 +14,17 @@ export interface FollowedResources {
   /** Whether a subscription is good before there is such a resource for the principal. */
   isAwaited(uri: string): boolean;
   /** From now on; `undefined` when there is no such resource for the principal. */
-  follow(uri: string, principalId: string, watcher: ContextWatcher): Promise<Following | undefined>;
-  followList(principalId: string, onChange: () => void): Promise<Following>;
+  follow(
+    uri: string,
+    principal: ConnectedPrincipal,
+    watcher: ContextWatcher,
+  ): Promise<Following | undefined>;
+  followList(principal: ConnectedPrincipal, onChange: () => void): Promise<Following>;
 }
 
 export interface SessionUpdatesOptions {
   readonly resources: FollowedResources;
-  readonly principalId: string;
+  readonly principal: ConnectedPrincipal;
   readonly log: Log;
   /** Each resolves when the reader has room for the next. */
   readonly tellUpdated: (uri: string) => Promise<void>;
@@ -127,8 +131,8 @@ export class SessionUpdates {
 
   async #followList(): Promise<void> {
     if (this.#list !== undefined) return;
-    const { resources, principalId } = this.#options;
-    const following = await resources.followList(principalId, () => {
+    const { resources, principal } = this.#options;
+    const following = await resources.followList(principal, () => {
       this.#notices.note(LIST);
       void this.#sync('late');
     });
@@ -137,8 +141,8 @@ export class SessionUpdates {
   }
 
   async #follow(uri: string): Promise<boolean> {
-    const { resources, principalId } = this.#options;
-    const following = await resources.follow(uri, principalId, {
+    const { resources, principal } = this.#options;
+    const following = await resources.follow(uri, principal, {
       updated: () => this.#notices.note(uri),
       over: () => void this.#again(uri),
     });

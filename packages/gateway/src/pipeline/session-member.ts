@@ -9,7 +9,7 @@ export async function assertMember(
   sessionId: string,
 ): Promise<void> {
   const contexts = coordination?.services.principalContexts;
-  if ((await contexts?.read(principal.id, sessionId)) !== undefined) return;
+  if ((await contexts?.read(principal, sessionId)) !== undefined) return;
   throw new FabricError('BAD_INPUT', `There is no session "${sessionId}" for this caller`, {
     details: {
       reason: 'unknown_session',

@@ -24,7 +24,7 @@ function open(contexts: PrincipalContexts) {
   const delivered: JSONRPCMessage[] = [];
   const updates = new SessionUpdates({
     resources: new SessionResources(contexts),
-    principalId: 'tester',
+    principal: { id: 'tester' },
     log: silentLog,
     tellUpdated: async () => {},
     tellListChanged: async () => {},

@@ -151,6 +151,23 @@ export function commitContract(scenario: () => StoreScenario): void {
     const fence = { resource: 'context', token };
     expect(await scenario().put('a', 'late', { fence })).toEqual({ ok: false, reason: 'fenced' });
   });
+
+  it('tells about how much partitions take, and nothing for those that are not there', async () => {
+    const { store } = scenario();
+    expect(await store.size(['p', 'q'])).toBe(0);
+    const text = 'x'.repeat(100_000);
+    await scenario().put('a', text);
+    const one = await store.size(['p']);
+    expect(one).toBeGreaterThan(100_000);
+    expect(one).toBeLessThan(200_000);
+    await scenario().put('a', 'short', { event: text });
+    expect(await store.size(['p'])).toBeGreaterThan(100_000);
+    await store.commit('q', { writes: [{ kind: 'put', key: 'a', value: text }] });
+    expect(await store.size(['p', 'q'])).toBeGreaterThan(200_000);
+    await store.commit('q', { writes: [{ kind: 'delete', key: 'a' }] });
+    await store.drop('p');
+    expect(await store.size(['p', 'q'])).toBeLessThan(10_000);
+  });
 }
 
 const DONE = { ok: true };

@@ -1,0 +1,220 @@
+// What one principal may hold, so that none uses up what all share. Sessions, agents, agent ids and
+// scopes of the tool cache are listed in the principal's own partition; the bytes are what the store
+// says that their partitions take. A session counts for the principal that created it, also when
+// others write there. Subscriptions and waits are counted in this process.
+
+import type { Clock, CoordinationStore, Snapshot, Write } from '@starloom/core';
+import { sessionCacheScope } from './cache/cache-scope.ts';
+import { overQuota } from './errors.ts';
+import { keyOf, partitionOf, SESSIONS } from './partitions.ts';
+import type { Amount } from './quota/amount.ts';
+import type { CoordinationLimits } from './quota/limits.ts';
+import { Meter } from './quota/meter.ts';
+import { RecentMap } from './support/recent-map.ts';
+
+export interface BudgetsOptions {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly limits: CoordinationLimits;
+}
+
+type Running = 'subscriptions_per_principal' | 'waits_per_principal';
+
+/** What a write takes beside its values: the event, names, versions. */
+const WRITE_BYTES = 512;
+/** The index of a capability. */
+const CAPABILITY_BYTES = 1_024;
+const DAY_MS = 86_400_000;
+const REMEMBERED = 10_000;
+
+export class Budgets {
+  readonly #options: BudgetsOptions;
+  readonly #sessions: Meter;
+  readonly #agents: Meter;
+  readonly #agentIds: Meter;
+  readonly #running = new Map<string, number>();
+  readonly #scopesListedAt = new RecentMap<number>(REMEMBERED);
+
+  constructor(options: BudgetsOptions) {
+    const { limits, clock } = options;
+    this.#options = options;
+    this.#sessions = new Meter({
+      limits,
+      clock,
+      entries: 'sessions_per_principal',
+      bytes: 'bytes_per_principal',
+      fix: 'end sessions, or remove keys, chunks and checkpoints that are not needed',
+    });
+    const fix = 'unregister agents that are not needed';
+    this.#agents = new Meter({
+      limits,
+      clock,
+      entries: 'agents_per_principal',
+      fix,
+      freeShare: 0.01,
+    });
+    this.#agentIds = new Meter({
+      limits,
+      clock,
+      entries: 'agent_ids_per_principal',
+      fix: 'use the same agent ids again; one that is not used is free after a month',
+    });
+  }
+
+  /** Refused with -32016 when the principal holds too much; nothing to wait for when it does not. */
+  reserve(principalId: string, bytes: number): Promise<void> | undefined {
+    return this.#reserve(principalId, { entries: 0, bytes: bytes + WRITE_BYTES });
+  }
+
+  /** Counts what is written without a reservation. */
+  note(principalId: string, bytes = 0): void {
+    this.#sessions.note(principalId, { entries: 0, bytes: bytes + WRITE_BYTES });
+  }
+
+  /** To be called before the session is created. */
+  async addSession(principalId: string, sessionId: string, bytes: number): Promise<void> {
+    await this.#reserve(principalId, { entries: 1, bytes: bytes + WRITE_BYTES });
+    await this.#write(principalId, { kind: 'put', key: sessionKey(sessionId), value: true });
+  }
+
+  /** Nothing is left of it. */
+  async removeSession(principalId: string, sessionId: string): Promise<void> {
+    await this.#write(principalId, { kind: 'delete', key: sessionKey(sessionId) });
+  }
+
+  /** `forgetSome` makes room: it forgets agents of these ids that are gone, and says how many. */
+  async addAgent(
+    principalId: string,
+    agent: { readonly agentId: string; readonly bytes: number; readonly capabilities: number },
+    forgetSome: (agentIds: readonly string[], count: number) => Promise<number>,
+  ): Promise<void> {
+    const key = agentKey(agent.agentId);
+    const value = agent.bytes + CAPABILITY_BYTES * agent.capabilities;
+    await this.reserve(principalId, value);
+    if (!(await this.#read(principalId, [key])).entries.has(key)) {
+      await this.#agents.reserve({
+        name: principalId,
+        more: { entries: 1, bytes: 0 },
+        measure: async () => {
+          const ids = idsIn(await this.#read(principalId), agentKey(''));
+          const makeRoom = async ({ entries }: Amount) => {
+            return { entries: await forgetSome(ids, entries), bytes: 0 };
+          };
+          return { now: { entries: ids.length, bytes: 0 }, makeRoom };
+        },
+      });
+    }
+    await this.#write(principalId, { kind: 'put', key, value });
+  }
+
+  async removeAgent(principalId: string, agentId: string): Promise<void> {
+    await this.#write(principalId, { kind: 'delete', key: agentKey(agentId) });
+  }
+
+  /** To be called before a new agent id becomes the principal's. */
+  async reserveAgentId(principalId: string): Promise<void> {
+    await this.#agentIds.reserve({
+      name: principalId,
+      more: { entries: 1, bytes: 0 },
+      measure: async () => {
+        const ids = idsIn(await this.#read(principalId), idKey(''));
+        return { now: { entries: ids.length, bytes: 0 } };
+      },
+    });
+  }
+
+  async addAgentId(principalId: string, agentId: string, ttlMs: number): Promise<void> {
+    await this.#write(principalId, { kind: 'put', key: idKey(agentId), value: true, ttlMs });
+  }
+
+  /** A scope of the tool cache that is the principal's own. */
+  async addCacheScope(principalId: string, scope: string): Promise<void> {
+    const now = this.#options.clock.monotonic();
+    const listedAt = this.#scopesListedAt.get(scope);
+    if (listedAt !== undefined && now - listedAt < DAY_MS) return;
+    const ttlMs = this.#options.limits.forget_agent_ms;
+    await this.#write(principalId, { kind: 'put', key: scopeKey(scope), value: true, ttlMs });
+    this.#scopesListedAt.set(scope, now);
+  }
+
+  /** Counts one more of what runs in this process, until it is disposed of. */
+  run(principalId: string, limit: Running): Disposable {
+    const name = `${limit}/${principalId}`;
+    const count = this.#running.get(name) ?? 0;
+    const allowed = this.#options.limits[limit];
+    if (count >= allowed) {
+      const fix = 'end some of them first';
+      throw overQuota(limit, allowed, fix, { held: { entries: count, bytes: 0 } });
+    }
+    this.#running.set(name, count + 1);
+    let isOver = false;
+    return {
+      [Symbol.dispose]: () => {
+        if (isOver) return;
+        isOver = true;
+        const left = (this.#running.get(name) ?? 1) - 1;
+        if (left > 0) this.#running.set(name, left);
+        else this.#running.delete(name);
+      },
+    };
+  }
+
+  #reserve(principalId: string, more: Amount): Promise<void> | undefined {
+    return this.#sessions.reserve({
+      name: principalId,
+      more,
+      measure: async () => ({ now: await this.#measure(principalId) }),
+    });
+  }
+
+  async #measure(principalId: string): Promise<Amount> {
+    const { store } = this.#options;
+    const snapshot = await this.#read(principalId);
+    const listed = idsIn(snapshot, sessionKey(''));
+    const { entries: open } = await store.read(SESSIONS, listed.map(keyOf.openSession));
+    const sessions = listed.filter((id) => open.has(keyOf.openSession(id)));
+    const scopes = idsIn(snapshot, scopeKey(''));
+    const agents = [...snapshot.entries].filter(([key]) => key.startsWith(agentKey('')));
+    const partitions = [
+      partitionOf.idempotency(principalId),
+      partitionOf.budget(principalId),
+      ...sessions.flatMap(partitionsOfSession),
+      ...scopes.flatMap(partitionsOfScope),
+    ];
+    const ofAgents = agents.reduce((total, [, { value }]) => total + Number(value), 0);
+    return { entries: sessions.length, bytes: ofAgents + (await store.size(partitions)) };
+  }
+
+  async #read(principalId: string, keys?: readonly string[]): Promise<Snapshot> {
+    return await this.#options.store.read(partitionOf.budget(principalId), keys);
+  }
+
+  async #write(principalId: string, write: Write): Promise<void> {
+    await this.#options.store.commit(partitionOf.budget(principalId), { writes: [write] });
+  }
+}
+
+const sessionKey = (sessionId: string) => `session/${sessionId}`;
+const agentKey = (agentId: string) => `agent/${agentId}`;
+const idKey = (agentId: string) => `id/${agentId}`;
+const scopeKey = (scope: string) => `scope/${scope}`;
+
+function idsIn({ entries }: Snapshot, prefix: string): string[] {
+  return [...entries.keys()]
+    .filter((key) => key.startsWith(prefix))
+    .map((key) => key.slice(prefix.length));
+}
+
+function partitionsOfSession(sessionId: string): string[] {
+  return [
+    partitionOf.session(sessionId),
+    partitionOf.history(sessionId),
+    partitionOf.chunks(sessionId),
+    partitionOf.chunkBodies(sessionId),
+    ...partitionsOfScope(sessionCacheScope(sessionId)),
+  ];
+}
+
+function partitionsOfScope(scope: string): string[] {
+  return [partitionOf.cache(scope), partitionOf.cacheIndex(scope)];
+}
