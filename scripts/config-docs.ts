@@ -6,9 +6,8 @@ import { jsonSchemaFor } from '../packages/starloom/src/config-files.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
-/** What the schema accepts and this version does not serve; test/docs.test.ts checks both. */
+/** Kinds that the schema accepts and the start refuses; test/docs.test.ts checks the list. */
 export const UNAVAILABLE_REGISTRIES = ['postgres', 'etcd'] as const;
-export const UNUSED_SECTIONS: readonly string[] = ['jobs'];
 
 export function configurationDocs(): string {
   const gateway = Object.entries(propertiesOf(jsonSchemaFor('starloom')))
@@ -66,9 +65,6 @@ See also: [command line](cli.md), [security](security.md), [agents from one file
 
 const NOTES: Readonly<Record<string, string>> = {
   registry: `Not available in this version: ${UNAVAILABLE_REGISTRIES.map(kindText).join(', ')}. The gateway does not start with them.`,
-  ...Object.fromEntries(
-    UNUSED_SECTIONS.map((name) => [name, 'This version checks the section and does not use it.']),
-  ),
 };
 
 function section(name: string, schema: Schema): string {
