@@ -67,6 +67,13 @@ test.each(PAGES)('%s shows JSON and YAML that parse', (page) => {
   }
 });
 
+/** Words of translated prose; each has a plain one. */
+const STILTED = /\b(told|whoever|nobody|somebody|everybody|anew|mend|over the heads)\b/gi;
+
+test.each(PAGES)('%s is written in plain words', (page) => {
+  expect(readFileSync(join(ROOT, page), 'utf8').match(STILTED)).toBeNull();
+});
+
 function isThere(page: string, target: string): boolean {
   const [path = '', heading] = target.split('#');
   const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
