@@ -54,7 +54,11 @@ const EVENTS: readonly EventDescription[] = [
     summary: 'A checkpoint was forgotten',
     fields: ['agent_id', 'checkpoint_id'],
   },
-  { type: 'session.suspended', summary: 'Nobody writes until it is resumed', fields: ['agent_id'] },
+  {
+    type: 'session.suspended',
+    summary: 'No agent writes until it is resumed',
+    fields: ['agent_id'],
+  },
   { type: 'session.resumed', summary: 'It is open again', fields: ['agent_id'] },
   {
     type: 'session.ended',
@@ -63,7 +67,7 @@ const EVENTS: readonly EventDescription[] = [
   },
   {
     type: 'lock.granted',
-    summary: 'It was the turn of a request that waited; a lock that was free is not told of',
+    summary: 'A waiting request received its lock; a lock that was free causes no event',
     fields: [...lock, 'expires_at', 'ticket'],
   },
   {

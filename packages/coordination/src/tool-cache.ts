@@ -258,7 +258,7 @@ function staleClaim({ tool, claim = 0 }: CachePut) {
   return refuse('stale_token', `The claim ${claim} on this result of "${tool}" is over`, {
     tool,
     claim,
-    fix: 'tool_cache.get again: the result may be there; if not, claim it anew or put without claim',
+    fix: 'tool_cache.get again: the result may be there; if not, claim it again or put without claim',
   });
 }
 

@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { expect, it, test } from 'vitest';
-import { DOCS, docUrl } from '../../../scripts/write-docs.ts';
+import { DOCS } from '../../../scripts/write-docs.ts';
 import {
   describeEvents,
   describeMethods,
@@ -9,11 +8,6 @@ import {
   REASONS,
   SERVICE_PATHS,
 } from '../src/index.ts';
-
-test.each(Object.entries(DOCS))('%s is what the code says', (path, text) => {
-  const written = readFileSync(docUrl(path), 'utf8');
-  expect(written, `${path} is out of date: run "node scripts/write-docs.ts"`).toBe(text());
-});
 
 it('documents every method with parameters, result, errors and an example', () => {
   const text = DOCS['docs/coordination.md']?.() ?? '';

@@ -82,7 +82,7 @@ const manifestFields = z.strictObject({
   node_id: z.string().min(1).default('local').describe('Machine it runs on'),
   version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
   description: z.string().optional().describe('What the agent is for'),
-  endpoint: endpointSchema,
+  endpoint: endpointSchema.describe('How the gateway reaches the agent'),
   capabilities: z
     .array(capabilitySchema)
     .refine((list) => new Set(list.map(({ name }) => name)).size === list.length, {

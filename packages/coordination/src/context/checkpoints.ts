@@ -216,7 +216,7 @@ export class Checkpoints {
       session_id: sessionId,
       current_version: version,
       current: { state: meta.state },
-      fix: 'session_manager.suspend first, so that nobody writes meanwhile',
+      fix: 'session_manager.suspend first, so that no agent writes meanwhile',
     });
   }
 }

@@ -34,7 +34,9 @@ export const agentRegistryMethods = {
       'Begins a life of an agent. One that it had before is over: its locks are free, and what it ' +
       'still sends under its old epoch is refused',
     params: request({
-      agent_id: agentIdSchema.describe('Its name, which belongs to whoever uses it first'),
+      agent_id: agentIdSchema.describe(
+        'Its name, which belongs to the principal that uses it first',
+      ),
       capabilities: z.array(capability).max(256).describe('Names, or names with a description'),
       name: z.string().min(1).max(256).optional().describe('For people'),
       metadata: metadata.optional(),
@@ -79,7 +81,7 @@ export const agentRegistryMethods = {
   }),
 
   'agent_registry.unregister': defineMethod({
-    summary: 'Ends the life of an agent: its locks are free, and its sessions are told',
+    summary: 'Ends the registration of an agent: its locks are free, and its sessions are notified',
     params: request({
       agent_id: agentIdSchema.optional().describe('By default the agent of this connection'),
       leave: z.boolean().default(false).describe('Leave all its sessions, too'),

@@ -18,8 +18,7 @@ const exampleCheckpoint = {
 
 export const checkpointMethods = {
   'session_manager.suspend': defineMethod({
-    summary:
-      'Nobody writes or holds a lock until it is resumed, and its time stands still. For owners',
+    summary: 'No agent writes or holds a lock until it is resumed, and its timers stop. For owners',
     params: request({ session_id: sessionId }),
     result: stateSchema,
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
@@ -105,7 +104,7 @@ export const checkpointMethods = {
     summary: 'A new session of the caller that begins with the context of this one',
     params: request({
       session_id: sessionId,
-      new_session_id: sessionId.optional().describe('By default a new one that nobody can guess'),
+      new_session_id: sessionId.optional().describe('By default a new random one'),
       at_version: version.optional().describe('The context as it was then'),
       checkpoint_id: z
         .string()

@@ -197,7 +197,7 @@ export const memoryLockerMethods = {
   }),
 
   'memory_locker.break': defineMethod({
-    summary: 'Ends locks over the heads of their holders, who are told. For owners',
+    summary: 'Ends locks forcibly and notifies their holders. For owners',
     params: request({
       session_id: sessionId,
       resource: anyResource.optional().describe('By default the context, or with holder anything'),

@@ -70,11 +70,11 @@ export const sessionManagerMethods = {
   'session_manager.create': defineMethod({
     summary: 'Creates a session; the caller is its owner and first member',
     params: request({
-      session_id: sessionId.optional().describe('By default a new one that nobody can guess'),
+      session_id: sessionId.optional().describe('By default a new random one'),
       metadata: metadata.optional(),
       mode: mode.default('lock'),
       ttl_ms: sessionTtl.optional().describe('It ends when it was not used for this long'),
-      open: z.boolean().default(false).describe('Whoever knows its id may join and write'),
+      open: z.boolean().default(false).describe('Every agent that knows its id may join and write'),
       access: z
         .strictObject({ agents: roles.optional(), principals: roles.optional() })
         .optional()
@@ -98,7 +98,7 @@ export const sessionManagerMethods = {
   }),
 
   'session_manager.join': defineMethod({
-    summary: 'Takes part in a session; the other members are told',
+    summary: 'Joins a session; the other members are notified',
     params: request({
       session_id: sessionId,
       role: roleSchema.optional().describe('By default what it may, at most writer'),
@@ -239,7 +239,7 @@ export const sessionManagerMethods = {
   }),
 
   'session_manager.revoke': defineMethod({
-    summary: 'Takes a right back; whoever is a member by it is one no longer. For owners',
+    summary: 'Revokes a right; agents that are members by it are removed. For owners',
     params: request({ session_id: sessionId, ...grantee }),
     result: z.object({ session_id: z.string(), access: detailSchema.shape.access }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
@@ -305,5 +305,7 @@ function toSummary(meta: SessionMeta, { role }: Member) {
 
 function assertNamed(member: string | undefined, principal: string | undefined): void {
   if (member !== undefined || principal !== undefined) return;
-  throw refuse('bad_params', 'Nobody is named', { fix: 'send member or principal' });
+  throw refuse('bad_params', 'The request names no member and no principal', {
+    fix: 'send member or principal',
+  });
 }

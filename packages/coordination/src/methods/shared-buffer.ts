@@ -253,7 +253,7 @@ export const sharedBufferMethods = {
     summary: 'How much there is, and how often it helped',
     params: request({
       session_id: sessionId,
-      reset: z.boolean().default(false).describe('Count anew'),
+      reset: z.boolean().default(false).describe('Reset the counts'),
     }),
     result: z.object({
       chunks: z.int(),

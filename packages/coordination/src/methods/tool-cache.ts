@@ -39,13 +39,15 @@ export const toolCacheMethods = {
   'tool_cache.get': defineMethod({
     summary:
       'A cached result. With claim or wait_ms one caller computes and the others wait for it: ' +
-      'whoever gets a claim computes and puts the result with it',
+      'the caller that receives a claim computes and puts the result with it',
     params: request({
       ...name,
       ...shared,
       claim: z.boolean().default(false).describe('On a miss, claim the right to compute it'),
       claim_ttl_ms: z.int().min(1).max(600_000).default(60_000).describe('How long that may take'),
-      wait_ms: waitMs.describe('Wait for whoever computes it; if nobody does, there is a claim'),
+      wait_ms: waitMs.describe(
+        'Wait for the caller that computes it; without one, a claim is returned',
+      ),
     }),
     result: z.object({
       hit: z.boolean(),
@@ -55,7 +57,7 @@ export const toolCacheMethods = {
       since: z.int().optional().describe('On a miss, for put'),
       claim: claim.optional(),
       expires_at: time.optional().describe('When the claim ends'),
-      computing: z.boolean().optional().describe('Somebody else computes it'),
+      computing: z.boolean().optional().describe('Another caller computes it'),
     }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'read',
@@ -140,7 +142,7 @@ export const toolCacheMethods = {
 
   'tool_cache.stats': defineMethod({
     summary: 'How much there is, and how often it helped',
-    params: request({ ...shared, reset: z.boolean().default(false).describe('Count anew') }),
+    params: request({ ...shared, reset: z.boolean().default(false).describe('Reset the counts') }),
     result: z.object({
       entries: z.int(),
       bytes: z.int(),

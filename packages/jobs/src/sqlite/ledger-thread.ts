@@ -44,8 +44,11 @@ export class LedgerThread {
   }
 
   static async open(path: string): Promise<LedgerThread> {
-    const url = new URL(`./ledger-worker${extname(import.meta.url)}`, import.meta.url);
-    const worker = new Worker(url, { workerData: path });
+    const ending = extname(import.meta.url);
+    const url = new URL(`./ledger-worker${ending}`, import.meta.url);
+    // The launcher's resolve hook does not reach threads: source finds the other packages' source so.
+    const execArgv = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
+    const worker = new Worker(url, { workerData: path, execArgv });
     const thread = new LedgerThread(worker);
     const opened = Promise.withResolvers<void>();
     const fail = (error: FabricError) => {

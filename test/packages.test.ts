@@ -1,0 +1,65 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { allPackages, type PackageManifest } from './support/packages.ts';
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const LICENSE = readFileSync(join(ROOT, 'LICENSE'), 'utf8');
+const root = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as PackageManifest;
+
+describe.each(allPackages().map((one) => [one.manifest.name, one] as const))('%s', (_, one) => {
+  const { folder, manifest } = one;
+
+  it('says what it is, under which terms, and on which Node it runs', () => {
+    expect(manifest.description).toMatch(/^[A-Z].{20,}[^.]$/);
+    expect(manifest).toMatchObject({ license: 'Apache-2.0', type: 'module' });
+    expect(manifest.engines).toEqual(root.engines);
+    expect(readFileSync(join(folder, 'LICENSE'), 'utf8')).toBe(LICENSE);
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+    expect(readme.split('\n', 1)).toEqual([`# ${manifest.name}`]);
+  });
+
+  it('exports source files that exist, and the build of each', () => {
+    for (const target of Object.values(manifest.exports ?? {})) {
+      if (typeof target === 'string') {
+        expect(existsSync(join(folder, target)), target).toBe(true);
+        continue;
+      }
+      const source = target['@starloom/source'] ?? '';
+      expect(existsSync(join(folder, source)), source).toBe(true);
+      const built = source.replace('./src/', './dist/').replace(/\.ts$/, '');
+      const { types, default: code } = target;
+      expect({ types, code }).toEqual({ types: `${built}.d.ts`, code: `${built}.js` });
+    }
+  });
+
+  it('packs the build without source maps, and every other folder it names exists', () => {
+    if (manifest.private) return;
+    const { files = [] } = manifest;
+    expect(files).toEqual(expect.arrayContaining(['dist', '!dist/**/*.map']));
+    for (const name of files.filter((entry) => entry !== 'dist' && !entry.startsWith('!'))) {
+      expect(existsSync(join(folder, name)), name).toBe(true);
+    }
+  });
+
+  it('imports each of its dependencies', () => {
+    const source = textOf(folder, 'src');
+    const runtime = { ...manifest.dependencies, ...manifest.peerDependencies };
+    expect(Object.keys(runtime).filter((name) => !imports(source, name))).toEqual([]);
+    const all = source + textOf(folder, 'test');
+    const development = Object.keys(manifest.devDependencies ?? {}).map((name) =>
+      name.replace('@types/', ''),
+    );
+    expect(development.filter((name) => !imports(all, name))).toEqual([]);
+  });
+});
+
+function textOf(folder: string, part: string): string {
+  const files = globSync(`${part}/**/*.ts`, { cwd: folder });
+  return files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+}
+
+function imports(text: string, name: string): boolean {
+  return text.includes(`'${name}'`) || text.includes(`'${name}/`);
+}
