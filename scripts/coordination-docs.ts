@@ -236,7 +236,7 @@ function limits(): string {
   const text =
     'A request beyond a limit is refused with -32016, and nothing is done. Caches and buffers evict instead: a full one ' +
     'drops the least recently used entries, a tenth of its limit at a time, but no chunk that an active agent refers ' +
-    'to. A JSON Patch may copy at most `context_bytes`, counted as JSON text, including what it removes again.\n\n\n' +
+    'to. A JSON Patch may copy at most `context_bytes`, counted as JSON text, including what it removes again.\n\n' +
     'Limits that end in `_per_principal` are the budget of one principal: what it holds is counted, not what it sends. ' +
     'A session, with its context, events, history, checkpoints, chunks and cached results, counts for the principal that ' +
     'created it. The refusal has `data.held` and `data.retry_after_ms`; what removes keys, chunks, agents or sessions is ' +

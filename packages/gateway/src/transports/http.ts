@@ -4,7 +4,12 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
-import { type Authenticator, type Principal, pickCredentials } from '@starloom/identity';
+import {
+  type Authenticator,
+  mayAdministrate,
+  type Principal,
+  pickCredentials,
+} from '@starloom/identity';
 import {
   type BrowserGuard,
   createBrowserGuard,
@@ -196,7 +201,7 @@ export class HttpTransport {
         return { status: reason ? 503 : 200, headers: text, body: `${reason ?? 'ready'}\n` };
       }
       case '/metrics':
-        if (!isLocalPeer(request)) this.#authenticate(request, 'http');
+        if (!isLocalPeer(request)) assertMayRead(this.#authenticate(request, 'http'));
         return {
           status: 200,
           headers: { 'content-type': METRICS_CONTENT_TYPE },
@@ -269,6 +274,13 @@ function assertJson({ headers }: IncomingMessage): void {
     : 'The body must not be compressed';
   throw new FabricError('BAD_INPUT', message, {
     details: { reason: isPlain ? 'content_type' : 'content_encoding', http_status: 415 },
+  });
+}
+
+function assertMayRead(principal: Principal): void {
+  if (mayAdministrate(principal, 'metrics')) return;
+  throw new FabricError('POLICY_DENIED', 'This key may not read metrics', {
+    details: { reason: 'scope', fix: 'use a key with the scope admin:metrics' },
   });
 }
 

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { createPskVerifier } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { answers, KEY, openTestGateway } from '../test-gateway.ts';
@@ -83,6 +84,29 @@ describe('an HTTP request', () => {
     });
     expect(response.status).toBe(200);
     for (const socket of sockets) socket.destroy();
+  });
+});
+
+describe('metrics through a proxy', () => {
+  it('need a key with the scope admin:metrics', async () => {
+    const psk = createPskVerifier([
+      { key_id: 'a', key: KEY, principal: 'a', tier: 'org', scopes: ['admin:metrics'] },
+      {
+        key_id: 'b',
+        key: 'key-b-0123456789abcdef',
+        principal: 'b',
+        tier: 'org',
+        scopes: ['agent:x'],
+      },
+    ]);
+    await using gateway = await openTestGateway(agents, { psk });
+    const read = async (key: string) => {
+      const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': '192.0.2.1' };
+      return (await fetch(`${gateway.url}/metrics`, { headers })).status;
+    };
+    expect(await read(KEY)).toBe(200);
+    expect(await read('key-b-0123456789abcdef')).toBe(403);
+    expect(await read('key-c-0123456789abcdef')).toBe(401);
   });
 });
 
