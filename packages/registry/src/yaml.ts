@@ -13,7 +13,7 @@ import {
   type RegistryStatus,
   systemClock,
 } from '@starloom/core';
-import { problemsOf } from '@starloom/wire';
+import { problemsOf, toProblemText } from '@starloom/wire';
 import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
 import type { OptionSchemas } from './endpoint-options.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
@@ -108,7 +108,7 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
         this.#problem = message;
         const problems = problemsOf(error);
         this.#log.error(
-          problems === undefined ? { error } : { problems },
+          problems === undefined ? { error } : { problems: problems.map(toProblemText) },
           'the file of agents cannot be used; the agents loaded before stay',
         );
         return { ok: false, changed: [] };
@@ -163,7 +163,7 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
       const manifest = this.directory.get(agent_id)?.manifest;
       if (!manifest) continue;
       await resolveEndpoint(manifest, this.#env).catch((error: FabricError) => {
-        const problems = problemsOf(error.cause) ?? error.message;
+        const problems = problemsOf(error.cause)?.map(toProblemText) ?? error.message;
         this.#log.warn({ agent_id, problems }, 'the agent cannot be called: a secret is missing');
       });
     }

@@ -20,7 +20,9 @@ export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): un
   const excess = jsonExcess(text, limits);
   if (excess) throw exceeded(excess, limits);
   const value = parseJson(text);
-  if (assertShape(value, limits) === 'with_large_numbers') assertExact(text);
+  const { keys, isLarge } = assertShape(value, limits);
+  if (isLarge) assertExact(text);
+  if (membersIn(text) > keys) throw invalid('a key twice in one object', 'duplicate_key');
   return value;
 }
 
@@ -61,9 +63,10 @@ function parseJson(text: string): unknown {
 }
 
 /** Level by level rather than by recursion: a hostile depth must not cost the stack. */
-function assertShape(frame: unknown, limits: FrameLimits): 'plain' | 'with_large_numbers' {
+function assertShape(frame: unknown, limits: FrameLimits): { keys: number; isLarge: boolean } {
   let level: unknown[] = [frame];
   let nodes = 0;
+  let keys = 0;
   let isLarge = false;
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > limits.depth) throw exceeded('too_deep', limits);
@@ -76,12 +79,31 @@ function assertShape(frame: unknown, limits: FrameLimits): 'plain' | 'with_large
         if (Math.abs(value) > Number.MAX_SAFE_INTEGER) isLarge = true;
       }
       if (typeof value !== 'object' || value === null) continue;
-      if (!Array.isArray(value)) assertKeys(value);
-      for (const child of Object.values(value)) next.push(child);
+      const children = Object.values(value);
+      if (!Array.isArray(value)) {
+        assertKeys(value);
+        keys += children.length;
+      }
+      for (const child of children) next.push(child);
     }
     level = next;
   }
-  return isLarge ? 'with_large_numbers' : 'plain';
+  return { keys, isLarge };
+}
+
+/**
+ * How many members the objects of a JSON text have: strings that a colon follows. Of a key that
+ * stands twice the parser keeps the last, and a proxy before us may have read the first.
+ */
+function membersIn(text: string): number {
+  let members = 0;
+  for (let at = text.indexOf('"'); at !== -1; ) {
+    let after = endOfString(text, at) + 1;
+    while (text.charCodeAt(after) <= SPACE) after += 1;
+    if (text[after] === ':') members += 1;
+    at = text.indexOf('"', after);
+  }
+  return members;
 }
 
 /**
@@ -102,6 +124,8 @@ function assertExact(text: string): void {
   }
 }
 
+/** No character of JSON between values is greater. */
+const SPACE = 0x20;
 const NUMBER = /[-\d][-+.\deE]*/y;
 const WHOLE = /^-?\d{16,}$/;
 

@@ -16,6 +16,10 @@ const long = (json: string) => `{"pad":"${'x'.repeat(10_000)}","value":${json}}`
 
 describe('frames', () => {
   it.each([
+    ['duplicate_key', '{"jsonrpc":"2.0","method":"a","method":"b"}'],
+    ['duplicate_key', '{"params":{"name" : "a", "na\\u006de":"b"}}'],
+    ['duplicate_key', '[{"a":{"b":1,"b":1}}]'],
+    [undefined, '{"a":"b\\":","b":["a","b:",{"a":{}}],"c":":"}'],
     ['too_deep', `${'['.repeat(100)}${']'.repeat(100)}`],
     ['too_many_values', `[${'0,'.repeat(250_000)}0]`],
     ['inexact_number', '[1,"9007199254740993",9007199254740993]'],

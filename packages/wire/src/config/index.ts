@@ -10,7 +10,7 @@ export {
 } from './load-config.ts';
 export { type Origin, showOrigin } from './origin.ts';
 export { pickByOrigin } from './origins.ts';
-export { configError, type Problem, placeOf, problemsOf } from './problem.ts';
+export { configError, type Problem, placeOf, problemsOf, toProblemText } from './problem.ts';
 export { type ConfigFormat, type ReadSourceOptions, readSource } from './read-source.ts';
 export { toReferences } from './references.ts';
 export {

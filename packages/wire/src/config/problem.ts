@@ -53,6 +53,11 @@ export function placeOf({ file, line, column }: Problem): string {
   return line === undefined ? file : `${file}:${line}:${column ?? 1}`;
 }
 
+/** The problem with its place and fix, in one line. */
+export function toProblemText(problem: Problem): string {
+  return `${toLine(problem)}; ${problem.fix}`;
+}
+
 function toLine(problem: Problem): string {
   const what = problem.key === '' ? problem.message : `${problem.key}: ${problem.message}`;
   return `${placeOf(problem)} ${what}`;
