@@ -45,6 +45,8 @@ const AGENTS: Readonly<Record<string, Serve>> = {
 const server = createServer((request, response) => {
   serve(request, response).catch(() => response.destroy());
 });
+// A gateway that was slow for a while must not meet a connection that was closed meanwhile.
+server.keepAliveTimeout = 600_000;
 server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`);
 });

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Child } from '../../bench/child.ts';
 import { ownProgram } from '../../bench/own-program.ts';
-import type { Attack, Outcome } from './attack.ts';
+import { type Attack, type Outcome, problemsIf } from './attack.ts';
 import { ATTACKS, type AttackName } from './attacks/index.ts';
 import { GatewayMemory } from './gateway-memory.ts';
 import { type Observed, OrdinaryClient } from './ordinary-client.ts';
@@ -29,6 +29,21 @@ export interface AttackOptions {
   readonly signal: AbortSignal;
 }
 
+const NONE = { sent: 0, ok: 0, p50: 0, p99: 0 };
+const SILENT: Observed = { calls: NONE, updates: NONE, failures: [] };
+const NOTHING: Memory = {
+  before: { resident: 0, live: 0 },
+  peak: 0,
+  after: { resident: 0, live: 0 },
+};
+
+/** Of an attack that could not be carried to its end, because the gateway died of it, say. */
+export function brokenOff(name: string, cause: unknown): AttackResult {
+  const why = cause instanceof Error ? cause.message.slice(0, 500) : String(cause);
+  const figures = { quiet: SILENT, during: SILENT, memory: NOTHING };
+  return { name, about: '', operations: 0, counts: {}, ...figures, problems: [why] };
+}
+
 /** A hang guard, not a measure. */
 const OVER_MS = 300_000;
 
@@ -49,11 +64,15 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   const peak = memory.takePeak();
   const errors = attack.quietLog ? world.errorLines() : 0;
   const lostUpdates = await ordinary.lostUpdates();
-  const figures = { before, peak, after: await memory.settled() };
+  const after = await memory.settled().catch(() => undefined);
+  const figures = { before, peak, after: after ?? NOTHING.after };
   ordinary.close();
   const found = [
     ...problems,
-    ...(errors > 0 ? [`${errors} lines of level error were logged`] : []),
+    ...problemsIf({
+      [`${errors} lines of level error were logged`]: errors > 0,
+      'the gateway did not come to rest': after === undefined,
+    }),
   ];
   const judged = { quiet, during, memory: figures, lostUpdates, problems: found };
   return {

@@ -10,11 +10,19 @@ export const DEBUGGER_ENVIRONMENT = {
   NODE_OPTIONS: '--conditions=@starloom/source --inspect-port=127.0.0.1:0',
 };
 
+const MEGABYTE = 1024 ** 2;
 const SAMPLE_MS = 50;
 const OPEN_MS = 20_000;
 const COLLECT_MS = 30_000;
 /** Timers of the gateway (connections that close, caches that expire) get this long to run. */
 const QUIET_MS = 1_000;
+
+/** In megabytes. */
+export interface Settled {
+  readonly resident: number;
+  /** Objects and buffers in use; the rest of what is resident is code, stacks and free lists. */
+  readonly live: number;
+}
 
 interface Measured {
   readonly pid: number;
@@ -41,12 +49,13 @@ export class GatewayMemory implements Disposable {
   }
 
   /** After a quiet moment and two collections: the second frees what the first finalised. */
-  async settled(): Promise<number> {
+  async settled(): Promise<Settled> {
     await delay(QUIET_MS);
-    await this.#collect();
+    await this.#ask('HeapProfiler.collectGarbage');
     await delay(QUIET_MS / 4);
-    await this.#collect();
-    return this.#resident();
+    await this.#ask('HeapProfiler.collectGarbage');
+    const { usedSize = 0, backingStorageSize = 0 } = await this.#ask('Runtime.getHeapUsage');
+    return { resident: this.#resident(), live: (usedSize + backingStorageSize) / MEGABYTE };
   }
 
   [Symbol.dispose](): void {
@@ -62,13 +71,13 @@ export class GatewayMemory implements Disposable {
     return residentMegabytes(this.#gateway.pid) ?? 0;
   }
 
-  async #collect(): Promise<void> {
+  async #ask(method: string): Promise<Readonly<Record<string, number>>> {
     this.#debugger ??= await this.#open();
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.#debugger.once('message', () => resolve());
-    const timer = setTimeout(() => reject(new Error('the collection did not end')), COLLECT_MS);
-    this.#debugger.send(JSON.stringify({ id: 1, method: 'HeapProfiler.collectGarbage' }));
-    await promise.finally(() => clearTimeout(timer));
+    const { promise, resolve, reject } = Promise.withResolvers<Record<string, number>>();
+    this.#debugger.once('message', (data) => resolve(JSON.parse(String(data)).result ?? {}));
+    const timer = setTimeout(() => reject(new Error(`${method} did not end`)), COLLECT_MS);
+    this.#debugger.send(JSON.stringify({ id: 1, method }));
+    return await promise.finally(() => clearTimeout(timer));
   }
 
   async #open(): Promise<WebSocket> {

@@ -2,7 +2,7 @@
 
 import { type CommandContext, type Measurement, runCommand } from '../../bench/command.ts';
 import { readOrigin } from '../../bench/origin.ts';
-import { type AttackResult, runAttack } from './campaign.ts';
+import { type AttackResult, brokenOff, runAttack } from './campaign.ts';
 import { type ProveOptions, parseOptions, type RunName, USAGE } from './options.ts';
 import { toLine, toReport, toText } from './report.ts';
 import { runShutdown, SHUTDOWN } from './shutdown.ts';
@@ -15,7 +15,10 @@ async function prove(options: ProveOptions, context: CommandContext): Promise<Me
     name === SHUTDOWN ? runShutdown(signal) : runAttack(name, { ...options, signal });
   const results: AttackResult[] = [];
   for (const name of options.attacks) {
-    const result = await run(name);
+    const result = await run(name).catch((cause: unknown) => {
+      signal.throwIfAborted();
+      return brokenOff(name, cause);
+    });
     tell(toLine(result));
     results.push(result);
   }

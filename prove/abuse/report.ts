@@ -5,6 +5,7 @@ import { toMarkdownTable } from '../../bench/markdown-table.ts';
 import type { Origin } from '../../bench/origin.ts';
 import { round } from '../../bench/statistics.ts';
 import type { AttackResult } from './campaign.ts';
+import type { Settled } from './gateway-memory.ts';
 import type { Latencies, Observed } from './ordinary-client.ts';
 import { type Floors, successOf } from './verdict.ts';
 
@@ -57,6 +58,7 @@ const HEAD = [
   'call p99 ms',
   'update p99 ms',
   'RSS MB before / peak / after',
+  'in use MB before / after',
   'verdict',
 ];
 
@@ -70,7 +72,8 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
       pair(({ calls }) => calls.p50),
       pair(({ calls }) => calls.p99),
       pair(({ updates }) => updates.p99),
-      [memory.before, memory.peak, memory.after].map((each) => each.toFixed(0)).join(' / '),
+      megabytes(memory.before.resident, memory.peak, memory.after.resident),
+      megabytes(memory.before.live, memory.after.live),
       problems.length === 0 ? 'held' : 'failed',
     ];
   });
@@ -88,12 +91,16 @@ function toFigures({ about, operations, counts, quiet, during, memory, problems 
     during: toMilliseconds(during),
     failures: during.failures,
     memory_mb: {
-      before: round(memory.before, 1),
+      before: toSettled(memory.before),
       peak: round(memory.peak, 1),
-      after: round(memory.after, 1),
+      after: toSettled(memory.after),
     },
     problems,
   };
+}
+
+function toSettled({ resident, live }: Settled) {
+  return { resident: round(resident, 1), live: round(live, 1) };
 }
 
 function toMilliseconds({ calls, updates }: Observed) {
@@ -109,6 +116,10 @@ function toRatio({ quiet, during }: AttackResult): number {
 
 function percent(observed: Observed): string {
   return (successOf(observed) * 100).toFixed(2);
+}
+
+function megabytes(...values: readonly number[]): string {
+  return values.map((each) => each.toFixed(0)).join(' / ');
 }
 
 function ms(value: number): string {

@@ -51,7 +51,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     counts: { ...counts.counts, exit_code: code ?? -1 },
     quiet,
     during,
-    memory: { before, peak, after: 0 },
+    memory: { before, peak, after: { resident: 0, live: 0 } },
     problems: problemsIf({
       [`${lost} of ${times.length} calls in flight were not answered`]: lost > 0,
       'no call was in flight': times.length === 0,
