@@ -9,7 +9,7 @@ import { post, readCalled, toolCall } from './http-client.ts';
 
 /** With which key `looper` calls back; its task is the address of the gateway. */
 const { CALLBACK_KEY = '' } = process.env;
-const WAIT_MS = 3_000;
+const WAIT_MS = 4_000;
 const TOKEN = 'event: token\ndata: {"text":"and on "}\n\n'.repeat(64);
 
 type Serve = (work: Work, response: ServerResponse) => Promise<void> | void;

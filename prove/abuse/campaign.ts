@@ -51,6 +51,9 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   const { signal, floors, quietSeconds } = options;
   const attack: Attack = ATTACKS[name];
   await using world = await openWorld(signal);
+  // Up before anything is measured: to start a process takes a core for a while.
+  await using attacker = await Child.start(ownProgram('../prove/abuse/attacker-program.ts'));
+  await attacker.receive(OVER_MS, signal);
   const ordinary = await OrdinaryClient.open(world.url, world.ordinaryKey);
   using memory = new GatewayMemory(world.gateway);
   // The first requests pay for code that is compiled and connections that are opened.
@@ -58,7 +61,7 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   const before = await memory.settled();
   const quiet = await ordinary.observe(delay(quietSeconds * 1_000, undefined, { signal }));
   memory.takePeak();
-  const attacking = attackOnce(name, world, ordinary.session, options);
+  const attacking = attackOnce(name, attacker, world, ordinary.session, options);
   const during = await ordinary.observe(attacking);
   const { operations, counts, problems } = await attacking;
   const peak = memory.takePeak();
@@ -89,6 +92,7 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
 
 async function attackOnce(
   attack: AttackName,
+  attacker: Child,
   world: Awaited<ReturnType<typeof openWorld>>,
   session: string,
   { seconds, signal }: AttackOptions,
@@ -97,7 +101,6 @@ async function attackOnce(
   if (agents.length > 0) await world.useAgents(agents);
   const { url, attackerKey: key, ordinaryKey } = world;
   const target = { url, key, ordinaryKey, session, seconds };
-  await using attacker = await Child.start(ownProgram('../prove/abuse/attacker-program.ts'));
   await attacker.send({ attack, target });
   const outcome = (await attacker.receive(OVER_MS, signal)) as Outcome;
   if (agents.length > 0) await world.useAgents([]);

@@ -46,7 +46,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
   const during: Observed = { calls, updates: { sent: 0, ok: 0, p50: 0, p99: 0 }, failures: [] };
   return {
     name: SHUTDOWN,
-    about: 'SIGTERM with calls in flight over HTTP and WebSocket, each of three seconds',
+    about: 'SIGTERM with calls in flight over HTTP and WebSocket, each of four seconds',
     operations: times.length,
     counts: { ...counts.counts, exit_code: code ?? -1 },
     quiet,

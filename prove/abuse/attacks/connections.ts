@@ -1,10 +1,12 @@
 // Attacks by the number of things that one principal opens.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { type Attack, Counts, comesTrue, problemsIf, type Target, times } from '../attack.ts';
 import { ask, openAgent, post, readCalled, toBody, toolCall } from '../http-client.ts';
 import { openRaw, pings } from '../web-socket.ts';
 
+/** One each millisecond: what counts is how many are in flight, not how many connect at once. */
 const CALLS = 3_000;
 const SOCKETS = 4_100;
 const SESSIONS_PER_SECOND = 500;
@@ -28,7 +30,8 @@ async function floodWithCalls(target: Target, agent_id: string) {
   let withoutDelay = 0;
   const agent = openAgent(CALLS);
   const body = toolCall('fabric.call', { agent_id, capability: 'wait', timeout_ms: 20_000 });
-  await times(CALLS, CALLS, async () => {
+  await times(CALLS, CALLS, async (n) => {
+    await delay(n);
     const answer = await post(target.url, { key: target.key, body, agent, timeoutMs: 60_000 });
     const called = readCalled(answer);
     counts.add(called?.ok ? 'ok' : (called?.error?.code ?? `status_${answer.status}`));

@@ -36,7 +36,7 @@ export const foreignTrace: Attack = {
 };
 
 export const fullStore: Attack = {
-  about: 'one principal stores a megabyte again and again',
+  about: 'one principal stores a megabyte again and again, and ends its sessions',
   async run(target) {
     const { url, key } = target;
     const counts = new Counts();
@@ -58,6 +58,8 @@ export const fullStore: Attack = {
       const said = await ask(url, key, String(method), { ...session, ...Object(what) }, agent);
       counts.add(said.result ? 'accepted' : String(said.error?.code ?? 'unanswered'));
     });
+    // What is stored takes memory as long as it is stored; what was ended must not.
+    for (const session of sessions) await ask(url, key, 'session_manager.end', session, agent);
     agent.destroy();
     return { operations: count, counts: counts.counts, problems: [] };
   },
