@@ -55,12 +55,19 @@ export class GatewayMemory implements Disposable {
     await delay(QUIET_MS / 4);
     await this.#ask('HeapProfiler.collectGarbage');
     const { usedSize = 0, backingStorageSize = 0 } = await this.#ask('Runtime.getHeapUsage');
+    this.#disconnect();
     return { resident: this.#resident(), live: (usedSize + backingStorageSize) / MEGABYTE };
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#disconnect();
+  }
+
+  /** A process does not end while its debugger is in use. */
+  #disconnect(): void {
     this.#debugger?.terminate();
+    this.#debugger = undefined;
   }
 
   #sample(): void {

@@ -6,7 +6,7 @@ import { type Attack, Counts, comesTrue, problemsIf, type Target, times } from '
 import { ask, openAgent, post, readCalled, toBody, toolCall } from '../http-client.ts';
 import { openRaw, pings } from '../web-socket.ts';
 
-/** One each millisecond: what counts is how many are in flight, not how many connect at once. */
+/** Two each millisecond: what counts is how many are in flight, not how many connect at once. */
 const CALLS = 3_000;
 const SOCKETS = 4_100;
 const SESSIONS_PER_SECOND = 500;
@@ -31,7 +31,7 @@ async function floodWithCalls(target: Target, agent_id: string) {
   const agent = openAgent(CALLS);
   const body = toolCall('fabric.call', { agent_id, capability: 'wait', timeout_ms: 20_000 });
   await times(CALLS, CALLS, async (n) => {
-    await delay(n);
+    await delay(n / 2);
     const answer = await post(target.url, { key: target.key, body, agent, timeoutMs: 60_000 });
     const called = readCalled(answer);
     counts.add(called?.ok ? 'ok' : (called?.error?.code ?? `status_${answer.status}`));
