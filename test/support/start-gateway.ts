@@ -23,6 +23,8 @@ export interface GatewayWorld {
   readonly agents: readonly ManifestInput[];
   /** Sections of `starloom.yaml`. */
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Variables of its environment, such as keys that `starloom.yaml` names. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface RunningGateway extends AsyncDisposable {
@@ -42,7 +44,7 @@ export async function startGateway(world: GatewayWorld): Promise<RunningGateway>
   const folder = await writeWorld(world);
   const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', '0'], {
     cwd: folder.path,
-    env: worldEnvironment(folder.path),
+    env: { ...worldEnvironment(folder.path), ...world.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log: string[] = [];

@@ -1,0 +1,12 @@
+// The attacker in a process of its own, so that its work does not slow the ordinary client down. Prints a line
+// when it is up, takes one, `{attack, target}`, and prints the outcome when the attack is over.
+
+import { readNdjson } from '@starloom/wire';
+import type { Target } from './attack.ts';
+import { ATTACKS, type AttackName } from './attacks/index.ts';
+
+process.stdout.write('{}\n');
+const { value } = await readNdjson(process.stdin, { maxLineBytes: 1 << 16 }).next();
+const { attack, target } = value as { attack: AttackName; target: Target };
+const outcome = await ATTACKS[attack].run(target);
+process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0));

@@ -1,0 +1,27 @@
+// `npm run prove:abuse`: attacks on a running gateway beside a client that must not notice them.
+
+import { type CommandContext, type Measurement, runCommand } from '../../bench/command.ts';
+import { readOrigin } from '../../bench/origin.ts';
+import { type AttackResult, brokenOff, runAttack } from './campaign.ts';
+import { type ProveOptions, parseOptions, type RunName, USAGE } from './options.ts';
+import { toLine, toReport, toText } from './report.ts';
+import { runShutdown, SHUTDOWN } from './shutdown.ts';
+
+await runCommand({ usage: USAGE, parse: parseOptions, run: prove });
+
+async function prove(options: ProveOptions, context: CommandContext): Promise<Measurement> {
+  const { signal, tell } = context;
+  const run = (name: RunName) =>
+    name === SHUTDOWN ? runShutdown(signal) : runAttack(name, { ...options, signal });
+  const results: AttackResult[] = [];
+  for (const name of options.attacks) {
+    const result = await run(name).catch((cause: unknown) => {
+      signal.throwIfAborted();
+      return brokenOff(name, cause);
+    });
+    tell(toLine(result));
+    results.push(result);
+  }
+  const report = toReport(results, options, readOrigin());
+  return { report, text: toText(report, results) };
+}

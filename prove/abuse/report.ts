@@ -1,0 +1,127 @@
+// What the attacks did, in the shape that every proving command of ours prints.
+
+import type { MeasuringReport } from '../../bench/command.ts';
+import { toMarkdownTable } from '../../bench/markdown-table.ts';
+import type { Origin } from '../../bench/origin.ts';
+import { round } from '../../bench/statistics.ts';
+import type { AttackResult } from './campaign.ts';
+import type { Settled } from './gateway-memory.ts';
+import type { Latencies, Observed } from './ordinary-client.ts';
+import { type Floors, successOf } from './verdict.ts';
+
+export interface Report extends MeasuringReport {
+  readonly name: 'prove:abuse';
+  /** What the ordinary client asked for during attacks. */
+  readonly operations: number;
+  /** What attackers did. */
+  readonly faults: number;
+  readonly violations: number;
+  readonly found: readonly string[];
+  readonly floors: Floors;
+}
+
+export function toReport(
+  results: readonly AttackResult[],
+  { floors }: { readonly floors: Floors },
+  { versions, commit }: Pick<Origin, 'versions' | 'commit'>,
+): Report {
+  const failed = results.filter(({ problems }) => problems.length > 0).length;
+  const found = results.flatMap(({ name, problems }) => problems.map((each) => `${name}: ${each}`));
+  return {
+    name: 'prove:abuse',
+    passed: results.length - failed,
+    failed: failed + (results.length === 0 ? 1 : 0),
+    skipped: 0,
+    figures: Object.fromEntries(results.map((result) => [result.name, toFigures(result)])),
+    ratios: Object.fromEntries(results.map((result) => [`${result.name}.p99`, toRatio(result)])),
+    versions,
+    commit,
+    operations: results.reduce(
+      (sum, { during }) => sum + during.calls.sent + during.updates.sent,
+      0,
+    ),
+    faults: results.reduce((sum, { operations }) => sum + operations, 0),
+    violations: found.length,
+    found,
+    floors,
+  };
+}
+
+export function toLine({ name, problems }: AttackResult): string {
+  return problems.length === 0 ? `${name}: held` : `${name}: FAILED: ${problems.join('; ')}`;
+}
+
+const HEAD = [
+  'attack',
+  'success %',
+  'call p50 ms',
+  'call p99 ms',
+  'update p99 ms',
+  'RSS MB before / peak / after',
+  'in use MB before / after',
+  'verdict',
+];
+
+export function toText({ found, passed, failed }: Report, results: readonly AttackResult[]) {
+  const rows = results.map((result) => {
+    const { name, quiet, during, memory, problems } = result;
+    const pair = (of: (observed: Observed) => number) => `${ms(of(quiet))} → ${ms(of(during))}`;
+    return [
+      name,
+      percent(during),
+      pair(({ calls }) => calls.p50),
+      pair(({ calls }) => calls.p99),
+      pair(({ updates }) => updates.p99),
+      megabytes(memory.before.resident, memory.peak, memory.after.resident),
+      megabytes(memory.before.live, memory.after.live),
+      problems.length === 0 ? 'held' : 'failed',
+    ];
+  });
+  const summary = `${passed} attacks held, ${failed} did not`;
+  return [toMarkdownTable(HEAD, rows), ...found, summary].join('\n');
+}
+
+function toFigures({ about, operations, counts, quiet, during, memory, problems }: AttackResult) {
+  return {
+    about,
+    attacked: operations,
+    counts,
+    success: round(successOf(during), 5),
+    before: toMilliseconds(quiet),
+    during: toMilliseconds(during),
+    failures: during.failures,
+    memory_mb: {
+      before: toSettled(memory.before),
+      peak: round(memory.peak, 1),
+      after: toSettled(memory.after),
+    },
+    problems,
+  };
+}
+
+function toSettled({ resident, live }: Settled) {
+  return { resident: round(resident, 1), live: round(live, 1) };
+}
+
+function toMilliseconds({ calls, updates }: Observed) {
+  const figures = ({ sent, ok, p50, p99 }: Latencies) => {
+    return { sent, ok, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
+  };
+  return { calls: figures(calls), updates: figures(updates) };
+}
+
+function toRatio({ quiet, during }: AttackResult): number {
+  return quiet.calls.p99 === 0 ? 0 : round(during.calls.p99 / quiet.calls.p99, 2);
+}
+
+function percent(observed: Observed): string {
+  return (successOf(observed) * 100).toFixed(2);
+}
+
+function megabytes(...values: readonly number[]): string {
+  return values.map((each) => each.toFixed(0)).join(' / ');
+}
+
+function ms(value: number): string {
+  return value.toFixed(value < 10 ? 1 : 0);
+}

@@ -1,0 +1,66 @@
+// The rule by which an attack is judged. The ordinary client's success is at least 99.9 %. Its p99 is at
+// most ten times the quiet one; a floor keeps the scheduler of a loaded machine out of it. The resident
+// memory of the gateway, at rest after the attack, is at most a fifth above what it was at rest before; a
+// floor stands for code and tables that stay, once they were needed. What objects and buffers take is
+// reported beside it: the difference is what the allocator keeps of what was freed.
+
+import type { Settled } from './gateway-memory.ts';
+import type { Observed } from './ordinary-client.ts';
+
+export const LEAST_SUCCESS = 0.999;
+const MOST_SLOWER = 10;
+
+const MOST_MEMORY = 1.2;
+
+/** Up to these nothing is judged too slow or too large. */
+export interface Floors {
+  readonly ms: number;
+  readonly mb: number;
+}
+
+export const FLOORS: Floors = { ms: 250, mb: 48 };
+
+export interface Memory {
+  readonly before: Settled;
+  /** Resident. */
+  readonly peak: number;
+  readonly after: Settled;
+}
+
+export interface Judged {
+  readonly quiet: Observed;
+  readonly during: Observed;
+  readonly memory: Memory;
+  readonly lostUpdates: number;
+  readonly problems: readonly string[];
+}
+
+/** What did not hold, in words; empty when all did. */
+export function judge(judged: Judged, floors: Floors): readonly string[] {
+  const { quiet, during, memory, lostUpdates, problems } = judged;
+  const found = [...problems];
+  const share = successOf(during);
+  if (!(share >= LEAST_SUCCESS)) {
+    const [first = ''] = during.failures;
+    found.push(`success was ${(share * 100).toFixed(2)} %: ${first}`);
+  }
+  for (const kind of ['calls', 'updates'] as const) {
+    const most = Math.max(floors.ms, MOST_SLOWER * quiet[kind].p99);
+    const { p99 } = during[kind];
+    if (p99 > most) found.push(`p99 of ${kind} was ${p99.toFixed(0)} ms of ${most.toFixed(0)}`);
+  }
+  const { resident } = memory.before;
+  const most = Math.max(resident * MOST_MEMORY, resident + floors.mb);
+  if (memory.after.resident > most) {
+    const { resident: stayed, live } = memory.after;
+    const figures = `${stayed.toFixed(0)} MB of ${most.toFixed(0)}`;
+    found.push(`memory stayed at ${figures}; objects and buffers take ${live.toFixed(0)} MB`);
+  }
+  if (lostUpdates > 0) found.push(`${lostUpdates} accepted updates were lost`);
+  return found;
+}
+
+export function successOf({ calls, updates }: Observed): number {
+  const sent = calls.sent + updates.sent;
+  return sent === 0 ? 0 : (calls.ok + updates.ok) / sent;
+}
