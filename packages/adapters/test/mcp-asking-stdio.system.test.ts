@@ -4,7 +4,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMcp } from './fixtures/open-mcp.ts';
 import { createLauncher } from './fixtures/stdio-launcher.ts';
 
-/** An older server by hand: every call asks for a name, and answers with what it got. */
+/**
+ * An older server by hand: every call asks for a name, and answers with what it got. It leaves
+ * `prompts/list` open, and the call `beside a list` asks only once both are there.
+ */
 const AGENT = `
 import { createInterface } from 'node:readline';
 const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');
@@ -15,6 +18,8 @@ const ANSWERS = {
 };
 const asked = new Map();
 let declared;
+let isListing = false;
+let askBeside;
 createInterface({ input: process.stdin }).on('line', (line) => {
   const { id, method, params, result, error } = JSON.parse(line);
   if (method === undefined) {
@@ -28,7 +33,11 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     asked.set('q-' + id, { id, task });
     const ask = () => write({ id: 'q-' + id, method: 'elicitation/create', params: {
       message: task, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } } });
-    setTimeout(ask, task.startsWith('slow') ? 300 : 0);
+    if (task === 'beside a list' && !isListing) askBeside = ask;
+    else setTimeout(ask, task.startsWith('slow') ? 300 : 0);
+  } else if (method === 'prompts/list') {
+    isListing = true;
+    askBeside?.();
   } else if (id !== undefined) {
     if (method === 'initialize') declared = params.capabilities;
     if (ANSWERS[method]) write({ id, result: ANSWERS[method] });
@@ -71,6 +80,24 @@ describe('an older agent in a child process that asks', () => {
       asked: ['hello'],
       answer: 'hello: ada',
     });
+  });
+
+  it('asks the caller of the only call while something else than a call runs', async () => {
+    const { adapter, launcher } = await openAgent();
+    const control = new AbortController();
+    const list = adapter.request('prompts/list', undefined, { signal: control.signal });
+    const left = expect(list).rejects.toMatchObject({ code: 'CANCELLED' });
+    expect(await callAs(adapter, 'ada', 'beside a list')).toEqual({
+      asked: ['beside a list'],
+      answer: 'beside a list: ada',
+    });
+    control.abort(new FabricError('CANCELLED', 'Left'));
+    await left;
+    expect(await callAs(adapter, 'bob', 'after a list')).toEqual({
+      asked: ['after a list'],
+      answer: 'after a list: bob',
+    });
+    expect(await launcher.pids()).toHaveLength(1);
   });
 
   it('brings a late question of a call that was left to no other caller', async () => {

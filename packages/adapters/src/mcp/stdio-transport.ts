@@ -46,6 +46,8 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/message',
 ]);
+/** The requests in which the protocol lets an agent ask. */
+const ASKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 export interface StdioTransportOptions {
   readonly command: string;
@@ -72,6 +74,8 @@ export class StdioTransport implements AgentTransport {
 
   readonly #options: StdioTransportOptions;
   readonly #exchanges = new Map<unknown, Exchange>();
+  /** Those of them in which the agent may ask. */
+  readonly #asking = new Set<Exchange>();
   /** Calls given up on that the agent may still work at, and ask for. */
   readonly #abandoned = new Set<unknown>();
   /** Ids of exchanges that stay open for what was subscribed to. */
@@ -121,15 +125,17 @@ export class StdioTransport implements AgentTransport {
       resume: () => this.#gate.release(exchange),
       release: (cancelled) => {
         this.#exchanges.delete(exchange.id);
+        const mayAsk = this.#asking.delete(exchange);
         this.#subscriptions.delete(exchange.id);
         this.#gate.release(exchange);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (!cancelled || this.failure) return;
-        this.#abandoned.add(request.id);
+        if (mayAsk) this.#abandoned.add(request.id);
         this.#tellCancelled(request);
       },
     });
     this.#exchanges.set(exchange.id, exchange);
+    if (ASKING.has(request.method)) this.#asking.add(exchange);
     if (request.method === 'subscriptions/listen') this.#subscriptions.add(exchange.id);
     write(child, request).catch((error: unknown) => exchange.fail(FabricError.from(error)));
     return exchange;
@@ -215,9 +221,10 @@ export class StdioTransport implements AgentTransport {
     else this.#options.log.debug({ method }, 'agent notification of no open call');
   }
 
-  /** A question names no request: it belongs to the call that runs alone. */
+  /** A question names no request: it belongs to the only call that may ask, whatever else runs. */
   #takeQuestion(question: JSONRPCRequest, bytes: number): void {
-    const only = this.#onlyCall();
+    const [first, ...others] = this.#asking;
+    const only = others.length === 0 ? (first ?? this.#onlyCall()) : undefined;
     if (only && !this.isDoubtful) only.push(question, bytes);
     else this.onstray?.(question);
   }
