@@ -6,7 +6,8 @@ import { createLauncher } from './fixtures/stdio-launcher.ts';
 
 /**
  * An older server by hand: every call asks for a name, and answers with what it got. It leaves
- * `prompts/list` open, and the call `beside a list` asks only once both are there.
+ * `prompts/list` open, and the call `beside a list` asks only once both are there. The call `silent`
+ * is never answered.
  */
 const AGENT = `
 import { createInterface } from 'node:readline';
@@ -30,6 +31,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   } else if (method === 'tools/call') {
     const task = params.arguments.task;
     if (task === 'declared') return write({ id, result: { content: [{ type: 'text', text: JSON.stringify(declared) }] } });
+    if (task === 'silent') return;
     asked.set('q-' + id, { id, task });
     const ask = () => write({ id: 'q-' + id, method: 'elicitation/create', params: {
       message: task, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } } });
@@ -62,9 +64,22 @@ async function callAs(adapter: Agent, name: string, task: string) {
     return requests.map(({ id }) => ({ id, action: 'accept', content: { name } }));
   };
   const context = { signal: new AbortController().signal, log: silentLog, ask };
-  const events = await Array.fromAsync(adapter.call(exampleEnvelope(task), context));
+  const events = await Array.fromAsync(adapter.call(envelopeOf(name, task), context));
   const last = events.at(-1);
   return { asked, answer: last?.type === 'final' ? last.data.answer : undefined };
+}
+
+/** A call that its caller gives up on, once the agent has it. */
+async function leave(adapter: Agent, name: string, task: string) {
+  const control = new AbortController();
+  const context = { signal: control.signal, log: silentLog };
+  const left = Array.fromAsync(adapter.call(envelopeOf(name, task), context));
+  setTimeout(() => control.abort(new FabricError('CANCELLED', 'Left')), 50);
+  await expect(left).rejects.toMatchObject({ code: 'CANCELLED' });
+}
+
+function envelopeOf(name: string, task: string) {
+  return exampleEnvelope(task, { auth: { mode: 'none', principal_id: name } });
 }
 
 describe('an older agent in a child process that asks', () => {
@@ -103,17 +118,25 @@ describe('an older agent in a child process that asks', () => {
   it('brings a late question of a call that was left to no other caller', async () => {
     const { adapter } = await openAgent();
     await callAs(adapter, 'ada', 'declared');
-    const control = new AbortController();
-    const context = { signal: control.signal, log: silentLog };
-    const left = Array.fromAsync(adapter.call(exampleEnvelope('slow and left'), context));
-    setTimeout(() => control.abort(new FabricError('CANCELLED', 'Left')), 50);
-    await expect(left).rejects.toMatchObject({ code: 'CANCELLED' });
+    await leave(adapter, 'ada', 'slow and left');
     const { asked } = await callAs(adapter, 'bob', 'slow for bob');
     expect(asked).not.toContain('slow and left');
     expect(await callAs(adapter, 'bob', 'again')).toEqual({
       asked: ['again'],
       answer: 'again: bob',
     });
+  });
+
+  it('goes on asking a caller that left a call', async () => {
+    const { adapter, launcher } = await openAgent();
+    await callAs(adapter, 'ada', 'declared');
+    await leave(adapter, 'ada', 'silent');
+    for (const task of ['one', 'two']) {
+      expect(await callAs(adapter, 'ada', task)).toEqual({ asked: [task], answer: `${task}: ada` });
+    }
+    expect(await launcher.pids()).toHaveLength(1);
+    const { asked } = await callAs(adapter, 'bob', 'for bob');
+    expect(asked).toEqual([]);
   });
 
   it('never asks one caller what belongs to the call of another', async () => {
