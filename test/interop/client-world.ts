@@ -33,7 +33,7 @@ export async function openClientWorld(transport: Transport): Promise<ClientWorld
   const record = join(files, 'everything.jsonl');
   const agents = [recorded(everythingAgent('everything'), record), filesystemAgent('files', files)];
   const world = { agents, config: { telemetry: { log_level: 'warn' } } };
-  const { folder, target } = stack.use(await open[transport](world));
+  const { folder, target } = stack.use(await openTarget[transport](world));
   const extra = memoryAgent('extra', join(files, 'memory.jsonl'));
   const owned = stack.move();
   return {
@@ -50,7 +50,8 @@ interface World {
   readonly config: Record<string, unknown>;
 }
 
-const open = {
+/** A gateway with these agents, reached in this way. */
+export const openTarget = {
   http: async (world: World) => {
     const gateway = await startGateway(world);
     const { url, key, folder } = gateway;

@@ -1,7 +1,9 @@
 import { describeWithPeer } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { answers, itGoesOnWithInputs, itIsAsked } from './asking-scenarios.ts';
 import { awaitTools, PATIENCE } from './await-tools.ts';
 import { type ClientWorld, openClientWorld, type Transport } from './client-world.ts';
+import type { Answers } from './clients/line-protocol.ts';
 import { CLIENTS } from './clients.ts';
 import { type Driver, openDriver, type Progress } from './driver.ts';
 import { callsReceivedBy, receivedBy } from './recorded.ts';
@@ -15,14 +17,14 @@ for (const client of CLIENTS) {
       let world: ClientWorld;
       let driver: Driver;
 
-      const connect = (name: string) => {
+      const connect = (name: string, declared: { answers?: Answers } = {}) => {
         const mode = client.mode ?? 'auto';
-        return openDriver(client.program(path), { ...world.target, name, mode });
+        return openDriver(client.program(path), { ...world.target, name, mode, ...declared });
       };
 
       beforeAll(async () => {
         world = stack.use(await openClientWorld(transport));
-        driver = stack.use(await connect('interop'));
+        driver = stack.use(await connect('interop', { answers: answers() }));
       });
 
       afterAll(() => stack.disposeAsync());
@@ -148,14 +150,25 @@ for (const client of CLIENTS) {
         }, PATIENCE);
       });
 
-      it('[G22] lists names without dots to clients that reject them, and takes all', async () => {
-        await using picky = await connect('claude-code');
-        const tools = await awaitTools(picky, 'everything_get-sum');
-        expect(tools.filter(({ name }) => !/^[A-Za-z0-9_-]{1,64}$/.test(name))).toEqual([]);
-        for (const spelling of ['everything_get-sum', 'everything.get-sum']) {
-          const { content } = await picky.call(spelling, { a: 2, b: 3 });
-          expect(content).toMatchObject([{ text: 'The sum of 2 and 3 is 5.' }]);
-        }
+      describe('that declares elicitation and sampling', () => itIsAsked(() => driver));
+
+      describe('that rejects dots in names and declares nothing', () => {
+        let picky: Driver;
+
+        beforeAll(async () => {
+          picky = stack.use(await connect('claude-code'));
+        });
+
+        it('[G22] is shown names without dots, and may use all', async () => {
+          const tools = await awaitTools(picky, 'everything_get-sum');
+          expect(tools.filter(({ name }) => !/^[A-Za-z0-9_-]{1,64}$/.test(name))).toEqual([]);
+          for (const spelling of ['everything_get-sum', 'everything.get-sum']) {
+            const { content } = await picky.call(spelling, { a: 2, b: 3 });
+            expect(content).toMatchObject([{ text: 'The sum of 2 and 3 is 5.' }]);
+          }
+        });
+
+        itGoesOnWithInputs(() => picky);
       });
     });
   });

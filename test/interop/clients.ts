@@ -16,9 +16,9 @@ export interface InteropClient {
   readonly hearsChangesOver: readonly Transport[];
 }
 
-/** Over HTTP, clients of older revisions have no stream for notifications. */
-const OLDER = { revision: '2025-11-25', hearsChangesOver: ['stdio'] } as const;
-const CURRENT = { revision: '2026-07-28', hearsChangesOver: ['http', 'stdio'] } as const;
+const EVERYWHERE = { hearsChangesOver: ['http', 'stdio'] } as const;
+const OLDER = { revision: '2025-11-25', ...EVERYWHERE } as const;
+const CURRENT = { revision: '2026-07-28', ...EVERYWHERE } as const;
 
 export const CLIENTS: readonly InteropClient[] = [
   { name: 'TypeScript SDK v1', ...typescript('typescript-v1.ts'), ...OLDER },
@@ -33,6 +33,13 @@ export const CLIENTS: readonly InteropClient[] = [
   // Its client opens no subscription, which the current revision needs for notifications.
   { name: 'fastmcp', ...python('fast_mcp.py'), ...CURRENT, hearsChangesOver: [] },
   { name: 'Go SDK', ...go('clients/go'), ...CURRENT },
+];
+
+/** Those of them that also speak an older revision when they are set to. */
+export const CLIENTS_SET_BACK: readonly InteropClient[] = [
+  { name: 'Python SDK, older revision', ...python('python_sdk.py'), ...OLDER },
+  { name: 'fastmcp, older revision', ...python('fast_mcp.py'), ...OLDER },
+  { name: 'Go SDK, older revision', ...go('clients/go'), ...OLDER },
 ];
 
 /** An interpreter with the Python clients and servers. */

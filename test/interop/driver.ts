@@ -34,9 +34,16 @@ export interface Progress {
   readonly message?: string | null;
 }
 
+/** A question that the client received. */
+export interface Asked {
+  readonly method: string;
+  readonly params: Record<string, unknown>;
+}
+
 interface Line {
   readonly id?: number;
   readonly event?: string;
+  readonly asked?: Asked;
   readonly progress?: Progress;
   readonly result?: unknown;
   readonly error?: { readonly code: unknown; readonly message: string };
@@ -73,6 +80,8 @@ export class Driver implements AsyncDisposable {
   protocolVersion: string | undefined;
   /** How often the client reported that the list of tools changed. */
   toolsChanged = 0;
+  /** What the client was asked so far. */
+  readonly asked: Asked[] = [];
 
   readonly #child: ManagedProcess;
   readonly #waiting = new Map<number, Waiting>();
@@ -149,6 +158,7 @@ export class Driver implements AsyncDisposable {
 
   #take(line: Line): void {
     if (line.event === 'tools_changed') this.toolsChanged += 1;
+    if (line.asked) this.asked.push(line.asked);
     const waiting = line.id === undefined ? undefined : this.#waiting.get(line.id);
     if (!waiting || line.id === undefined) return;
     if (line.progress) {

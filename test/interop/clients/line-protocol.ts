@@ -1,7 +1,8 @@
 // Drives one MCP client by JSON lines: a request per line on stdin, answers on stdout. The first
 // request is `connect`. `list`, `call` and `read` run side by side; `cancel` ends one of them. Every
 // answer carries the id of its request: any number of `progress` lines, then one of `result`,
-// `error` or `cancelled`.
+// `error` or `cancelled`. An `asked` line shows a question that the client received; it answers with
+// the next of the answers that `connect` brought.
 
 import { createInterface } from 'node:readline';
 
@@ -19,6 +20,24 @@ export type ConnectRequest = Target & {
   readonly name: string;
   /** Which revision to ask for, where the client can choose. */
   readonly mode?: 'auto' | 'legacy';
+  /** What the client answers, in this order. It declares what it has answers for, and no more. */
+  readonly answers?: Answers;
+};
+
+export interface Answers {
+  readonly elicitation?: ElicitAnswer[];
+  readonly sampling?: SamplingAnswer[];
+}
+
+export type ElicitAnswer = {
+  readonly action: 'accept' | 'decline' | 'cancel';
+  readonly content?: Record<string, string | number | boolean>;
+};
+
+export type SamplingAnswer = {
+  readonly role: 'assistant';
+  readonly model: string;
+  readonly content: { readonly type: 'text'; readonly text: string };
 };
 
 export type DriverRequest =
@@ -69,6 +88,14 @@ export async function serve(
     void answer(session, request, controller.signal);
   }
   await session.close();
+}
+
+/** Shows a question, and takes the next answer to it. */
+export function answerNext<Answer>(asked: unknown, answers: Answer[]): Answer {
+  emit({ event: 'asked', asked });
+  const answer = answers.shift();
+  if (answer === undefined) throw new Error('no answer is left');
+  return answer;
 }
 
 export function emit(line: Record<string, unknown>): void {

@@ -4,11 +4,30 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
-import { type ConnectRequest, type DriverSession, emit, serve } from './line-protocol.ts';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import {
+  answerNext,
+  type ConnectRequest,
+  type DriverSession,
+  emit,
+  serve,
+} from './line-protocol.ts';
 
 await serve(async (request): Promise<DriverSession> => {
-  const client = new Client({ name: request.name, version: '1' });
+  const { elicitation, sampling } = request.answers ?? {};
+  const capabilities = {
+    ...(elicitation && { elicitation: {} }),
+    ...(sampling && { sampling: {} }),
+  };
+  const client = new Client({ name: request.name, version: '1' }, { capabilities });
+  if (elicitation)
+    client.setRequestHandler(ElicitRequestSchema, (asked) => answerNext(asked, elicitation));
+  if (sampling)
+    client.setRequestHandler(CreateMessageRequestSchema, (asked) => answerNext(asked, sampling));
   client.setNotificationHandler(ToolListChangedNotificationSchema, () =>
     emit({ event: 'tools_changed' }),
   );

@@ -2,18 +2,30 @@
 
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { type ConnectRequest, type DriverSession, emit, serve } from './line-protocol.ts';
+import {
+  answerNext,
+  type ConnectRequest,
+  type DriverSession,
+  emit,
+  serve,
+} from './line-protocol.ts';
 
 await serve(async (request): Promise<DriverSession> => {
+  const { elicitation, sampling } = request.answers ?? {};
   const client = new Client(
     { name: request.name, version: '1' },
     {
+      capabilities: { ...(elicitation && { elicitation: {} }), ...(sampling && { sampling: {} }) },
       versionNegotiation: { mode: request.mode ?? 'auto' },
       listChanged: {
         tools: { autoRefresh: false, onChanged: () => emit({ event: 'tools_changed' }) },
       },
     },
   );
+  if (elicitation)
+    client.setRequestHandler('elicitation/create', (asked) => answerNext(asked, elicitation));
+  if (sampling)
+    client.setRequestHandler('sampling/createMessage', (asked) => answerNext(asked, sampling));
   await client.connect(transportTo(request));
   return {
     protocolVersion: client.getNegotiatedProtocolVersion(),

@@ -237,6 +237,7 @@ class McpAdapter implements Adapter, McpRelay {
     };
     return connection.send('tools/call', call, {
       progress: true,
+      principal: envelope.auth.principal_id ?? undefined,
       headers: tool && paramHeadersOf(tool, toolArguments),
     });
   }

@@ -23,10 +23,17 @@ export interface AgentTransport extends Transport {
   onidle?: (() => void) | undefined;
   /** Called with a question that may belong to any of several calls, or to none. */
   onstray?: ((question: JSONRPCRequest) => void) | undefined;
-  /** Never throws: what goes wrong ends the exchange. `headers` are for HTTP only. */
-  exchange(request: NumberedRequest, headers?: Readonly<Record<string, string>>): Exchange;
+  /** Never throws: what goes wrong ends the exchange. */
+  exchange(request: NumberedRequest, options?: ExchangeOptions): Exchange;
   /** Exchanges still open end with `failure`; by default that the connection was closed. */
   close(failure?: FabricError): Promise<void>;
+}
+
+export interface ExchangeOptions {
+  /** For HTTP only. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** On whose behalf; an unknown principal equals no other. */
+  readonly principal?: string | undefined;
 }
 
 export interface NumberedRequest extends JSONRPCRequest {

@@ -12,7 +12,7 @@ import {
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import type { Log } from '@starloom/core';
-import { type AgentTransport, FIRST_EXCHANGE_ID } from './agent-transport.ts';
+import { type AgentTransport, type ExchangeOptions, FIRST_EXCHANGE_ID } from './agent-transport.ts';
 import type { Exchange } from './exchange.ts';
 import { isObject, type JsonObject, RESERVED_META_KEYS } from './json-rpc.ts';
 import { type RpcAnswer, toCancel } from './questions.ts';
@@ -37,10 +37,9 @@ export interface ConnectionOptions {
   readonly onStray: () => void;
 }
 
-export interface SendOptions {
+export interface SendOptions extends ExchangeOptions {
   /** Wants progress; the token is the id of the exchange. */
   readonly progress?: boolean;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export class McpConnection {
@@ -117,7 +116,7 @@ export class McpConnection {
     const id = this.#nextId++;
     const _meta = this.#metaFor(params._meta, options.progress ? id : undefined);
     const request = { jsonrpc: '2.0' as const, id, method, params: { ...params, _meta } };
-    return this.#transport.exchange(request, options.headers);
+    return this.#transport.exchange(request, options);
   }
 
   /** Answers a question of the agent; it may be gone by then. */

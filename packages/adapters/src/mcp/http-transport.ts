@@ -9,13 +9,13 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import type { FabricError, Log } from '@starloom/core';
-import type { AgentTransport, NumberedRequest } from './agent-transport.ts';
+import type { AgentTransport, ExchangeOptions, NumberedRequest } from './agent-transport.ts';
 import { closedFailure } from './closed-failure.ts';
 import { EndingStreams } from './ending-streams.ts';
 import { type Exchange, unsentExchange } from './exchange.ts';
 import type { HttpEndpoint } from './http-endpoint.ts';
 import { HttpExchange } from './http-exchange.ts';
-import type { Headers, SessionHeaders } from './http-headers.ts';
+import type { SessionHeaders } from './http-headers.ts';
 import { HttpListener } from './http-listener.ts';
 import { HttpSending } from './http-sending.ts';
 import { cancellationOf, isModern, isQuestion } from './json-rpc.ts';
@@ -69,7 +69,7 @@ export class HttpTransport implements AgentTransport {
     this.#protocolVersion = version;
   }
 
-  exchange(request: NumberedRequest, headers?: Readonly<Headers>): Exchange {
+  exchange(request: NumberedRequest, { headers }: ExchangeOptions = {}): Exchange {
     if (this.failure) return unsentExchange(request.id, this.failure);
     const { exchange } = new HttpExchange(request, {
       endpoint: this.#endpoint,

@@ -22,7 +22,12 @@ import {
 } from '@starloom/wire';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { toUpstream } from '../upstream/process-exit.ts';
-import { type AgentTransport, FIRST_EXCHANGE_ID, type NumberedRequest } from './agent-transport.ts';
+import {
+  type AgentTransport,
+  type ExchangeOptions,
+  FIRST_EXCHANGE_ID,
+  type NumberedRequest,
+} from './agent-transport.ts';
 import { closedFailure } from './closed-failure.ts';
 import { Exchange, unsentExchange } from './exchange.ts';
 import {
@@ -46,6 +51,8 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
   'notifications/progress',
   'notifications/message',
 ]);
+/** The requests in which the protocol lets an agent ask. */
+const ASKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 export interface StdioTransportOptions {
   readonly command: string;
@@ -72,8 +79,10 @@ export class StdioTransport implements AgentTransport {
 
   readonly #options: StdioTransportOptions;
   readonly #exchanges = new Map<unknown, Exchange>();
-  /** Calls given up on that the agent may still work at, and ask for. */
-  readonly #abandoned = new Set<unknown>();
+  /** Those of them in which the agent may ask, and on whose behalf they are. */
+  readonly #asking = new Map<Exchange, string | undefined>();
+  /** Calls given up on that the agent may still work at, and ask for; on whose behalf they were. */
+  readonly #abandoned = new Map<unknown, string | undefined>();
   /** Ids of exchanges that stay open for what was subscribed to. */
   readonly #subscriptions = new Set<unknown>();
   readonly #gate = new ReadGate();
@@ -112,7 +121,7 @@ export class StdioTransport implements AgentTransport {
     else void this.#read(child);
   }
 
-  exchange(request: NumberedRequest): Exchange {
+  exchange(request: NumberedRequest, { principal }: ExchangeOptions = {}): Exchange {
     const child = this.#process;
     const refusal = this.#refusal(child);
     if (refusal || !child) return unsentExchange(request.id, refusal ?? closedFailure());
@@ -121,15 +130,17 @@ export class StdioTransport implements AgentTransport {
       resume: () => this.#gate.release(exchange),
       release: (cancelled) => {
         this.#exchanges.delete(exchange.id);
+        const mayAsk = this.#asking.delete(exchange);
         this.#subscriptions.delete(exchange.id);
         this.#gate.release(exchange);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (!cancelled || this.failure) return;
-        this.#abandoned.add(request.id);
+        if (mayAsk) this.#abandoned.set(request.id, principal);
         this.#tellCancelled(request);
       },
     });
     this.#exchanges.set(exchange.id, exchange);
+    if (ASKING.has(request.method)) this.#asking.set(exchange, principal);
     if (request.method === 'subscriptions/listen') this.#subscriptions.add(exchange.id);
     write(child, request).catch((error: unknown) => exchange.fail(FabricError.from(error)));
     return exchange;
@@ -215,11 +226,21 @@ export class StdioTransport implements AgentTransport {
     else this.#options.log.debug({ method }, 'agent notification of no open call');
   }
 
-  /** A question names no request: it belongs to the call that runs alone. */
+  /**
+   * A question names no request: it belongs to the only call that may ask, whatever else runs. A call
+   * that was given up on may ask late; agents do not answer it, so that doubt stays. Its question goes
+   * to the same principal then, never to another.
+   */
   #takeQuestion(question: JSONRPCRequest, bytes: number): void {
-    const only = this.#onlyCall();
-    if (only && !this.isDoubtful) only.push(question, bytes);
+    const [first, ...others] = this.#asking.keys();
+    const only = others.length === 0 ? (first ?? this.#onlyCall()) : undefined;
+    if (only && !this.#mayBelongToAnother(this.#asking.get(only))) only.push(question, bytes);
     else this.onstray?.(question);
+  }
+
+  #mayBelongToAnother(principal: string | undefined): boolean {
+    if (principal === undefined) return this.isDoubtful;
+    return [...this.#abandoned.values()].some((owner) => owner !== principal);
   }
 
   /** A log message names no request: it belongs to the call that runs alone, or to nobody. */

@@ -1,7 +1,8 @@
 // Drives the official Go SDK by JSON lines: a request per line on stdin, answers on stdout. The
 // first request is `connect`. `list`, `call` and `read` run side by side; `cancel` ends one of them.
 // Every answer carries the id of its request: any number of `progress` lines, then one of `result`,
-// `error` or `cancelled`.
+// `error` or `cancelled`. An `asked` line shows a question that the client received; it answers with
+// the next of the answers that `connect` brought.
 package main
 
 import (
@@ -32,7 +33,15 @@ type request struct {
 	Arguments map[string]any    `json:"arguments"`
 	URI       string            `json:"uri"`
 	Target    int               `json:"target"`
+	Mode      string            `json:"mode"`
+	Answers   struct {
+		Elicitation []*mcp.ElicitResult        `json:"elicitation"`
+		Sampling    []*mcp.CreateMessageResult `json:"sampling"`
+	} `json:"answers"`
 }
+
+// The newest revision before the current one.
+const older = "2025-11-25"
 
 type line map[string]any
 
@@ -87,15 +96,41 @@ func next(lines *bufio.Scanner) *request {
 }
 
 func connect(ctx context.Context, to *request) (*mcp.ClientSession, error) {
-	client := mcp.NewClient(&mcp.Implementation{Name: to.Name, Version: "1"}, &mcp.ClientOptions{
+	options := &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			emit(line{"event": "tools_changed"})
 		},
 		ProgressNotificationHandler: func(_ context.Context, got *mcp.ProgressNotificationClientRequest) {
 			emit(line{"id": got.Params.ProgressToken, "progress": got.Params})
 		},
-	})
-	return client.Connect(ctx, transportTo(to), nil)
+	}
+	if elicitation := to.Answers.Elicitation; elicitation != nil {
+		options.ElicitationHandler = func(_ context.Context, got *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return answerNext("elicitation/create", got.Params, &elicitation)
+		}
+	}
+	if sampling := to.Answers.Sampling; sampling != nil {
+		options.CreateMessageHandler = func(_ context.Context, got *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return answerNext("sampling/createMessage", got.Params, &sampling)
+		}
+	}
+	session := &mcp.ClientSessionOptions{}
+	if to.Mode == "legacy" {
+		session.ProtocolVersion = older
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: to.Name, Version: "1"}, options)
+	return client.Connect(ctx, transportTo(to), session)
+}
+
+// Shows a question, and takes the next answer to it.
+func answerNext[Answer any](method string, params any, answers *[]*Answer) (*Answer, error) {
+	emit(line{"event": "asked", "asked": line{"method": method, "params": params}})
+	if len(*answers) == 0 {
+		return nil, errors.New("no answer is left")
+	}
+	answer := (*answers)[0]
+	*answers = (*answers)[1:]
+	return answer, nil
 }
 
 func transportTo(to *request) mcp.Transport {

@@ -4,9 +4,15 @@ import asyncio
 
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport, StreamableHttpTransport
-from mcp_types import Implementation, ReadResourceResult, ToolListChangedNotification
+from mcp_types import (
+    CreateMessageResult,
+    ElicitResult,
+    Implementation,
+    ReadResourceResult,
+    ToolListChangedNotification,
+)
 
-from line_protocol import emit, serve
+from line_protocol import answer_next, emit, has_answers, serve
 
 
 class Session:
@@ -28,8 +34,20 @@ class Session:
 
 
 async def connect(stack, params):
-    client_info = Implementation(name=params["name"], version="1")
-    client = Client(transport_to(params), client_info=client_info, message_handler=on_message)
+    async def elicit(message, response_type, asked, context):
+        return ElicitResult(**answer_next(params, "elicitation/create", "elicitation", asked))
+
+    async def sample(messages, asked, context):
+        return CreateMessageResult(**answer_next(params, "sampling/createMessage", "sampling", asked))
+
+    client = Client(
+        transport_to(params),
+        client_info=Implementation(name=params["name"], version="1"),
+        message_handler=on_message,
+        mode=params["mode"],
+        elicitation_handler=elicit if has_answers(params, "elicitation") else None,
+        sampling_handler=sample if has_answers(params, "sampling") else None,
+    )
     return Session(await stack.enter_async_context(client))
 
 

@@ -2,7 +2,8 @@
 
 The first request is `connect`. `list`, `call` and `read` run side by side; `cancel` ends one of
 them. Every answer carries the id of its request: any number of `progress` lines, then one of
-`result`, `error` or `cancelled`.
+`result`, `error` or `cancelled`. An `asked` line shows a question that the client received; it
+answers with the next of the answers that `connect` brought.
 """
 
 import asyncio
@@ -19,6 +20,16 @@ def emit(**line):
 
 def to_json(model):
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def answer_next(params, method, kind, asked):
+    """Shows a question, and takes the next answer to it."""
+    emit(event="asked", asked={"method": method, "params": to_json(asked)})
+    return params["answers"][kind].pop(0)
+
+
+def has_answers(params, kind):
+    return kind in params.get("answers", {})
 
 
 async def serve(connect):

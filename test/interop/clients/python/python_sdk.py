@@ -5,9 +5,9 @@ import asyncio
 import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import Implementation, ToolListChangedNotification
+from mcp_types import CreateMessageResult, ElicitResult, Implementation, ToolListChangedNotification
 
-from line_protocol import emit, serve
+from line_protocol import answer_next, emit, has_answers, serve
 
 MODERN = "2026-07-28"
 
@@ -37,11 +37,20 @@ class Session:
 
 
 async def connect(stack, params):
+    async def elicit(context, asked):
+        return ElicitResult(**answer_next(params, "elicitation/create", "elicitation", asked))
+
+    async def sample(context, asked):
+        return CreateMessageResult(**answer_next(params, "sampling/createMessage", "sampling", asked))
+
     client = await stack.enter_async_context(
         Client(
             await transport_to(stack, params),
             client_info=Implementation(name=params["name"], version="1"),
             message_handler=on_message,
+            mode=params["mode"],
+            elicitation_callback=elicit if has_answers(params, "elicitation") else None,
+            sampling_callback=sample if has_answers(params, "sampling") else None,
         )
     )
     if client.protocol_version == MODERN:
