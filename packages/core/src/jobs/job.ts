@@ -137,6 +137,12 @@ export interface NewJob {
   readonly asked?: unknown;
 }
 
+/** The questions of a job that have no answer yet. */
+export function openInputs({ inputs = [], answers = [] }: Job): readonly JobInput[] {
+  const given = new Set(answers.map(({ id }) => id));
+  return inputs.filter(({ id }) => !given.has(id));
+}
+
 export function isFinal(state: JobState): state is FinalJobState {
   return state === 'succeeded' || state === 'failed' || state === 'cancelled';
 }

@@ -2,6 +2,7 @@
 // runs through the same pipeline as any other, by whichever gateway claims it.
 
 import {
+  type Capability,
   type Clock,
   type FabricError,
   type FabricEvent,
@@ -43,21 +44,30 @@ export interface JobTerms {
   readonly runAt?: number | undefined;
   readonly priority?: number | undefined;
   readonly webhook?: JobWebhook | undefined;
+  /** The caller reads the result as the agent wrote it. */
+  readonly isTask?: boolean | undefined;
 }
 
 interface JobCall {
   readonly request: CallRequest;
   readonly principal: Principal;
   readonly hop: Hop;
+  readonly isTask?: boolean | undefined;
+  /** What the caller of a task declared of itself. */
+  readonly declared?: Caller['declared'];
 }
 
 const HOUR_MS = 3_600_000;
 const DISCOVERY_WAIT_MS = 30_000;
 const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
+/** A longer answer of an agent that failed is not kept in the record of its job. */
+const MAX_ANSWER_LENGTH = 64 * 1024;
 
 export class JobCalls {
   readonly desk: JobDesk;
   readonly engine: JobEngine;
+  /** So long does a job stay at least. */
+  readonly keepMs: number;
   readonly #options: JobCallsOptions;
   readonly #runner: JobRunner;
   readonly #webhooks: WebhookSender;
@@ -66,6 +76,7 @@ export class JobCalls {
     const { engine, clock, log, concurrency, perAgent, keepMs, webhookHosts } = options;
     this.#options = options;
     this.engine = engine;
+    this.keepMs = keepMs;
     this.desk = new JobDesk(engine);
     options.deps.observer.watchJobs(() => engine.counts());
     this.#webhooks = new WebhookSender({ guard: createAddressGuard({ allow: webhookHosts }), log });
@@ -101,13 +112,15 @@ export class JobCalls {
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
-    const { runAt, priority, webhook } = terms;
+    const { runAt, priority, webhook, isTask } = terms;
     const from = Math.max(clock.now(), runAt ?? 0);
-    const { deadlineMs, idempotencyKey, agentId } = request;
+    const { idempotencyKey, agentId } = request;
+    const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
       request: { ...request, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
+      ...(isTask && { isTask, declared: caller.declared }),
     };
     const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
     return this.desk.submit({
@@ -119,6 +132,7 @@ export class JobCalls {
       asked: JSON.parse(JSON.stringify(asked)),
       idempotent: capability.idempotent === true,
       timeoutMs: timeoutMs ?? HOUR_MS,
+      ...(capability.retries !== undefined && { retry: toRetry(capability.retries) }),
       ...(deadlineMs !== undefined && { deadlineAt: from + deadlineMs }),
       ...(runAt !== undefined && { runAt }),
       ...(priority !== undefined && { priority }),
@@ -127,18 +141,21 @@ export class JobCalls {
     });
   }
 
-  /** Answers that do not fit their questions are refused before the job takes them. */
+  /**
+   * Answers that do not fit their questions are refused before the job takes them. The job goes on when
+   * every question is answered.
+   */
   async input(principalId: string, id: string, inputs: readonly GivenInput[]): Promise<StoredJob> {
     const { state, handle } = await this.desk.status(principalId, id);
     if (state === 'awaiting_input' && handle !== undefined) {
       const { conversations } = this.#options.deps;
-      conversations.open(String(handle.conversation_id), principalId, inputs);
+      conversations.assertFit(String(handle.conversation_id), principalId, inputs);
     }
     return this.desk.input(principalId, id, inputs);
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, hop } = given as JobCall;
+    const { request, principal, hop, isTask, declared } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -158,6 +175,7 @@ export class JobCalls {
       meta: toMeta(job.trace, hop),
       transport: 'http',
       tool: 'fabric.call',
+      declared,
       signal,
       send: async (event) => {
         if (isForwarded(event)) await context.emit(toBody(event), event.agent_id);
@@ -167,14 +185,17 @@ export class JobCalls {
       cut: () => {},
     };
     const outcome = await runCall(asked, caller, deps);
-    if (!outcome.ok) return toQuestion(outcome.error, job);
+    if (!outcome.ok) return toQuestion(isTask ? withAnswer(outcome.error) : outcome.error, job);
     const { dispatched, trace } = outcome;
     const { answer, citations, data } = dispatched.result;
     return {
       state: 'succeeded',
       agentId: dispatched.agentId,
       final: { answer, ...(citations && { citations }), ...(data !== undefined && { data }) },
-      result: toCallResult(dispatched, request, trace).structuredContent,
+      result: {
+        ...toCallResult(dispatched, request, trace).structuredContent,
+        ...(isTask && { result: dispatched.result }),
+      },
     };
   };
 }
@@ -188,6 +209,21 @@ function toQuestion(error: FabricError, { agent_id }: StoredJob): JobRunResult {
     agentId: agent_id ?? 'starloom',
     inputs: inputs as InputRequest[],
     handle: { conversation_id },
+  };
+}
+
+/** What the agent itself answered, where it can be kept. */
+function withAnswer(error: FabricError): FabricError {
+  const { answer } = error;
+  const isKept = answer !== undefined && JSON.stringify(answer).length <= MAX_ANSWER_LENGTH;
+  return isKept ? error.with({ answer }) : error;
+}
+
+function toRetry({ attempts, backoff_ms, max_backoff_ms }: NonNullable<Capability['retries']>) {
+  return {
+    ...(attempts !== undefined && { attempts }),
+    ...(backoff_ms !== undefined && { backoff_ms }),
+    ...(max_backoff_ms !== undefined && { max_backoff_ms }),
   };
 }
 

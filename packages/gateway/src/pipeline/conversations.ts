@@ -97,6 +97,15 @@ export class Conversations {
     return { ...sealed, isParked: parkedIn !== undefined, responses };
   }
 
+  /** BAD_INPUT for answers that do not fit their questions; others may follow. */
+  assertFit(id: string, principalId: string, inputs: readonly GivenInput[]): void {
+    const sealed = this.#unseal(id);
+    if (sealed?.principalId !== principalId) throw unknownConversation();
+    const given = new Set(inputs.map((input) => input.id));
+    const answered = sealed.questions.filter((question) => given.has(question.id));
+    assertAnswers(answered, inputs);
+  }
+
   /** An answer counts once. */
   use({ nonce }: Reopened): void {
     const now = this.#clock.now();
