@@ -126,6 +126,8 @@ export interface NewJob {
   readonly idempotent?: boolean;
   readonly timeoutMs: number;
   readonly deadlineAt?: number;
+  /** Instead of `deadlineAt`: from the time on when the job may run. */
+  readonly deadlineMs?: number;
   readonly runAt?: number;
   readonly priority?: number;
   readonly retry?: Partial<JobRetryPolicy>;

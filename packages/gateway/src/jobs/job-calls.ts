@@ -2,21 +2,20 @@
 // runs through the same pipeline as any other, by whichever gateway claims it.
 
 import {
-  type Capability,
   type Clock,
-  type FabricError,
+  FabricError,
   type FabricEvent,
+  findCapability,
   type GivenInput,
-  type Hop,
   INPUT_MS,
   type InputRequest,
+  type Job,
   type JobEngine,
   type JobWebhook,
   type Log,
   type StoredJob,
   toMeta,
 } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { agentsFor } from '../pipeline/authorise.ts';
@@ -25,6 +24,8 @@ import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
+import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
+import { type ScheduledCall, toScheduledJob } from './scheduled-call.ts';
 
 export interface JobCallsOptions {
   readonly engine: JobEngine;
@@ -48,16 +49,6 @@ export interface JobTerms {
   readonly isTask?: boolean | undefined;
 }
 
-interface JobCall {
-  readonly request: CallRequest;
-  readonly principal: Principal;
-  readonly hop: Hop;
-  readonly isTask?: boolean | undefined;
-  /** What the caller of a task declared of itself. */
-  readonly declared?: Caller['declared'];
-}
-
-const HOUR_MS = 3_600_000;
 const DISCOVERY_WAIT_MS = 30_000;
 const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
 /** A longer answer of an agent that failed is not kept in the record of its job. */
@@ -83,6 +74,7 @@ export class JobCalls {
     this.#runner = new JobRunner({
       engine,
       run: this.#run,
+      cancelUpstream: async (job) => this.#cancelParked(job),
       webhooks: this.#webhooks,
       concurrency,
       ...(perAgent !== undefined && { perAgent }),
@@ -96,6 +88,21 @@ export class JobCalls {
     this.#runner.start();
   }
 
+  /** Takes over the schedules of the configuration; others are removed. */
+  async schedule(schedules: readonly ScheduledCall[]): Promise<void> {
+    const { registry } = this.#options.deps;
+    const names = new Set(schedules.map(({ name }) => name));
+    for (const { name } of await this.engine.schedules()) {
+      if (!names.has(name)) await this.engine.unschedule(name);
+    }
+    for (const scheduled of schedules) {
+      const { name, cron, timezone, agentId, capability } = scheduled;
+      const record = registry.get(agentId);
+      const job = toScheduledJob(scheduled, record && findCapability(record, capability));
+      await this.engine.schedule({ name, cron, timezone, job });
+    }
+  }
+
   /** Waits for what runs, then leaves it to the next start, or to another gateway. */
   async stop(graceMs: number): Promise<void> {
     await this.#runner.stop({ graceMs });
@@ -104,7 +111,7 @@ export class JobCalls {
 
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
-    const { deps, clock } = this.#options;
+    const { deps } = this.#options;
     const { principal } = caller;
     const guarded = deps.guard.admit(readOrigin(caller), { principal: principal.id });
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
@@ -113,7 +120,6 @@ export class JobCalls {
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
     const { runAt, priority, webhook, isTask } = terms;
-    const from = Math.max(clock.now(), runAt ?? 0);
     const { idempotencyKey, agentId } = request;
     const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
@@ -132,8 +138,8 @@ export class JobCalls {
       asked: JSON.parse(JSON.stringify(asked)),
       idempotent: capability.idempotent === true,
       timeoutMs: timeoutMs ?? HOUR_MS,
-      ...(capability.retries !== undefined && { retry: toRetry(capability.retries) }),
-      ...(deadlineMs !== undefined && { deadlineAt: from + deadlineMs }),
+      retry: toRetry(capability),
+      ...(deadlineMs !== undefined && { deadlineMs }),
       ...(runAt !== undefined && { runAt }),
       ...(priority !== undefined && { priority }),
       ...(webhook !== undefined && { webhook }),
@@ -152,6 +158,15 @@ export class JobCalls {
       conversations.assertFit(String(handle.conversation_id), principalId, inputs);
     }
     return this.desk.input(principalId, id, inputs);
+  }
+
+  /** Ends the attempt that waits for an answer; an agent that keeps its question itself runs nothing. */
+  #cancelParked({ handle, principal_id }: Job): void {
+    const { conversations, parked } = this.#options.deps;
+    const nonce = conversations.parkedIn(String(handle?.conversation_id), principal_id);
+    if (nonce === undefined) return;
+    const reason = new FabricError('CANCELLED', 'The job was cancelled');
+    if (!parked.cancel(nonce, reason)) throw new Error('the attempt waits in another process');
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
@@ -217,14 +232,6 @@ function withAnswer(error: FabricError): FabricError {
   const { answer } = error;
   const isKept = answer !== undefined && JSON.stringify(answer).length <= MAX_ANSWER_LENGTH;
   return isKept ? error.with({ answer }) : error;
-}
-
-function toRetry({ attempts, backoff_ms, max_backoff_ms }: NonNullable<Capability['retries']>) {
-  return {
-    ...(attempts !== undefined && { attempts }),
-    ...(backoff_ms !== undefined && { backoff_ms }),
-    ...(max_backoff_ms !== undefined && { max_backoff_ms }),
-  };
 }
 
 type Forwarded = Exclude<FabricEvent, { type: 'final' }>;

@@ -106,6 +106,13 @@ export class Conversations {
     assertAnswers(answered, inputs);
   }
 
+  /** The name of the attempt that waits in some process for answers; `undefined` when none does. */
+  parkedIn(id: string, principalId: string): string | undefined {
+    const sealed = this.#unseal(id);
+    if (sealed?.principalId !== principalId || sealed.parkedIn === undefined) return undefined;
+    return sealed.nonce;
+  }
+
   /** An answer counts once. */
   use({ nonce }: Reopened): void {
     const now = this.#clock.now();
