@@ -5,7 +5,7 @@ import { scopeProblem } from '@starloom/identity';
 import { isCron } from '@starloom/jobs';
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
-import { checkSharedKey, connectionUrl } from './config-rules.ts';
+import { checkSharedKey, connectionUrl, refuseSame } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
 import { TOOLSETS } from './tools/catalog.ts';
 
@@ -87,14 +87,7 @@ export const authSchema = z.strictObject({
   psk: z
     .array(pskSchema)
     .default([])
-    .superRefine((keys, context) => {
-      for (const [index, { key_id }] of keys.entries()) {
-        if (keys.findIndex((other) => other.key_id === key_id) === index) continue;
-        const message = 'another key has the same key_id';
-        const params = { fix: 'give each key its own key_id' };
-        context.addIssue({ code: 'custom', message, path: [index, 'key_id'], params });
-      }
-    })
+    .superRefine(refuseSame('key', 'key_id'))
     .describe('Shared keys, sent as "Authorization: Bearer <key>"'),
 });
 
@@ -195,14 +188,7 @@ const jobRules = {
   schedules: z
     .array(scheduleSchema)
     .default([])
-    .superRefine((schedules, context) => {
-      for (const [index, { name }] of schedules.entries()) {
-        if (schedules.findIndex((other) => other.name === name) === index) continue;
-        const message = 'another schedule has the same name';
-        const params = { fix: 'give each schedule its own name' };
-        context.addIssue({ code: 'custom', message, path: [index, 'name'], params });
-      }
-    })
+    .superRefine(refuseSame('schedule', 'name'))
     .describe('Calls that are made as jobs at certain times'),
   keep_hours: z.number().min(24).max(87_600).default(168).describe('How long finished jobs stay'),
   concurrency: z.int().min(1).max(10_000).default(256).describe('Jobs that run here at once'),
