@@ -171,6 +171,34 @@ describe('tasks of MCP', () => {
     expect(done.content[0].text).toBe('you said yes and yes');
   });
 
+  it('[G4] go on after a restart, under the same id', async () => {
+    const folder = opened.use(await temporaryFolder());
+    const path = join(folder.path, 'jobs.sqlite');
+    const capabilities = [{ name: 'work', idempotent: true, tasks: { after_ms: 0 } }];
+    const start = async (run: TestAgent['run']) => {
+      const jobs = await openSqliteJobs({ path });
+      const gateway = await openTestGateway(
+        { percy: { run, manifest: { capabilities } } },
+        { jobs, drainMs: 0 },
+      );
+      const close = async () => {
+        await gateway[Symbol.asyncDispose]();
+        await jobs.close();
+      };
+      return { url: gateway.url, close };
+    };
+    const first = await start(NEVER);
+    const { answer } = await callTool(first.url, 'percy.work', { _meta: declaring });
+    const { taskId } = answer.result;
+    await first.close();
+    const second = await start(answers('after the restart'));
+    const get = async () =>
+      (await send(second.url, 'tasks/get', taskId, { taskId, _meta: declaring })).answer.result;
+    await expect.poll(async () => (await get()).status).toBe('completed');
+    expect((await get()).result.content[0].text).toBe('after the restart');
+    await second.close();
+  });
+
   it('look unknown to others, and with ids that are none', async () => {
     const { url, start, about } = await open(asking);
     const { taskId } = await start();
