@@ -103,7 +103,9 @@ export class Conversations {
     if (sealed?.principalId !== principalId) throw unknownConversation();
     const given = new Set(inputs.map((input) => input.id));
     const answered = sealed.questions.filter((question) => given.has(question.id));
-    assertAnswers(answered, inputs);
+    assertAnswers(answered, inputs, this.#validators);
+    const { parkedIn, agentId } = sealed;
+    if (parkedIn !== undefined && parkedIn !== this.#process) throw interrupted(agentId);
   }
 
   /** The name of the attempt that waits in some process for answers; `undefined` when none does. */
