@@ -57,7 +57,9 @@ export class Workload {
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), this.#options.followMs);
     const helpers = [this.#answer(jobId, kind, random, over.signal)];
-    if (random.chance(0.2)) helpers.push(this.#cancel(jobId, random));
+    if (!this.#hasCancelled() || random.chance(0.2)) {
+      helpers.push(this.#cancel(jobId, random, over.signal));
+    }
     if (random.chance(0.8)) await this.#follow(jobId, random, over.signal);
     else await this.#wait(jobId, random, over.signal);
     over.abort();
@@ -148,9 +150,18 @@ export class Workload {
     }
   }
 
-  async #cancel(jobId: string, random: Random): Promise<void> {
-    await delay(random.below(250));
-    await this.#ask(random, (door) => door.cancel(jobId));
+  /** Until one job was cancelled every job is, and at once: a short round must see the state. */
+  async #cancel(jobId: string, random: Random, signal: AbortSignal): Promise<void> {
+    if (this.#hasCancelled()) await delay(random.below(250));
+    while (!signal.aborted) {
+      const answer = await this.#ask(random, (door) => door.cancel(jobId));
+      if (answer !== undefined) return;
+      await delay(RETRY_MS);
+    }
+  }
+
+  #hasCancelled(): boolean {
+    return this.#options.history.seen.some(({ state }) => state === 'cancelled');
   }
 
   async #ask(

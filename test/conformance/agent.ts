@@ -25,6 +25,7 @@ import { inputRequiredTools, requestState } from './input-required.ts';
 import { notifyingTools } from './notifying-tools.ts';
 import { getPrompt, prompts } from './prompts.ts';
 import { readResource, resources, resourceTemplates } from './resources.ts';
+import { taskTools } from './task-tools.ts';
 
 export interface ConformanceAgent extends AsyncDisposable {
   readonly url: string;
@@ -38,6 +39,7 @@ export async function startConformanceAgent(): Promise<ConformanceAgent> {
     ...notifyingTools(notifier),
     ...askingTools,
     ...inputRequiredTools,
+    ...taskTools,
   ];
   const handler = createMcpHandler(() => createAgent(tools));
   const serve = toNodeHandler(handler);

@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { type RunningGateway, startGateway } from '../support/start-gateway.ts';
 import { type ConformanceAgent, startConformanceAgent } from './agent.ts';
+import { TASK_SUPPORT } from './task-tools.ts';
 
 export interface ConformanceWorld extends AsyncDisposable {
   readonly agent: ConformanceAgent;
@@ -25,7 +26,10 @@ export async function startConformanceWorld(): Promise<ConformanceWorld> {
           agent_id: AGENT_ID,
           trust_tier: 'local',
           endpoint: { transport: 'http', uri: agent.url },
-          capabilities: agent.tools.map(({ name }) => ({ name })),
+          capabilities: agent.tools.map(({ name }) => ({
+            name,
+            ...(TASK_SUPPORT[name] && { tasks: TASK_SUPPORT[name] }),
+          })),
         },
       ],
     }),

@@ -1,7 +1,8 @@
+import { createTrace, type Envelope, ROOT_HOP } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { rpcErrorOf, rpcFailure } from '../src/mcp/rpc-failure.ts';
 import { toCapability, toCapabilityName } from '../src/mcp/to-capability.ts';
-import { toEventBody, toFinal, wantsInput } from '../src/mcp/translate.ts';
+import { toEventBody, toFinal, toToolCall, wantsInput } from '../src/mcp/translate.ts';
 
 const progress = (params: Record<string, unknown>) =>
   toEventBody({ jsonrpc: '2.0', method: 'notifications/progress', params });
@@ -192,3 +193,16 @@ function thrown(act: () => unknown): unknown {
   }
   return expect.fail('nothing was thrown');
 }
+
+describe('a tool call', () => {
+  it('declares what the client declared, but no tasks: the gateway waits for the result', () => {
+    const key = 'io.modelcontextprotocol/clientCapabilities';
+    const extensions = { 'io.modelcontextprotocol/tasks': {}, 'org.example/other': {} };
+    const envelope = { trace: createTrace(), hop: ROOT_HOP } as unknown as Envelope;
+    const call = toToolCall('work', {}, envelope, {
+      declared: { [key]: { elicitation: {}, extensions } },
+    });
+    expect(call._meta).toMatchObject({ [key]: { elicitation: {} } });
+    expect(call._meta).toHaveProperty([key, 'extensions'], { 'org.example/other': {} });
+  });
+});

@@ -98,6 +98,7 @@ export {
   type JobState,
   type JobWebhook,
   type NewJob,
+  openInputs,
   type StoredJob,
   type UpstreamHandle,
 } from './jobs/job.ts';

@@ -29,6 +29,32 @@ export type FallbackMode = (typeof FALLBACK_MODES)[number];
 /** A foreign JSON Schema: kept as it is, compiled where it is used. */
 const foreignSchema = z.record(z.string(), z.unknown());
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+const retriesSchema = z.strictObject({
+  attempts: z.int().min(1).max(100).optional().describe('Attempts in all; 3 by default'),
+  backoff_ms: z
+    .int()
+    .min(0)
+    .max(DAY_MS)
+    .optional()
+    .describe('Least wait before the second attempt; doubles with each further one; 1000'),
+  max_backoff_ms: z.int().min(0).max(DAY_MS).optional().describe('Longest wait; 60000'),
+});
+
+const tasksSchema = z.strictObject({
+  support: z
+    .enum(['optional', 'required'])
+    .default('optional')
+    .describe('required: refused to clients without the Tasks extension'),
+  after_ms: z
+    .int()
+    .min(0)
+    .max(DAY_MS)
+    .default(1_000)
+    .describe('How long the client waits for the result itself; 0 always makes a task'),
+});
+
 export const capabilitySchema = z.strictObject({
   name: capabilityNameSchema.describe('Name callers use'),
   streaming: z.boolean().default(false).describe('Can the agent stream tokens?'),
@@ -42,6 +68,13 @@ export const capabilitySchema = z.strictObject({
   input_schema: foreignSchema.optional().describe('JSON Schema of the arguments'),
   output_schema: foreignSchema.optional().describe('JSON Schema of the structured result'),
   timeout_ms: z.int().positive().optional().describe('How long one attempt usually may take'),
+  deadline_ms: z
+    .int()
+    .positive()
+    .optional()
+    .describe('How long a whole call may take, with its retries and fallbacks'),
+  retries: retriesSchema.optional().describe('How often a job tries it, and how long it waits'),
+  tasks: tasksSchema.optional().describe('Calls of its tool may become tasks (MCP Tasks)'),
   idempotent: z
     .boolean()
     .optional()

@@ -1,4 +1,5 @@
 import { type Complaint, secretOrText } from '@starloom/wire/config';
+import type { z } from 'zod';
 
 const MIN_KEY_LENGTH = 16;
 const MIN_DISTINCT_CHARACTERS = 6;
@@ -15,6 +16,18 @@ export function checkSharedKey(key: string): Complaint | undefined {
     return { message: 'is a well-known word or easy to guess', fix };
   }
   return undefined;
+}
+
+/** Refuses a list in which two entries have the same name. */
+export function refuseSame<Key extends string>(what: string, key: Key) {
+  return (entries: readonly Record<Key, string>[], context: z.RefinementCtx): void => {
+    for (const [index, entry] of entries.entries()) {
+      if (entries.findIndex((other) => other[key] === entry[key]) === index) continue;
+      const message = `another ${what} has the same ${key}`;
+      const params = { fix: `give each ${what} its own ${key}` };
+      context.addIssue({ code: 'custom', message, path: [index, key], params });
+    }
+  };
 }
 
 /** A URL of an engine. One with a password in it must be given as a secret. */

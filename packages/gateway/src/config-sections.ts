@@ -1,10 +1,11 @@
 // The sections of `starloom.yaml`: every key with its default, its bounds and its description.
 
-import { agentIdSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
+import { agentIdSchema, capabilityNameSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
 import { scopeProblem } from '@starloom/identity';
+import { isCron } from '@starloom/jobs';
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
-import { checkSharedKey, connectionUrl } from './config-rules.ts';
+import { checkSharedKey, connectionUrl, refuseSame } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
 import { TOOLSETS } from './tools/catalog.ts';
 
@@ -86,14 +87,7 @@ export const authSchema = z.strictObject({
   psk: z
     .array(pskSchema)
     .default([])
-    .superRefine((keys, context) => {
-      for (const [index, { key_id }] of keys.entries()) {
-        if (keys.findIndex((other) => other.key_id === key_id) === index) continue;
-        const message = 'another key has the same key_id';
-        const params = { fix: 'give each key its own key_id' };
-        context.addIssue({ code: 'custom', message, path: [index, 'key_id'], params });
-      }
-    })
+    .superRefine(refuseSame('key', 'key_id'))
     .describe('Shared keys, sent as "Authorization: Bearer <key>"'),
 });
 
@@ -160,7 +154,42 @@ export const coordinationSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
+const scheduleSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
+        error: 'expected lower case letters, digits, - and _',
+      })
+      .describe('Unique name of the schedule'),
+    cron: z.string().min(1).describe('When: minute hour day month weekday'),
+    timezone: z
+      .string()
+      .min(1)
+      .default('UTC')
+      .describe('Of the times in cron, such as Asia/Taipei'),
+    agent_id: agentIdSchema.describe('Which agent is called'),
+    capability: capabilityNameSchema.describe('What it shall do'),
+    task: z.string().default('').describe('What you want, in words'),
+    arguments: z
+      .record(z.string(), z.unknown())
+      .default({})
+      .describe("Arguments after the capability's input schema"),
+    principal: z.string().min(1).default('local').describe('Who owns the jobs and may read them'),
+  })
+  .superRefine(({ cron, timezone }, context) => {
+    if (isCron(cron, timezone)) return;
+    const message = `"${cron}" in ${timezone} is not a schedule`;
+    const params = { fix: 'write five fields: minute hour day month weekday' };
+    context.addIssue({ code: 'custom', message, path: ['cron'], params });
+  });
+
 const jobRules = {
+  schedules: z
+    .array(scheduleSchema)
+    .default([])
+    .superRefine(refuseSame('schedule', 'name'))
+    .describe('Calls that are made as jobs at certain times'),
   keep_hours: z.number().min(24).max(87_600).default(168).describe('How long finished jobs stay'),
   concurrency: z.int().min(1).max(10_000).default(256).describe('Jobs that run here at once'),
   per_agent: z.int().min(1).optional().describe('Jobs of one agent that run at once'),

@@ -4,6 +4,7 @@
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { isLoopback } from '@starloom/core';
+import { LOCAL_PRINCIPAL, type Principal } from '@starloom/identity';
 import {
   type FlagOverride,
   type LoadedConfig,
@@ -42,9 +43,28 @@ export const gatewayConfigSchema = z
     path: ['auth', 'anonymous'],
     error: 'true is refused beyond loopback',
     params: { fix: 'set it to false and add a key under auth.psk, or listen on 127.0.0.1' },
+  })
+  .superRefine(({ auth, jobs }, context) => {
+    for (const [index, { principal }] of jobs.schedules.entries()) {
+      if (findPrincipal(auth, principal)) continue;
+      const message = `no key has the principal "${principal}"`;
+      const path = ['jobs', 'schedules', index, 'principal'];
+      const params = { fix: 'name the principal of a key under auth.psk, or leave it out' };
+      context.addIssue({ code: 'custom', message, path, params });
+    }
   });
 
 export type GatewayConfig = z.output<typeof gatewayConfigSchema>;
+
+/** Who a key of the configuration stands for; `local` needs none. */
+export function findPrincipal(
+  { psk }: z.output<typeof authSchema>,
+  id: string,
+): Principal | undefined {
+  const key = psk.find(({ principal }) => principal === id);
+  if (!key) return id === LOCAL_PRINCIPAL.id ? LOCAL_PRINCIPAL : undefined;
+  return { id, mode: 'psk', tier: key.tier, scopes: key.scopes, keyId: key.key_id };
+}
 
 export interface LoadGatewayConfigOptions {
   /** What `--config` names. */

@@ -14,13 +14,14 @@ import {
 import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
-import type { GatewayConfig } from './config.ts';
+import { findPrincipal, type GatewayConfig } from './config.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
 import { Discovery } from './discovery.ts';
 import { SchemaValidators } from './foreign-schema/schema-validators.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { JobCalls } from './jobs/job-calls.ts';
+import type { ScheduledCall } from './jobs/scheduled-call.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
 import type { SessionLimits } from './mcp/http-sessions.ts';
 import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
@@ -155,6 +156,7 @@ export class Gateway {
       registry,
       discovery: this.#discovery,
       deps,
+      jobs,
       log,
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
@@ -177,6 +179,7 @@ export class Gateway {
         relay,
         version,
         inFlight: this.#inFlight,
+        jobs,
       },
       toolNames: config.mcp.tool_names,
       toolsets,
@@ -218,6 +221,7 @@ export class Gateway {
 
   /** Begins to serve over HTTP; the URL it is reached under. */
   async listen(): Promise<string> {
+    await this.#jobs?.schedule(schedulesOf(this.#options.config));
     const url = await this.#http.listen();
     this.#watchAgents();
     return url;
@@ -226,6 +230,7 @@ export class Gateway {
   /** Serves one client over a pair of streams; resolves when it is gone. */
   async serveStdio(input: Readable, output: Writable): Promise<void> {
     const { config, observer } = this.#options;
+    await this.#jobs?.schedule(schedulesOf(config));
     this.#watchAgents();
     const maxLineBytes = config.limits.body_bytes;
     const channel = stdioChannel({ input, output, maxLineBytes, log: observer.log });
@@ -300,6 +305,14 @@ function enginesOf(options: GatewayOptions): Readonly<Record<string, Engine>> {
 function toolsetsOf({ mcp }: GatewayConfig, jobs: JobCalls | undefined): readonly Toolset[] {
   const { toolsets } = mcp;
   return jobs && toolsets.includes('fabric') ? [...toolsets, 'jobs'] : toolsets;
+}
+
+function schedulesOf({ auth, jobs }: GatewayConfig): readonly ScheduledCall[] {
+  return jobs.schedules.map(({ agent_id: agentId, principal, ...schedule }) => ({
+    ...schedule,
+    agentId,
+    principal: findPrincipal(auth, principal) ?? LOCAL_PRINCIPAL,
+  }));
 }
 
 function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {

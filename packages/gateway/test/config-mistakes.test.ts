@@ -51,6 +51,21 @@ const MISTAKES: readonly Mistake[] = [
     /"scopes"/,
   ],
   ['a key twice', 'listen: {port: 1}\nmcp: {}\nlisten: {port: 2}', 'listen', 3, /keep one/],
+  // jobs
+  [
+    'a schedule that is none',
+    'jobs:\n  kind: sqlite\n  schedules:\n    - {name: a, cron: daily, agent_id: percy, capability: reason}',
+    'jobs.schedules[0].cron',
+    4,
+    /five fields/,
+  ],
+  [
+    'a schedule for a principal without a key',
+    'jobs:\n  kind: sqlite\n  schedules:\n    - {name: a, cron: "0 3 * * *", agent_id: percy, capability: reason, principal: eve}',
+    'jobs.schedules[0].principal',
+    4,
+    /auth\.psk/,
+  ],
   // listen
   ['a port in quotes', 'listen: {port: "7420"}', 'listen.port', 1, /without quotes/],
   ['a port too high', 'listen:\n  port: 70000', 'listen.port', 2, /0 to 65535/],

@@ -1,5 +1,11 @@
 import { join } from 'node:path';
-import type { EventBody, FabricEvent } from '@starloom/core';
+import {
+  type Clock,
+  type EventBody,
+  FabricError,
+  type FabricEvent,
+  systemClock,
+} from '@starloom/core';
 import { openSqliteJobs } from '@starloom/jobs';
 import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -28,9 +34,12 @@ describe('jobs of the gateway', () => {
   });
   afterEach(() => opened.disposeAsync());
 
-  const open = async (agents: Record<string, TestAgent>) => {
-    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
-    const gateway = await openTestGateway(agents, { jobs });
+  const open = async (
+    agents: Record<string, TestAgent>,
+    { config = {}, clock = systemClock }: { config?: Record<string, unknown>; clock?: Clock } = {},
+  ) => {
+    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite'), clock });
+    const gateway = await openTestGateway(agents, { jobs, config });
     const close = async () => {
       await gateway[Symbol.asyncDispose]();
       await jobs.close();
@@ -167,6 +176,28 @@ describe('jobs of the gateway', () => {
     await gateway.close();
   });
 
+  it('[G7] ends the attempt that waits for an answer when its job is cancelled', async () => {
+    const stopped = Promise.withResolvers<boolean>();
+    const asking: TestAgent['run'] = async function* (_envelope, signal, context) {
+      signal.addEventListener('abort', () => stopped.resolve(true));
+      await context?.ask?.([{ id: 'q', kind: 'text', message: 'Which?' }]);
+      yield { type: 'final', data: { answer: 'not cancelled' } };
+    };
+    const gateway = await open({ percy: { run: asking } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    const { job_id } = payload;
+    const status = async () => (await call(client, 'fabric.job.status', { job_id })).payload.job;
+    await expect.poll(async () => (await status()).state).toBe('awaiting_input');
+    await call(client, 'fabric.job.cancel', { job_id });
+    expect(await ended(client, job_id)).toMatchObject({
+      state: 'cancelled',
+      error: { details: { confirmed: true } },
+    });
+    expect(await stopped.promise).toBe(true);
+    await gateway.close();
+  });
+
   it('turns a long call into a job instead of a timeout', async () => {
     const gate = Promise.withResolvers<void>();
     const gateway = await open({
@@ -259,6 +290,84 @@ describe('jobs of the gateway', () => {
     const { payload: list } = await call(client, 'fabric.job.list', {});
     expect(list.jobs).toEqual([]);
     await gateway.close();
+  });
+
+  it('tries a capability as often as its manifest says', async () => {
+    let calls = 0;
+    // biome-ignore lint/correctness/useYield: it fails before it says anything
+    const offline: TestAgent['run'] = async function* () {
+      calls += 1;
+      throw new FabricError('AGENT_OFFLINE', 'away', { details: { sent: false } });
+    };
+    const retries = { attempts: 2, backoff_ms: 1 };
+    const capabilities = [{ name: 'work', idempotent: true, retries }];
+    const gateway = await open({ percy: { run: offline, manifest: { capabilities } } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    expect(await ended(client, payload.job_id)).toMatchObject({ state: 'failed', attempt: 2 });
+    expect(calls).toBe(2);
+    const metrics = await gateway.observer.metricsText();
+    expect(metrics).toContain('starloom_jobs{state="failed"} 1');
+    await gateway.close();
+  });
+
+  it('ends a job at the deadline of its capability', async () => {
+    const capabilities = [{ name: 'work', deadline_ms: 50 }];
+    const run = slow(new Promise(() => {}));
+    const gateway = await open({ percy: { run, manifest: { capabilities } } });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', { capability: 'work', async: true });
+    expect(await ended(client, payload.job_id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'TIMEOUT' },
+    });
+    await gateway.close();
+  });
+
+  it('counts jobs by state, and says how long the oldest has waited', async () => {
+    const clock = { ...systemClock, now: () => Date.now() - 60_000 };
+    const config = { jobs: { kind: 'sqlite', concurrency: 1 } };
+    const run = slow(new Promise(() => {}));
+    const gateway = await open({ percy: { run } }, { config, clock });
+    await using client = await connect(gateway.url);
+    for (let count = 0; count < 2; count += 1) {
+      await call(client, 'fabric.call', { capability: 'work', async: true });
+    }
+    const metrics = () => gateway.observer.metricsText();
+    await expect.poll(metrics).toContain('starloom_jobs{state="running"} 1');
+    const text = await metrics();
+    expect(text).toContain('starloom_jobs{state="queued"} 1');
+    const [, age = '0'] = /^starloom_jobs_oldest_queued_seconds (\S+)$/m.exec(text) ?? [];
+    expect(Number(age)).toBeGreaterThanOrEqual(60);
+    const { payload } = await call(client, 'fabric.job.list', {});
+    for (const { job_id } of payload.jobs) await call(client, 'fabric.job.cancel', { job_id });
+    await gateway.close();
+  });
+
+  it('makes a job at the times of a schedule, for the principal that it names', async () => {
+    let late = 0;
+    const clock = { ...systemClock, now: () => Date.now() + late };
+    const nightly = { name: 'nightly', cron: '* * * * *', agent_id: 'percy', capability: 'work' };
+    const psk = [{ key_id: 'k', key: 'env:TEST_KEY', principal: 'tester' }];
+    const schedules = [{ ...nightly, arguments: { depth: 3 }, principal: 'tester' }];
+    const config = { auth: { psk }, jobs: { kind: 'sqlite', schedules } };
+    const given: unknown[] = [];
+    const run: TestAgent['run'] = async function* ({ input }) {
+      given.push(input.arguments);
+      yield { type: 'final', data: { answer: 'done' } };
+    };
+    const gateway = await open({ percy: { run } }, { config, clock });
+    await using client = await connect(gateway.url);
+    late = 61_000;
+    const list = async () => (await call(client, 'fabric.job.list', {})).payload.jobs;
+    await expect.poll(async () => (await list())[0]?.state, { timeout: 10_000 }).toBe('succeeded');
+    expect(given).toEqual([{ depth: 3 }]);
+    await gateway.close();
+    const without = await open({ percy: { run } }, { clock });
+    await without.close();
+    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    expect(await jobs.schedules()).toEqual([]);
+    await jobs.close();
   });
 
   it('lists the tools of jobs only where there are jobs', async () => {

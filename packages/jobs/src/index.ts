@@ -2,6 +2,7 @@ export { DocumentFolder, type DocumentFolderOptions } from './document-folder.ts
 export { type FollowedEvent, followJob } from './follow-job.ts';
 export { JobDesk } from './job-desk.ts';
 export { type JobDocument, toJobDocument } from './job-document.ts';
+export { isCron } from './next-cron.ts';
 export { type JobsPlace, type OpenJobsOptions, openJobs } from './open-jobs.ts';
 export { openPostgresJobs, type PostgresJobsOptions } from './postgres.ts';
 export { JobRunner, type JobRunnerOptions } from './runner/job-runner.ts';

@@ -1,4 +1,10 @@
-import type { JobError, JobInput, JobState, StoredJob } from '@starloom/core';
+import {
+  type JobError,
+  type JobInput,
+  type JobState,
+  openInputs,
+  type StoredJob,
+} from '@starloom/core';
 
 /** A job as clients see it. */
 export interface JobDocument {
@@ -18,8 +24,7 @@ export interface JobDocument {
 }
 
 export function toJobDocument(job: StoredJob): JobDocument {
-  const { id, state, agent_id, capability, attempt, progress, inputs, result, error, retry_of } =
-    job;
+  const { id, state, agent_id, capability, attempt, progress, result, error, retry_of } = job;
   return {
     job_id: id,
     state,
@@ -29,10 +34,18 @@ export function toJobDocument(job: StoredJob): JobDocument {
     updated_at: new Date(job.updated_at).toISOString(),
     attempt,
     ...(progress !== undefined && { progress }),
-    ...(inputs !== undefined && { inputs }),
-    ...(result !== undefined && { result }),
+    ...(job.inputs !== undefined && { inputs: openInputs(job) }),
+    ...(result !== undefined && { result: withoutUpstream(result) }),
     ...(error !== undefined && { error }),
     ...(retry_of !== undefined && { retry_of }),
     cursor: job.cursor,
   };
+}
+
+/** Jobs that are tasks keep what the agent answered as it was; `result` is what `fabric.call` answers. */
+function withoutUpstream(stored: unknown): unknown {
+  const whole = stored as { readonly result?: { readonly upstream?: unknown } } | null;
+  if (whole?.result?.upstream === undefined) return stored;
+  const { upstream: _, ...result } = whole.result;
+  return { ...whole, result };
 }

@@ -15,6 +15,14 @@ export function nextCron(cron: string, timezone: string, after: number): number 
   }
 }
 
+export function isCron(cron: string, timezone: string): boolean {
+  try {
+    return nextCron(cron, timezone, 0) > 0;
+  } catch {
+    return false;
+  }
+}
+
 /** Loaded with the first schedule; most gateways have none. */
 function load(): typeof import('cron-parser') {
   return createRequire(import.meta.url)('cron-parser');

@@ -1,11 +1,59 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type RunningGateway, startGateway } from './running-gateway.ts';
+import { AGENTS, type RunningGateway, startGateway } from './running-gateway.ts';
+
+/** An MCP server that asks before it answers. Plain JavaScript, any Node. */
+const ASKING_AGENT = `
+const { createInterface } = require('node:readline');
+const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+const asking = new Map();
+createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, result, params = {} } = JSON.parse(line);
+  if (method === 'initialize') {
+    const serverInfo = { name: 'asking', version: '1' };
+    const { protocolVersion } = params;
+    return say({ id, result: { protocolVersion, capabilities: { tools: {} }, serverInfo } });
+  }
+  if (method === 'tools/list') {
+    return say({ id, result: { tools: [{ name: 'order', inputSchema: { type: 'object' } }] } });
+  }
+  if (method === 'tools/call') {
+    const question = 'q' + id;
+    asking.set(question, id);
+    const properties = { colour: { type: 'string' } };
+    const requestedSchema = { type: 'object', properties, required: ['colour'] };
+    const asked = { message: 'Which colour?', requestedSchema };
+    return say({ id: question, method: 'elicitation/create', params: asked });
+  }
+  if (asking.has(id)) {
+    const text = 'ordered in ' + (result.content?.colour ?? result.action);
+    return say({ id: asking.get(id), result: { content: [{ type: 'text', text }] } });
+  }
+  if (id !== undefined) say({ id, error: { code: -32601, message: 'unknown' } });
+});
+`;
+
+const ASKING = `- agent_id: asking
+  endpoint: { transport: stdio, command: node, args: [./asking.cjs] }
+  capabilities: [{ name: order }]
+  trust_tier: local
+`;
 
 describe('commands about jobs', () => {
   let gateway: RunningGateway;
   beforeAll(async () => {
-    gateway = await startGateway();
+    gateway = await startGateway({
+      'asking.cjs': ASKING_AGENT,
+      'agents.yaml': `${AGENTS}${ASKING}`,
+    });
   });
+  const startAsking = async () => {
+    const started = await gateway.run('call', 'asking', 'order', '--async', '--json');
+    const { job_id } = JSON.parse(started.stdout);
+    const show = async () =>
+      JSON.parse((await gateway.run('jobs', 'show', job_id, '--json')).stdout).job;
+    await expect.poll(async () => (await show()).state, { timeout: 30_000 }).toBe('awaiting_input');
+    return { job_id, show };
+  };
   afterAll(async () => {
     await gateway[Symbol.asyncDispose]();
   });
@@ -44,6 +92,26 @@ describe('commands about jobs', () => {
     const again = await gateway.run('jobs', 'retry', job_id, '--json');
     expect(JSON.parse(again.stdout)).toMatchObject({ job: { retry_of: job_id, state: 'queued' } });
     expect(await gateway.run('jobs', 'input', job_id, 'q=yes')).toMatchObject({ code: 2 });
+  });
+
+  it('[G7] answer what the agent of a job asks', async () => {
+    const { job_id, show } = await startAsking();
+    const [question] = (await show()).inputs;
+    expect(question).toMatchObject({ message: 'Which colour?' });
+    const answer = `${question.id}={"colour":"red"}`;
+    expect(await gateway.run('jobs', 'input', job_id, answer)).toMatchObject({ code: 0 });
+    const watched = await gateway.run('jobs', 'watch', job_id);
+    expect(watched.code).toBe(0);
+    expect(linesOf(watched.stdout).at(-1)).toMatchObject({
+      job: { state: 'succeeded', result: { result: { answer: 'ordered in red' } } },
+    });
+  });
+
+  it('[G7] cancel a job', async () => {
+    const { job_id, show } = await startAsking();
+    const cancelled = await gateway.run('jobs', 'cancel', job_id, '--json');
+    expect(cancelled.code).toBe(0);
+    await expect.poll(async () => (await show()).state, { timeout: 30_000 }).toBe('cancelled');
   });
 
   it('make one call of repetitions with the same key', async () => {

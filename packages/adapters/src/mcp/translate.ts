@@ -21,6 +21,8 @@ import { isObject, type JsonObject } from './json-rpc.ts';
 const EVENT_KEY = 'io.starloom/event';
 const ERROR_KEY = 'io.starloom/error';
 
+const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
+
 const MAX_SAID = 16_384;
 
 type ContentBlock = { type: string; [key: string]: unknown };
@@ -33,9 +35,16 @@ export function toToolCall(
 ): JsonObject {
   const _meta: JsonObject = { ...toMeta(trace, hop), ...(ask && CAN_BE_ASKED) };
   for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
-    if (declared?.[key] !== undefined) _meta[key] = declared[key];
+    if (declared?.[key] !== undefined) _meta[key] = withoutTasks(declared[key]);
   }
   return { name, arguments: toolArguments, _meta };
+}
+
+/** The gateway waits for the agent's result: an agent must not answer it with a task of its own. */
+function withoutTasks(declared: unknown): unknown {
+  if (!isObject(declared) || !isObject(declared.extensions)) return declared;
+  const { [TASKS_EXTENSION]: _, ...extensions } = declared.extensions;
+  return { ...declared, extensions };
 }
 
 /** Of a caller that speaks another protocol: it answers questions for people. */

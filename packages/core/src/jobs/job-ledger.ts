@@ -3,6 +3,7 @@
 
 import { FabricError } from '../errors.ts';
 import type { ClaimOptions, JobFilter, QueuePurpose, Renewal } from '../ports/jobs.ts';
+import { createTrace } from '../trace.ts';
 import { isFinal, type Job, type JobAnswer, type NewJob, type UpstreamHandle } from './job.ts';
 import { jobNotFound } from './job-errors.ts';
 import type { JobTables, QueueEntry, ScheduleRow } from './job-tables.ts';
@@ -252,8 +253,11 @@ export class JobLedger {
   }
 
   schedule(row: Omit<ScheduleRow, 'nextAt'>, now: number): void {
+    const before = this.#tables.schedules().find(({ name }) => name === row.name);
+    const isSame = before?.cron === row.cron && before.timezone === row.timezone;
     const nextAt = this.#nextCron(row.cron, row.timezone, now);
-    this.#tables.putSchedule({ ...row, nextAt });
+    // A time that passed while no process was up is still due.
+    this.#tables.putSchedule({ ...row, nextAt: isSame ? before.nextAt : nextAt });
   }
 
   unschedule(name: string): void {
@@ -283,7 +287,8 @@ export class JobLedger {
 
   /** At most one job for all the times that passed while no process was up. */
   #fire(row: ScheduleRow, now: number): void {
-    const { call, ...input } = JSON.parse(row.job) as NewJob;
+    const { call, ...given } = JSON.parse(row.job) as NewJob;
+    const input = { ...given, trace: createTrace() };
     const id = this.#newId();
     this.create({ id, input, call: JSON.stringify(call), fingerprint: '' }, now);
     const nextAt = this.#nextCron(row.cron, row.timezone, now);

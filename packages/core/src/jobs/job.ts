@@ -126,6 +126,8 @@ export interface NewJob {
   readonly idempotent?: boolean;
   readonly timeoutMs: number;
   readonly deadlineAt?: number;
+  /** Instead of `deadlineAt`: from the time on when the job may run. */
+  readonly deadlineMs?: number;
   readonly runAt?: number;
   readonly priority?: number;
   readonly retry?: Partial<JobRetryPolicy>;
@@ -135,6 +137,12 @@ export interface NewJob {
   readonly idempotencyKey?: string;
   /** What makes two calls the same for a key, where that is not all of `call`. */
   readonly asked?: unknown;
+}
+
+/** The questions of a job that have no answer yet. */
+export function openInputs({ inputs = [], answers = [] }: Job): readonly JobInput[] {
+  const given = new Set(answers.map(({ id }) => id));
+  return inputs.filter(({ id }) => !given.has(id));
 }
 
 export function isFinal(state: JobState): state is FinalJobState {

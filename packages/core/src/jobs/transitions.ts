@@ -43,7 +43,9 @@ export type ClaimMode =
   | 'unanswered';
 
 export function createJob(input: NewJob, id: string, now: number): Job {
-  const { priority = 0, runAt, deadlineAt } = input;
+  const { priority = 0, runAt, deadlineMs } = input;
+  const ownDeadline = deadlineMs === undefined ? undefined : Math.max(now, runAt ?? 0) + deadlineMs;
+  const { deadlineAt = ownDeadline } = input;
   if (!Number.isInteger(priority) || Math.abs(priority) > MAX_PRIORITY) {
     throw badInput('bad_priority', `priority must be a whole number up to ±${MAX_PRIORITY}`);
   }

@@ -3,19 +3,19 @@
 
 import {
   type Clock,
-  type FabricError,
+  FabricError,
   type FabricEvent,
+  findCapability,
   type GivenInput,
-  type Hop,
   INPUT_MS,
   type InputRequest,
+  type Job,
   type JobEngine,
   type JobWebhook,
   type Log,
   type StoredJob,
   toMeta,
 } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { agentsFor } from '../pipeline/authorise.ts';
@@ -24,6 +24,8 @@ import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
+import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
+import { type ScheduledCall, toScheduledJob } from './scheduled-call.ts';
 
 export interface JobCallsOptions {
   readonly engine: JobEngine;
@@ -43,21 +45,20 @@ export interface JobTerms {
   readonly runAt?: number | undefined;
   readonly priority?: number | undefined;
   readonly webhook?: JobWebhook | undefined;
+  /** The caller reads the result as the agent wrote it. */
+  readonly isTask?: boolean | undefined;
 }
 
-interface JobCall {
-  readonly request: CallRequest;
-  readonly principal: Principal;
-  readonly hop: Hop;
-}
-
-const HOUR_MS = 3_600_000;
 const DISCOVERY_WAIT_MS = 30_000;
 const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
+/** A longer answer of an agent that failed is not kept in the record of its job. */
+const MAX_ANSWER_LENGTH = 64 * 1024;
 
 export class JobCalls {
   readonly desk: JobDesk;
   readonly engine: JobEngine;
+  /** So long does a job stay at least. */
+  readonly keepMs: number;
   readonly #options: JobCallsOptions;
   readonly #runner: JobRunner;
   readonly #webhooks: WebhookSender;
@@ -66,12 +67,14 @@ export class JobCalls {
     const { engine, clock, log, concurrency, perAgent, keepMs, webhookHosts } = options;
     this.#options = options;
     this.engine = engine;
+    this.keepMs = keepMs;
     this.desk = new JobDesk(engine);
     options.deps.observer.watchJobs(() => engine.counts());
     this.#webhooks = new WebhookSender({ guard: createAddressGuard({ allow: webhookHosts }), log });
     this.#runner = new JobRunner({
       engine,
       run: this.#run,
+      cancelUpstream: async (job) => this.#cancelParked(job),
       webhooks: this.#webhooks,
       concurrency,
       ...(perAgent !== undefined && { perAgent }),
@@ -85,6 +88,21 @@ export class JobCalls {
     this.#runner.start();
   }
 
+  /** Takes over the schedules of the configuration; others are removed. */
+  async schedule(schedules: readonly ScheduledCall[]): Promise<void> {
+    const { registry } = this.#options.deps;
+    const names = new Set(schedules.map(({ name }) => name));
+    for (const { name } of await this.engine.schedules()) {
+      if (!names.has(name)) await this.engine.unschedule(name);
+    }
+    for (const scheduled of schedules) {
+      const { name, cron, timezone, agentId, capability } = scheduled;
+      const record = registry.get(agentId);
+      const job = toScheduledJob(scheduled, record && findCapability(record, capability));
+      await this.engine.schedule({ name, cron, timezone, job });
+    }
+  }
+
   /** Waits for what runs, then leaves it to the next start, or to another gateway. */
   async stop(graceMs: number): Promise<void> {
     await this.#runner.stop({ graceMs });
@@ -93,7 +111,7 @@ export class JobCalls {
 
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
-    const { deps, clock } = this.#options;
+    const { deps } = this.#options;
     const { principal } = caller;
     const guarded = deps.guard.admit(readOrigin(caller), { principal: principal.id });
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
@@ -101,13 +119,14 @@ export class JobCalls {
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
-    const { runAt, priority, webhook } = terms;
-    const from = Math.max(clock.now(), runAt ?? 0);
-    const { deadlineMs, idempotencyKey, agentId } = request;
+    const { runAt, priority, webhook, isTask } = terms;
+    const { idempotencyKey, agentId } = request;
+    const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
       request: { ...request, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
+      ...(isTask && { isTask, declared: caller.declared }),
     };
     const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
     return this.desk.submit({
@@ -119,7 +138,8 @@ export class JobCalls {
       asked: JSON.parse(JSON.stringify(asked)),
       idempotent: capability.idempotent === true,
       timeoutMs: timeoutMs ?? HOUR_MS,
-      ...(deadlineMs !== undefined && { deadlineAt: from + deadlineMs }),
+      retry: toRetry(capability),
+      ...(deadlineMs !== undefined && { deadlineMs }),
       ...(runAt !== undefined && { runAt }),
       ...(priority !== undefined && { priority }),
       ...(webhook !== undefined && { webhook }),
@@ -127,18 +147,30 @@ export class JobCalls {
     });
   }
 
-  /** Answers that do not fit their questions are refused before the job takes them. */
+  /**
+   * Answers that do not fit their questions are refused before the job takes them. The job goes on when
+   * every question is answered.
+   */
   async input(principalId: string, id: string, inputs: readonly GivenInput[]): Promise<StoredJob> {
     const { state, handle } = await this.desk.status(principalId, id);
     if (state === 'awaiting_input' && handle !== undefined) {
       const { conversations } = this.#options.deps;
-      conversations.open(String(handle.conversation_id), principalId, inputs);
+      conversations.assertFit(String(handle.conversation_id), principalId, inputs);
     }
     return this.desk.input(principalId, id, inputs);
   }
 
+  /** Ends the attempt that waits for an answer; an agent that keeps its question itself runs nothing. */
+  #cancelParked({ handle, principal_id }: Job): void {
+    const { conversations, parked } = this.#options.deps;
+    const nonce = conversations.parkedIn(String(handle?.conversation_id), principal_id);
+    if (nonce === undefined) return;
+    const reason = new FabricError('CANCELLED', 'The job was cancelled');
+    if (!parked.cancel(nonce, reason)) throw new Error('the attempt waits in another process');
+  }
+
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, hop } = given as JobCall;
+    const { request, principal, hop, isTask, declared } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -158,6 +190,7 @@ export class JobCalls {
       meta: toMeta(job.trace, hop),
       transport: 'http',
       tool: 'fabric.call',
+      declared,
       signal,
       send: async (event) => {
         if (isForwarded(event)) await context.emit(toBody(event), event.agent_id);
@@ -167,14 +200,17 @@ export class JobCalls {
       cut: () => {},
     };
     const outcome = await runCall(asked, caller, deps);
-    if (!outcome.ok) return toQuestion(outcome.error, job);
+    if (!outcome.ok) return toQuestion(isTask ? withAnswer(outcome.error) : outcome.error, job);
     const { dispatched, trace } = outcome;
     const { answer, citations, data } = dispatched.result;
     return {
       state: 'succeeded',
       agentId: dispatched.agentId,
       final: { answer, ...(citations && { citations }), ...(data !== undefined && { data }) },
-      result: toCallResult(dispatched, request, trace).structuredContent,
+      result: {
+        ...toCallResult(dispatched, request, trace).structuredContent,
+        ...(isTask && { result: dispatched.result }),
+      },
     };
   };
 }
@@ -189,6 +225,13 @@ function toQuestion(error: FabricError, { agent_id }: StoredJob): JobRunResult {
     inputs: inputs as InputRequest[],
     handle: { conversation_id },
   };
+}
+
+/** What the agent itself answered, where it can be kept. */
+function withAnswer(error: FabricError): FabricError {
+  const { answer } = error;
+  const isKept = answer !== undefined && JSON.stringify(answer).length <= MAX_ANSWER_LENGTH;
+  return isKept ? error.with({ answer }) : error;
 }
 
 type Forwarded = Exclude<FabricEvent, { type: 'final' }>;

@@ -13,11 +13,12 @@ export async function waitForJob(
   { id }: StoredJob,
   caller: Caller,
   ms: number,
+  after = 0,
 ): Promise<StoredJob> {
   const { principal, send, signal: parent } = caller;
   using limit = deadlineSignal({ ms, reason: PROMOTED, parent });
   try {
-    const events = desk.stream(principal.id, id, { after: 0, signal: limit.signal });
+    const events = desk.stream(principal.id, id, { after, signal: limit.signal });
     for await (const { event, cursor } of events) {
       if (event.type !== 'error') await send?.(event as FabricEvent, { cursor });
       const isAsking = event.type === 'status' && event.data.state === 'awaiting_input';

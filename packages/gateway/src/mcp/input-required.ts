@@ -27,6 +27,14 @@ export function toInputRequired(
   };
 }
 
+/** The questions that this client can be asked. */
+export function toInputRequests(inputs: readonly InputRequest[], capabilities: Params): Params {
+  const asked = inputs.map((input) => [input.id, toAsked(input)] as const);
+  return Object.fromEntries(
+    asked.filter(([, request]) => request && canBeAsked(request, capabilities)),
+  );
+}
+
 /** What a client brings back for such a result. */
 export function toGivenInputs(inputResponses: unknown): GivenInput[] | undefined {
   if (!isParams(inputResponses)) return undefined;

@@ -9,11 +9,13 @@ import type { Principal } from '@starloom/identity';
 import type { ToolCatalog } from '../tools/catalog.ts';
 
 const HEADER_MISMATCH = -32_020;
+const TASK_METHODS: readonly unknown[] = ['tasks/get', 'tasks/update', 'tasks/cancel'];
 
 interface ToolCall {
   readonly method?: unknown;
   readonly params?: {
     readonly name?: unknown;
+    readonly taskId?: unknown;
     readonly arguments?: unknown;
     readonly _meta?: Readonly<Record<string, unknown>>;
   };
@@ -30,6 +32,7 @@ export function assertParamHeaders(
   principal: Principal,
 ): void {
   const { method, params } = (body ?? {}) as ToolCall;
+  if (TASK_METHODS.includes(method)) assertTaskName(params?.taskId, headers);
   if (method !== 'tools/call' || typeof params?.name !== 'string') return;
   const isOlder = params._meta?.[PROTOCOL_VERSION_META_KEY] === undefined;
   const schema = isOlder ? undefined : catalog.find(params.name, principal)?.definition.inputSchema;
@@ -41,6 +44,21 @@ export function assertParamHeaders(
     const given = headers[name];
     if (typeof given !== 'string' || decoded(given) !== decoded(value)) throw mismatch(name);
   }
+}
+
+/** Requests about a task name it in `Mcp-Name`, as calls name their tool. */
+function assertTaskName(taskId: unknown, headers: IncomingHttpHeaders): void {
+  const given = headers['mcp-name'];
+  if (typeof taskId !== 'string') return;
+  if (typeof given === 'string' && decoded(given) === taskId) return;
+  throw new FabricError('BAD_INPUT', 'The header Mcp-Name does not name the task', {
+    details: {
+      reason: 'header_mismatch',
+      header: 'mcp-name',
+      rpc_code: HEADER_MISMATCH,
+      fix: 'Send the task id in the header Mcp-Name',
+    },
+  });
 }
 
 function declaredIn(schema: object): readonly ParamHeader[] {

@@ -11,6 +11,8 @@ import {
 import { FabricError, QUESTION_MS } from '@starloom/core';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import { TASKS_EXTENSION } from '../jobs/tasks-required.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
@@ -21,6 +23,7 @@ import { type Connection, connectionOf } from './connection.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
+import { installTasks } from './tasks.ts';
 import { toCaller } from './to-caller.ts';
 
 export interface McpFace {
@@ -28,6 +31,8 @@ export interface McpFace {
   readonly discovery: Discovery;
   readonly relay: RelayFace;
   readonly inFlight: InFlight;
+  /** Serves the Tasks extension, where there are jobs. */
+  readonly jobs?: JobCalls | undefined;
   readonly version: string;
 }
 
@@ -45,7 +50,7 @@ export function createServer(
   const server = new Server(
     { name: 'starloom', title: 'Starloom', version: face.version },
     {
-      capabilities: capabilitiesOf(era, connection),
+      capabilities: capabilitiesOf(era, connection, face),
       instructions: INSTRUCTIONS,
       inputRequired: { maxRounds: MAX_ROUNDS, roundTimeoutMs: QUESTION_MS },
     },
@@ -61,11 +66,16 @@ export function createServer(
     return callTool(face, exchange, params as Params) as never;
   });
   face.relay.install(server, connection);
+  if (face.jobs && era === 'modern') installTasks(server, connection, face.jobs);
   return server;
 }
 
 /** Changes are sent where there is a channel: not to older clients over HTTP without a session. */
-function capabilitiesOf(era: string, { push = false }: Connection): ServerCapabilities {
+function capabilitiesOf(
+  era: string,
+  { push = false }: Connection,
+  { jobs }: McpFace,
+): ServerCapabilities {
   const listChanged = push || era === 'modern';
   return {
     tools: { listChanged },
@@ -73,6 +83,7 @@ function capabilitiesOf(era: string, { push = false }: Connection): ServerCapabi
     prompts: { listChanged },
     completions: {},
     logging: {},
+    ...(jobs && era === 'modern' && { extensions: { [TASKS_EXTENSION]: {} } }),
   };
 }
 

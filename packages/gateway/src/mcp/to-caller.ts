@@ -7,6 +7,8 @@ import type { Caller } from '../pipeline/call-request.ts';
 import { META_CONVERSATION, toProgress } from '../pipeline/respond.ts';
 import type { Connection } from './connection.ts';
 import { toGivenInputs, toInputRequired } from './input-required.ts';
+import { MODERN_REVISION } from './lean-call.ts';
+import { declaresTasks, toCreatedTask } from './tasks.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -54,6 +56,8 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
       toInputRequired: (inputs, conversationId) =>
         toInputRequired(inputs, conversationId, capabilities),
     }),
+    ...(protocolVersion === MODERN_REVISION &&
+      declaresTasks(declared) && { toTask: toCreatedTask }),
     ...(wantsEvents && { send: (event, place) => send(toProgress(event, progressToken, place)) }),
   };
 }

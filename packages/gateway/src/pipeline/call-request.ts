@@ -5,6 +5,7 @@ import type {
   FabricEvent,
   GivenInput,
   InputRequest,
+  StoredJob,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { ToolResult } from './respond.ts';
@@ -61,6 +62,8 @@ export interface Caller {
     inputs: readonly InputRequest[],
     conversationId: string,
   ) => ToolResult | undefined;
+  /** What the caller's protocol answers with when the call goes on as a task of the caller's own. */
+  readonly toTask?: ((job: StoredJob, ttlMs: number) => ToolResult) | undefined;
   /** Passes on a notification of the agent's own protocol, where the caller speaks it too. */
   readonly notify?: CallContext['notify'];
   /** Aborted when the caller cancels or goes away. */

@@ -97,6 +97,24 @@ export class Conversations {
     return { ...sealed, isParked: parkedIn !== undefined, responses };
   }
 
+  /** BAD_INPUT for answers that do not fit their questions; others may follow. */
+  assertFit(id: string, principalId: string, inputs: readonly GivenInput[]): void {
+    const sealed = this.#unseal(id);
+    if (sealed?.principalId !== principalId) throw unknownConversation();
+    const given = new Set(inputs.map((input) => input.id));
+    const answered = sealed.questions.filter((question) => given.has(question.id));
+    assertAnswers(answered, inputs, this.#validators);
+    const { parkedIn, agentId } = sealed;
+    if (parkedIn !== undefined && parkedIn !== this.#process) throw interrupted(agentId);
+  }
+
+  /** The name of the attempt that waits in some process for answers; `undefined` when none does. */
+  parkedIn(id: string, principalId: string): string | undefined {
+    const sealed = this.#unseal(id);
+    if (sealed?.principalId !== principalId || sealed.parkedIn === undefined) return undefined;
+    return sealed.nonce;
+  }
+
   /** An answer counts once. */
   use({ nonce }: Reopened): void {
     const now = this.#clock.now();

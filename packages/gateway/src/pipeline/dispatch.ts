@@ -127,7 +127,9 @@ class Walk {
     this.#call = call;
     this.#deps = deps;
     const { request, candidates } = call;
-    const deadlineMs = request.deadlineMs ?? defaultDeadlineMs(timeoutOf(request, candidates[0]));
+    const [{ capability }] = candidates;
+    const ownMs = request.deadlineMs ?? capability.deadline_ms;
+    const deadlineMs = ownMs ?? defaultDeadlineMs(timeoutOf(request, candidates[0]));
     this.#deadline = new Deadline(deadlineMs, deps.clock);
     this.#input = toInput(request);
   }

@@ -1,7 +1,7 @@
 // Calls whose attempt waits in this process for an answer. Bounded in number, for each principal and
 // in all; one that is not answered in time is let go with no answer.
 
-import type { InputResponse } from '@starloom/core';
+import type { FabricError, InputResponse } from '@starloom/core';
 import type { RunningCall } from './running-call.ts';
 
 interface ParkedCall {
@@ -40,6 +40,12 @@ export class ParkedCalls {
   /** False when the call no longer waits. */
   answer(nonce: string, responses: InputResponse[]): boolean {
     return this.#release(nonce, responses);
+  }
+
+  /** Ends the call instead of answering it; false when it no longer waits. */
+  cancel(nonce: string, reason: FabricError): boolean {
+    this.get(nonce)?.abort(reason);
+    return this.#release(nonce, undefined);
   }
 
   close(): void {

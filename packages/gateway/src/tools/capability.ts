@@ -3,6 +3,9 @@
 
 import { type Capability, FabricError, type Manifest } from '@starloom/core';
 import { mayCall } from '@starloom/identity';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import { runAsTask, takesTasks } from '../jobs/run-as-task.ts';
+import { tasksRequired } from '../jobs/tasks-required.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { askingResult, toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
@@ -41,6 +44,7 @@ export function capabilityTool(
   manifest: Manifest,
   capability: Capability,
   deps: CallDeps,
+  jobs?: JobCalls,
 ): Tool {
   return {
     definition: toDefinition(name, manifest, capability),
@@ -59,6 +63,11 @@ export function capabilityTool(
         conversationId: caller.conversation?.id,
         inputs: caller.conversation?.inputs,
       };
+      const { tasks } = capability;
+      if (jobs && tasks && takesTasks(caller)) {
+        return await runAsTask(request, caller, tasks.after_ms, jobs);
+      }
+      if (jobs && tasks?.support === 'required') throw tasksRequired();
       const outcome = await runCall(request, caller, deps);
       if (outcome.ok) return toCapabilityResult(outcome.dispatched, outcome.trace);
       if (isForTheClient(outcome.error, caller)) throw outcome.error;

@@ -15,6 +15,7 @@ import {
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
+import type { JobCalls } from '../jobs/job-calls.ts';
 import type { CallDeps } from '../pipeline/call.ts';
 import { capabilityTool } from './capability.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
@@ -29,6 +30,7 @@ export interface CatalogOptions {
   readonly registry: Registry;
   readonly discovery: Discovery;
   readonly deps: CallDeps;
+  readonly jobs?: JobCalls | undefined;
   readonly log: Log;
   readonly expose: 'all' | readonly string[];
   readonly unprefixed: readonly string[];
@@ -136,6 +138,7 @@ function entriesOf({
   registry,
   discovery,
   deps,
+  jobs,
   expose,
   unprefixed,
 }: CatalogOptions): readonly Entry[] {
@@ -148,7 +151,7 @@ function entriesOf({
       const wanted = wantedNames(manifest, capability.name, isBare);
       const spellings = toolNameSpellings(manifest.agent_id, capability.name);
       return {
-        tool: capabilityTool(capability.name, manifest, capability, deps),
+        tool: capabilityTool(capability.name, manifest, capability, deps, jobs),
         key: `${manifest.agent_id}/${capability.name}`,
         hashed: (name: string) => hashToolName(name, manifest.agent_id, capability.name),
         isListed: discovery.isListed(manifest, capability),

@@ -15,6 +15,7 @@ import {
   cancelRequested,
   claimed,
   createJob,
+  createTrace,
   FabricError,
   fingerprintOf,
   finished,
@@ -389,7 +390,8 @@ export class PostgresJobEngine implements JobEngine {
     const [row] = await rows.readSchedules(session, name);
     if (row === undefined) return;
     const input = JSON.parse(row.job) as NewJob;
-    const job = createJob(input, crypto.randomUUID(), now);
+    // Each is a call of its own.
+    const job = createJob({ ...input, trace: createTrace() }, crypto.randomUUID(), now);
     await this.#creations.insert(session, [{ job, call: JSON.stringify(input.call ?? null) }]);
   }
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Claim } from '../../ports/jobs.ts';
 import type { JobContractContext } from '../job-engine-contract.ts';
 import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
 
@@ -131,7 +132,11 @@ export function claimsAndLeases(context: JobContractContext): void {
   it('creates a job at each time of a schedule', async () => {
     const { engine, advance } = context;
     const job = exampleJob({ call: { task: 'nightly' } });
-    await engine.schedule({ name: 'nightly', cron: '* * * * *', job });
+    await engine.schedule({
+      name: 'nightly',
+      cron: '* * * * *',
+      job: { ...job, deadlineMs: 1_000 },
+    });
     expect(await engine.schedules()).toEqual([
       { name: 'nightly', cron: '* * * * *', timezone: 'UTC' },
     ]);
@@ -143,7 +148,12 @@ export function claimsAndLeases(context: JobContractContext): void {
     }
     // An engine may count the minute in which the schedule was made.
     expect(claims.length).toBeLessThanOrEqual(2);
-    expect(claims[0]).toMatchObject({ call: { task: 'nightly' }, job: { principal_id: 'alice' } });
+    expect(claims[0]).toMatchObject({
+      call: { task: 'nightly' },
+      job: { principal_id: 'alice', deadline_at: expect.any(Number) },
+    });
+    const [first] = claims as Claim[];
+    expect(first?.job.trace).not.toEqual(job.trace);
     await engine.unschedule('nightly');
     expect(await engine.schedules()).toEqual([]);
   });

@@ -1,0 +1,22 @@
+import type { Capability, Hop, JobRetryPolicy } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
+import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+
+/** What is stored of a call, for the gateway that runs it. */
+export interface JobCall {
+  readonly request: CallRequest;
+  readonly principal: Principal;
+  readonly hop: Hop;
+  readonly isTask?: boolean | undefined;
+  /** What the caller of a task declared of itself. */
+  readonly declared?: Caller['declared'];
+}
+
+/** Of one attempt, unless the capability says otherwise. */
+export const HOUR_MS = 3_600_000;
+
+/** Attempts and backoff as the capability says; the rest is as for every job. */
+export function toRetry({ retries = {} }: Capability): Partial<JobRetryPolicy> {
+  const given = Object.entries(retries).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given);
+}
