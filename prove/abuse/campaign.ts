@@ -26,6 +26,8 @@ export interface AttackOptions {
   readonly seconds: number;
   readonly quietSeconds: number;
   readonly floors: Floors;
+  /** Of the gateway, where they are not the defaults. */
+  readonly limits?: Readonly<Record<string, number>>;
   readonly signal: AbortSignal;
 }
 
@@ -50,7 +52,7 @@ const OVER_MS = 300_000;
 export async function runAttack(name: AttackName, options: AttackOptions): Promise<AttackResult> {
   const { signal, floors, quietSeconds } = options;
   const attack: Attack = ATTACKS[name];
-  await using world = await openWorld(signal);
+  await using world = await openWorld(signal, options.limits);
   // Up before anything is measured: to start a process takes a core for a while.
   await using attacker = await Child.start(ownProgram('../prove/abuse/attacker-program.ts'));
   await attacker.receive(OVER_MS, signal);

@@ -33,7 +33,10 @@ export interface World extends AsyncDisposable {
   errorLines(): number;
 }
 
-export async function openWorld(signal: AbortSignal): Promise<World> {
+export async function openWorld(
+  signal: AbortSignal,
+  limits: Readonly<Record<string, number>> = {},
+): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const keys = Object.fromEntries(Object.values(KEYS).map((name) => [name, newKey()]));
   const start = async (which: string) => {
@@ -53,7 +56,7 @@ export async function openWorld(signal: AbortSignal): Promise<World> {
   const gateway = opened.use(
     await startGateway({
       agents: [good],
-      config: { auth: { psk } },
+      config: { auth: { psk }, limits },
       env: { ...keys, ...DEBUGGER_ENVIRONMENT },
     }),
   );

@@ -6,8 +6,8 @@ import { type Attack, Counts, comesTrue, problemsIf, type Target, times } from '
 import { ask, openAgent, post, readCalled, toBody, toolCall } from '../http-client.ts';
 import { openRaw, pings } from '../web-socket.ts';
 
-/** Two each millisecond: what counts is how many are in flight, not how many connect at once. */
-const CALLS = 3_000;
+const MOST_CALLS = 3_000;
+const CALLS_PER_SECOND = 600;
 const SOCKETS = 4_100;
 const SESSIONS_PER_SECOND = 500;
 /** A hang guard: so long the pings go on while the gateway takes them. */
@@ -15,22 +15,24 @@ const CUT_OFF_MS = 30_000;
 const NEWCOMER_MS = 20_000;
 
 export const callsInFlight: Attack = {
-  about: `${CALLS} calls in flight by one principal`,
+  about: 'thousands of calls in flight by one principal',
   agents: ['slow'],
   run: (target) => floodWithCalls(target, 'slow'),
 };
 
 export const agentSlots: Attack = {
-  about: `${CALLS} slow calls by one principal to the agent that the ordinary client calls`,
+  about: 'thousands of slow calls by one principal to the agent that the ordinary client calls',
   run: (target) => floodWithCalls(target, 'good'),
 };
 
 async function floodWithCalls(target: Target, agent_id: string) {
   const counts = new Counts();
   let withoutDelay = 0;
-  const agent = openAgent(CALLS);
+  const count = Math.min(MOST_CALLS, CALLS_PER_SECOND * Math.max(1, target.seconds));
+  const agent = openAgent(count);
   const body = toolCall('fabric.call', { agent_id, capability: 'wait', timeout_ms: 20_000 });
-  await times(CALLS, CALLS, async (n) => {
+  await times(count, count, async (n) => {
+    // What matters is how many are in flight, not how many connect at once.
     await delay(n / 2);
     const answer = await post(target.url, { key: target.key, body, agent, timeoutMs: 60_000 });
     const called = readCalled(answer);
@@ -40,12 +42,12 @@ async function floodWithCalls(target: Target, agent_id: string) {
   agent.destroy();
   const answered = counts.of('ok') + counts.of('OVERLOADED');
   return {
-    operations: CALLS,
+    operations: count,
     counts: counts.counts,
     problems: problemsIf({
       'no call was refused': counts.of('OVERLOADED') === 0,
       'a refusal does not say when to call again': withoutDelay > 0,
-      'calls were neither served nor refused as OVERLOADED': answered < CALLS,
+      'calls were neither served nor refused as OVERLOADED': answered < count,
     }),
   };
 }
