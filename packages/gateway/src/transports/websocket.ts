@@ -17,6 +17,7 @@ export interface WebSocketOptions {
 
 const SUBPROTOCOL = 'mcp';
 const BUFFERED_MAX = 1 << 20;
+const PINGS_PER_SECOND = 100;
 /** How long a client may take to say goodbye; one that does not read never does. */
 const FAREWELL_MS = 2_000;
 
@@ -113,10 +114,19 @@ function end(webSocket: WebSocket, code: number, reason?: string): void {
   webSocket.resume();
 }
 
-/** A client that floods us with pings and reads no pongs is cut off: each would wait in memory. */
+/** A client that floods us with pings is cut off: each costs work, and an unread pong memory. */
 function answerPings(webSocket: WebSocket, socket: Socket): void {
+  let since = performance.now();
+  let pings = 0;
   webSocket.on('ping', (data: Buffer) => {
-    if (socket.writableLength > BUFFERED_MAX) return webSocket.terminate();
+    const now = performance.now();
+    if (now - since > 1_000) {
+      since = now;
+      pings = 0;
+    }
+    pings += 1;
+    const isFlood = pings > PINGS_PER_SECOND || socket.writableLength > BUFFERED_MAX;
+    if (isFlood) return webSocket.terminate();
     if (webSocket.readyState === WebSocket.OPEN) webSocket.pong(data);
   });
 }
