@@ -1,5 +1,5 @@
 // What an agent may ask in the middle of a call, and what it gets back. A question is data from an
-// agent: it is shown to whoever may answer it, and never followed by the gateway itself.
+// agent: it is shown to the caller, and never followed by the gateway itself.
 
 import { z } from 'zod';
 

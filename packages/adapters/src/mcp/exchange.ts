@@ -1,5 +1,5 @@
 // One request of ours and everything that comes back for it, in order: notifications and questions,
-// then exactly one outcome. The caller pulls; when it does not, the transport is told to hold back.
+// then exactly one outcome. The caller pulls; while it does not, the transport holds back.
 
 import type { JSONRPCNotification, JSONRPCRequest } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';

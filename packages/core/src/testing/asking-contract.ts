@@ -64,7 +64,7 @@ export function askingContract({ run, failure, waits }: AskingSubject): void {
 
   it('passes on that the answer has to wait, and serves the next call', async () => {
     const ask: CallContext['ask'] = async () => {
-      throw new FabricError('INPUT_REQUIRED', 'Nobody there');
+      throw new FabricError('INPUT_REQUIRED', 'The caller is away');
     };
     expect((await failure('ask name', undefined, { ask })).code).toBe('INPUT_REQUIRED');
     expect((await run('echo next')).result?.answer).toBe('next');

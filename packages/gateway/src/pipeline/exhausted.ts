@@ -38,13 +38,13 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
 
 /** What the agents said, by agent; where only one said anything, its fix too. */
 function reasonsOf(failures: readonly FailedAttempt[]) {
-  const told = failures.filter(({ error }) => error.details.upstream !== undefined);
-  const [only, ...others] = told;
+  const spoken = failures.filter(({ error }) => error.details.upstream !== undefined);
+  const [only, ...others] = spoken;
   if (!only) return {};
   const agents = new Set(failures.map(({ attempt }) => attempt.agent_id));
   if (agents.size === 1) return toUpstream(only.error);
   const upstream = Object.fromEntries(
-    told.map(({ attempt, error }) => [attempt.agent_id, error.details.upstream]),
+    spoken.map(({ attempt, error }) => [attempt.agent_id, error.details.upstream]),
   );
   return { upstream, ...(others.length === 0 && { fix: only.error.details.fix }) };
 }
