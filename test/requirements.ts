@@ -27,7 +27,7 @@ const SENTENCES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     G6: '`fabric.health`: gateway, registry, engines, agents',
     G7: '`fabric.job.status`, `fabric.job.stream`, `fabric.job.cancel`',
     G8: 'each agent capability is also an MCP tool of its own',
-    G9: 'pipeline order: frame schema, authentication, argument schema, trace, envelope',
+    G9: 'pipeline order: frame, authentication (from headers, before the body is parsed), body and argument schema, trace, envelope',
     G10: 'canonical envelope, every field (`auth.mode` psk, passport, mtls, none, and our oauth; `timeout_ms` 60000 by default); all inbound calls become one before an adapter sees them',
     G11: 'PSK by `Authorization: Bearer`, mapped to `auth.mode = psk`',
     G12: "passport by `X-Agent-Passport`, as a compact token or as the seed's JSON object (`principal_id`, delegation scopes, expiry, `key_id`, signature over the RFC 8785 form without it); verified at the gateway, re-verifiable at the agent",
