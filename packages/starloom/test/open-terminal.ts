@@ -25,7 +25,9 @@ export interface TerminalPlace {
 
 /** `starloom …` on a terminal of its own, which `script` of util-linux makes. */
 export function openTerminal({ folder, env }: TerminalPlace, ...args: string[]): OpenTerminal {
-  const command = [process.execPath, LAUNCHER, ...args].map(quote).join(' ');
+  const words = [process.execPath, LAUNCHER, ...args].map(quote).join(' ');
+  // `exec`, as a shell that waits for starloom would be ended by Ctrl-C and answer with its own code.
+  const command = `exec ${words}`;
   const child = spawn(
     'script',
     ['--quiet', '--flush', '--return', '--command', command, '/dev/null'],
