@@ -22,7 +22,7 @@ import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
 import { idOf, refusedId } from './frame.ts';
 import { isGone, readBody } from './read-body.ts';
-import { refuseUnread } from './refuse-unread.ts';
+import { UnreadRefusals } from './refuse-unread.ts';
 
 export interface HttpOptions {
   readonly host: string;
@@ -78,6 +78,7 @@ export class HttpTransport {
   readonly #server: Server;
   readonly #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
+  readonly #unread = new UnreadRefusals();
 
   constructor(options: HttpOptions) {
     this.#options = options;
@@ -147,7 +148,7 @@ export class HttpTransport {
       this.#noteFailure(error);
       const dialect = this.#dialectOf(request);
       if (request.complete || isGone(error)) sendRefusal(response, error, id, dialect);
-      else refuseUnread(request, response, toRefusal(error, id, dialect));
+      else this.#unread.refuse(request, response, toRefusal(error, id, dialect));
     }
   }
 

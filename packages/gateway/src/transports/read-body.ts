@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { FabricError } from '@starloom/core';
 import type { BodyShare } from './body-budget.ts';
+import { freeNow } from './free-now.ts';
 
 /** The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. */
 export async function readBody(
@@ -10,7 +11,12 @@ export async function readBody(
   share: BodyShare,
 ): Promise<string> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  return decode(await readBytes(request, limit, share));
+  const bytes = await readBytes(request, limit, share);
+  try {
+    return decode(bytes);
+  } finally {
+    freeNow(bytes);
+  }
 }
 
 /** Did the client leave before its request was whole? */
@@ -21,31 +27,60 @@ export function isGone(error: unknown): boolean {
 /** By its events: the iterator of a stream costs more than the rest of a request's checks. */
 function readBytes(request: IncomingMessage, limit: number, share: BodyShare): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const body = new GrowingBody(Number(request.headers['content-length'] ?? 0));
+    const refuse = (error: unknown) => {
+      body.free();
+      reject(error);
+    };
     const onData = (chunk: Buffer) => {
-      length += chunk.length;
       try {
-        if (length > limit) throw tooLarge(limit);
+        if (body.length + chunk.length > limit) throw tooLarge(limit);
         share.take(chunk.length);
-        chunks.push(chunk);
+        body.add(chunk);
       } catch (error) {
         request.off('data', onData).pause();
-        reject(error);
+        refuse(error);
       }
     };
     request.on('data', onData);
-    request.once('end', () => {
-      const [only] = chunks;
-      resolve(chunks.length === 1 && only ? only : Buffer.concat(chunks));
-    });
-    request.once('error', () => reject(gone()));
+    request.once('end', () => resolve(body.bytes()));
+    request.once('error', () => refuse(gone()));
     request.once('close', () => {
-      if (!request.complete) reject(gone());
+      if (!request.complete) refuse(gone());
     });
   });
 }
 
+/** A large body of a known length is copied into one block: the system takes that back when it is freed. */
+class GrowingBody {
+  length = 0;
+  readonly #chunks: Buffer[] = [];
+  readonly #block: Buffer | undefined;
+
+  constructor(declared: number) {
+    if (declared >= LARGE_BYTES) this.#block = Buffer.allocUnsafeSlow(declared);
+  }
+
+  add(chunk: Buffer): void {
+    this.length += chunk.length;
+    if (!this.#block) return void this.#chunks.push(chunk);
+    chunk.copy(this.#block, this.length - chunk.length);
+    freeNow(chunk);
+  }
+
+  free(): void {
+    if (this.#block) freeNow(this.#block);
+    for (const chunk of this.#chunks.splice(0)) freeNow(chunk);
+  }
+
+  bytes(): Buffer {
+    const [only] = this.#chunks;
+    if (this.#block) return this.#block;
+    return this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks);
+  }
+}
+
+const LARGE_BYTES = 256 * 1024;
 const CLIENT_GONE = 'client_gone';
 const BYTE_ORDER_MARK = '\ufeff';
 
