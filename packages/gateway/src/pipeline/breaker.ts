@@ -1,6 +1,7 @@
 // One circuit breaker per agent. It opens after failures in a row, lets a single call through when
-// its rest is over, and closes on the first success. What a caller did wrong, a refused recursion
-// and an error the agent answered properly do not count.
+// its rest is over, and closes on the first success. What a caller did wrong, a refused recursion,
+// a full agent and an error the agent answered properly do not count. A caller that gave the agent
+// less time than it asks for has a circuit of its own: no caller opens that of the others.
 
 import type { Clock, FabricError } from '@starloom/core';
 
@@ -20,6 +21,13 @@ interface Circuit {
   state: BreakerState;
   restMs: number;
   openUntil: number;
+}
+
+/** Whose failure it was, where it may be the caller's own. */
+export interface CallerCircuit {
+  readonly principalId: string;
+  /** The time given was shorter than the capability's own. */
+  readonly isImpatient: boolean;
 }
 
 const COUNTED = new Set(['AGENT_OFFLINE', 'TIMEOUT', 'UPSTREAM_ERROR', 'OVERLOADED', 'INTERNAL']);
@@ -51,67 +59,91 @@ export class Breakers {
   }
 
   /** Would a call be let through now? Changes nothing. */
-  isOpen(agentId: string): boolean {
-    const circuit = this.#circuits.get(agentId);
+  isOpen(agentId: string, principalId?: string): boolean {
+    return namesOf(agentId, principalId).some((name) => this.#isOpen(name));
+  }
+
+  /** Lets a call through, or not; after its rest an open circuit lets one through as a trial. */
+  admit(agentId: string, principalId?: string): boolean {
+    if (this.isOpen(agentId, principalId)) return false;
+    for (const name of namesOf(agentId, principalId)) {
+      const circuit = this.#circuits.get(name);
+      if (circuit?.state === 'open') this.#change(name, circuit, 'half-open');
+    }
+    return true;
+  }
+
+  succeeded(agentId: string, principalId?: string): void {
+    for (const name of namesOf(agentId, principalId)) {
+      const circuit = this.#circuits.get(name);
+      if (!circuit) continue;
+      this.#circuits.delete(name);
+      if (circuit.state !== 'closed') this.#tell(name, 'closed');
+    }
+  }
+
+  failed(agentId: string, error: FabricError, caller?: CallerCircuit): void {
+    const [shared, own] = namesOf(agentId, caller?.principalId);
+    const isOwn = own !== undefined && caller?.isImpatient && error.code === 'TIMEOUT';
+    const counts = isCounted(error) ? (isOwn ? own : shared) : undefined;
+    for (const name of [shared, own]) if (name !== undefined && name !== counts) this.#ended(name);
+    if (counts !== undefined) this.#count(counts);
+  }
+
+  forget(agentId: string): void {
+    for (const name of [...this.#circuits.keys()]) {
+      if (name === agentId || name.startsWith(`${agentId} `)) this.#circuits.delete(name);
+    }
+  }
+
+  #isOpen(name: string): boolean {
+    const circuit = this.#circuits.get(name);
     if (!circuit || circuit.state === 'closed') return false;
     return circuit.state === 'half-open' || circuit.openUntil > this.#clock.monotonic();
   }
 
-  /** Lets a call through, or not; after its rest an open circuit lets one through as a trial. */
-  admit(agentId: string): boolean {
-    const circuit = this.#circuits.get(agentId);
-    if (!circuit || circuit.state === 'closed') return true;
-    if (this.isOpen(agentId)) return false;
-    this.#change(agentId, circuit, 'half-open');
-    return true;
-  }
-
-  succeeded(agentId: string): void {
-    const circuit = this.#circuits.get(agentId);
-    if (!circuit) return;
-    this.#circuits.delete(agentId);
-    if (circuit.state !== 'closed') this.#onChange?.(agentId, 'closed');
-  }
-
-  failed(agentId: string, error: FabricError): void {
-    if (!isCounted(error)) {
-      this.#ended(agentId);
-      return;
-    }
-    const circuit = this.#circuits.get(agentId) ?? {
+  #count(name: string): void {
+    const circuit = this.#circuits.get(name) ?? {
       failures: 0,
       state: 'closed',
       restMs: this.#restMs,
       openUntil: 0,
     };
-    this.#circuits.set(agentId, circuit);
+    this.#circuits.set(name, circuit);
     circuit.failures += 1;
     if (circuit.state === 'half-open')
       circuit.restMs = Math.min(circuit.restMs * 2, this.#maxRestMs);
     else if (circuit.failures < this.#failures) return;
     circuit.openUntil = this.#clock.monotonic() + circuit.restMs;
-    this.#change(agentId, circuit, 'open');
-  }
-
-  forget(agentId: string): void {
-    this.#circuits.delete(agentId);
+    this.#change(name, circuit, 'open');
   }
 
   /** A trial that proved nothing: the next call may try. */
-  #ended(agentId: string): void {
-    const circuit = this.#circuits.get(agentId);
+  #ended(name: string): void {
+    const circuit = this.#circuits.get(name);
     if (circuit?.state !== 'half-open') return;
     circuit.openUntil = this.#clock.monotonic();
-    this.#change(agentId, circuit, 'open');
+    this.#change(name, circuit, 'open');
   }
 
-  #change(agentId: string, circuit: Circuit, state: BreakerState): void {
+  #change(name: string, circuit: Circuit, state: BreakerState): void {
     if (circuit.state === state) return;
     circuit.state = state;
-    this.#onChange?.(agentId, state);
+    this.#tell(name, state);
+  }
+
+  /** What one caller has to itself is nobody else's business. */
+  #tell(name: string, state: BreakerState): void {
+    if (!name.includes(' ')) this.#onChange?.(name, state);
   }
 }
 
+/** An agent's circuit, and the caller's own; no agent id has a space in it. */
+function namesOf(agentId: string, principalId: string | undefined): [string, ...string[]] {
+  return principalId === undefined ? [agentId] : [agentId, `${agentId} ${principalId}`];
+}
+
 function isCounted(error: FabricError): boolean {
-  return COUNTED.has(error.code) && !error.isAgentAnswer;
+  const isOurs = error.code === 'OVERLOADED' && error.details.reason === 'calls_per_agent';
+  return COUNTED.has(error.code) && !error.isAgentAnswer && !isOurs;
 }

@@ -1,5 +1,6 @@
 // How many calls may run at once under one name: a principal, or an agent. A few more wait a moment
-// for their turn; the rest is refused at once, so that nothing piles up.
+// for their turn; the rest is refused at once, so that nothing piles up. No holder (the principal that
+// calls an agent) takes the last slots: they are there for all the others.
 
 import { FabricError } from '@starloom/core';
 
@@ -11,47 +12,56 @@ export interface CallSlotsOptions {
 }
 
 interface Waiting {
+  readonly holder: string | undefined;
   readonly start: () => void;
 }
 
 interface Slots {
   running: number;
+  readonly held: Map<string | undefined, number>;
   readonly waiting: Set<Waiting>;
 }
 
 const WAIT_MS = 1_000;
 /** Of those that run, how many may wait. */
 const QUEUE_SHARE = 1 / 8;
+/** Of all slots, those that one holder alone does not get. */
+const KEPT_SHARE = 1 / 16;
 
 export class CallSlots {
   readonly #options: CallSlotsOptions;
   readonly #queue: number;
+  readonly #mostOfOne: number;
   readonly #slots = new Map<string, Slots>();
 
   constructor(options: CallSlotsOptions) {
     this.#options = options;
     this.#queue = Math.max(1, Math.floor(options.limit * QUEUE_SHARE));
+    this.#mostOfOne = options.limit - Math.floor(options.limit * KEPT_SHARE);
   }
 
   /** Takes a slot at once where there is one; else waits a moment, or rejects with OVERLOADED. */
-  enter(name: string, signal: AbortSignal): Promise<void> | undefined {
-    const slots = this.#slots.get(name) ?? { running: 0, waiting: new Set() };
+  enter(name: string, signal: AbortSignal, holder?: string): Promise<void> | undefined {
+    const slots = this.#slots.get(name) ?? { running: 0, held: new Map(), waiting: new Set() };
     this.#slots.set(name, slots);
-    if (slots.running < this.#options.limit) {
+    if (slots.running < this.#options.limit && this.#mayHold(slots, holder)) {
       slots.running += 1;
+      hold(slots, holder, 1);
       return undefined;
     }
     if (slots.waiting.size >= this.#queue) return Promise.reject(this.#full(name));
-    return this.#wait(name, slots, signal);
+    return this.#wait(name, slots, signal, holder);
   }
 
-  /** Gives a slot back, to the one that waits longest. */
-  leave(name: string): void {
+  /** Gives a slot back: to the one that waits longest, of those that may have it. */
+  leave(name: string, holder?: string): void {
     const slots = this.#slots.get(name);
     if (!slots) return;
-    const [next] = slots.waiting;
-    if (next) {
+    hold(slots, holder, -1);
+    for (const next of slots.waiting) {
+      if (!this.#mayHold(slots, next.holder)) continue;
       slots.waiting.delete(next);
+      hold(slots, next.holder, 1);
       next.start();
       return;
     }
@@ -59,9 +69,18 @@ export class CallSlots {
     if (slots.running === 0) this.#slots.delete(name);
   }
 
-  #wait(name: string, slots: Slots, signal: AbortSignal): Promise<void> {
+  #mayHold({ held }: Slots, holder: string | undefined): boolean {
+    return holder === undefined || (held.get(holder) ?? 0) < this.#mostOfOne;
+  }
+
+  #wait(
+    name: string,
+    slots: Slots,
+    signal: AbortSignal,
+    holder: string | undefined,
+  ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const waiting = { start: resolve };
+    const waiting = { holder, start: resolve };
     slots.waiting.add(waiting);
     const giveUp = (error: FabricError) => {
       if (slots.waiting.delete(waiting)) reject(error);
@@ -88,4 +107,10 @@ export class CallSlots {
       },
     });
   }
+}
+
+function hold({ held }: Slots, holder: string | undefined, more: 1 | -1): void {
+  const count = (held.get(holder) ?? 0) + more;
+  if (count > 0) held.set(holder, count);
+  else held.delete(holder);
 }

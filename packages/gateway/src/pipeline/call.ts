@@ -141,6 +141,7 @@ async function serve(
       dispatch(
         {
           request: asked,
+          principalId: caller.principal.id,
           auth,
           guarded,
           candidates,

@@ -71,6 +71,7 @@ export interface Dispatched {
 
 export interface DispatchCall {
   readonly request: CallRequest;
+  readonly principalId: string;
   readonly auth: Auth;
   readonly guarded: GuardedCall;
   readonly candidates: Route['candidates'];
@@ -157,13 +158,15 @@ class Walk {
   /** True when the candidate answered; throws when no other may be tried. */
   async try(candidate: Candidate, { degrade = false } = {}): Promise<boolean> {
     const { breakers } = this.#deps;
+    const { principalId } = this.#call;
     const { agent_id } = candidate.record.manifest;
     this.#assertGoesOn();
-    if (candidate.availability === 'open-circuit' || !breakers.admit(agent_id)) {
+    if (candidate.availability === 'open-circuit' || !breakers.admit(agent_id, principalId)) {
       this.skip(candidate, 'open-circuit');
       return false;
     }
     await this.#announce(candidate, degrade);
+    const isImpatient = this.#timeoutFor(candidate) < ownTimeoutOf(candidate);
     const began = this.#deps.clock.monotonic();
     const fold = new ResultFold();
     let kept: AgentHandle | undefined;
@@ -174,7 +177,7 @@ class Walk {
         agent_id,
         capability: candidate.capability.name,
       });
-      breakers.failed(agent_id, error);
+      breakers.failed(agent_id, error, { principalId, isImpatient });
       this.#noteHealth(candidate, error);
       this.#failed(candidate, error, this.#deps.clock.monotonic() - began, false);
       if (error.isAgentAnswer) throw this.#answeredWith(error, candidate);
@@ -186,7 +189,7 @@ class Walk {
       this.#call.observed.log.warn({ agent_id, error }, 'attempt failed, another agent may serve');
       return false;
     }
-    breakers.succeeded(agent_id);
+    breakers.succeeded(agent_id, principalId);
     this.#noteHealth(candidate);
     this.#attempts.push(toAttempt(candidate, this.#deps.clock.monotonic() - began));
     const folded = fold.result();
@@ -221,7 +224,7 @@ class Walk {
     fold: ResultFold,
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
-    const { request, auth, guarded, observed, signal, emit } = this.#call;
+    const { request, principalId, auth, guarded, observed, signal, emit } = this.#call;
     const { adapters, breakers, guard, schemas, resultLength, agentSlots } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
@@ -234,7 +237,7 @@ class Walk {
       breaker: breakers.state(agent_id),
     });
     const hop = extendChain(guarded.hop, agent_id, capability.name);
-    const timeoutMs = this.#deadline.attemptMs(timeoutOf(request, candidate));
+    const timeoutMs = this.#timeoutFor(candidate);
     const input = schemas.toInput(capability, this.#input);
     using deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
     const asking = { agentId: agent_id, capability: capability.name };
@@ -245,9 +248,9 @@ class Walk {
     const agentPrincipal = manifest.auth?.principal;
     const forget = guard.track(active.trace, hop, { root, agentPrincipal });
     try {
-      const turn = agentSlots.enter(agent_id, deadline.signal);
+      const turn = agentSlots.enter(agent_id, deadline.signal, principalId);
       if (turn) await turn;
-      using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id) };
+      using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id, principalId) };
       using lease = await adapters.lease(manifest);
       await this.#call.willSend?.();
       await runAttempt(
@@ -276,6 +279,10 @@ class Walk {
     } finally {
       forget();
     }
+  }
+
+  #timeoutFor(candidate: Candidate): number {
+    return this.#deadline.attemptMs(timeoutOf(this.#call.request, candidate));
   }
 
   /** While a question is open only its own time runs. */
@@ -405,8 +412,12 @@ function toAttempt({ record }: Candidate, ms: number, code?: ErrorCode): Attempt
 }
 
 /** What bounds one attempt: what the caller said, else what the capability says of itself. */
-function timeoutOf({ timeoutMs }: CallRequest, { capability }: Candidate): number {
-  return timeoutMs ?? capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
+function timeoutOf({ timeoutMs }: CallRequest, candidate: Candidate): number {
+  return timeoutMs ?? ownTimeoutOf(candidate);
+}
+
+function ownTimeoutOf({ capability }: Candidate): number {
+  return capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
 }
 
 /** Every MCP agent can report progress, whatever its capabilities say of tokens. */

@@ -34,6 +34,31 @@ describe('breaker', () => {
     expect(changes).toEqual(['percy open']);
   });
 
+  it('opens for one caller alone when it gives the agent less time than it needs', () => {
+    const { clock, breakers, changes } = open();
+    const hasty = { principalId: 'hasty', isImpatient: true };
+    for (let n = 0; n < 5; n += 1) breakers.failed('percy', slow, hasty);
+    expect(breakers.admit('percy', 'hasty')).toBe(false);
+    expect(breakers.admit('percy', 'other')).toBe(true);
+    clock.advance(1000);
+    expect(breakers.admit('percy', 'hasty')).toBe(true);
+    breakers.succeeded('percy', 'hasty');
+    expect(breakers.admit('percy', 'hasty')).toBe(true);
+    expect(changes).toEqual([]);
+    const patient = { principalId: 'patient', isImpatient: false };
+    for (let n = 0; n < 3; n += 1) breakers.failed('percy', slow, patient);
+    expect(breakers.admit('percy', 'other')).toBe(false);
+    breakers.forget('percy');
+    expect(breakers.admit('percy', 'other')).toBe(true);
+  });
+
+  it('stays closed when it is our own limit that refused', () => {
+    const { breakers, fail } = open();
+    const details = { reason: 'calls_per_agent' };
+    fail(5, new FabricError('OVERLOADED', 'full', { details }));
+    expect(breakers.admit('percy')).toBe(true);
+  });
+
   it('lets one call through after its rest, and closes when that works', () => {
     const { clock, breakers, changes, fail } = open();
     fail(3);

@@ -21,6 +21,18 @@ describe('slots for calls', () => {
     for (let n = 0; n < 8; n += 1) expect(slots.enter('a', never)).toBeUndefined();
   });
 
+  it('are never all of one holder, also when one that waits gets its turn', async () => {
+    const slots = new CallSlots({ of: 'agent', limit: 16, waitMs: 60_000 });
+    for (let n = 0; n < 15; n += 1) expect(slots.enter('a', never, 'noisy')).toBeUndefined();
+    const more = slots.enter('a', never, 'noisy');
+    expect(slots.enter('a', never, 'other')).toBeUndefined();
+    const another = slots.enter('a', never, 'other');
+    slots.leave('a', 'other');
+    await another;
+    slots.leave('a', 'noisy');
+    await more;
+  });
+
   it('are not waited for longer than the wait, nor by a caller that leaves', async () => {
     const slots = new CallSlots({ of: 'principal', limit: 1, waitMs: 1 });
     await slots.enter('a', never);
