@@ -5,7 +5,8 @@ import type { Target } from './target.ts';
 
 /** Reads the body of one answer, chunk by chunk; whatever it throws fails the call. */
 export interface AnswerReader {
-  push(chunk: Buffer): void;
+  /** What is in a chunk may come in steps, each taken when there is room for it. */
+  push(chunk: Buffer): Iterator<unknown> | undefined;
   end(): void;
 }
 

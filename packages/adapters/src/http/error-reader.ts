@@ -16,7 +16,7 @@ export class ErrorReader implements AnswerReader {
     this.#context = context;
   }
 
-  push(chunk: Buffer): void {
+  push(chunk: Buffer): undefined {
     if (!this.#body.push(chunk)) this.end();
   }
 

@@ -5,6 +5,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { type EventBody, FabricError, type Log } from '@starloom/core';
+import { streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
@@ -80,11 +81,25 @@ export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.events.ended) this.#discard(chunk);
-    else this.#guard(() => this.#reader?.push(chunk));
-    if (!this.events.isFull || this.events.ended) return;
-    controller.pause();
-    void this.events.room().then(() => controller.resume());
+    if (this.events.ended) return this.#discard(chunk);
+    this.#guard(() => {
+      const steps = this.#reader?.push(chunk);
+      if (steps) this.#walk(steps, controller);
+    });
+  }
+
+  /** As far as there is room, and while others need not wait for it; the socket rests meanwhile. */
+  #walk(steps: Iterator<unknown>, controller: Dispatcher.DispatchController): void {
+    while (!this.events.ended) {
+      const pause = this.events.isFull ? this.events.room() : streamTurns.rest();
+      if (pause) {
+        controller.pause();
+        void pause.then(() => this.#guard(() => this.#walk(steps, controller)));
+        return;
+      }
+      if (steps.next().done) break;
+    }
+    if (controller.paused) controller.resume();
   }
 
   onResponseEnd(): void {

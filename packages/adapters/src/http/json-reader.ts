@@ -15,7 +15,7 @@ export class JsonReader implements AnswerReader {
     if (Number(headers['content-length']) > context.target.maxResultBytes) throw this.#tooLarge();
   }
 
-  push(chunk: Buffer): void {
+  push(chunk: Buffer): undefined {
     if (!this.#body.push(chunk)) throw this.#tooLarge();
   }
 

@@ -13,8 +13,8 @@ export class SseReader implements AnswerReader {
     this.#parser = new SseParser({ maxEventBytes: context.target.maxResultBytes });
   }
 
-  push(chunk: Buffer): void {
-    const { target, excerpt } = this.#context;
+  push(chunk: Buffer): Iterator<unknown> {
+    const { target } = this.#context;
     this.#bytes += chunk.length;
     if (this.#bytes > target.maxStreamBytes) {
       throw answerError('The agent streamed more than it may', {
@@ -23,10 +23,15 @@ export class SseReader implements AnswerReader {
         fix: 'answer with less, or raise max_stream_bytes',
       });
     }
+    return this.#emitAll(chunk);
+  }
+
+  *#emitAll(chunk: Buffer): Iterator<unknown> {
     for (const event of this.#parser.push(chunk)) {
-      const body = fromSseEvent(event, excerpt);
+      const body = fromSseEvent(event, this.#context.excerpt);
       if (body === undefined) this.#context.passOver(event.event);
       else this.#context.emit(body, event.data.length);
+      yield;
     }
   }
 
