@@ -81,7 +81,7 @@ export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.events.ended) return this.#discard(chunk);
+    if (this.events.ended) return void this.#discard(chunk);
     this.#guard(() => {
       const steps = this.#reader?.push(chunk);
       if (steps) this.#walk(steps, controller);
