@@ -7,16 +7,24 @@ import { type CompiledSchema, compileSchema } from './compile-schema.ts';
 import type { SchemaFields } from './schema-fields.ts';
 import { SchemaProblem } from './schema-problem.ts';
 import { sizeOf } from './size-of.ts';
-import { type Problem, TooMuchWork, Validation } from './validation.ts';
+import { type Problem, TooMuchWork, Validation, WORK_LIMIT } from './validation.ts';
 
 const MAX_KEPT = 1_024;
+/** Of all schemas whose compiled form is kept; that takes some forty times as many bytes. */
+const MAX_KEPT_CHARACTERS = 524_288;
 const MAX_CHARACTERS = 262_144;
 const MAX_SHOWN = 5;
 
-/** A value that is too much work at this size is not the fault of its sender. */
-const SMALL = 1_000;
+/** Enough for nearly everything; a value that needs more must be large, or its schema is at fault. */
+const SMALL_WORK = 100_000;
+const SMALL_SIZE = 5_000;
 
 type Compiled = CompiledSchema | SchemaProblem;
+
+interface Kept {
+  readonly compiled: Compiled;
+  readonly characters: number;
+}
 
 export interface SchemaValidatorsOptions {
   readonly log?: Log | undefined;
@@ -29,7 +37,8 @@ export class SchemaValidators {
   /** For as long as the schema itself is in use. */
   readonly #known = new WeakMap<object, Compiled>();
   /** By digest, the latest used last. */
-  readonly #kept = new Map<string, Compiled>();
+  readonly #kept = new Map<string, Kept>();
+  #characters = 0;
 
   constructor({ log, maxKept = MAX_KEPT }: SchemaValidatorsOptions = {}) {
     this.#log = log;
@@ -47,30 +56,37 @@ export class SchemaValidators {
   problems(schema: SchemaFields, value: unknown, root: string): string[] {
     const compiled = this.#known.get(schema) ?? this.#find(schema);
     if (compiled instanceof SchemaProblem) throw compiled;
-    const validation = new Validation();
-    try {
-      if (compiled.check(value, validation, undefined)) return [];
-    } catch (error) {
-      if (!(error instanceof TooMuchWork || error instanceof RangeError)) throw error;
-      if (sizeOf(value) < SMALL)
-        throw new SchemaProblem('to check a value against it takes too long');
+    const found = check(compiled, value, SMALL_WORK) ?? this.#checkLarge(compiled, value);
+    if (!found)
       return [`${root} take too long to check against the schema: send less, or nest it less`];
-    }
-    return validation.problems.slice(0, MAX_SHOWN).map((problem) => toText(problem, root));
+    return found.slice(0, MAX_SHOWN).map((problem) => toText(problem, root));
+  }
+
+  #checkLarge(compiled: CompiledSchema, value: unknown): readonly Problem[] | undefined {
+    if (sizeOf(value) >= SMALL_SIZE) return check(compiled, value, WORK_LIMIT);
+    throw new SchemaProblem('to check a value against it takes too long');
   }
 
   #find(schema: SchemaFields): Compiled {
-    const digest = createHash('sha256').update(toJson(schema)).digest('base64');
-    const kept = this.#kept.get(digest);
-    if (kept) this.#kept.delete(digest);
-    const compiled = kept ?? this.#compile(schema);
-    this.#kept.set(digest, compiled);
+    const json = toJson(schema);
+    const digest = createHash('sha256').update(json).digest('base64');
+    const compiled = this.#forget(digest)?.compiled ?? this.#compile(schema);
+    this.#kept.set(digest, { compiled, characters: json.length });
+    this.#characters += json.length;
     this.#known.set(schema, compiled);
     for (const oldest of this.#kept.keys()) {
-      if (this.#kept.size <= this.#maxKept) break;
-      this.#kept.delete(oldest);
+      if (this.#kept.size <= this.#maxKept && this.#characters <= MAX_KEPT_CHARACTERS) break;
+      this.#forget(oldest);
     }
     return compiled;
+  }
+
+  #forget(digest: string): Kept | undefined {
+    const kept = this.#kept.get(digest);
+    if (!kept) return undefined;
+    this.#kept.delete(digest);
+    this.#characters -= kept.characters;
+    return kept;
   }
 
   /** What cannot be used is kept as well, and not tried again. */
@@ -86,6 +102,21 @@ export class SchemaValidators {
       if (error instanceof SchemaProblem) return error;
       throw error;
     }
+  }
+}
+
+/** What is wrong, or `undefined` when that takes more than so much work. */
+function check(
+  compiled: CompiledSchema,
+  value: unknown,
+  work: number,
+): readonly Problem[] | undefined {
+  const validation = new Validation(work);
+  try {
+    return compiled.check(value, validation, undefined) ? [] : validation.problems;
+  } catch (error) {
+    if (error instanceof TooMuchWork || error instanceof RangeError) return undefined;
+    throw error;
   }
 }
 

@@ -27,8 +27,12 @@ export class Validation {
   readonly problems: Problem[] = [];
   /** How many patterns were asked that cannot be decided: see `patternOf`. */
   undecided = 0;
-  #work = WORK_LIMIT * PARTS;
+  #work: number;
   #references = 0;
+
+  constructor(limit = WORK_LIMIT) {
+    this.#work = limit * PARTS;
+  }
 
   spend(units: number): void {
     // Whole numbers alone: a fraction would cost an allocation each time.

@@ -21,6 +21,7 @@ import type { InFlight } from '../in-flight.ts';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
 import { idOf, refusedId } from './frame.ts';
+import { OnePerTurn } from './one-per-turn.ts';
 import { isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 
@@ -79,6 +80,7 @@ export class HttpTransport {
   readonly #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
+  readonly #large = new OnePerTurn();
 
   constructor(options: HttpOptions) {
     this.#options = options;
@@ -154,7 +156,9 @@ export class HttpTransport {
 
   async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {
     using share = this.#bodies.open(id);
-    return await readBody(request, this.#options.bodyBytes, share);
+    const text = await readBody(request, this.#options.bodyBytes, share);
+    if (text.length >= LARGE_LENGTH) await this.#large.turn();
+    return text;
   }
 
   #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
@@ -228,6 +232,9 @@ export class HttpTransport {
     else log.debug({ error }, 'a request was refused');
   }
 }
+
+/** To parse and serve a body of this length takes a moment, which others should not have to wait for. */
+const LARGE_LENGTH = 256 * 1024;
 
 /** Nearly every request asks for this; it need not be parsed again. */
 const MCP_TARGET = new URL('http://gateway/mcp');
