@@ -7,6 +7,9 @@ import { numberOf, type SchemaFields } from './schema-fields.ts';
 import { sizeOf } from './size-of.ts';
 import type { Check } from './validation.ts';
 
+/** In units of work. */
+const MAX_WRITTEN = 16_384;
+
 export function arrayChecks(schema: SchemaFields, compiler: Compiler): Check[] {
   return [
     countCheck(schema),
@@ -87,16 +90,26 @@ function containsCheck(schema: SchemaFields, compiler: Compiler): Check | undefi
   };
 }
 
-/** Items are compared by their canonical text: linear, where comparing pairs is not. */
+/**
+ * Items are compared by their canonical text: linear, where comparing pairs is not. To write thousands
+ * of such texts still takes long: after so many, the rest is left to the agent.
+ */
 function uniqueCheck({ uniqueItems }: SchemaFields): Check | undefined {
   if (uniqueItems !== true) return undefined;
   return (value, validation) => {
     const items = value as unknown[];
     const known = new Set<unknown>();
+    let written = 0;
     for (let at = 0; at < items.length; at += 1) {
       const item = items[at];
-      validation.spend(sizeOf(item));
+      const size = sizeOf(item);
+      validation.spend(size);
       const isPlain = typeof item !== 'object' || item === null;
+      if (!isPlain) written += size;
+      if (written > MAX_WRITTEN) {
+        validation.undecided += 1;
+        return true;
+      }
       // No plain text begins with this character as a member of the set.
       const key = isPlain ? (typeof item === 'string' ? `"${item}` : item) : toKey(item);
       if (known.has(key)) {
