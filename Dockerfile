@@ -18,7 +18,10 @@ RUN npm ci --ignore-scripts --workspace=starloom --omit=dev --omit=optional --om
   && find packages -name '*.map' -delete -o -name '*.tsbuildinfo' -delete
 
 FROM node:24-bookworm-slim
+# With fixed thresholds the C library gives memory back after a peak (docs/security.md).
 ENV NODE_ENV=production \
+  MALLOC_MMAP_THRESHOLD_=131072 \
+  MALLOC_TRIM_THRESHOLD_=131072 \
   STARLOOM_HOME=/var/lib/starloom \
   STARLOOM_LISTEN__HOST=0.0.0.0 \
   STARLOOM_LISTEN__PORT=7420 \

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { ALLOCATOR_ENVIRONMENT } from '../prove/abuse/gateway-memory.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const instructions = read('Dockerfile')
@@ -32,6 +33,13 @@ it('runs as a user without rights, and says whether it is alive', () => {
   const last = instructions.slice(instructions.findLastIndex((line) => line.startsWith('FROM')));
   expect(last.filter((line) => line.startsWith('USER'))).toEqual(['USER 1000:1000']);
   expect(last.filter((line) => line.startsWith('HEALTHCHECK')).join()).toContain('/livez');
+});
+
+it('gives memory back as the proof of abuse expects it', () => {
+  const settings = linesOf('ENV').join(' ');
+  for (const [name, value] of Object.entries(ALLOCATOR_ENVIRONMENT)) {
+    expect(settings).toContain(`${name}=${value}`);
+  }
 });
 
 it('holds no secret', () => {

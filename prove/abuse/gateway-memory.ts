@@ -5,6 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { residentMegabytes } from '../../bench/process-usage.ts';
 
+/** As the container image sets it, and docs/security.md recommends it. */
+export const ALLOCATOR_ENVIRONMENT = {
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
+
 /** For the environment of the gateway. */
 export const DEBUGGER_ENVIRONMENT = {
   NODE_OPTIONS: '--conditions=@starloom/source --inspect-port=127.0.0.1:0',

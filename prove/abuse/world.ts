@@ -10,7 +10,7 @@ import {
   startGateway,
   writeAgents,
 } from '../../test/support/start-gateway.ts';
-import { DEBUGGER_ENVIRONMENT } from './gateway-memory.ts';
+import { ALLOCATOR_ENVIRONMENT, DEBUGGER_ENVIRONMENT } from './gateway-memory.ts';
 import { type HostileAgentName, LOOPER_PRINCIPAL, toManifest } from './hostile-agents.ts';
 import { post, toolCall } from './http-client.ts';
 
@@ -57,7 +57,7 @@ export async function openWorld(
     await startGateway({
       agents: [good],
       config: { auth: { psk }, limits },
-      env: { ...keys, ...DEBUGGER_ENVIRONMENT },
+      env: { ...keys, ...ALLOCATOR_ENVIRONMENT, ...DEBUGGER_ENVIRONMENT },
     }),
   );
   const url = gateway.url.replace(/\/mcp$/, '');

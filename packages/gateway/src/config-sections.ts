@@ -133,6 +133,12 @@ export const limitsSchema = z.strictObject({
     .describe('Longest chain of agents calling agents'),
   calls_per_principal: callsInFlight.describe('Calls that one caller may have in flight'),
   calls_per_agent: callsInFlight.describe('Calls that one agent may have in flight'),
+  sockets_per_principal: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(2048)
+    .describe('WebSockets that one caller may have open'),
 });
 
 const heartbeat = z

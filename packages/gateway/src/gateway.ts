@@ -199,6 +199,7 @@ export class Gateway {
     this.#http = new HttpTransport({
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
+      socketsPerPrincipal: config.limits.sockets_per_principal,
       authenticator: options.authenticator,
       observer,
       inFlight: this.#inFlight,

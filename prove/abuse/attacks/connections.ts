@@ -9,6 +9,8 @@ import { openRaw, pings } from '../web-socket.ts';
 const MOST_CALLS = 3_000;
 const CALLS_PER_SECOND = 600;
 const SOCKETS = 4_100;
+/** limits.sockets_per_principal */
+const MOST_SOCKETS = 2_048;
 const SESSIONS_PER_SECOND = 500;
 /** A hang guard: so long the pings go on while the gateway takes them. */
 const CUT_OFF_MS = 30_000;
@@ -99,7 +101,11 @@ export const manySockets: Attack = {
     return {
       operations: SOCKETS,
       counts: counts.counts,
-      problems: problemsIf({ 'the ordinary client could not subscribe': !isServed }),
+      problems: problemsIf({
+        'the ordinary client could not subscribe': !isServed,
+        [`more than ${MOST_SOCKETS} sockets of one principal are open`]:
+          counts.of('open') > MOST_SOCKETS,
+      }),
     };
   },
 };

@@ -22,6 +22,7 @@ import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
 import { idOf, refusedId } from './frame.ts';
 import { OnePerTurn } from './one-per-turn.ts';
+import { OpenSockets } from './open-sockets.ts';
 import { isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 
@@ -29,6 +30,7 @@ export interface HttpOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyBytes: number;
+  readonly socketsPerPrincipal: number;
   readonly authenticator: Authenticator;
   readonly observer: Observer;
   /** Requests count from their head until their answer has left. */
@@ -81,10 +83,12 @@ export class HttpTransport {
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
   readonly #large = new OnePerTurn();
+  readonly #sockets: OpenSockets;
 
   constructor(options: HttpOptions) {
     this.#options = options;
     this.#assertSameSite = createBrowserGuard(options.host);
+    this.#sockets = new OpenSockets(options.socketsPerPrincipal);
     this.#server = createServer(
       {
         headersTimeout: HEADERS_TIMEOUT_MS,
@@ -169,6 +173,7 @@ export class HttpTransport {
       const principal = this.#authenticate(request, 'ws');
       const serve = find(this.#options.upgrades, url);
       this.#options.inFlight.assertOpen();
+      this.#sockets.add(principal.id, socket);
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
