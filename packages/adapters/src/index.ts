@@ -7,6 +7,7 @@ import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-ada
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
+export { cleanText } from './upstream/clean-text.ts';
 
 /** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
 export const adapters = {

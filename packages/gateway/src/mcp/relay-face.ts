@@ -23,6 +23,7 @@ import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { AgentFeed } from './agent-feed.ts';
+import { cleanListing } from './clean-listing.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import { type Connection, connectionOf } from './connection.ts';
 import {
@@ -161,11 +162,11 @@ export class RelayFace {
       for (let page = 0; page < MAX_PAGES; page += 1) {
         const params = { ...(cursor !== undefined && { cursor }), _meta: request.meta };
         const answer = await relay.request(method, params, { signal });
-        if (Array.isArray(answer[key])) items.push(...answer[key]);
+        if (Array.isArray(answer[key])) for (const item of answer[key]) items.push(item);
         cursor = answer.nextCursor;
         if (cursor === undefined) break;
       }
-      return items.map((item) => this.#renamed(manifest.agent_id, key, item));
+      return cleanListing(items).map((item) => this.#renamed(manifest.agent_id, key, item));
     });
   }
 
