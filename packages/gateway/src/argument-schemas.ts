@@ -2,8 +2,7 @@
 // call, and no other: tools are listed whatever their schemas are.
 
 import { argumentsFromTask, type Capability, type Envelope, FabricError } from '@starloom/core';
-import { SchemaProblem } from './foreign-schema/schema-problem.ts';
-import type { SchemaValidators } from './foreign-schema/schema-validators.ts';
+import { SchemaProblem, type SchemaValidators } from '@starloom/wire/foreign-schema';
 
 type Input = Envelope['input'];
 type Arguments = Record<string, unknown>;

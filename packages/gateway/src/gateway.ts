@@ -12,12 +12,12 @@ import {
   systemClock,
 } from '@starloom/core';
 import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
+import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
 import { findPrincipal, type GatewayConfig } from './config.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
 import { Discovery } from './discovery.ts';
-import { SchemaValidators } from './foreign-schema/schema-validators.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { JobCalls } from './jobs/job-calls.ts';

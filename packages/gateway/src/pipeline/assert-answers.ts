@@ -1,6 +1,5 @@
 import { FabricError, type GivenInput, type InputResponse } from '@starloom/core';
-import { SchemaProblem } from '../foreign-schema/schema-problem.ts';
-import type { SchemaValidators } from '../foreign-schema/schema-validators.ts';
+import { SchemaProblem, type SchemaValidators } from '@starloom/wire/foreign-schema';
 import type { OpenQuestion } from './conversations.ts';
 
 /**

@@ -13,7 +13,7 @@ import {
   type InputRequest,
   type InputResponse,
 } from '@starloom/core';
-import type { SchemaValidators } from '../foreign-schema/schema-validators.ts';
+import type { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { assertAnswers } from './assert-answers.ts';
 
 export interface Conversation {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ManualClock } from '@starloom/core/testing';
+import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { describe, expect, it } from 'vitest';
-import { SchemaValidators } from '../../src/foreign-schema/schema-validators.ts';
 import { Conversations } from '../../src/pipeline/conversations.ts';
 import { ParkedCalls } from '../../src/pipeline/parked-calls.ts';
 import type { RunningCall } from '../../src/pipeline/running-call.ts';

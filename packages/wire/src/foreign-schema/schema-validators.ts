@@ -54,12 +54,22 @@ export class SchemaValidators {
    * schema that cannot be used.
    */
   problems(schema: SchemaFields, value: unknown, root: string): string[] {
-    const compiled = this.#known.get(schema) ?? this.#find(schema);
-    if (compiled instanceof SchemaProblem) throw compiled;
+    const compiled = this.#usable(schema);
     const found = check(compiled, value, SMALL_WORK) ?? this.#checkLarge(compiled, value);
     if (!found)
       return [`${root} take too long to check against the schema: send less, or nest it less`];
     return found.slice(0, MAX_SHOWN).map((problem) => toText(problem, root));
+  }
+
+  /** SchemaProblem for a schema that cannot be used. */
+  assertUsable(schema: SchemaFields): void {
+    this.#usable(schema);
+  }
+
+  #usable(schema: SchemaFields): CompiledSchema {
+    const compiled = this.#known.get(schema) ?? this.#find(schema);
+    if (compiled instanceof SchemaProblem) throw compiled;
+    return compiled;
   }
 
   #checkLarge(compiled: CompiledSchema, value: unknown): readonly Problem[] | undefined {

@@ -1,0 +1,2 @@
+export { SchemaProblem } from './schema-problem.ts';
+export { SchemaValidators, type SchemaValidatorsOptions } from './schema-validators.ts';
