@@ -11,6 +11,10 @@ export class InFlight {
     this.#isClosing = true;
   }
 
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
   /** OVERLOADED when the gateway shuts down. */
   assertOpen(): void {
     if (!this.#isClosing) return;

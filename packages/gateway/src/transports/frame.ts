@@ -45,6 +45,14 @@ export function idOf(frame: unknown): string | number | null {
   return typeof id === 'string' || isKept ? id : null;
 }
 
+/** Answers and notifications: a call that runs may need them, also while the gateway shuts down. */
+export function belongsToCall(frame: unknown): boolean {
+  const messages = Array.isArray(frame) ? frame : [frame];
+  return messages.every(
+    (message) => message?.jsonrpc === '2.0' && !('method' in message && 'id' in message),
+  );
+}
+
 /** Where a refused text is not parsed again just to find its id. */
 const LARGE_TEXT = 65_536;
 

@@ -20,7 +20,7 @@ import {
 import type { InFlight } from '../in-flight.ts';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
-import { idOf, refusedId } from './frame.ts';
+import { belongsToCall, idOf, refusedId } from './frame.ts';
 import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { isGone, readBody } from './read-body.ts';
@@ -126,7 +126,9 @@ export class HttpTransport {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let id: string | number | null = null;
-    const detach = this.#options.inFlight.enter();
+    const { inFlight } = this.#options;
+    const isLate = inFlight.isClosing;
+    const detach = inFlight.enter();
     response.once('close', detach);
     try {
       assertFraming(request);
@@ -136,9 +138,9 @@ export class HttpTransport {
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const principal = this.#authenticate(request, 'http');
       const route = find(this.#options.routes, url);
-      this.#options.inFlight.assertOpen();
       let body: unknown;
-      if (request.method === 'POST') {
+      if (request.method !== 'POST') inFlight.assertOpen();
+      else {
         assertJson(request);
         const text = await this.#readBody(request, principal);
         try {
@@ -148,6 +150,7 @@ export class HttpTransport {
           throw error;
         }
         id = idOf(body);
+        if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       await route.serve({ request, response, principal, url, body, detach });
     } catch (error) {

@@ -49,6 +49,19 @@ describe('a question of an agent to a client with a session', () => {
     expect(await stream.next()).toBeUndefined();
   });
 
+  it('is answered also while the gateway shuts down', async () => {
+    await using gateway = await openTestGateway({ percy: { run: asking(1) } });
+    const client = await OlderClient.open(gateway.url, { capabilities });
+    const stream = await beginCall(client);
+    const asked = await stream.nextMessage();
+    const closed = gateway.gateway.close();
+    const refused = await client.post({ ...CALL, id: 10 });
+    expect(refused.status).toBe(503);
+    expect((await answer(client, asked.id)).status).toBe(202);
+    expect((await stream.nextMessage()).result.content[0].text).toContain('Ada');
+    await closed;
+  });
+
   it('is answered by that session alone', async () => {
     await using gateway = await openTestGateway({ percy: { run: asking(1) } });
     const client = await OlderClient.open(gateway.url, { capabilities });
