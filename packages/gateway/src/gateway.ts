@@ -255,11 +255,12 @@ export class Gateway {
     this.#unwatch();
     this.#monitor.stop();
     this.#discovery.close();
-    this.#parked.close();
     const drainMs = this.#options.drainMs ?? DRAIN_MS;
     const until = performance.now() + drainMs;
     this.#rpc?.endWaiting();
     await this.#inFlight.untilIdle(drainMs);
+    // Questions that nobody answered until here are answered with "cancel".
+    this.#parked.close();
     await this.#rpc?.close(Math.max(0, until - performance.now()));
     // Callers may have waited for jobs until here. One that still runs goes on elsewhere, or fails.
     await this.#jobs?.stop(Math.max(0, until - performance.now()));
