@@ -39,8 +39,13 @@ export function openWorld(engine: EngineName, random: Random): Promise<World> {
   return engine === 'postgres' ? openPostgresWorld(random) : openSqliteWorld(random);
 }
 
+/** Of a gateway that is broken: it ends by itself. */
+export interface Mortal {
+  readonly diesAfterMs?: number;
+}
+
 /** One gateway with its file, on a small disk of its own where we may make one. */
-async function openSqliteWorld(random: Random): Promise<World> {
+export async function openSqliteWorld(random: Random, mortal: Mortal = {}): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await temporaryFolder());
   const hasDisk = await mountDisk(folder.path);
@@ -48,7 +53,7 @@ async function openSqliteWorld(random: Random): Promise<World> {
   const agent = opened.use(await FlakyAgent.open(random.fork()));
   const jobs = { kind: 'sqlite' };
   const gateway = opened.use(
-    await GatewayProcess.start({ jobs, stateFolder: folder.path, leaseMs: LEASE_MS }),
+    await GatewayProcess.start({ jobs, stateFolder: folder.path, leaseMs: LEASE_MS, ...mortal }),
   );
   const kept = opened.move();
   return {

@@ -3,6 +3,7 @@ import { BROKEN_ENGINES } from '../../prove/jobs/broken-engines.ts';
 import { runCampaign } from '../../prove/jobs/campaign.ts';
 import { INVARIANTS } from '../../prove/jobs/check.ts';
 import { openLocalWorld } from '../../prove/jobs/local-world.ts';
+import { openSqliteWorld } from '../../prove/jobs/world.ts';
 
 const QUICK = { seconds: 4, clients: 8, restMs: 4_000, followMs: 2_000, tell: () => {} };
 
@@ -25,8 +26,16 @@ describe.concurrent('a campaign over jobs', () => {
     });
   }
 
-  it('has a broken engine for every promise that an engine can break', () => {
-    const broken = new Set(Object.values(BROKEN_ENGINES).map(({ breaks }) => breaks));
+  it('catches a gateway that ends by itself', async () => {
+    const { signal } = new AbortController();
+    const open = (random: Parameters<typeof openSqliteWorld>[0]) =>
+      openSqliteWorld(random, { diesAfterMs: 1_500 });
+    const { violations } = await runCampaign({ ...QUICK, open, seed: 1, signal });
+    expect(violations.map(({ invariant }) => invariant)).toContain('stays_up');
+  });
+
+  it('has a broken variant for every promise', () => {
+    const broken = new Set<string>(Object.values(BROKEN_ENGINES).map(({ breaks }) => breaks));
     expect(INVARIANTS.filter((invariant) => !broken.has(invariant))).toEqual(['stays_up']);
   });
 });
