@@ -27,6 +27,26 @@ describeWithEngine('postgres', (postgres) => {
     };
   });
 
+  it('makes up once for the times of a schedule at which no gateway ran', async () => {
+    await using folder = await temporaryFolder();
+    const url = await emptyDatabase(postgres().url);
+    const schedule = { name: 'hourly', cron: '0 * * * *', job: exampleJob() };
+    const at = async (now: number, ...schedules: (typeof schedule)[]) => {
+      const clock = { now: () => now, monotonic: () => now };
+      const engine = await openPostgresJobs({ url, documents: folder.path, clock });
+      for (const one of schedules) await engine.schedule(one);
+      const claims = await engine.claim({ limit: 10, leaseMs: 10_000 });
+      await engine.close();
+      return claims.length;
+    };
+    const hour = 3_600_000;
+    const start = Date.now() - 24 * hour;
+    expect(await at(start, schedule)).toBe(0);
+    expect(await at(start + 5 * hour, schedule, schedule)).toBe(1);
+    expect(await at(start + 5 * hour + 1_000, schedule)).toBe(0);
+    expect(await at(start + 9 * hour, { ...schedule, cron: '30 * * * *' })).toBe(0);
+  });
+
   it('shows every gateway what another one does, as it happens', async () => {
     await using folder = await temporaryFolder();
     const url = await emptyDatabase(postgres().url);

@@ -12,13 +12,6 @@ export interface JobRow {
   readonly result: string | null;
 }
 
-export interface ScheduleText {
-  readonly name: string;
-  readonly cron: string;
-  readonly timezone: string;
-  readonly job: string;
-}
-
 export async function insertJobs(
   session: Session,
   rows: readonly { readonly job: Job; readonly call: string; readonly entry: string }[],
@@ -187,27 +180,6 @@ export async function oldestQueued(session: Session, now: number): Promise<numbe
   );
   const at = rows[0]?.at;
   return at === null || at === undefined ? undefined : Number(at);
-}
-
-export async function putSchedule(session: Session, row: ScheduleText): Promise<void> {
-  await session.executeSql(
-    `INSERT INTO ${S}.schedule (name, cron, timezone, job) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (name) DO UPDATE SET cron = $2, timezone = $3, job = $4`,
-    [row.name, row.cron, row.timezone, row.job],
-  );
-}
-
-export async function deleteSchedule(session: Session, name: string): Promise<void> {
-  await session.executeSql(`DELETE FROM ${S}.schedule WHERE name = $1`, [name]);
-}
-
-export async function readSchedules(session: Session, name?: string): Promise<ScheduleText[]> {
-  const { rows } = await session.executeSql(
-    `SELECT name, cron, timezone, job FROM ${S}.schedule WHERE $1::text IS NULL OR name = $1
-     ORDER BY name`,
-    [name ?? null],
-  );
-  return rows as ScheduleText[];
 }
 
 /** Delivered when the transaction commits. */

@@ -15,7 +15,6 @@ import {
   cancelRequested,
   claimed,
   createJob,
-  createTrace,
   FabricError,
   fingerprintOf,
   finished,
@@ -42,11 +41,11 @@ import {
   type Watchers,
   withHandle,
 } from '@starloom/core';
-import { nextCron } from '../next-cron.ts';
 import type { BossQueue, Entry } from './boss-queue.ts';
 import { Creations } from './creations.ts';
 import type { Database, Session } from './database.ts';
 import * as rows from './job-rows.ts';
+import { Schedules } from './schedules.ts';
 import { READY } from './schema.ts';
 
 export interface PostgresJobEngineOptions {
@@ -79,6 +78,7 @@ export class PostgresJobEngine implements JobEngine {
   readonly #documents: JobDocuments;
   readonly #watchers: Watchers;
   readonly #creations: Creations;
+  readonly #schedules: Schedules;
 
   constructor(options: PostgresJobEngineOptions) {
     this.#options = options;
@@ -87,6 +87,7 @@ export class PostgresJobEngine implements JobEngine {
     this.#documents = options.documents;
     this.#watchers = options.watchers;
     this.#creations = new Creations(options.database, options.queue);
+    this.#schedules = new Schedules(options.database, options.queue, this.#creations);
   }
 
   async create(newJob: NewJob) {
@@ -315,21 +316,16 @@ export class PostgresJobEngine implements JobEngine {
     return this.#watchers.add(READY, listener);
   }
 
-  async schedule({ name, cron, timezone = 'UTC', job }: JobSchedule): Promise<void> {
-    nextCron(cron, timezone, this.#now());
-    const row = { name, cron, timezone, job: JSON.stringify(job) };
-    await rows.putSchedule(this.#database, row);
-    await this.#queue.schedule(name, cron, timezone);
+  schedule(schedule: JobSchedule): Promise<void> {
+    return this.#schedules.put(schedule, this.#now());
   }
 
-  async unschedule(name: string): Promise<void> {
-    await this.#queue.unschedule(name);
-    await rows.deleteSchedule(this.#database, name);
+  unschedule(name: string): Promise<void> {
+    return this.#schedules.remove(name);
   }
 
-  async schedules() {
-    const all = await rows.readSchedules(this.#database);
-    return all.map(({ name, cron, timezone }) => ({ name, cron, timezone }));
+  schedules() {
+    return this.#schedules.list();
   }
 
   async check(): Promise<void> {
@@ -375,7 +371,7 @@ export class PostgresJobEngine implements JobEngine {
       return [{ job, call: row.call, mode, lease, tries }];
     });
     const due = entries.flatMap(({ data }) => data.schedule ?? []);
-    for (const name of due) await this.#fire(session, name, now);
+    for (const name of due) await this.#schedules.fire(session, name, now);
     await this.#queue.complete(session, purpose, stale);
     await rows.updateJobs(session, changes);
     if (purpose === 'run')
@@ -384,15 +380,6 @@ export class PostgresJobEngine implements JobEngine {
         changes.map(({ job }) => job.id),
       );
     return { claims, isMore: true };
-  }
-
-  async #fire(session: Session, name: string, now: number): Promise<void> {
-    const [row] = await rows.readSchedules(session, name);
-    if (row === undefined) return;
-    const input = JSON.parse(row.job) as NewJob;
-    // Each is a call of its own.
-    const job = createJob({ ...input, trace: createTrace() }, crypto.randomUUID(), now);
-    await this.#creations.insert(session, [{ job, call: JSON.stringify(input.call ?? null) }]);
   }
 
   /**

@@ -44,6 +44,8 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS schedule (
     name text PRIMARY KEY, cron text NOT NULL, timezone text NOT NULL, job text NOT NULL
   );
+  ALTER TABLE schedule ADD COLUMN IF NOT EXISTS fired_at bigint NOT NULL DEFAULT
+    (extract(epoch FROM now()) * 1000)::bigint;
   CREATE TABLE IF NOT EXISTS format (version integer PRIMARY KEY);
   INSERT INTO format VALUES (${FORMAT}) ON CONFLICT DO NOTHING;
   COMMIT;
