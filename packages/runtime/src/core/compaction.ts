@@ -1,5 +1,6 @@
-// Keeps a conversation within what a model can read: the newest blocks and the request being worked
-// on stay as they are, older ones are folded into one summary. The summary is labelled as the words
+// Keeps a conversation within what a model can read: the newest blocks, the request being worked on
+// and what the user said lately stay as they are, older ones are folded into one summary. The user's
+// own words also decide where later calls may go; a summary could not. The summary is labelled as the words
 // of a model that has seen them all, so its trust is the lowest of what went in.
 
 import type { Block, ContentSegment, ProviderResponse } from '@starloom/sdk';
@@ -10,6 +11,8 @@ import { estimateBlocks } from './tokens.ts';
 
 /** The part of the context that stays as it is. */
 const KEPT_SHARE = 0.5;
+/** The part of it that older words of the user may take. */
+const USER_SHARE = 0.1;
 /** Folding less than this is not worth a question to the model. */
 const MIN_FOLDED_SHARE = 0.1;
 const CHARACTERS_PER_TOKEN = 4;
@@ -36,10 +39,12 @@ export async function compact(
 ): Promise<void> {
   if (estimateBlocks(session.blocks) <= contextTokens) return;
   const start = keptFrom(session.blocks, contextTokens * KEPT_SHARE);
-  const folded = session.blocks.slice(0, start).filter(({ id }) => id !== request.id);
+  const older = session.blocks.slice(0, start).filter(({ id }) => id !== request.id);
+  const said = wordsOfUser(older, contextTokens * USER_SHARE);
+  const folded = older.filter((block) => !said.has(block));
   if (estimateBlocks(folded) < contextTokens * MIN_FOLDED_SHARE) return;
 
-  const response = await summarise([toTranscript(folded, contextTokens, labeller)]).catch(() =>
+  const response = await summarise([toTranscript(older, contextTokens, labeller)]).catch(() =>
     toResponse(digest(folded)),
   );
   session.fold(toSummary(response, folded, contextTokens, labeller), folded);
@@ -56,6 +61,20 @@ function keptFrom(blocks: readonly Block[], tokens: number): number {
     if (block.role !== 'tool') start = index;
   }
   return start;
+}
+
+/** The latest that fit; a long one leaves room for shorter ones before it. */
+function wordsOfUser(blocks: readonly Block[], tokens: number): ReadonlySet<Block> {
+  const kept = new Set<Block>();
+  let left = tokens;
+  for (const block of blocks.toReversed()) {
+    if (block.role !== 'user' || block.type !== 'instruction') continue;
+    const size = estimateBlocks([block]);
+    if (size > left) continue;
+    left -= size;
+    kept.add(block);
+  }
+  return kept;
 }
 
 function toSummary(

@@ -36,21 +36,29 @@ describe('context compaction', () => {
     {
       await using world = await openWorld({ ...options, provider });
       await say4(world);
-      expect(world.eventsOf('SAFETY:COMPACTED')).toEqual([{ folded: 4, kept: 3 }]);
+      expect(world.eventsOf('SAFETY:COMPACTED')).toEqual([{ folded: 2, kept: 5 }]);
       const shown = world.eventsOf('STREAM:TEXT').map(({ text }) => text);
       expect(shown).toEqual([LONG, LONG, LONG, 'Fine.']);
     }
     const asked = provider.asked[4];
     expect(asked?.prompt).toBe('fourth');
     expect(wordsOf(asked?.context.blocks)).toEqual([
+      'first',
       '[Summary of the earlier conversation]\nTh',
+      'second',
       'third',
       LONG.slice(0, 40),
     ]);
     await using again = await openWorld({ ...options, provider: scripted() });
     const kept = await again.agent.history('s');
-    expect(wordsOf(kept).slice(1)).toEqual(['third', LONG.slice(0, 40), 'fourth', 'Fine.']);
-    expect(textOf(kept[0]?.segments ?? [])).toContain('The user said first.');
+    expect(wordsOf(kept).slice(2)).toEqual([
+      'second',
+      'third',
+      LONG.slice(0, 40),
+      'fourth',
+      'Fine.',
+    ]);
+    expect(textOf(kept[1]?.segments ?? [])).toContain('The user said first.');
   });
 
   it('gives the summary the lowest trust of what went into it, with its lineage', async () => {
@@ -65,7 +73,7 @@ describe('context compaction', () => {
     await world.agent.turn('read the page', { sessionId: 's' });
     const [, , page] = await world.agent.history('s');
     await world.agent.turn('go on', { sessionId: 's' });
-    const [summary] = await world.agent.history('s');
+    const [, summary] = await world.agent.history('s');
     expect(textOf(summary?.segments ?? [])).toContain('A page says');
     expect(summary).toMatchObject({ trust: 'untrusted', type: 'data', taintedBy: [page?.id] });
   });
@@ -74,7 +82,7 @@ describe('context compaction', () => {
     const provider = scripted(say(LONG), say(LONG), say(LONG), 'They talked.', 'Fine.');
     await using world = await openWorld({ provider, agent: limits });
     await say4(world);
-    const [summary] = await world.agent.history('s');
+    const [, summary] = await world.agent.history('s');
     expect(textOf(summary?.segments ?? [])).toContain('They talked.');
     expect(summary).toMatchObject({ trust: 'vetted', type: 'data' });
   });
@@ -98,11 +106,21 @@ describe('context compaction', () => {
     expect(task).toMatchObject({ role: 'user', type: 'instruction' });
   });
 
+  it('keeps the latest words of the user, as far as they fit, and folds longer ones', async () => {
+    const provider = scripted(say(LONG), say(LONG), say(LONG), 'They talked.', 'Fine.');
+    await using world = await openWorld({ provider, agent: limits });
+    const texts = ['go to nine.example', `a long one ${LONG.slice(0, 900)}`, 'third', 'fourth'];
+    for (const text of texts) await world.agent.turn(text, { sessionId: 's' });
+    const blocks = provider.asked[4]?.context.blocks ?? [];
+    const given = blocks.filter(({ type }) => type === 'instruction');
+    expect(wordsOf(given)).toEqual(['go to nine.example', 'third']);
+  });
+
   it('writes a plain digest when the model cannot sum up', async () => {
     const provider = scripted(say(LONG), say(LONG), say(LONG), new Error('not now'), 'Fine.');
     await using world = await openWorld({ provider, agent: limits });
     await say4(world);
-    const [summary] = await world.agent.history('s');
-    expect(textOf(summary?.segments ?? [])).toContain('user: first');
+    const [, summary] = await world.agent.history('s');
+    expect(textOf(summary?.segments ?? [])).toMatch(/: word word/);
   });
 });
