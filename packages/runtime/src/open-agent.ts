@@ -31,7 +31,7 @@ import type { McpServers } from './mcp/client/mcp-servers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { openProvider } from './providers/index.ts';
 import { agentStateFolder, passingStateFolder } from './state-folder.ts';
-import { createSecondOpinion, createTrust, pinTools, type SecondOpinion } from './trust/index.ts';
+import { createTrust, pinTools } from './trust/index.ts';
 
 export interface AgentOptions {
   /** An `agent.json`, or the folder of one. */
@@ -73,8 +73,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   const state = openState(options.stateFolder, guard.agentId, closers);
 
   const host = { folder, env, log };
-  const { user_trust: userTrust, second_opinion: second, ...policy } = toml.security;
-  const secondOpinion = second && (await openSecondOpinion(second, host, closers));
+  const { user_trust: userTrust, ...policy } = toml.security;
   const registry = new ToolRegistry([], log);
   const listed = mcpServersOf(toml)
     .filter(({ allowed_tools }) => isListed(allowed_tools))
@@ -89,7 +88,6 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     clock,
     folder: state,
     log,
-    secondOpinion,
     roots: rootsOf(config),
     toolNamed: (name) => registry.get(name),
   });
@@ -204,16 +202,6 @@ function openState(stateFolder: string | undefined, agentId: string, closers: Cl
 
 function sessionFolder({ stateFolder }: AgentOptions, state: string): string | undefined {
   return stateFolder === undefined ? undefined : join(state, 'sessions');
-}
-
-async function openSecondOpinion(
-  { provider: config, seconds }: NonNullable<AgentConfig['toml']['security']['second_opinion']>,
-  host: Parameters<typeof openProvider>[1],
-  closers: Closer[],
-): Promise<SecondOpinion> {
-  const provider = await openProvider(config, host);
-  closers.unshift(() => provider.close());
-  return createSecondOpinion(provider, { timeoutMs: seconds * 1000 });
 }
 
 /** Loaded only where they are used. */

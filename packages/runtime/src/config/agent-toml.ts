@@ -4,7 +4,6 @@
 import { revealText, secretOrText } from '@starloom/wire/config';
 import { z } from 'zod';
 import type { McpServerConfig } from '../mcp/client/server-config.ts';
-import { providerSchema } from '../providers/index.ts';
 import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
 
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
@@ -57,18 +56,6 @@ const mcpServerSchema = z
     if (command && headers) complain('headers', '"headers" are for a "url"', 'remove them');
   });
 
-const secondOpinionSchema = z
-  .strictObject({
-    provider: providerSchema.describe('The second model, written as provider in agent.json'),
-    seconds: z
-      .number()
-      .positive()
-      .max(600)
-      .default(15)
-      .describe('How long its answer is waited for; then a person is asked'),
-  })
-  .describe('Another model is asked whether a doubtful call follows from the instructions');
-
 export const agentTomlSchema = z.strictObject({
   mcp: z
     .strictObject({
@@ -96,7 +83,6 @@ export const agentTomlSchema = z.strictObject({
         .default('vetted')
         .describe('How far what the user says is trusted'),
       ...trustPolicySchema.shape,
-      second_opinion: secondOpinionSchema.optional(),
     })
     .prefault({})
     .describe('What the agent trusts, and what it asks about before it acts'),

@@ -6,7 +6,6 @@ import { Decisions } from './decisions.ts';
 import { createLabeller, type TrustLabeller } from './labeller.ts';
 import { Plans } from './plans.ts';
 import { type TrustPolicyInput, trustPolicySchema } from './policy.ts';
-import type { SecondOpinion } from './second-opinion.ts';
 import { ToolPins } from './tool-pins.ts';
 import { createVerifier } from './verifier.ts';
 
@@ -17,7 +16,6 @@ export interface TrustOptions {
   readonly clock: Clock;
   /** State of this agent: decisions and pins are kept below it. */
   readonly folder: string;
-  readonly secondOpinion?: SecondOpinion | undefined;
   /** Folders that complete a relative path which the user names. */
   readonly roots?: readonly string[] | undefined;
   /** The tools of the agent, by name. */
@@ -40,7 +38,7 @@ export interface TrustParts {
 
 /** Labels, verification and the record of decisions of one agent. */
 export function createTrust(options: TrustOptions): TrustParts {
-  const { userTrust = 'vetted', clock, folder, secondOpinion, log = silentLog } = options;
+  const { userTrust = 'vetted', clock, folder, log = silentLog } = options;
   const { roots = [], toolNamed = () => undefined } = options;
   const policy = trustPolicySchema.parse(options.policy ?? {});
   const decisions = new Decisions({ folder, clock, log });
@@ -49,7 +47,7 @@ export function createTrust(options: TrustOptions): TrustParts {
     vetted: policy.vetted_descriptions,
   });
   const plans = new Plans(policy.plan);
-  const parts = { policy, userTrust, pins, decisions, roots, toolNamed, plans, secondOpinion };
+  const parts = { policy, userTrust, pins, decisions, roots, toolNamed, plans };
   return {
     verifier: createVerifier(parts),
     tools: plans.tools,

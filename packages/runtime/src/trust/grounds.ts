@@ -68,12 +68,12 @@ export class Grounds {
     return this.#isKnownHost(url) || this.#given.some(({ text }) => namesUrl(text, url));
   }
 
-  /** A result holds exactly this URL. */
   /** Does the user speak of pages that a text may lead to? */
   asksForPages(): boolean {
     return this.#given.some(({ text }) => PAGES.test(text));
   }
 
+  /** A result holds exactly this URL. */
   isReadUrl(url: string): boolean {
     return this.foreign.some(({ text }) => standsIn(text, url.trim()));
   }

@@ -18,6 +18,5 @@ export {
 } from './labels.ts';
 export { pinTools } from './pin-tools.ts';
 export { type TrustPolicy, type TrustPolicyInput, trustPolicySchema } from './policy.ts';
-export { createSecondOpinion, type SecondOpinion } from './second-opinion.ts';
 export { ToolPins } from './tool-pins.ts';
 export { type DecisionReport, verifyDecisions } from './verify-decisions.ts';

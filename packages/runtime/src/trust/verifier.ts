@@ -1,15 +1,13 @@
 // Judges a tool call before it runs, whatever its origin: first that decisions can be recorded, then
-// the decision table, then the plan. A second model, where one is configured, may answer what rests on
-// grounds alone. A yes of a person covers the same tool and targets until the turn ends.
+// the decision table, then the plan. A yes of a person covers the same tool and targets until the turn ends.
 
 import type { ITool, Trust } from '@starloom/sdk';
 import type { ToolRequest, Verdict, Verifier } from '../core/seams.ts';
-import { type CallFacts, decide, type Finding } from './decide.ts';
+import { type CallFacts, decide } from './decide.ts';
 import type { Decisions } from './decisions.ts';
 import { effectOf } from './effect.ts';
 import { Grounds, type GroundsOptions } from './grounds.ts';
 import type { Plans } from './plans.ts';
-import type { SecondOpinion } from './second-opinion.ts';
 import { partsOf } from './targets.ts';
 import type { ToolPins } from './tool-pins.ts';
 import { sourceOf } from './tool-source.ts';
@@ -19,13 +17,12 @@ export interface VerifierParts extends Pick<GroundsOptions, 'policy' | 'roots' |
   readonly pins: ToolPins;
   readonly decisions: Decisions;
   readonly plans: Plans;
-  readonly secondOpinion?: SecondOpinion | undefined;
 }
 
 const MOST_APPROVALS = 1000;
 
 export function createVerifier(parts: VerifierParts): Verifier {
-  const { policy, userTrust, pins, decisions, roots, toolNamed, plans, secondOpinion } = parts;
+  const { policy, userTrust, pins, decisions, roots, toolNamed, plans } = parts;
   const approvals = new Set<string>();
   const factsFor = (request: ToolRequest, tool: ITool): CallFacts => ({
     request,
@@ -45,11 +42,8 @@ export function createVerifier(parts: VerifierParts): Verifier {
       const facts = factsFor(request, tool);
       const finding = decide(facts);
       if (finding.decision === 'allow') return plans.check(facts) ?? finding;
-      if (!finding.byGrounds) return finding;
-      if (approvals.has(approvalKey(facts))) {
-        return { decision: 'allow', rule: 'approved', reasons: ['approved in this turn'] };
-      }
-      return secondOpinion ? consult(secondOpinion, facts, finding) : finding;
+      if (!finding.byGrounds || !approvals.has(approvalKey(facts))) return finding;
+      return { decision: 'allow', rule: 'approved', reasons: ['approved in this turn'] };
     },
 
     approved(request, tool, { rule }) {
@@ -67,18 +61,6 @@ function approvalKey({ request, tool, parts }: CallFacts): string {
   const { trace, sessionId, call } = request;
   const targets = effectOf(tool, call.args) === 'act' ? parts.targets : call.args;
   return [sessionId, trace.trace_id, tool.name, JSON.stringify(targets)].join(' ');
-}
-
-async function consult(
-  secondOpinion: SecondOpinion,
-  { request, tool }: CallFacts,
-  finding: Finding,
-): Promise<Verdict> {
-  const opinion = await secondOpinion(request, tool);
-  const reasons = [...finding.reasons, `second opinion: ${opinion}`];
-  return opinion === 'follows'
-    ? { decision: 'allow', rule: 'second_opinion', reasons }
-    : { ...finding, reasons };
 }
 
 function unrecorded(failure: string): Verdict {

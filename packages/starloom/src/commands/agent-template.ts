@@ -70,9 +70,5 @@ export function agentToml(schema: string | undefined): string {
 # By tool: named (default), allow, ask, deny. docs/trust.md has the decision table.
 # [security.tools]
 # "docs:write_file" = "ask"
-
-# Another model, asked where the rules would ask a person.
-# [security.second_opinion]
-# provider = { kind = "openai-compatible", base_url = "http://127.0.0.1:11434/v1", model = "llama3.2" }
 `;
 }
