@@ -102,7 +102,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     return this.#parts.sessions.list();
   }
 
-  /** What a session holds now, for whoever shows it again. */
+  /** What a session holds now, for a client that shows it again. */
   async history(sessionId: string): Promise<readonly Block[]> {
     using running = this.#running.start(undefined);
     return await this.#parts.sessions.use(sessionId, running.signal, async ({ blocks }) => blocks);
@@ -146,7 +146,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     if (command.kind === 'help') return withoutModel([{ type: 'text', text: command.text }]);
     if (command.kind === 'problem') {
       throw new FabricError('BAD_INPUT', command.text, {
-        details: { reason: 'command', fix: 'correct the command; /help lists what there is' },
+        details: { reason: 'command', fix: 'correct the command; /help lists all commands' },
       });
     }
     const call = { id: crypto.randomUUID(), ...command.call };

@@ -72,7 +72,7 @@ export class AgentGuard {
     return { ...this.enter({ trace: call.trace, hop }), trace: call.trace, hop };
   }
 
-  /** For calls that nobody sent: a turn of the user's. What comes back of it is then recognised. */
+  /** For calls without a caller: a turn of the user's. What comes back of it is then recognised. */
   enter({ trace, hop }: GuardedCall): Disposable {
     const leave = this.#guard.track(trace, hop);
     return { [Symbol.dispose]: leave };
@@ -89,7 +89,7 @@ export class AgentGuard {
   }
 }
 
-/** Trace and hop of a call that a tool makes to somebody else. */
+/** Trace and hop of a call that a tool makes to another agent. */
 export function outgoingCall({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>): GuardedCall {
   return {
     trace: { ...trace, parent_span_id: null },

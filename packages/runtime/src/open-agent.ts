@@ -42,7 +42,7 @@ export interface AgentOptions {
   readonly provider?: IProvider;
   /** Besides those of the plugins. */
   readonly tools?: readonly ITool[];
-  /** Absent: nobody can be asked, and what needs approval is denied. */
+  /** Absent: no person can be asked, and a call that needs approval is denied. */
   readonly approve?: Approve;
   /** Sessions, decisions and notes are kept below it; absent: only as long as the agent lives. */
   readonly stateFolder?: string;

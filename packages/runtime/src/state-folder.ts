@@ -7,7 +7,7 @@ export function agentStateFolder(stateFolder: string, agentId: string): string {
   return join(stateFolder, 'agents', agentId);
 }
 
-/** For an agent that keeps nothing; made by whoever first writes into it, for its owner alone. */
+/** For an agent that keeps nothing; created by the first write, for its owner alone. */
 export function passingStateFolder(): string {
   return join(tmpdir(), `starloom-agent-${randomUUID()}`);
 }

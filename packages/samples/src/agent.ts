@@ -17,7 +17,7 @@ export interface AgentCard<Input = unknown> {
 export interface Agent<Input = unknown> extends AgentCard<Input> {
   /**
    * Ends with one `final` event, or throws a FabricError. Need not look at the signal between two
-   * events: whoever serves the agent stops asking for more when the caller has left.
+   * events: the server stops asking for more when the caller has left.
    */
   work(input: Input, signal: AbortSignal): Iterable<EventBody> | AsyncIterable<EventBody>;
 }

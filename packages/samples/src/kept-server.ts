@@ -7,7 +7,7 @@ import { type ServerOptions, type StartedServer, startServer } from './start-ser
 
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
-/** Whoever lived that long did not die of its start. */
+/** A process that ran that long did not fail at its start. */
 const GROWN_UP_MS = 10_000;
 
 export class KeptServer implements AsyncDisposable {

@@ -41,7 +41,7 @@ export function sampleManifests({ folder, urls, args }: ManifestOptions): Manife
       endpoint: { transport: 'http', protocol: 'http', uri: urls.librarian },
       tags: ['sample', 'docs'],
     }),
-    // Less trusted than the others, so that nobody is sent to it who did not ask for it by name.
+    // Less trusted than the others, so that calls reach it only when they name it.
     toManifest(flaky, {
       endpoint: { transport: 'process', ...sampleScript('flaky'), options: { grace_ms: 200 } },
       trust_tier: 'partner',

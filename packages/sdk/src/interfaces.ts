@@ -98,7 +98,7 @@ export interface ToolContext {
   readonly sessionId: string;
   readonly trace: { readonly trace_id: string; readonly span_id: string };
   readonly hop: { readonly depth: number; readonly chain: readonly string[] };
-  /** Tells whoever watches how far it is. */
+  /** Reports progress to the client. */
   progress(message: string, percent?: number): void;
 }
 
@@ -121,7 +121,7 @@ export interface ITool {
   /** Ask a person before every call. */
   approval?: boolean;
   timeoutMs?: number;
-  /** The result is somebody else's words: files, pages, other agents. True unless it says false. */
+  /** The result is foreign text: files, pages, other agents. True unless it says false. */
   untrusted?: boolean;
   /** Whose words the result is, when not its own: `mcp:<server>`, `agent:<id>`. */
   source?: string;

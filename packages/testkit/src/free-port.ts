@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** A loopback port nobody listened on a moment ago. Prefer port 0 where the server can tell. */
+/** A loopback port that was free a moment ago. Prefer port 0 where the server reports its port. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

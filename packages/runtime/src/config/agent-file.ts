@@ -48,7 +48,7 @@ export const agentFileSchema = z.strictObject({
   version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
   description: z.string().optional().describe('What the agent is for'),
   provider: providerSchema.describe('The model'),
-  system_prompt: z.string().optional().describe('What the model is told first'),
+  system_prompt: z.string().optional().describe('First instructions for the model'),
   plugins: z
     .array(pluginSchema)
     .default([])

@@ -1,4 +1,4 @@
-// Notices a model that keeps failing: first it is told, then it is told to ask the user, then the
+// Notices a model that keeps failing: first it is warned, then it is instructed to ask the user, then the
 // turn ends. Counts within one turn: the user's next message is a fresh start. The turn never ends
 // before the model has heard advice and had a step to follow it.
 

@@ -15,7 +15,7 @@ export function usageOf(name: string, tool: ITool): string {
 /** Every command, one line each. */
 export function helpForAll(tools: readonly (readonly [name: string, tool: ITool])[]): string {
   const rows = tools.map(([name, tool]) => [usageOf(name, tool), firstSentence(tool.description)]);
-  rows.push(['/help [command]', 'What there is, or how to use one command.']);
+  rows.push(['/help [command]', 'All commands, or how to use one.']);
   const width = Math.min(40, Math.max(...rows.map(([usage = '']) => usage.length)));
   return rows.map(([usage = '', what]) => `${usage.padEnd(width)}  ${what}`).join('\n');
 }

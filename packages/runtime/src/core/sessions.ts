@@ -42,7 +42,7 @@ export class Sessions {
     this.#options = options;
   }
 
-  /** The id of a new session. Nobody else has it yet, so no file is looked for. */
+  /** The id of a new session. No other client has it yet, so no file is looked for. */
   create(): string {
     const id = crypto.randomUUID();
     const session = Promise.resolve(this.#begin(id));

@@ -84,7 +84,7 @@ function findTool(name: string, tools: Tools): Found {
   }
   const known = all.flatMap((tool) => [tool.command ?? shortName(tool.name), tool.name]);
   const near = closestWord(name, [...known, HELP]);
-  const hint = near === undefined ? '/help lists what there is' : `did you mean /${near}?`;
+  const hint = near === undefined ? '/help lists all commands' : `did you mean /${near}?`;
   return { problem: `there is no command /${name}; ${hint}` };
 }
 

@@ -1,4 +1,4 @@
-// The one path of every tool call, whoever makes it:
+// The one path of every tool call, from any caller:
 // resolve → validate → permission → trust check → execute with timeout → label → record.
 // It never throws: what goes wrong is an outcome the caller can show to a model.
 
@@ -21,7 +21,7 @@ export interface ToolPathParts {
   readonly permission: Permission;
   readonly verifier: Verifier;
   readonly labeller: Labeller;
-  /** Absent: nobody can be asked, and what needs a yes is denied. */
+  /** Absent: no person can be asked, and a call that needs approval is denied. */
   readonly approve?: Approve | undefined;
   /** A person approved every later call of the tool. */
   readonly onAlways?: ((tool: ITool) => Promise<void>) | undefined;

@@ -39,7 +39,7 @@ export class ToolRegistry {
     return this.tools.get(name);
   }
 
-  /** Waits a while for sources that are still starting; one that hangs keeps nobody for ever. */
+  /** Waits a while for sources that are still starting; one that hangs blocks no caller forever. */
   async ready(signal: AbortSignal): Promise<void> {
     const starting = this.#sources.flatMap((source) => source.ready?.() ?? []);
     if (starting.length === 0 || this.#hasWaited) return;

@@ -1,5 +1,5 @@
-// How long a turn may take. Its clock stands still while a person is asked: whoever reads before they
-// say yes costs the turn nothing. A cancelled turn ends at once, whether the clock runs or not.
+// How long a turn may take. Its clock stands still while a person is asked: time spent reading before
+// approval does not count. A cancelled turn ends at once, whether the clock runs or not.
 
 import type { Clock, FabricError } from '@starloom/core';
 import { timerWheelOf, WheelTimer } from '@starloom/wire';

@@ -79,7 +79,7 @@ export class Decisions {
     return this.#record?.file;
   }
 
-  /** To be kept where whoever can write the file cannot; see `verifyDecisions`. */
+  /** Keep it where those who can write the file cannot write; see `verifyDecisions`. */
   get publicKey(): string | undefined {
     return this.#record?.publicKey;
   }

@@ -17,7 +17,7 @@ const LIMIT = 2048;
 const SCHEMA_LIMIT = 512;
 const ANNOTATIONS = new Set(['description', 'title', '$comment']);
 const VALUES = new Set(['enum', 'const', 'default']);
-/** Under these a key is a name that somebody chose, not a keyword. */
+/** Under these a key is a chosen name, not a keyword. */
 const TABLES = new Set([
   'properties',
   'patternProperties',

@@ -7,7 +7,7 @@ export const MODES = ['error', 'hang', 'die', 'garbage'] as const;
 
 export type Mode = (typeof MODES)[number];
 
-/** What a program can do to whoever started it. */
+/** Ways in which a program can harm its parent. */
 export interface Outlet {
   /** One line on stdout. */
   write(line: string): void;

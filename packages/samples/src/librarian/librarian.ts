@@ -1,5 +1,5 @@
 // The librarian answers a question with the passages of the project's own documents that fit it
-// best, and says where they stand. It reads them anew for each question: they may have changed.
+// best, and says where they stand. It reads them again for each question: they may have changed.
 
 import type { EventBody } from '@starloom/core';
 import { z } from 'zod';

@@ -11,7 +11,7 @@ export interface AgentCall {
   readonly trace: Trace;
 }
 
-/** Throws BAD_INPUT, or CAPABILITY_NOT_FOUND for a call that is meant for somebody else. */
+/** Throws BAD_INPUT, or CAPABILITY_NOT_FOUND for a call that is meant for another agent. */
 export function parseCall(envelope: unknown, capability: string): AgentCall {
   const parsed = envelopeSchema.safeParse(envelope);
   if (!parsed.success) {

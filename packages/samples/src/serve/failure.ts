@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 
-/** What the caller is told. A bug is told to nobody but the log, which is stderr. */
+/** The error for the caller. The details of a bug go only to the log, which is stderr. */
 export function toFailure(thrown: unknown): FabricError {
   const failure = FabricError.from(thrown);
   if (failure.code === 'INTERNAL') console.error(failure.cause ?? failure);

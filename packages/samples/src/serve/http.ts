@@ -1,5 +1,5 @@
 // The http contract: POST an envelope, and the answer is a stream of events or, when none was asked
-// for, one JSON document. Whoever closes the connection cancels the work.
+// for, one JSON document. Closing the connection cancels the work.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventStamper, ResultFold, type Trace } from '@starloom/core';

@@ -18,5 +18,5 @@ export const etcd: ServerDefinition = {
   },
 };
 
-/** A cluster of one; the kernel picks the port nobody will ask for. */
+/** A cluster of one; the kernel picks the port for peers, which is not used. */
 const NO_PEERS = 'http://127.0.0.1:0';

@@ -1,4 +1,4 @@
-// The tools of one MCP server. It is started when somebody first wants to know what it has. When it goes
+// The tools of one MCP server. It is started when its tools are first asked for. When it goes
 // away its tools stay listed: a call is what brings it back.
 
 import type { Progress } from '@modelcontextprotocol/client';
@@ -17,7 +17,7 @@ import { toTool } from './to-tool.ts';
 
 export interface ServerHealth {
   readonly name: string;
-  /** `idle`: nobody needed it yet. */
+  /** `idle`: not needed yet. */
   readonly state: 'idle' | 'starting' | 'online' | 'offline';
   readonly tools: number;
   /** How often it was started, or connected to, in all. */

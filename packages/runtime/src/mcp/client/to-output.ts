@@ -1,4 +1,4 @@
-// The result of an MCP tool as what the core understands. It is somebody else's words throughout.
+// The result of an MCP tool as what the core understands. All of it is foreign text.
 
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
@@ -34,7 +34,7 @@ function toSegment(block: ContentBlock): ContentSegment {
   }
 }
 
-/** A failure of another Starloom keeps its code; of anything else its words are what there is. */
+/** A failure of another Starloom keeps its code; of any other server only the text is known. */
 function toolFailure(
   server: string,
   { _meta }: CallToolResult,

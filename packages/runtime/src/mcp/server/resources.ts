@@ -1,5 +1,5 @@
 // The files that `mcp.resources` of agent.json names, as MCP resources. A folder stands for the files
-// in it. Names are URIs of our own, so that no path of the machine is told.
+// in it. Names are URIs of our own, so that no path of the machine is revealed.
 
 import { type Stats, watch } from 'node:fs';
 import { lstat } from 'node:fs/promises';
@@ -96,7 +96,7 @@ export class Resources {
     return { uri, name, mimeType: MIME_TYPES[extname(file).toLowerCase()] ?? 'text/plain', size };
   }
 
-  /** What is not there cannot be watched; it is listed when somebody asks and it has come. */
+  /** A missing file cannot be watched; it is listed at the next request after it appears. */
   #watch(path: string): void {
     const { signal } = this.#stopping;
     try {

@@ -16,7 +16,7 @@ import { FabricError } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 
 const MAX_MESSAGE_BYTES = 4_194_304;
-/** Stays open until it is cancelled: nobody waits for its answer. */
+/** Stays open until it is cancelled: no client waits for its answer. */
 const SUBSCRIBE = 'subscriptions/listen';
 
 export class StdioTransport implements Transport {

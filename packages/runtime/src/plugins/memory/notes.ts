@@ -1,6 +1,6 @@
 // Notes in a file of lines that is only added to: a note, or that one is forgotten. The last line may
 // be torn by a crash, and another process may add to the file: every change is read from there. When
-// most of the file is about forgotten notes it is written anew.
+// most of the file is about forgotten notes it is rewritten.
 
 import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, readFile, rename, stat } from 'node:fs/promises';

@@ -49,7 +49,7 @@ function ofApiCall(error: Error, errors: ModelErrors): FabricError {
   });
 }
 
-/** A failure that the service told of inside its stream. */
+/** A failure that the service reported inside its stream. */
 function reported(error: unknown, errors: ModelErrors): FabricError {
   const told = isRecord(error) && isRecord(error.error) ? error.error : error;
   const fields = isRecord(told) ? [told.code, told.type, told.status] : [];

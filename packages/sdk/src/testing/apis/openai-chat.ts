@@ -21,7 +21,7 @@ import {
 } from '../fake-script.ts';
 
 /**
- * OpenAI chat completions, and whoever speaks like it. Media go out as content parts, the one shape
+ * OpenAI chat completions, and compatible services. Media go out as content parts, the one shape
  * in which servers keep their order; reasoning as `reasoning_content`.
  */
 export const openaiChat: FakeApi = {

@@ -75,7 +75,7 @@ export function failuresContract(open: OpenSubject): void {
       expect(['AGENT_OFFLINE', 'UPSTREAM_ERROR']).toContain(code);
     });
 
-    it('give words as they come, and leave the service when nobody reads on', async () => {
+    it('give words as they come, and disconnect from the service when the caller stops reading', async () => {
       const say = [{ text: 'Once upon a time' }];
       await using world = await opened(open, [{ say, after: 'hang' }]);
       const events = world.provider.stream?.('Tell', { tools: toolMap() }) ?? [];

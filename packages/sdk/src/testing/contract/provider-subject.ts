@@ -15,7 +15,7 @@ import type { FakeScript } from '../fake-script.ts';
 /** A provider whose model says what the script says. */
 export interface ProviderSubject {
   readonly provider: IProvider;
-  /** The service behind it; absent for a provider that asks nobody. */
+  /** The service behind it; absent for a provider without one. */
   readonly model?: FakeModel;
   /** Frees what `open` made, the model included. */
   close(): Promise<void>;
@@ -32,7 +32,7 @@ export interface ProviderFeatures {
   readonly signatures?: boolean;
   /** What the model can show; none by default. */
   readonly media?: readonly ('image' | 'audio' | 'video')[];
-  /** Calls may come without an id, and nobody below the provider makes one up. */
+  /** Calls may come without an id, and nothing below the provider creates one. */
   readonly missingIds?: boolean;
   /** Arguments come as text, which may be broken JSON. */
   readonly argumentText?: boolean;
