@@ -1,4 +1,5 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { httpOptionsSchema } from './http/options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
@@ -21,6 +22,12 @@ export const adapters = {
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
     options: httpOptionsSchema,
+  },
+  'agent-communication-protocol': {
+    load: async () =>
+      (await import('./agent-communication-protocol/adapter.ts'))
+        .createAgentCommunicationProtocolAdapter,
+    options: agentCommunicationProtocolOptionsSchema,
   },
 } satisfies AdapterTable;
 

@@ -9,6 +9,8 @@ import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
+const KNOWN = ['mcp', 'local-process', 'http', 'agent-communication-protocol'];
+
 const FACTORY = `function createAdapter({ manifest }) {
   return {
     async *call({ input }) {
@@ -24,7 +26,7 @@ const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 
 describe('the table of adapters', () => {
   it('has a line for each protocol of ours', async () => {
-    expect(Object.keys(adapters)).toEqual(['mcp', 'local-process', 'http']);
+    expect(Object.keys(adapters)).toEqual(KNOWN);
     for (const { load, options } of Object.values(adapters)) {
       expect(await load()).toBeTypeOf('function');
       expect(options.safeParse({}).success).toBe(true);
@@ -125,7 +127,7 @@ describe('[G37] an adapter of another package', () => {
         agent_id: 'subject',
         protocol,
         reason,
-        known: ['mcp', 'local-process', 'http'],
+        known: KNOWN,
         fix: expect.any(String),
       },
     });

@@ -139,7 +139,12 @@ export function adapterContract(
         const { events, result } = await run('artifact');
         expect(events.filter(({ type }) => type === 'artifact')).toHaveLength(2);
         expect(result?.artifacts).toEqual([
-          { id: 'report', name: 'report.txt', media_type: 'text/plain', text: 'one two' },
+          {
+            id: expect.any(String),
+            name: 'report.txt',
+            media_type: 'text/plain',
+            text: 'one two',
+          },
         ]);
       });
     }
