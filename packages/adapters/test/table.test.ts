@@ -9,7 +9,7 @@ import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
-const KNOWN = ['mcp', 'local-process', 'http', 'agent-communication-protocol'];
+const KNOWN = ['mcp', 'local-process', 'http', 'agent-communication-protocol', 'agent-zero'];
 
 const FACTORY = `function createAdapter({ manifest }) {
   return {
@@ -38,6 +38,8 @@ describe('the table of adapters', () => {
     ['local-process', { transport: 'process' as const, command: 'sh' }],
     ['http', { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' }],
     ['mcp', { transport: 'http' as const, uri: 'http://127.0.0.1:1/' }],
+    ['agent-communication-protocol', at('agent-communication-protocol')],
+    ['agent-zero', at('agent-zero')],
   ])('opens %s for an endpoint of that kind', async (_, endpoint) => {
     const adapter = await openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog });
     await adapter.close();
@@ -48,6 +50,8 @@ describe('the table of adapters', () => {
     { transport: 'process' as const, command: 'sh' },
     { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
     { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
+    at('agent-communication-protocol'),
+    at('agent-zero'),
   ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
     const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
     expect(await failureOf(openAdapter({ manifest, log: silentLog }))).toMatchObject({
@@ -154,6 +158,10 @@ describe('[G37] an adapter of another package', () => {
 function open(protocol: string, baseFolder: string): Promise<Adapter> {
   const endpoint = { transport: 'http' as const, protocol, uri: 'http://127.0.0.1:1/' };
   return openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog }, { baseFolder });
+}
+
+function at(protocol: string) {
+  return { transport: 'http' as const, protocol, uri: 'http://127.0.0.1:1/' };
 }
 
 function createProject(files: Readonly<Record<string, string>>): string {

@@ -6,6 +6,7 @@ import { type AgentHandle, type CallContext, type EventBody, FabricError } from 
 import type { JsonValue } from '../http/json-values.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
+import { withoutSent } from '../upstream/without-sent.ts';
 import { isRunId, parseRun, parseRunEvent, type Run } from './protocol.ts';
 import { toQuestion, toResume } from './questions.ts';
 import type { NewRun, RunServer } from './server.ts';
@@ -62,7 +63,7 @@ export class RunCall {
         return yield* this.#translator.ending(run);
       }
     } catch (error) {
-      throw this.#runId === undefined ? error : withoutSent(FabricError.from(error));
+      throw this.#runId === undefined ? error : withoutSent(error);
     } finally {
       if (!this.#settled) this.#cancel();
     }
@@ -261,13 +262,4 @@ function wrongRun(): FabricError {
   return new FabricError('UPSTREAM_ERROR', 'The agent answered with another run', {
     details: { reason: 'wrong_run', fix: 'see the log of the agent' },
   });
-}
-
-/** Once there is a run, no failure of a later request says that nothing was sent. */
-function withoutSent(error: FabricError): FabricError {
-  const { code, message, details, cause, answer } = error;
-  const { sent: _, ...rest } = details;
-  return 'sent' in details
-    ? new FabricError(code, message, { details: rest, cause, answer })
-    : error;
 }

@@ -1,6 +1,7 @@
 // What a call says to the agent: one message of a user, with a part for each thing the caller gave.
 
 import type { Attachment, Envelope } from '@starloom/core';
+import { splitTask } from '../upstream/split-task.ts';
 
 export interface SentPart {
   readonly name?: string;
@@ -15,14 +16,14 @@ export interface SentMessage {
   readonly parts: readonly SentPart[];
 }
 
-export function toMessage({ task, arguments: given, context, attachments }: Envelope['input']) {
-  const { text, rest } = split(task, { ...context, ...given });
+export function toMessage(input: Envelope['input']): SentMessage {
+  const { text, rest } = splitTask(input);
   const parts = [
     ...(text === '' ? [] : [textPart(text)]),
     ...(Object.keys(rest).length === 0 ? [] : [jsonPart(rest)]),
-    ...attachments.map(toPart),
+    ...input.attachments.map(toPart),
   ];
-  return { role: 'user', parts: parts.length === 0 ? [textPart('')] : parts } satisfies SentMessage;
+  return { role: 'user', parts: parts.length === 0 ? [textPart('')] : parts };
 }
 
 export function textPart(content: string): SentPart {
@@ -31,13 +32,6 @@ export function textPart(content: string): SentPart {
 
 export function jsonPart(value: unknown): SentPart {
   return { content_type: 'application/json', content: JSON.stringify(value) };
-}
-
-/** The task, wherever it stands, and what else the caller gave. */
-function split(task: string, given: Readonly<Record<string, unknown>>) {
-  const { task: argument, ...rest } = given;
-  if (argument === undefined) return { text: task, rest };
-  return typeof argument === 'string' ? { text: argument, rest } : { text: task, rest: given };
 }
 
 function toPart({ name, media_type, data, text, uri }: Attachment): SentPart {
