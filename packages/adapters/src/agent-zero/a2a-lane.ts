@@ -9,6 +9,7 @@ import {
   type Envelope,
   type EventBody,
   FabricError,
+  orAborted,
   TOOL_ERROR,
   toHeaders,
   toMeta,
@@ -46,7 +47,7 @@ export class A2aLane implements Lane {
     const requests = { signal, log, names };
     let task: Task | undefined;
     try {
-      task = await this.#send(envelope, requests);
+      task = await this.#begin(envelope, requests);
       const pace = new PollPace(this.#options.poll_ms, signal);
       for (let state = ''; !isOver(task); task = await this.#get(task.id, requests)) {
         const hasChanged = task.status.state !== state;
@@ -68,6 +69,24 @@ export class A2aLane implements Lane {
   }
 
   async close(): Promise<void> {}
+
+  /** The task of a call that is left meanwhile is cancelled once its name is known. */
+  async #begin(envelope: Envelope, requests: RequestContext): Promise<Task> {
+    const { signal } = requests;
+    const control = new AbortController();
+    const sending = this.#send(envelope, { ...requests, signal: control.signal });
+    return orAborted(sending, signal).catch((error: unknown) => {
+      const left = FabricError.from(error);
+      if (signal.aborted) {
+        const timer = setTimeout(() => control.abort(left), CANCEL_MS).unref();
+        void sending
+          .then((task) => this.#cancel(task.id, requests))
+          .catch(() => {})
+          .finally(() => clearTimeout(timer));
+      }
+      throw left;
+    });
+  }
 
   async #send({ input, trace, hop }: Envelope, requests: RequestContext): Promise<Task> {
     const { project } = this.#options;

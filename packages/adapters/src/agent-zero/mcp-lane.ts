@@ -14,6 +14,7 @@ import {
 } from '@starloom/core';
 import { mcpOptionsSchema } from '../mcp/options.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
+import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import type { Lane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
@@ -29,16 +30,18 @@ export async function openMcpLane(
 ): Promise<Lane> {
   const { createMcpAdapter } = await import('../mcp/adapter.ts');
   const adapter = await createMcpAdapter({ manifest: toMcp(manifest, options, place), log });
-  return new McpLane(adapter, options);
+  return new McpLane(adapter, options, createExcerpt(manifest));
 }
 
 class McpLane implements Lane {
   readonly #adapter: Adapter;
   readonly #options: AgentZeroOptions;
+  readonly #excerpt: Excerpt;
 
-  constructor(adapter: Adapter, options: AgentZeroOptions) {
+  constructor(adapter: Adapter, options: AgentZeroOptions, excerpt: Excerpt) {
     this.#adapter = adapter;
     this.#options = options;
+    this.#excerpt = excerpt;
   }
 
   async *call(
@@ -76,7 +79,7 @@ class McpLane implements Lane {
     const { status, response, error, chat_id } = result;
     if (status !== 'success' || typeof response !== 'string') {
       if (chatId !== undefined && /chat not found/i.test(String(error))) throw noChat();
-      throw chatFailure(typeof error === 'string' ? error : undefined);
+      throw chatFailure(typeof error === 'string' ? this.#excerpt(error) : undefined);
     }
     if (this.#options.keep_chats && typeof chat_id === 'string') context.keep?.({ chat: chat_id });
     return { type: 'final', data: { answer: response } };
