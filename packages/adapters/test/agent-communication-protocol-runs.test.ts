@@ -1,7 +1,7 @@
 import { type AgentHandle, type CallContext, FabricError, silentLog } from '@starloom/core';
 import { exampleEnvelope } from '@starloom/core/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { eventually, runCall } from './fixtures/agent-world.ts';
+import { abortWhen, eventually, runCall } from './fixtures/agent-world.ts';
 import { openRunAdapter, openRuns } from './fixtures/open-runs.ts';
 import { type RunAgent, type SeenPart, startRunServer } from './fixtures/run-server.ts';
 
@@ -131,6 +131,28 @@ describe('a run whose stream breaks', () => {
     expect(error).toMatchObject({ code: 'AGENT_OFFLINE' });
     expect((error as FabricError).details).not.toHaveProperty('sent');
   });
+});
+
+it('cancels a run whose call was left before the run had an id', async () => {
+  const head = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<void>();
+  const { adapter, server } = await openRuns(async () => {}, {
+    instead: ({ method, url }, response) => {
+      if (method !== 'POST' || url !== '/runs') return false;
+      asked.resolve();
+      void head.promise.then(() => {
+        response.writeHead(200, { 'content-type': 'text/event-stream', 'run-id': 'late-run' });
+        response.write(': wait\n\n');
+      });
+      return true;
+    },
+  });
+  const { error } = await runCall(adapter, 'hang', abortWhen(asked.promise));
+  expect(error?.code).toBe('TIMEOUT');
+  head.resolve();
+  await expect
+    .poll(() => server.requests.includes('POST /runs/late-run/cancel'), eventually)
+    .toBe(true);
 });
 
 describe('the handle of a run', () => {

@@ -8,6 +8,8 @@ import uvicorn
 from fasta2a import FastA2A, Worker
 from fasta2a.broker import InMemoryBroker
 from fasta2a.storage import InMemoryStorage
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 port = int(sys.argv[1])
 storage, broker = InMemoryStorage(), InMemoryBroker()
@@ -39,11 +41,15 @@ class Agent(Worker):
 worker = Agent(storage=storage, broker=broker)
 
 
+app = FastA2A(storage=storage, broker=broker, name="fast", url="http://elsewhere.invalid")
+
+
 @contextlib.asynccontextmanager
-async def lifespan(app):
+async def lifespan(_):
     async with app.task_manager, worker.run():
         yield
 
 
-app = FastA2A(storage=storage, broker=broker, lifespan=lifespan, name="fast", url="http://elsewhere.invalid")
-uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
+# Agent Zero has it below /a2a, beside its other interfaces.
+mounted = Starlette(routes=[Mount("/a2a", app)], lifespan=lifespan)
+uvicorn.run(mounted, host="127.0.0.1", port=port, log_level="warning")
