@@ -8,7 +8,7 @@ from acp_sdk.server import Context, RunYield, RunYieldResume, Server
 
 Yields = AsyncGenerator[RunYield, RunYieldResume]
 server = Server()
-state = {"ended": 0}
+state = {"ticks": 0}
 
 
 def said(messages: list[Message]) -> str:
@@ -50,17 +50,15 @@ async def fail(input: list[Message], context: Context) -> Yields:
 
 @server.agent(name="slow", description="Takes a minute")
 async def slow(input: list[Message], context: Context) -> Yields:
-    try:
-        for tick in range(600):
-            yield f"{tick} "
-            await asyncio.sleep(0.1)
-    finally:
-        state["ended"] += 1
+    for tick in range(600):
+        state["ticks"] += 1
+        yield f"{tick} "
+        await asyncio.sleep(0.1)
 
 
-@server.agent(name="ended", description="How many slow runs ended")
-async def ended(input: list[Message], context: Context) -> Yields:
-    yield str(state["ended"])
+@server.agent(name="ticks", description="How far slow runs came")
+async def ticks(input: list[Message], context: Context) -> Yields:
+    yield str(state["ticks"])
 
 
 @server.agent(name="memory", description="How many messages the session has")
