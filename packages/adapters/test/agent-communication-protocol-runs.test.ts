@@ -236,9 +236,6 @@ describe('a run that awaits', () => {
     const [answer] = await ask([text('Your name?')]);
     part(text(`hello ${answer?.content}`));
   };
-  const later: CallContext['ask'] = async () => {
-    throw new FabricError('INPUT_REQUIRED', 'Later');
-  };
   const answered = (name: string) => [
     { id: 'await-1', action: 'accept' as const, content: { text: name } },
   ];
@@ -262,9 +259,13 @@ describe('a run that awaits', () => {
 
   it('is not cancelled while it waits, and asks again when it is joined without an answer', async () => {
     const { adapter, server, handle } = await awaiting();
-    await expect(call(adapter, { handle, ask: later })).rejects.toMatchObject({
-      code: 'INPUT_REQUIRED',
-    });
+    const ids: string[] = [];
+    const ask: CallContext['ask'] = async (requests) => {
+      ids.push(...requests.map(({ id }) => id));
+      throw new FabricError('INPUT_REQUIRED', 'Later');
+    };
+    await expect(call(adapter, { handle, ask })).rejects.toMatchObject({ code: 'INPUT_REQUIRED' });
+    expect(ids).toEqual(['await-1']);
     expect(server.requests.some((request) => request.endsWith('/cancel'))).toBe(false);
   });
 

@@ -51,6 +51,7 @@ export type RunState = Run['status'];
 
 export type RunEvent =
   | { readonly type: 'run'; readonly run: Run }
+  /** One began or ended. */
   | { readonly type: 'message' }
   | { readonly type: 'part'; readonly part: Part }
   | { readonly type: 'generic'; readonly generic: unknown }
@@ -83,6 +84,7 @@ export function parseRunEvent(value: unknown): RunEvent {
     case 'run.cancelled':
       return { type: 'run', run: parse(runSchema, event.run, event.type) };
     case 'message.created':
+    case 'message.completed':
       return { type: 'message' };
     case 'message.part':
       return { type: 'part', part: parse(partSchema, event.part, event.type) };

@@ -77,7 +77,10 @@ export class RunCall {
   async #join(runId: string): Promise<Leg> {
     const { responses } = this.#context;
     const run = await this.#server.read(runId).catch(throwLost);
-    if (run.status === 'awaiting' && responses) return this.#resume(toResume(responses[0]));
+    if (run.status !== 'awaiting') return only(run);
+    if (responses) return this.#resume(toResume(responses[0]));
+    // The same question again, under its own id.
+    this.#asked = Math.max(0, this.#asked - 1);
     return only(run);
   }
 

@@ -15,12 +15,18 @@ const MAX_SAID = 16_384;
 
 type Metadata = NonNullable<Part['metadata']>;
 
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: unknown;
+}
+
 export class RunTranslator {
   readonly #excerpt: Excerpt;
   /** Of parts that came one by one; used when the end brings no output. */
   readonly #parts: Part[] = [];
   /** By tool name; trajectories carry no ids. */
-  readonly #openCalls = new Map<string, string>();
+  readonly #openCalls = new Map<string, OpenCall>();
   /** Names of the artifacts in the current message. */
   readonly #artifacts = new Set<string>();
   #calls = 0;
@@ -56,7 +62,12 @@ export class RunTranslator {
     if (run.status !== 'completed') throw cancelledElsewhere(run);
     const output = run.output ?? [{ parts: this.#parts }];
     const parts = output.flatMap((message) => message.parts);
-    if (this.#parts.length === 0) for (const part of parts) yield* this.#unseen(part);
+    if (this.#parts.length === 0) {
+      for (const message of output) {
+        this.#artifacts.clear();
+        for (const part of message.parts) yield* this.#unseen(part);
+      }
+    }
     const documents = parts.filter(isDocument).map(({ content }) => parseDocument(content ?? ''));
     const citations = parts.flatMap(({ metadata }) => toCitation(metadata));
     const final = readEvent('final', {
@@ -79,24 +90,23 @@ export class RunTranslator {
   }
 
   *#fromTrajectory(metadata: Metadata): Generator<EventBody, void, undefined> {
-    const { message, tool_name: name, tool_input: args, tool_output: result } = metadata;
+    const { message, tool_name: name, tool_input, tool_output: result } = metadata;
     const said = cleanText(message, MAX_SAID);
     if (said) yield { type: 'progress', data: { message: said } };
     if (typeof name !== 'string' || name === '') return;
     const open = this.#openCalls.get(name);
-    const id = open ?? this.#begin(name);
-    const isOver = result !== undefined && result !== null;
-    if (open === undefined) yield toolCall({ id, name, args: args ?? null, phase: 'start' });
-    if (!isOver) return;
+    const call = open ?? this.#begin(name, tool_input ?? {});
+    if (open === undefined) yield toolCall({ ...call, phase: 'start' });
+    if (result === undefined || result === null) return;
     this.#openCalls.delete(name);
-    yield toolCall({ id, name, args: args ?? null, phase: 'end', result });
+    yield toolCall({ ...call, phase: 'end', result });
   }
 
-  #begin(name: string): string {
+  #begin(name: string, args: unknown): OpenCall {
     this.#calls += 1;
-    const id = `call-${this.#calls}`;
-    this.#openCalls.set(name, id);
-    return id;
+    const call = { id: `call-${this.#calls}`, name, args };
+    this.#openCalls.set(name, call);
+    return call;
   }
 
   #toArtifact(part: Part): EventBody {

@@ -40,6 +40,9 @@ const ASK = {
   idempotent: false,
 };
 
+/** An interface that was turned off, perhaps for another one. */
+const NOT_SERVED: ReadonlySet<string> = new Set(['AUTH_DENIED', 'CAPABILITY_NOT_FOUND']);
+
 export function createAgentZeroAdapter(options: AdapterOptions): Adapter {
   return new AgentZeroAdapter(options);
 }
@@ -67,8 +70,10 @@ class AgentZeroAdapter implements Adapter {
     try {
       const lane = await this.#lanes.get(context);
       yield* lane.call(envelope, context, names);
-    } catch (error) {
-      throw FabricError.from(error).with(names);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      if (NOT_SERVED.has(error.code)) this.#lanes.forget();
+      throw error.with(names);
     }
   }
 
@@ -79,7 +84,8 @@ class AgentZeroAdapter implements Adapter {
   async describe(context: CallContext): Promise<AgentDescription> {
     const { agent_id, capabilities, version, description } = this.#manifest;
     try {
-      await this.#lanes.get(context);
+      const lane = await this.#lanes.get(context);
+      await lane.probe(context);
     } catch (error) {
       throw FabricError.from(error).with({ agent_id });
     }

@@ -67,7 +67,8 @@ export class HttpLane implements Lane {
       this.#keep(context_id, context, requests);
       yield { type: 'final', data: { answer: response } };
     } finally {
-      if (!isDone && this.#options.terminate_on_cancel) this.#terminate(chat, requests);
+      const isCancelled = !isDone && context.signal.aborted;
+      if (isCancelled && this.#options.terminate_on_cancel) this.#terminate(chat, requests);
     }
   }
 

@@ -30,6 +30,11 @@ export class LaneChoice {
     return orAborted(this.#chosen, signal);
   }
 
+  /** The next call looks again. */
+  forget(): void {
+    this.#chosen = undefined;
+  }
+
   async close(): Promise<void> {
     const lanes = await Promise.all(this.#opened.values());
     await Promise.all(lanes.map((lane) => lane.close()));
