@@ -179,7 +179,7 @@ describe('the handle of a run', () => {
     const keep = (known: AgentHandle) => {
       handle ??= known;
     };
-    // As a gateway that is killed leaves it: the run is known, and nobody cancels it.
+    // As a gateway that is killed leaves it: the run is known, and it is not cancelled.
     const lost = openRunAdapter(server.uri);
     const calls = lost.call(exampleEnvelope('hi'), { ...CONTEXT, signal: first.signal, keep });
     await calls[Symbol.asyncIterator]().next();

@@ -71,17 +71,11 @@ class AgentCommunicationProtocolAdapter implements Adapter {
 
   async describe({ signal, log }: CallContext): Promise<AgentDescription> {
     const { agent_id } = this.#manifest;
-    const names = { agent_id, capability: '' };
+    const requests = { signal, log, names: { agent_id } };
     const capabilities = new Map<string, Capability>();
     for (let offset = 0; offset < MAX_AGENTS; offset += PAGE) {
       const path = withQuery(this.#client.target.pathOf('/agents'), { limit: PAGE, offset });
-      const value = await requestJson(
-        this.#client,
-        { method: 'GET', path },
-        { signal, log, names },
-      ).catch((error: unknown) => {
-        throw FabricError.from(error);
-      });
+      const value = await requestJson(this.#client, { method: 'GET', path }, requests);
       const known = capabilities.size;
       const agents = agentsIn(value);
       for (const agent of agents) {

@@ -6,6 +6,7 @@ import { type AgentHandle, type CallContext, type EventBody, FabricError } from 
 import type { JsonValue } from '../http/json-values.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
+import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
 import { isRunId, parseRun, parseRunEvent, type Run } from './protocol.ts';
 import { toQuestion, toResume } from './questions.ts';
@@ -248,7 +249,8 @@ function throwLost(error: unknown): never {
 function notAwaiting(error: unknown): FabricError | undefined {
   if (!FabricError.is(error) || error.details.status !== 403) return undefined;
   const { upstream } = error.details;
-  if (!/"code"\s*:/.test(JSON.stringify(upstream).replaceAll('\\', ''))) return undefined;
+  const said = toFields(upstream).text;
+  if (typeof said !== 'string' || !said.includes('"code"')) return undefined;
   return new FabricError('UPSTREAM_ERROR', 'The run does not take the answer', {
     details: { reason: 'not_awaiting', upstream, fix: 'make the call again' },
     cause: error,

@@ -63,7 +63,7 @@ export class A2aLane implements Lane {
 
   async probe({ signal, log }: CallContext): Promise<void> {
     const path = this.#client.target.pathOf(CARD);
-    const requests = { signal, log, names: { agent_id: '', capability: '' } };
+    const requests = { signal, log, names: {} };
     const card = toFields(await requestJson(this.#client, { method: 'GET', path }, requests));
     if (typeof card.protocolVersion !== 'string') throw badAnswer('no card');
   }

@@ -38,7 +38,7 @@ const OVER: ReadonlySet<string> = new Set([
   'failed',
   'canceled',
   'rejected',
-  // Nobody can answer: the library has no method for it that Agent Zero uses.
+  // There is no way to answer: Agent Zero never asks, and keeps no task open.
   'input-required',
   'auth-required',
 ]);

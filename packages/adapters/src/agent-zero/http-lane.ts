@@ -10,6 +10,7 @@ import {
   toHeaders,
 } from '@starloom/core';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
+import { NOBODY_READS } from '../http/exchange.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
@@ -74,8 +75,7 @@ export class HttpLane implements Lane {
 
   /** Asks for the log of a chat that does not exist: only this interface says so in its own words. */
   async probe({ signal, log }: CallContext): Promise<void> {
-    const names = { agent_id: '', capability: '' };
-    const error = await this.#readLog('starloom-probe', { signal, log, names }).then(
+    const error = await this.#readLog('starloom-probe', { signal, log, names: {} }).then(
       () => undefined,
       (thrown: unknown) => FabricError.from(thrown),
     );
@@ -171,7 +171,7 @@ function stoppable(parent: AbortSignal): Disposable & { readonly signal: AbortSi
     signal: control.signal,
     [Symbol.dispose]() {
       parent.removeEventListener('abort', onAbort);
-      control.abort(new FabricError('CANCELLED', 'Nobody reads the answer any more'));
+      control.abort(NOBODY_READS);
     },
   };
 }

@@ -1,5 +1,5 @@
 // The log of a chat as our events. It is read again and again; an entry may come several times and
-// grow in between, so entries are told apart by their number, and the last form of each counts.
+// grow in between, so entries are known by their number, and the last form of each counts.
 
 import type { EventBody } from '@starloom/core';
 import { z } from 'zod';

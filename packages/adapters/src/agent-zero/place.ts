@@ -1,6 +1,6 @@
 // Where an Agent Zero is, and the secrets it wants. The token stands in a header of the manifest,
-// where secrets are references and what agents answer is cleaned of them. It never stands in the
-// address, which everyone sees who may list agents.
+// where secrets are references and errors of the agent are cleaned of them. It never stands in the
+// address: every caller that may list agents sees that.
 
 import { FabricError, isLoopback, type Manifest } from '@starloom/core';
 import { parseTarget, type Target } from '../http/target.ts';
@@ -22,7 +22,7 @@ export function parsePlace(manifest: Manifest, options: AgentZeroOptions): Place
   return { target, token: target.headers[TOKEN_HEADER] };
 }
 
-/** Whoever sees or changes these requests can run anything at the agent. */
+/** A request that is read or changed on its way lets others run anything at the agent. */
 export function assertPrivate(manifest: Manifest, { origin }: Target): void {
   const { protocol, hostname } = new URL(origin);
   if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;

@@ -66,7 +66,7 @@ export class RfcLane implements Lane {
   }
 }
 
-/** A wrong password is a failure like any other to the agent, told by its text. */
+/** A wrong password is a failure like any other to the agent; only its text shows it. */
 function toDenied(thrown: unknown): never {
   const error = FabricError.from(thrown);
   const { status, upstream } = error.details;

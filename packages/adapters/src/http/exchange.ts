@@ -4,9 +4,8 @@
 // connection can be used again.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { type EventBody, FabricError, type Log } from '@starloom/core';
+import { type ErrorDetails, type EventBody, FabricError, type Log } from '@starloom/core';
 import type { Dispatcher } from 'undici';
-import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import type { AnswerHead, AnswerLimits, AnswerReader, ReaderContext } from './answer-reader.ts';
@@ -20,7 +19,8 @@ export interface ExchangeOptions<Item> {
   readonly readerFor: (head: AnswerHead, context: ReaderContext<Item>) => AnswerReader;
   readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
-  readonly names: CallNames;
+  /** Go into the details of every failure. */
+  readonly names: ErrorDetails;
   readonly log: Log;
 }
 
@@ -31,7 +31,7 @@ export class Exchange<Item extends { readonly type: string } = EventBody>
   readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
   readonly #readerFor: ExchangeOptions<Item>['readerFor'];
-  readonly #names: CallNames;
+  readonly #names: ErrorDetails;
   readonly #log: Log;
   #controller: Dispatcher.DispatchController | undefined;
   #reader: AnswerReader | undefined;
@@ -136,4 +136,4 @@ export class Exchange<Item extends { readonly type: string } = EventBody>
   }
 }
 
-const NOBODY_READS = new FabricError('CANCELLED', 'Nobody reads the answer any more');
+export const NOBODY_READS = new FabricError('CANCELLED', 'Nobody reads the answer any more');

@@ -1,9 +1,15 @@
 // The requests to one agent over HTTP: pooled connections, answers read within limits and no faster
 // than they are consumed, and left at the signal. How long an answer may take is the caller's to say.
 
-import { type EventBody, FabricError, type Health, type Log, type Manifest } from '@starloom/core';
+import {
+  type ErrorDetails,
+  type EventBody,
+  FabricError,
+  type Health,
+  type Log,
+  type Manifest,
+} from '@starloom/core';
 import { type Dispatcher, Pool } from 'undici';
-import type { CallNames } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { checkHealth } from './check-health.ts';
@@ -19,7 +25,7 @@ export interface HttpRequest {
 }
 
 export interface ExchangeContext<Item> {
-  readonly names: CallNames;
+  readonly names: ErrorDetails;
   readonly signal: AbortSignal;
   readonly log: Log;
   readonly readerFor: ExchangeOptions<Item>['readerFor'];
