@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { abortWhen, runCall } from './fixtures/agent-world.ts';
 import type { ZeroAgent } from './fixtures/agent-zero-server.ts';
@@ -117,6 +118,21 @@ describe('[G23] a task of the A2A interface', () => {
     await runCall(adapter, 'hang', abortWhen(reached.promise));
     await expect.poll(() => methods.at(-1)).toBe('tasks/cancel');
     expect(methods.at(-2)).toBe('tasks/get');
+  });
+
+  it('is not cancelled when it is over by then', async () => {
+    const got: { result: object } = { result: working };
+    const { adapter, methods } = await tasks({ result: working }, got);
+    const control = new AbortController();
+    const outcome = runCall(adapter, 'hang', control.signal);
+    await expect.poll(() => methods).toContain('tasks/get');
+    got.result = { ...working, status: { state: 'failed' } };
+    control.abort(new FabricError('TIMEOUT', 'Too slow'));
+    await outcome;
+    const before = methods.length;
+    await expect.poll(async () => (await runCall(adapter)).error !== undefined).toBe(true);
+    expect(methods.slice(before - 1)).toContain('tasks/get');
+    expect(methods).not.toContain('tasks/cancel');
   });
 
   it('is not cancelled when the agent no longer knows it', async () => {
