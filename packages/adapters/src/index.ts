@@ -1,4 +1,6 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
+import { agentZeroOptionsSchema } from './agent-zero/options.ts';
 import { httpOptionsSchema } from './http/options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
@@ -22,6 +24,16 @@ export const adapters = {
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
     options: httpOptionsSchema,
+  },
+  'agent-communication-protocol': {
+    load: async () =>
+      (await import('./agent-communication-protocol/adapter.ts'))
+        .createAgentCommunicationProtocolAdapter,
+    options: agentCommunicationProtocolOptionsSchema,
+  },
+  'agent-zero': {
+    load: async () => (await import('./agent-zero/adapter.ts')).createAgentZeroAdapter,
+    options: agentZeroOptionsSchema,
   },
 } satisfies AdapterTable;
 

@@ -9,6 +9,8 @@ import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
+const KNOWN = ['mcp', 'local-process', 'http', 'agent-communication-protocol', 'agent-zero'];
+
 const FACTORY = `function createAdapter({ manifest }) {
   return {
     async *call({ input }) {
@@ -24,7 +26,7 @@ const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 
 describe('the table of adapters', () => {
   it('has a line for each protocol of ours', async () => {
-    expect(Object.keys(adapters)).toEqual(['mcp', 'local-process', 'http']);
+    expect(Object.keys(adapters)).toEqual(KNOWN);
     for (const { load, options } of Object.values(adapters)) {
       expect(await load()).toBeTypeOf('function');
       expect(options.safeParse({}).success).toBe(true);
@@ -36,6 +38,8 @@ describe('the table of adapters', () => {
     ['local-process', { transport: 'process' as const, command: 'sh' }],
     ['http', { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' }],
     ['mcp', { transport: 'http' as const, uri: 'http://127.0.0.1:1/' }],
+    ['agent-communication-protocol', at('agent-communication-protocol')],
+    ['agent-zero', at('agent-zero')],
   ])('opens %s for an endpoint of that kind', async (_, endpoint) => {
     const adapter = await openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog });
     await adapter.close();
@@ -46,6 +50,8 @@ describe('the table of adapters', () => {
     { transport: 'process' as const, command: 'sh' },
     { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
     { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
+    at('agent-communication-protocol'),
+    at('agent-zero'),
   ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
     const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
     expect(await failureOf(openAdapter({ manifest, log: silentLog }))).toMatchObject({
@@ -125,7 +131,7 @@ describe('[G37] an adapter of another package', () => {
         agent_id: 'subject',
         protocol,
         reason,
-        known: ['mcp', 'local-process', 'http'],
+        known: KNOWN,
         fix: expect.any(String),
       },
     });
@@ -152,6 +158,10 @@ describe('[G37] an adapter of another package', () => {
 function open(protocol: string, baseFolder: string): Promise<Adapter> {
   const endpoint = { transport: 'http' as const, protocol, uri: 'http://127.0.0.1:1/' };
   return openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog }, { baseFolder });
+}
+
+function at(protocol: string) {
+  return { transport: 'http' as const, protocol, uri: 'http://127.0.0.1:1/' };
 }
 
 function createProject(files: Readonly<Record<string, string>>): string {

@@ -1,7 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ErrorDetails, type EventBody, FabricError } from '@starloom/core';
 import type { Excerpt } from '../upstream/excerpt.ts';
-import type { Target } from './target.ts';
 
 /** Reads the body of one answer, chunk by chunk; whatever it throws fails the call. */
 export interface AnswerReader {
@@ -15,10 +14,17 @@ export interface AnswerHead {
   readonly headers: IncomingHttpHeaders;
 }
 
-export interface ReaderContext {
-  readonly target: Target;
+export interface AnswerLimits {
+  /** Of a JSON answer, and of each event of a stream. */
+  readonly maxResultBytes: number;
+  readonly maxStreamBytes: number;
+}
+
+/** What a reader gives its items to: events of ours, or values of a protocol. */
+export interface ReaderContext<Item = EventBody> {
+  readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
-  emit(body: EventBody, bytes: number): void;
+  emit(item: Item, bytes: number): void;
   /** Told of events that mean nothing to us. */
   passOver(type: string): void;
 }

@@ -4,10 +4,11 @@ import type { Pool } from 'undici';
 import type { Target } from './target.ts';
 import { transportError } from './transport-error.ts';
 
-/** Asks `<uri>/health`. Any answer shows a living agent, also 404, but not one of the 5xx. */
+/** Asks at `path`. Any answer shows a living agent, also 404, but not one of the 5xx. */
 export async function checkHealth(
   pool: Pool,
   target: Target,
+  path: string,
   parent: AbortSignal,
 ): Promise<Health> {
   using deadline = deadlineSignal({ ms: target.healthTimeoutMs, parent });
@@ -15,7 +16,7 @@ export async function checkHealth(
   const started = performance.now();
   const checked_at = new Date().toISOString();
   try {
-    const { healthPath: path, headers } = target;
+    const { headers } = target;
     const { statusCode, body } = await pool.request({ method: 'GET', path, headers, signal });
     await body.dump({ limit: 16_384, signal }).catch(() => {});
     const latency_ms = performance.now() - started;

@@ -7,31 +7,63 @@ import {
 } from './answer-reader.ts';
 import { ErrorReader } from './error-reader.ts';
 import { JsonReader } from './json-reader.ts';
-import { SseReader } from './sse-reader.ts';
+import { type SseListener, SseReader } from './sse-reader.ts';
+import { fromResult, fromSseEvent } from './translate.ts';
+
+/** What a protocol makes of a success, by its form. */
+export interface AnswerListener extends SseListener {
+  json(value: unknown, bytes: number): void;
+}
+
+/** The reader for an answer of the `http` contract. */
+export function createReader(head: AnswerHead, context: ReaderContext): AnswerReader {
+  return readAnswer(head, context, {
+    json(value, bytes) {
+      for (const body of fromResult(value, context.excerpt)) context.emit(body, bytes);
+    },
+    event(event) {
+      const body = fromSseEvent(event, context.excerpt);
+      if (body === undefined) context.passOver(event.event);
+      else context.emit(body, event.data.length);
+    },
+    ended() {
+      throw answerError('The stream of the agent ended without a final', {
+        reason: 'no_final',
+        fix: 'end each stream with a final or an error',
+      });
+    },
+  });
+}
 
 /** The reader for an answer, by its status and type; throws when there is none. */
-export function createReader(head: AnswerHead, context: ReaderContext): AnswerReader {
+export function readAnswer(
+  head: AnswerHead,
+  { limits, excerpt }: Pick<ReaderContext, 'limits' | 'excerpt'>,
+  listener: AnswerListener,
+): AnswerReader {
   const { status, headers } = head;
   if (status >= 300 && status < 400) {
     throw answerError('The agent sent us elsewhere, and redirects are not followed', {
       reason: 'redirect',
       status,
-      location: context.excerpt(locationOf(headers)),
+      location: excerpt(locationOf(headers)),
       fix: 'set endpoint.uri to where the agent really is',
     });
   }
-  if (status >= 400) return new ErrorReader(head, context);
+  if (status >= 400) return new ErrorReader(head, excerpt);
 
   const encoding = headers['content-encoding'] ?? 'identity';
   const type = mediaType(headers);
-  if (encoding === 'identity' && type === 'text/event-stream') return new SseReader(context);
+  if (encoding === 'identity' && type === 'text/event-stream') {
+    return new SseReader(limits, listener);
+  }
   if (encoding === 'identity' && /^application\/(.+\+)?json$/.test(type)) {
-    return new JsonReader(headers, context);
+    return new JsonReader(headers, limits, (value, bytes) => listener.json(value, bytes));
   }
   throw answerError('The agent answered in a form that we did not ask for', {
     reason: 'content_type',
-    content_type: context.excerpt(type),
-    content_encoding: context.excerpt(encoding),
+    content_type: excerpt(type),
+    content_encoding: excerpt(encoding),
     fix: 'answer application/json or text/event-stream, not compressed',
   });
 }

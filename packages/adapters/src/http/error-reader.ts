@@ -1,6 +1,7 @@
+import type { Excerpt } from '../upstream/excerpt.ts';
 import { statusFailure } from '../upstream/http-status.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
-import type { AnswerHead, AnswerReader, ReaderContext } from './answer-reader.ts';
+import type { AnswerHead, AnswerReader } from './answer-reader.ts';
 import { BoundedBody } from './bounded-body.ts';
 
 const READ_LIMIT = 16_384;
@@ -8,12 +9,12 @@ const READ_LIMIT = 16_384;
 /** An answer whose status is no success: an error payload of ours, or else what the status says. */
 export class ErrorReader implements AnswerReader {
   readonly #head: AnswerHead;
-  readonly #context: ReaderContext;
+  readonly #excerpt: Excerpt;
   readonly #body = new BoundedBody(READ_LIMIT);
 
-  constructor(head: AnswerHead, context: ReaderContext) {
+  constructor(head: AnswerHead, excerpt: Excerpt) {
     this.#head = head;
-    this.#context = context;
+    this.#excerpt = excerpt;
   }
 
   push(chunk: Buffer): undefined {
@@ -22,7 +23,7 @@ export class ErrorReader implements AnswerReader {
 
   end(): void {
     const { status, headers } = this.#head;
-    const { excerpt } = this.#context;
+    const excerpt = this.#excerpt;
     const text = this.#body.toBuffer().toString('utf8');
     const retryAfter = headers['retry-after'];
     const failure = statusFailure({ status, text: excerpt(text), retryAfter });

@@ -4,32 +4,35 @@
 // connection can be used again.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { type EventBody, FabricError, type Log } from '@starloom/core';
+import { type ErrorDetails, type EventBody, FabricError, type Log } from '@starloom/core';
 import { streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
-import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
-import type { AnswerReader, ReaderContext } from './answer-reader.ts';
-import { createReader } from './create-reader.ts';
-import type { Target } from './target.ts';
+import type { AnswerHead, AnswerLimits, AnswerReader, ReaderContext } from './answer-reader.ts';
 import { transportError } from './transport-error.ts';
 
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 65_536;
 
-export interface ExchangeOptions {
-  readonly target: Target;
+export interface ExchangeOptions<Item> {
+  /** Chosen when the head of the answer is there. */
+  readonly readerFor: (head: AnswerHead, context: ReaderContext<Item>) => AnswerReader;
+  readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
-  readonly names: CallNames;
+  /** Go into the details of every failure. */
+  readonly names: ErrorDetails;
   readonly log: Log;
 }
 
-export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
-  readonly events = new CallEvents();
-  readonly target: Target;
+export class Exchange<Item extends { readonly type: string } = EventBody>
+  implements Dispatcher.DispatchHandler, ReaderContext<Item>
+{
+  readonly events = new CallEvents<Item>();
+  readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
-  readonly #names: CallNames;
+  readonly #readerFor: ExchangeOptions<Item>['readerFor'];
+  readonly #names: ErrorDetails;
   readonly #log: Log;
   #controller: Dispatcher.DispatchController | undefined;
   #reader: AnswerReader | undefined;
@@ -37,8 +40,9 @@ export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
   #unwantedBytes = 0;
   #linger: NodeJS.Timeout | undefined;
 
-  constructor({ target, excerpt, names, log }: ExchangeOptions) {
-    this.target = target;
+  constructor({ readerFor, limits, excerpt, names, log }: ExchangeOptions<Item>) {
+    this.#readerFor = readerFor;
+    this.limits = limits;
     this.excerpt = excerpt;
     this.#names = names;
     this.#log = log;
@@ -56,8 +60,8 @@ export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
     else this.abort(NOBODY_READS);
   }
 
-  emit(body: EventBody, bytes: number): void {
-    this.events.push(body, bytes);
+  emit(item: Item, bytes: number): void {
+    this.events.push(item, bytes);
   }
 
   passOver(type: string): void {
@@ -76,7 +80,7 @@ export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
   ): void {
     if (status < 200) return;
     this.#guard(() => {
-      this.#reader = createReader({ status, headers }, this);
+      this.#reader = this.#readerFor({ status, headers }, this);
     });
   }
 
@@ -147,4 +151,4 @@ export class Exchange implements Dispatcher.DispatchHandler, ReaderContext {
   }
 }
 
-const NOBODY_READS = new FabricError('CANCELLED', 'Nobody reads the answer any more');
+export const NOBODY_READS = new FabricError('CANCELLED', 'Nobody reads the answer any more');

@@ -1,18 +1,24 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type AnswerReader, answerError, type ReaderContext } from './answer-reader.ts';
+import { type AnswerLimits, type AnswerReader, answerError } from './answer-reader.ts';
 import { BoundedBody } from './bounded-body.ts';
-import { fromResult, parseJson } from './translate.ts';
+import { parseJson } from './translate.ts';
 
 /** An answer that is one JSON document. */
 export class JsonReader implements AnswerReader {
-  readonly #context: ReaderContext;
+  readonly #limit: number;
   readonly #body: BoundedBody;
+  readonly #onValue: (value: unknown, bytes: number) => void;
 
-  constructor(headers: IncomingHttpHeaders, context: ReaderContext) {
-    this.#context = context;
-    this.#body = new BoundedBody(context.target.maxResultBytes);
-    if (Number(headers['content-length']) > context.target.maxResultBytes) throw this.#tooLarge();
+  constructor(
+    headers: IncomingHttpHeaders,
+    { maxResultBytes }: AnswerLimits,
+    onValue: (value: unknown, bytes: number) => void,
+  ) {
+    this.#limit = maxResultBytes;
+    this.#body = new BoundedBody(maxResultBytes);
+    this.#onValue = onValue;
+    if (Number(headers['content-length']) > maxResultBytes) throw this.#tooLarge();
   }
 
   push(chunk: Buffer): undefined {
@@ -25,16 +31,13 @@ export class JsonReader implements AnswerReader {
       const details = { reason: 'invalid_utf8', fix: 'let the agent answer in UTF-8' };
       throw answerError('The agent sent bytes that are not UTF-8', details);
     }
-    const result = parseJson(bytes.toString('utf8'));
-    for (const body of fromResult(result, this.#context.excerpt)) {
-      this.#context.emit(body, bytes.length);
-    }
+    this.#onValue(parseJson(bytes.toString('utf8')), bytes.length);
   }
 
   #tooLarge() {
     return answerError('The agent sent an answer over the size limit', {
       reason: 'result_too_large',
-      limit: this.#context.target.maxResultBytes,
+      limit: this.#limit,
       fix: 'answer with less, or raise max_result_bytes',
     });
   }

@@ -1,44 +1,45 @@
-import { SseParser } from '@starloom/wire';
-import { type AnswerReader, answerError, type ReaderContext } from './answer-reader.ts';
-import { fromSseEvent } from './translate.ts';
+import { type SseEvent, SseParser } from '@starloom/wire';
+import { type AnswerLimits, type AnswerReader, answerError } from './answer-reader.ts';
+
+export interface SseListener {
+  event(event: SseEvent): void;
+  /** The stream is over; throws when it must not be yet. */
+  ended(): void;
+}
 
 /** An answer that is a stream of events. */
 export class SseReader implements AnswerReader {
-  readonly #context: ReaderContext;
+  readonly #limit: number;
   readonly #parser: SseParser;
+  readonly #listener: SseListener;
   #bytes = 0;
 
-  constructor(context: ReaderContext) {
-    this.#context = context;
-    this.#parser = new SseParser({ maxEventBytes: context.target.maxResultBytes });
+  constructor({ maxResultBytes, maxStreamBytes }: AnswerLimits, listener: SseListener) {
+    this.#limit = maxStreamBytes;
+    this.#parser = new SseParser({ maxEventBytes: maxResultBytes });
+    this.#listener = listener;
   }
 
   push(chunk: Buffer): Iterator<unknown> {
-    const { target } = this.#context;
     this.#bytes += chunk.length;
-    if (this.#bytes > target.maxStreamBytes) {
+    if (this.#bytes > this.#limit) {
       throw answerError('The agent streamed more than it may', {
         reason: 'stream_too_large',
-        limit: target.maxStreamBytes,
+        limit: this.#limit,
         fix: 'answer with less, or raise max_stream_bytes',
       });
     }
-    return this.#emitAll(chunk);
+    return this.#steps(chunk);
   }
 
-  *#emitAll(chunk: Buffer): Iterator<unknown> {
+  *#steps(chunk: Buffer): Iterator<unknown> {
     for (const event of this.#parser.push(chunk)) {
-      const body = fromSseEvent(event, this.#context.excerpt);
-      if (body === undefined) this.#context.passOver(event.event);
-      else this.#context.emit(body, event.data.length);
+      this.#listener.event(event);
       yield;
     }
   }
 
   end(): void {
-    throw answerError('The stream of the agent ended without a final', {
-      reason: 'no_final',
-      fix: 'end each stream with a final or an error',
-    });
+    this.#listener.ended();
   }
 }

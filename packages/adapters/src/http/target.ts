@@ -2,28 +2,31 @@
 // a second request through a header, nor credentials through the address.
 
 import { FabricError, type Manifest } from '@starloom/core';
-import { parseOptions } from '../upstream/options.ts';
-import { httpOptionsSchema } from './options.ts';
+import type { z } from 'zod';
+import type { AnswerLimits } from './answer-reader.ts';
+import type { httpOptionsSchema } from './options.ts';
 
-export interface Target {
+export interface Target extends AnswerLimits {
   readonly origin: string;
   /** With the query. */
   readonly path: string;
-  readonly healthPath: string;
+  /** The path of something below the address of the agent, with the same query. */
+  readonly pathOf: (below: string) => string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly maxResultBytes: number;
-  readonly maxStreamBytes: number;
   readonly healthTimeoutMs: number;
 }
 
-export function parseTarget(manifest: Manifest): Target {
+export function parseTarget(
+  manifest: Manifest,
+  options: z.infer<typeof httpOptionsSchema>,
+): Target {
   const url = parseUrl(manifest);
-  const options = parseOptions(httpOptionsSchema, manifest);
+  const base = url.pathname.replace(/\/+$/, '');
   return {
     origin: url.origin,
     path: url.pathname + url.search,
-    healthPath: `${url.pathname.replace(/\/+$/, '')}/health${url.search}`,
+    pathOf: (below) => `${base}${below}${url.search}`,
     headers: parseHeaders(manifest),
     maxResultBytes: options.max_result_bytes,
     maxStreamBytes: options.max_stream_bytes,

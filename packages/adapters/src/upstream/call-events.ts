@@ -9,13 +9,15 @@ const CAPACITY = 65_536;
 /** What an event costs besides its text. */
 const EVENT_BYTES = 64;
 
-interface Held {
-  readonly body: EventBody;
+interface Held<Item> {
+  readonly body: Item;
   readonly bytes: number;
 }
 
-export class CallEvents implements AsyncIterable<EventBody> {
-  readonly #held: Held[] = [];
+export class CallEvents<Item extends { readonly type: string } = EventBody>
+  implements AsyncIterable<Item>
+{
+  readonly #held: Held<Item>[] = [];
   #heldBytes = 0;
   #produced = false;
   #ended = false;
@@ -38,7 +40,7 @@ export class CallEvents implements AsyncIterable<EventBody> {
     return this.#heldBytes >= CAPACITY;
   }
 
-  push(body: EventBody, bytes: number): void {
+  push(body: Item, bytes: number): void {
     if (this.#ended || this.#abandoned) return;
     this.#produced = true;
     this.#held.push({ body, bytes: bytes + EVENT_BYTES });
@@ -68,7 +70,7 @@ export class CallEvents implements AsyncIterable<EventBody> {
     return this.#room.promise;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<EventBody, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     try {
       while (true) {
         const next = this.#held.shift();

@@ -16,6 +16,7 @@ export interface ContractRequest {
 
 export class ContractAgent {
   #cancelled = 0;
+  #hanging = 0;
   readonly #countCancelled = () => {
     this.#cancelled += 1;
   };
@@ -64,9 +65,12 @@ export class ContractAgent {
         throw new FabricError('UPSTREAM_ERROR', 'The agent failed as it was asked to');
       case 'hang':
         signal.addEventListener('abort', this.#countCancelled, { once: true });
+        this.#hanging += 1;
         yield { type: 'token', data: { text: 'hanging' } };
         await aborted(signal);
         throw signal.reason;
+      case 'hanging':
+        return yield final(String(this.#hanging));
       case 'cancelled':
         return yield final(String(this.#cancelled));
       default:

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { FabricError, type Manifest, type ManifestInput, manifestSchema } from '@starloom/core';
 import { toUsageError } from '../report-error.ts';
 import { toAgentId } from '../to-agent-id.ts';
+import { type AgentZeroAddress, agentZeroAddress } from './agent-zero-address.ts';
 import type { AddOptions } from './agents.ts';
 
 export interface ServerPlace {
@@ -40,12 +41,30 @@ export function toCommandManifest(
 export function toUrlManifest(url: string, options: AddOptions): Manifest {
   if (!URL.canParse(url)) throw toUsageError(`"${url}" is no URL`);
   if (options.env !== undefined) throw toUsageError('--env goes with a command');
-  return toManifest(options.name ?? nameOfUrl(new URL(url)), options, {
+  const name = options.name ?? nameOfUrl(new URL(url));
+  const zero = options.protocol === 'mcp' ? undefined : agentZeroAddress(new URL(url));
+  if (zero) return toManifest(name, options, toAgentZero(zero, options));
+  return toManifest(name, options, {
     transport: 'http',
     ...(options.protocol !== undefined && { protocol: options.protocol }),
     uri: url,
     ...(options.header && { headers: options.header }),
   });
+}
+
+/** One token for all its interfaces, where secrets belong. */
+function toAgentZero(
+  { uri, token, project }: AgentZeroAddress,
+  { header, protocol = 'agent-zero' }: AddOptions,
+): ManifestInput['endpoint'] {
+  const isGiven = Object.keys(header ?? {}).some((name) => /^x-api-key$/i.test(name));
+  return {
+    transport: 'http',
+    protocol,
+    uri,
+    headers: { ...(!isGiven && { 'X-API-KEY': token }), ...header },
+    ...(project !== undefined && { options: { project } }),
+  };
 }
 
 function toManifest(

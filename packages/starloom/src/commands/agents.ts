@@ -113,7 +113,10 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .argument('[command...]', 'after "--": the program that serves MCP on standard input')
     .option('--name <id>', 'what it is called, with a URL or a folder')
     .addOption(new Option('--as <id>').hideHelp())
-    .option('--protocol <name>', 'what it speaks; mcp by default')
+    .option(
+      '--protocol <name>',
+      'what it speaks: mcp (default), http, agent-communication-protocol, agent-zero, …',
+    )
     .addOption(new Option('--tier <tier>', 'how far it is trusted').choices([...TRUST_TIERS]))
     .option('--tag <tag>', 'a word to find it by; repeatable', toList)
     .option(

@@ -1,0 +1,116 @@
+// Agents of a server that speaks the Agent Communication Protocol (version 0.2.0). Each agent of the
+// server is a capability; each call is a run; a session of the server is a conversation.
+
+import {
+  type Adapter,
+  type AdapterOptions,
+  type AgentDescription,
+  type CallContext,
+  type Capability,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  findCapability,
+  type Health,
+  type Manifest,
+} from '@starloom/core';
+import type { z } from 'zod';
+import { HttpClient } from '../http/http-client.ts';
+import { requestJson } from '../http/json-values.ts';
+import { parseTarget } from '../http/target.ts';
+import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
+import { parseOptions } from '../upstream/options.ts';
+import { toFields } from '../upstream/reported-error.ts';
+import { agentCommunicationProtocolOptionsSchema } from './options.ts';
+import { RunCall } from './run-call.ts';
+import { RunServer } from './server.ts';
+import { toCapability } from './to-capabilities.ts';
+import { toMessage } from './to-message.ts';
+
+/** Agents asked for at once, and at most. */
+const PAGE = 100;
+const MAX_AGENTS = 1_000;
+
+export function createAgentCommunicationProtocolAdapter(options: AdapterOptions): Adapter {
+  return new AgentCommunicationProtocolAdapter(options);
+}
+
+class AgentCommunicationProtocolAdapter implements Adapter {
+  readonly #manifest: Manifest;
+  readonly #options: z.infer<typeof agentCommunicationProtocolOptionsSchema>;
+  readonly #client: HttpClient;
+
+  constructor({ manifest }: AdapterOptions) {
+    this.#manifest = manifest;
+    this.#options = parseOptions(agentCommunicationProtocolOptionsSchema, manifest);
+    this.#client = new HttpClient(manifest, parseTarget(manifest, this.#options));
+  }
+
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal, log } = context;
+    assertWanted(signal);
+    const names = this.#namesOf(envelope);
+    const { mode, poll_ms } = this.#options;
+    const call = new RunCall({
+      server: new RunServer(this.#client, mode, envelope, { signal, log, names }),
+      newRun: { agentName: this.#agentName(envelope), input: toMessage(envelope.input) },
+      context,
+      excerpt: this.#client.excerpt,
+      pollMs: poll_ms,
+    });
+    try {
+      yield* call.events();
+    } catch (error) {
+      throw FabricError.from(error).with(names);
+    }
+  }
+
+  async health({ signal }: CallContext): Promise<Health> {
+    return this.#client.health(this.#client.target.pathOf('/ping'), signal);
+  }
+
+  async describe({ signal, log }: CallContext): Promise<AgentDescription> {
+    const { agent_id } = this.#manifest;
+    const requests = { signal, log, names: { agent_id } };
+    const capabilities = new Map<string, Capability>();
+    for (let offset = 0; offset < MAX_AGENTS; offset += PAGE) {
+      const path = withQuery(this.#client.target.pathOf('/agents'), { limit: PAGE, offset });
+      const value = await requestJson(this.#client, { method: 'GET', path }, requests);
+      const known = capabilities.size;
+      const agents = agentsIn(value);
+      for (const agent of agents) {
+        const capability = toCapability(agent);
+        if (capability) capabilities.set(capability.name, capability);
+      }
+      if (agents.length < PAGE || capabilities.size === known) break;
+    }
+    return { capabilities: [...capabilities.values()] };
+  }
+
+  async close(): Promise<void> {
+    await this.#client.close();
+  }
+
+  /** What the server lists is known to the gateway; a manifest that lists capabilities is held to. */
+  #namesOf(envelope: Envelope): CallNames {
+    if (this.#manifest.capabilities) return assertCallable(this.#manifest, envelope);
+    return { agent_id: this.#manifest.agent_id, capability: envelope.target.capability };
+  }
+
+  #agentName({ target }: Envelope): string {
+    return findCapability(this.#manifest, target.capability)?.tool ?? target.capability;
+  }
+}
+
+function agentsIn(value: unknown): readonly unknown[] {
+  const { agents } = toFields(value);
+  if (Array.isArray(agents)) return agents;
+  throw new FabricError('UPSTREAM_ERROR', 'The server does not list its agents', {
+    details: { reason: 'bad_result', fix: 'check that endpoint.uri is the address of the server' },
+  });
+}
+
+function withQuery(path: string, query: Readonly<Record<string, number>>): string {
+  const pairs = Object.entries(query).map(([name, value]) => `${name}=${value}`);
+  return `${path}${path.includes('?') ? '&' : '?'}${pairs.join('&')}`;
+}

@@ -1,0 +1,238 @@
+// The events of one run as ours. Texts are taken from `message.part` alone: servers repeat them in
+// `message.created` and `message.completed`. Named parts are artifacts. The end of a run brings its
+// whole output, and that is the answer, whatever parts came before.
+
+import { type Citation, type EventBody, FabricError, TOOL_ERROR } from '@starloom/core';
+import { assertJsonLimits } from '@starloom/wire';
+import { cleanText } from '../upstream/clean-text.ts';
+import { exceedsDepth } from '../upstream/exceeds-depth.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { readEvent } from '../upstream/read-event.ts';
+import { toFields } from '../upstream/reported-error.ts';
+import type { Message, Part, ProtocolError, Run, RunEvent } from './protocol.ts';
+
+const MAX_SAID = 16_384;
+
+type Metadata = NonNullable<Part['metadata']>;
+
+interface OpenCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: unknown;
+}
+
+export class RunTranslator {
+  readonly #excerpt: Excerpt;
+  /** Of parts that came one by one; used when the end brings no output. */
+  readonly #parts: Part[] = [];
+  /** By tool name; trajectories carry no ids. */
+  readonly #openCalls = new Map<string, OpenCall>();
+  /** Names of the artifacts in the current message. */
+  readonly #artifacts = new Set<string>();
+  #calls = 0;
+  #unnamed = 0;
+
+  constructor(excerpt: Excerpt) {
+    this.#excerpt = excerpt;
+  }
+
+  /** What an event amounts to; runs are for the caller to look at. */
+  *fromEvent(event: RunEvent): Generator<EventBody, void, undefined> {
+    switch (event.type) {
+      case 'message':
+        this.#artifacts.clear();
+        return;
+      case 'part':
+        this.#parts.push(event.part);
+        yield* this.#fromPart(event.part);
+        return;
+      case 'generic':
+        yield toProgress(event.generic);
+        return;
+      case 'error':
+        throw serverFailure(event.error, this.#excerpt);
+      default:
+        return;
+    }
+  }
+
+  /** The last events of a run that is over; throws unless it completed. */
+  *ending(run: Run): Generator<EventBody, void, undefined> {
+    if (run.status === 'failed') throw runFailure(run, this.#excerpt);
+    if (run.status !== 'completed') throw cancelledElsewhere(run);
+    const output = run.output ?? [{ parts: this.#parts }];
+    const parts = output.flatMap((message) => message.parts);
+    if (this.#parts.length === 0) {
+      for (const message of output) {
+        this.#artifacts.clear();
+        for (const part of message.parts) yield* this.#unseen(part);
+      }
+    }
+    const documents = parts.filter(isDocument).map(({ content }) => parseDocument(content ?? ''));
+    const citations = parts.flatMap(({ metadata }) => toCitation(metadata));
+    const final = readEvent('final', {
+      answer: output.map(textOf).filter(Boolean).join('\n'),
+      ...(documents.length > 0 && { data: documents.length === 1 ? documents[0] : documents }),
+      ...(citations.length > 0 && { citations }),
+    });
+    if (final) yield final;
+  }
+
+  *#fromPart(part: Part): Generator<EventBody, void, undefined> {
+    yield* this.#unseen(part);
+    if (isText(part) && textIn(part) !== '') yield { type: 'token', data: { text: textIn(part) } };
+  }
+
+  /** All but its text. */
+  *#unseen(part: Part): Generator<EventBody, void, undefined> {
+    if (part.metadata?.kind === 'trajectory') yield* this.#fromTrajectory(part.metadata);
+    if (!isText(part) && !isDocument(part)) yield this.#toArtifact(part);
+  }
+
+  *#fromTrajectory(metadata: Metadata): Generator<EventBody, void, undefined> {
+    const { message, tool_name: name, tool_input, tool_output: result } = metadata;
+    const said = cleanText(message, MAX_SAID);
+    if (said) yield { type: 'progress', data: { message: said } };
+    if (typeof name !== 'string' || name === '') return;
+    const open = this.#openCalls.get(name);
+    const call = open ?? this.#begin(name, tool_input ?? {});
+    if (open === undefined) yield toolCall({ ...call, phase: 'start' });
+    if (result === undefined || result === null) return;
+    this.#openCalls.delete(name);
+    yield toolCall({ ...call, phase: 'end', result });
+  }
+
+  #begin(name: string, args: unknown): OpenCall {
+    this.#calls += 1;
+    const call = { id: `call-${this.#calls}`, name, args };
+    this.#openCalls.set(name, call);
+    return call;
+  }
+
+  #toArtifact(part: Part): EventBody {
+    const { name, content, content_type, content_url } = part;
+    const id = name ? name.slice(0, 256) : this.#nextUnnamed();
+    const append = this.#artifacts.has(id);
+    this.#artifacts.add(id);
+    const isBytes = part.content_encoding === 'base64';
+    return artifact({
+      id,
+      name: name || null,
+      media_type: content_type ?? 'text/plain',
+      text: isBytes ? null : content,
+      data: isBytes ? content : null,
+      uri: content_url,
+      append: append || null,
+    });
+  }
+
+  #nextUnnamed(): string {
+    this.#unnamed += 1;
+    return `part-${this.#unnamed}`;
+  }
+}
+
+/** The failure that an error outside of a run is: the server's, not an answer of the agent. */
+export function serverFailure({ code, message }: ProtocolError, excerpt: Excerpt): FabricError {
+  const upstream = toUpstream({ code, message }, excerpt);
+  if (code === 'not_found') {
+    return new FabricError('CAPABILITY_NOT_FOUND', 'The agent is unknown to its server', {
+      details: { reason: 'not_found', upstream, fix: 'see which agents the server lists' },
+    });
+  }
+  const reason = code === 'invalid_input' ? TOOL_ERROR : 'server_error';
+  return new FabricError('UPSTREAM_ERROR', 'The server of the agent reported an error', {
+    details: { reason, upstream, fix: 'see details.upstream and the log of the agent' },
+  });
+}
+
+function runFailure({ error }: Run, excerpt: Excerpt): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The run of the agent failed', {
+    details: {
+      reason: TOOL_ERROR,
+      upstream: toUpstream(error ?? {}, excerpt),
+      fix: 'see details.upstream',
+    },
+  });
+}
+
+function cancelledElsewhere({ status }: Run): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The run was cancelled at the agent', {
+    details: { reason: TOOL_ERROR, upstream: { status }, fix: 'call again if it is still wanted' },
+  });
+}
+
+function toUpstream({ code, message }: ProtocolError, excerpt: Excerpt) {
+  return {
+    ...(code && { code: excerpt(code) }),
+    message: message ? excerpt(message) : 'The agent gave no reason',
+  };
+}
+
+function toProgress(generic: unknown): EventBody {
+  const { percent, message, thought } = toFields(generic);
+  const said = [message, thought].find((text) => typeof text === 'string');
+  const data = {
+    percent: typeof percent === 'number' ? percent : null,
+    message: cleanText(said ?? JSON.stringify(generic ?? null), MAX_SAID),
+  };
+  return readEvent('progress', data) ?? { type: 'progress', data: { message: data.message ?? '' } };
+}
+
+function toCitation(metadata: Part['metadata']): Citation[] {
+  if (metadata?.kind !== 'citation') return [];
+  const { url, title, description, start_index, end_index } = metadata;
+  const citation = {
+    ...(typeof url === 'string' && { uri: url }),
+    ...(typeof title === 'string' && { title }),
+    ...(typeof description === 'string' && { text: description }),
+    ...(Number.isInteger(start_index) && { start_index }),
+    ...(Number.isInteger(end_index) && { end_index }),
+  };
+  return [citation];
+}
+
+function isText({ name, content_type, content_url }: Part): boolean {
+  return !name && !content_url && /^text\//i.test(content_type ?? 'text/plain');
+}
+
+/** JSON without a name is structured data of the answer. */
+function isDocument({ name, content_type, content_url }: Part): boolean {
+  return !name && !content_url && /^application\/(.+\+)?json\b/i.test(content_type ?? '');
+}
+
+/** A document that is none, or is too large to be one, stays a text. */
+function parseDocument(text: string): unknown {
+  try {
+    assertJsonLimits(text);
+    const value: unknown = JSON.parse(text);
+    return exceedsDepth(value) ? text : value;
+  } catch {
+    return text;
+  }
+}
+
+function textOf({ parts }: Message): string {
+  return parts.filter(isText).map(textIn).join('');
+}
+
+function textIn({ content, content_encoding }: Part): string {
+  if (content_encoding !== 'base64') return content ?? '';
+  return Buffer.from(content ?? '', 'base64').toString('utf8');
+}
+
+function toolCall(data: object): EventBody {
+  return read('tool_call', data);
+}
+
+function artifact(data: object): EventBody {
+  return read('artifact', data);
+}
+
+function read(type: 'tool_call' | 'artifact', data: object): EventBody {
+  const body = readEvent(type, data);
+  if (body) return body;
+  throw new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${type}`, {
+    details: { reason: 'bad_event', type },
+  });
+}

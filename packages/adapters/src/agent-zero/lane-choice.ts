@@ -1,0 +1,84 @@
+import { type CallContext, FabricError, orAborted } from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
+import type { Lane } from './lane.ts';
+import type { LaneName } from './options.ts';
+
+const PROBE_MS = 15_000;
+
+type Openers = Readonly<Record<LaneName, () => Promise<Lane>>>;
+
+/** The interface that calls take: the one that is named, else the first that the agent serves. */
+export class LaneChoice {
+  readonly #openers: Openers;
+  readonly #names: readonly LaneName[];
+  readonly #opened = new Map<LaneName, Promise<Lane>>();
+  #chosen: Promise<Lane> | undefined;
+
+  constructor(openers: Openers, names: readonly LaneName[]) {
+    this.#openers = openers;
+    this.#names = names;
+  }
+
+  /** Rejects with `sent: false`: probing sends no part of a call. */
+  async get({ signal, log }: CallContext): Promise<Lane> {
+    const [only] = this.#names;
+    if (only !== undefined && this.#names.length === 1) return this.#open(only);
+    this.#chosen ??= this.#probe(log).catch((error: unknown) => {
+      this.#chosen = undefined;
+      throw error;
+    });
+    return orAborted(this.#chosen, signal);
+  }
+
+  /** The next call looks again. */
+  forget(): void {
+    this.#chosen = undefined;
+  }
+
+  async close(): Promise<void> {
+    const lanes = await Promise.all(this.#opened.values());
+    await Promise.all(lanes.map((lane) => lane.close()));
+  }
+
+  async #probe(log: CallContext['log']): Promise<Lane> {
+    using deadline = deadlineSignal({ ms: PROBE_MS });
+    const failures: FabricError[] = [];
+    for (const name of this.#names) {
+      const lane = await this.#open(name);
+      try {
+        await lane.probe({ signal: deadline.signal, log });
+        log.info({ lane: name }, 'Agent Zero is reached by this interface');
+        return lane;
+      } catch (thrown) {
+        const error = FabricError.from(thrown);
+        log.debug({ lane: name, error }, 'Agent Zero does not serve this interface');
+        failures.push(error);
+        if (error.code === 'AGENT_OFFLINE' || error.code === 'TIMEOUT') break;
+      }
+    }
+    throw noLane(failures, this.#names);
+  }
+
+  #open(name: LaneName): Promise<Lane> {
+    const opened = this.#opened.get(name) ?? this.#openers[name]();
+    this.#opened.set(name, opened);
+    return opened;
+  }
+}
+
+/** The agent that is not there, or refuses us, says so once; else it serves none of them. */
+function noLane(failures: readonly FabricError[], lanes: readonly LaneName[]): FabricError {
+  const last = failures.at(-1);
+  const isDown = last?.code === 'AGENT_OFFLINE' || last?.code === 'TIMEOUT';
+  const telling = isDown ? last : failures.find(({ code }) => code === 'AUTH_DENIED');
+  const message = telling?.message ?? 'Agent Zero serves no interface that is known here';
+  return new FabricError(telling?.code ?? 'CAPABILITY_NOT_FOUND', message, {
+    details: {
+      ...(telling?.details ?? { reason: 'no_interface' }),
+      tried: lanes.slice(0, failures.length),
+      sent: false,
+      fix: 'check endpoint.uri and X-API-KEY, and turn on MCP or A2A in the settings of the agent',
+    },
+    cause: telling ?? last,
+  });
+}

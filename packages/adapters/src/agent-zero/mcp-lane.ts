@@ -1,0 +1,134 @@
+// Agent Zero as an MCP server: its tool `send_message`, called by the MCP adapter. What went wrong
+// there is a result like any other, with a status inside.
+
+import {
+  type Adapter,
+  type AdapterOptions,
+  type CallContext,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  type FinalData,
+  findCapability,
+  type Manifest,
+} from '@starloom/core';
+import { mcpOptionsSchema } from '../mcp/options.ts';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
+import { toFields } from '../upstream/reported-error.ts';
+import type { Lane } from './lane.ts';
+import type { AgentZeroOptions } from './options.ts';
+import type { Place } from './place.ts';
+import { chatFailure, chatOf, messageOf, noChat, unsupportedAttachments } from './translate.ts';
+
+const TOOL = 'send_message';
+
+export async function openMcpLane(
+  { manifest, log }: AdapterOptions,
+  options: AgentZeroOptions,
+  place: Place,
+): Promise<Lane> {
+  const { createMcpAdapter } = await import('../mcp/adapter.ts');
+  const adapter = await createMcpAdapter({ manifest: toMcp(manifest, options, place), log });
+  return new McpLane(adapter, options, createExcerpt(manifest));
+}
+
+class McpLane implements Lane {
+  readonly #adapter: Adapter;
+  readonly #options: AgentZeroOptions;
+  readonly #excerpt: Excerpt;
+
+  constructor(adapter: Adapter, options: AgentZeroOptions, excerpt: Excerpt) {
+    this.#adapter = adapter;
+    this.#options = options;
+    this.#excerpt = excerpt;
+  }
+
+  async *call(
+    envelope: Envelope,
+    context: CallContext,
+    _names: CallNames,
+  ): AsyncIterable<EventBody> {
+    const chatId = chatOf(context.handle);
+    const inner = toToolCall(envelope, { chatId, keep: this.#options.keep_chats });
+    const { signal, log, notify } = context;
+    for await (const event of this.#adapter.call(inner, { signal, log, notify })) {
+      if (event.type !== 'final') yield event;
+      else yield this.#toFinal(event.data, chatId, context);
+    }
+  }
+
+  async probe(context: CallContext): Promise<void> {
+    const { capabilities } = await this.#adapter.describe(context);
+    if (findCapability({ capabilities }, TOOL)) return;
+    throw new FabricError('CAPABILITY_NOT_FOUND', `The agent has no tool "${TOOL}"`, {
+      details: { reason: 'unknown_tool', tool: TOOL, sent: false },
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#adapter.close();
+  }
+
+  #toFinal(
+    { answer, data }: FinalData,
+    chatId: string | undefined,
+    context: CallContext,
+  ): EventBody {
+    const result = resultIn(answer, data);
+    const { status, response, error, chat_id } = result;
+    if (status !== 'success' || typeof response !== 'string') {
+      if (chatId !== undefined && /chat not found/i.test(String(error))) throw noChat();
+      throw chatFailure(typeof error === 'string' ? this.#excerpt(error) : undefined);
+    }
+    if (this.#options.keep_chats && typeof chat_id === 'string') context.keep?.({ chat: chat_id });
+    return { type: 'final', data: { answer: response } };
+  }
+}
+
+/** As structured content, or as the text that older versions of its library answer with. */
+function resultIn(answer: string, data: unknown): Readonly<Record<string, unknown>> {
+  const { result } = toFields(data);
+  if (result !== undefined) return toFields(result);
+  try {
+    return toFields(JSON.parse(answer));
+  } catch {
+    return {};
+  }
+}
+
+function toToolCall(
+  envelope: Envelope,
+  { chatId, keep }: { readonly chatId: string | undefined; readonly keep: boolean },
+): Envelope {
+  const { attachments } = envelope.input;
+  if (attachments.some(({ uri }) => uri === undefined)) throw unsupportedAttachments('a uri');
+  const given = {
+    message: messageOf(envelope.input),
+    ...(attachments.length > 0 && { attachments: attachments.map(({ uri }) => uri) }),
+    ...(chatId !== undefined && { chat_id: chatId }),
+    persistent_chat: keep,
+  };
+  return {
+    ...envelope,
+    target: { ...envelope.target, capability: TOOL },
+    input: { task: '', arguments: given, context: {}, attachments: [] },
+  };
+}
+
+/** Its MCP face takes the token in the path alone. */
+function toMcp(
+  manifest: Manifest,
+  { project, max_result_bytes }: AgentZeroOptions,
+  { target, token = '' }: Place,
+): Manifest {
+  const within = project === undefined ? '' : `/p-${project}`;
+  const path = target.pathOf(`/mcp/t-${encodeURIComponent(token)}${within}/http/`);
+  const options = mcpOptionsSchema.parse({ result_bytes: max_result_bytes });
+  const { headers } = manifest.endpoint;
+  return {
+    ...manifest,
+    capabilities: undefined,
+    endpoint: { transport: 'http', uri: `${target.origin}${path}`, headers, options },
+  };
+}

@@ -1,0 +1,89 @@
+// Agent Zero's remote function calls. They run any function of any module, so they are used only
+// where a manifest names this interface, and only for the functions it lists.
+
+import { createHmac } from 'node:crypto';
+import {
+  argumentsFromTask,
+  type CallContext,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  toHeaders,
+} from '@starloom/core';
+import type { HttpClient } from '../http/http-client.ts';
+import { requestJson } from '../http/json-values.ts';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import { exceedsDepth } from '../upstream/exceeds-depth.ts';
+import type { Lane } from './lane.ts';
+import type { AgentZeroOptions } from './options.ts';
+import { badAnswer } from './translate.ts';
+
+export class RfcLane implements Lane {
+  readonly #client: HttpClient;
+  readonly #functions: AgentZeroOptions['functions'];
+  readonly #password: string;
+
+  constructor(client: HttpClient, functions: AgentZeroOptions['functions'], password: string) {
+    this.#client = client;
+    this.#functions = functions;
+    this.#password = password;
+  }
+
+  async *call(
+    { target, input, trace, hop }: Envelope,
+    { signal, log }: CallContext,
+    names: CallNames,
+  ): AsyncIterable<EventBody> {
+    if (input.attachments.length > 0) throw noAttachments();
+    const rfc_input = JSON.stringify({
+      ...this.#find(target.capability),
+      args: [],
+      kwargs: input.arguments ?? argumentsFromTask(input),
+    });
+    const hash = createHmac('sha256', this.#password).update(rfc_input).digest('hex');
+    const path = this.#client.target.pathOf('/api/rfc');
+    const headers = toHeaders(trace, hop);
+    const request = { method: 'POST', path, headers, body: { rfc_input, hash } } as const;
+    const value = await requestJson(this.#client, request, { signal, log, names }).catch(toDenied);
+    if (value === undefined || exceedsDepth(value)) throw badAnswer('no JSON, or too deep');
+    const isText = typeof value === 'string';
+    const data = isText ? { answer: value } : { answer: JSON.stringify(value), data: value };
+    yield { type: 'final', data };
+  }
+
+  /** Has no request without effects: the first call shows whether it is served. */
+  async probe(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  #find(capability: string): { readonly module: string; readonly function_name: string } {
+    const path = Object.hasOwn(this.#functions, capability) ? this.#functions[capability] : '';
+    const dot = path?.lastIndexOf('.') ?? -1;
+    if (path && dot > 0) return { module: path.slice(0, dot), function_name: path.slice(dot + 1) };
+    throw new FabricError('CAPABILITY_NOT_FOUND', `The function "${capability}" is not listed`, {
+      details: { reason: 'not_listed', sent: false, fix: 'add it to options.functions' },
+    });
+  }
+}
+
+/** A wrong password is a failure like any other to the agent; only its text shows it. */
+function toDenied(thrown: unknown): never {
+  const error = FabricError.from(thrown);
+  const { status, upstream } = error.details;
+  const text = JSON.stringify(upstream ?? '');
+  if (status !== 500 || !/Invalid RFC hash|No RFC password/.test(text)) throw error;
+  throw new FabricError('AUTH_DENIED', 'Agent Zero did not accept the RFC password', {
+    details: {
+      reason: 'agent_denied',
+      upstream: { status },
+      fix: 'check RFC_PASSWORD in endpoint.env',
+    },
+    cause: error,
+  });
+}
+
+function noAttachments(): FabricError {
+  return new FabricError('BAD_INPUT', 'A remote function takes no attachments', {
+    details: { reason: 'attachments_unsupported', sent: false, fix: 'call without attachments' },
+  });
+}
