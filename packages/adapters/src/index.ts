@@ -1,9 +1,11 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import { a2aOptionsSchema } from './a2a/options.ts';
 import { httpOptionsSchema } from './http/options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 
+export { isAgentCard } from './a2a/agent-card.ts';
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
@@ -21,6 +23,10 @@ export const adapters = {
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
     options: httpOptionsSchema,
+  },
+  a2a: {
+    load: async () => (await import('./a2a/adapter.ts')).createA2aAdapter,
+    options: a2aOptionsSchema,
   },
 } satisfies AdapterTable;
 

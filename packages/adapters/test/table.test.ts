@@ -24,7 +24,7 @@ const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 
 describe('the table of adapters', () => {
   it('has a line for each protocol of ours', async () => {
-    expect(Object.keys(adapters)).toEqual(['mcp', 'local-process', 'http']);
+    expect(Object.keys(adapters)).toEqual(['mcp', 'local-process', 'http', 'a2a']);
     for (const { load, options } of Object.values(adapters)) {
       expect(await load()).toBeTypeOf('function');
       expect(options.safeParse({}).success).toBe(true);
@@ -45,6 +45,7 @@ describe('the table of adapters', () => {
   it.each([
     { transport: 'process' as const, command: 'sh' },
     { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
+    { transport: 'http' as const, protocol: 'a2a', uri: 'http://127.0.0.1:1/' },
     { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
   ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
     const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
@@ -125,7 +126,7 @@ describe('[G37] an adapter of another package', () => {
         agent_id: 'subject',
         protocol,
         reason,
-        known: ['mcp', 'local-process', 'http'],
+        known: ['mcp', 'local-process', 'http', 'a2a'],
         fix: expect.any(String),
       },
     });

@@ -10,18 +10,29 @@ export interface ContractRequest {
   /** What the agent saw of trace, depth and chain, however they travelled. */
   readonly seen: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  /** Names the conversation, in protocols that keep one. */
+  readonly conversation?: string | undefined;
   /** Asks the caller; protocols that have no questions leave it out. */
   readonly ask?: (requests: readonly InputRequest[]) => Promise<readonly InputResponse[]>;
 }
 
 export class ContractAgent {
   #cancelled = 0;
+  #started = 0;
+  readonly #released = Promise.withResolvers<void>();
+  readonly #remembered = new Map<string | undefined, string>();
   readonly #countCancelled = () => {
     this.#cancelled += 1;
   };
 
   /** Works on one request; throws a FabricError when the task says so. */
-  async *work({ task, seen, signal, ask }: ContractRequest): AsyncIterable<EventBody> {
+  async *work({
+    task,
+    seen,
+    signal,
+    conversation,
+    ask,
+  }: ContractRequest): AsyncIterable<EventBody> {
     const [verb, ...words] = task.split(' ');
     const text = words.join(' ');
     switch (verb) {
@@ -67,6 +78,20 @@ export class ContractAgent {
         yield { type: 'token', data: { text: 'hanging' } };
         await aborted(signal);
         throw signal.reason;
+      case 'remember':
+        this.#remembered.set(conversation, text);
+        return yield final('remembered');
+      case 'recall':
+        return yield final(this.#remembered.get(conversation) ?? 'nothing');
+      case 'slow':
+        this.#started += 1;
+        signal.addEventListener('abort', this.#countCancelled, { once: true });
+        yield { type: 'token', data: { text: 'slow' } };
+        await this.#released.promise;
+        return yield final(`started ${this.#started}`);
+      case 'release':
+        this.#released.resolve();
+        return yield final('released');
       case 'cancelled':
         return yield final(String(this.#cancelled));
       default:

@@ -2,6 +2,7 @@
 // to the worker that has it by now; never two of these.
 
 import {
+  CLAIM_LOST,
   type Claim,
   type Clock,
   type EventBody,
@@ -74,7 +75,7 @@ export class ClaimRun {
     this.#lost.abort(new ClaimLost('the lease is lost'));
     this.#call.abort(
       new FabricError('AGENT_OFFLINE', 'Another worker has the job', {
-        details: { reason: 'claim_lost' },
+        details: { reason: CLAIM_LOST },
       }),
     );
   }
