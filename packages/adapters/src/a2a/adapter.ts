@@ -1,6 +1,7 @@
 // Agents that speak A2A, 1.0 or 0.3, over JSON-RPC, REST or gRPC. The card says which; it is fetched
 // when first needed, and again with every check of the agent's health.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { AgentCard } from '@a2a-js/sdk';
 import {
   type Adapter,
@@ -33,6 +34,10 @@ import { TaskRun } from './task-run.ts';
 import { skillOf, toCapabilities } from './to-capabilities.ts';
 
 const MAX_DESCRIPTION = 4_000;
+/** How long an agent is waited for that may still run the task of an interrupted call. */
+const JOIN_MS = 60_000;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 2_000;
 /** Longer than telling the agent to cancel takes at most. */
 const CLOSE_MS = 6_000;
 
@@ -62,7 +67,7 @@ class A2aAdapter implements Adapter {
     const { agent_id } = this.#manifest;
     const { capability } = envelope.target;
     try {
-      using lease = await this.#connect(context.signal);
+      using lease = await this.#connectFor(context);
       const { connection } = lease;
       const run = new TaskRun({
         connection,
@@ -131,6 +136,22 @@ class A2aAdapter implements Adapter {
     this.#link.end();
     await settlesWithin(Promise.allSettled(this.#afterwards), CLOSE_MS);
     await this.#link.free();
+  }
+
+  /** A task that may still run is worth a wait: gateway and agent may restart together. */
+  async #connectFor({ signal, handle, responses }: CallContext) {
+    const isJoining = parseHandle(handle).taskId !== undefined && responses === undefined;
+    const until = performance.now() + (isJoining ? JOIN_MS : 0);
+    for (let ms = FIRST_WAIT_MS; ; ms = Math.min(2 * ms, LONGEST_WAIT_MS)) {
+      try {
+        return await this.#connect(signal);
+      } catch (error) {
+        const { code, details } = FabricError.from(error);
+        const mayCome = code === 'AGENT_OFFLINE' && details.reason !== 'closed';
+        if (!mayCome || performance.now() + ms > until) throw error;
+        await delay(ms, undefined, { signal }).catch(() => assertWanted(signal));
+      }
+    }
   }
 
   async #connect(signal: AbortSignal) {

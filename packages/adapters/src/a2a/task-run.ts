@@ -46,7 +46,7 @@ export interface TaskRunOptions {
 const RECONNECTS = 4;
 const RECONNECT_MS = 100;
 const FIRST_POLL_MS = 50;
-const FAILED_POLLS = 5;
+const FAILED_POLLS = 8;
 /** How long an agent that was left before it named its task may take to name it. */
 const LINGER_MS = 2_000;
 const CANCEL_MS = 5_000;

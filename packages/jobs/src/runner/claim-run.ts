@@ -225,6 +225,8 @@ export class ClaimRun {
   /** Only what another attempt may help, and only if it cannot have an effect twice. */
   #mayRetry({ code, row, details }: FabricError): boolean {
     const { attempt, retry, idempotent, deadline_at } = this.claim.job;
+    // The call itself was sent before: another attempt would send it twice.
+    if (!idempotent && this.claim.mode === 'rejoin') return false;
     if (attempt >= retry.attempts) return false;
     if (deadline_at !== undefined && deadline_at <= this.#now()) return false;
     if (!idempotent && this.#isSent && details.sent !== false) return false;
