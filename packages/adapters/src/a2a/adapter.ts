@@ -52,6 +52,7 @@ class A2aAdapter implements Adapter {
   readonly #options: A2aOptions;
   readonly #excerpt: Excerpt;
   readonly #link: AgentLink;
+  readonly #runs = new Set<TaskRun>();
   readonly #afterwards = new Set<Promise<unknown>>();
 
   constructor(manifest: Manifest, log: Log) {
@@ -80,6 +81,8 @@ class A2aAdapter implements Adapter {
         closed: this.#link.closed,
         afterwards: (work) => this.#await(work),
       });
+      this.#runs.add(run);
+      using _ = { [Symbol.dispose]: () => this.#runs.delete(run) };
       yield* run.events();
     } catch (error) {
       const failure = toFailure(error, this.#excerpt).with({ agent_id, capability });
@@ -134,6 +137,7 @@ class A2aAdapter implements Adapter {
 
   async close(): Promise<void> {
     this.#link.end();
+    for (const run of this.#runs) run.leave();
     await settlesWithin(Promise.allSettled(this.#afterwards), CLOSE_MS);
     await this.#link.free();
   }

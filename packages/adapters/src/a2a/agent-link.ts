@@ -103,7 +103,10 @@ export class AgentLink {
     const card = await fetchCard(source, this.closed);
     this.#isStale = false;
     const before = this.#current;
-    if (before && JSON.stringify(before.card) === JSON.stringify(card)) return before;
+    if (before && JSON.stringify(before.card) === JSON.stringify(card)) {
+      before.streaming = card.streaming;
+      return before;
+    }
     const chosen = chooseInterface(card, this.#options, this.#origins);
     const connection = await Connection.open({
       card,

@@ -39,7 +39,8 @@ export function trustedOrigins(uri: URL, { origins }: A2aOptions): ReadonlySet<s
 
 function parseOrigin(text: string): string {
   const url = URL.parse(text);
-  const isPlain = url !== null && url.username === '' && /^\/?$/.test(url.pathname + url.search);
+  const isPlain =
+    url?.username === '' && /^\/?$/.test(url.pathname + url.search) && !/[*]/.test(text);
   if (url && isPlain && /^https?:$/.test(url.protocol)) return url.origin;
   if (url && isPlain && /^grpcs?:$/.test(url.protocol) && url.port !== '') {
     return `${url.protocol}//${url.host.toLowerCase()}`;

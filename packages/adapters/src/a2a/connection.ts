@@ -34,7 +34,7 @@ export interface CallLine {
 export class Connection {
   readonly card: CardView;
   readonly chosen: ChosenInterface;
-  /** Cleared when the agent's streams turn out to be broken. */
+  /** Cleared when the agent's streams turn out to be broken, until its card is read again. */
   streaming: boolean;
   readonly #client: Client;
   readonly #opened: ClosableTransport;

@@ -62,6 +62,7 @@ export class TaskRun {
   /** Nothing is left to be cancelled at the agent. */
   #over = false;
   #isKept = false;
+  #isLeft = false;
   #pending: Promise<IteratorResult<StreamResponse>> | undefined;
   #request = new AbortController();
 
@@ -91,7 +92,7 @@ export class TaskRun {
       if (this.#signal.aborted) throw FabricError.from(this.#signal.reason);
       throw toFailure(error, this.#options.excerpt);
     } finally {
-      this.#leave();
+      this.leave();
     }
   }
 
@@ -275,9 +276,11 @@ export class TaskRun {
     });
   }
 
-  /** Whatever way the call ended: a task that still runs for no one is cancelled. */
-  #leave(): void {
+  /** Whatever way the call ended: a task that still runs for no one is cancelled, once. */
+  leave(): void {
     const { afterwards } = this.#options;
+    if (this.#isLeft) return;
+    this.#isLeft = true;
     const isTakenOver = FabricError.is(this.#signal.reason) && isLeftRunning(this.#signal.reason);
     if (this.#over || isTakenOver) this.#request.abort(LEFT);
     else if (this.#fold.taskId !== undefined) afterwards(this.#cancel(this.#fold.taskId));
