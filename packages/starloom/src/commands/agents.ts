@@ -107,13 +107,13 @@ function addShowCommands(agents: Command, terminal: Terminal): void {
 function addAddCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('add')
-    .description('put an MCP server or an agent behind the gateway')
+    .description('put an MCP server or another agent behind the gateway')
     .usage('<name> -- <command> [arguments]  |  <url>  |  <folder>')
     .argument('<agent>', 'a name before "-- <command>"; or a URL; or the folder of an agent.json')
     .argument('[command...]', 'after "--": the program that serves MCP on standard input')
     .option('--name <id>', 'what it is called, with a URL or a folder')
     .addOption(new Option('--as <id>').hideHelp())
-    .option('--protocol <name>', 'what it speaks; mcp by default')
+    .option('--protocol <name>', 'what it speaks; by default mcp, or a2a for an agent card')
     .addOption(new Option('--tier <tier>', 'how far it is trusted').choices([...TRUST_TIERS]))
     .option('--tag <tag>', 'a word to find it by; repeatable', toList)
     .option(
@@ -137,6 +137,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
           'starloom agents add https://mcp.example.com/mcp --header "Authorization=Bearer env:KEY"',
           '',
         ],
+        ['starloom agents add https://agent.example.com/.well-known/agent-card.json', 'A2A'],
         ['starloom agents add ./my-agent', 'made with "agent init"'],
       ),
     )
