@@ -184,7 +184,9 @@ describe('where the card of an A2A agent points to', () => {
     };
     expect(choose({})).toMatchObject({ url: 'https://agent.example/b', version: '1.0' });
     expect(choose({ binding: 'rest' })).toMatchObject({ url: 'https://agent.example/c' });
-    expect(choose({ version: '0.3' })).toMatchObject({ version: '0.3' });
+    expect(choose({ version: '0.3' })).toMatchObject({ url: 'https://agent.example/a' });
+    const overruled = { binding: 'rest', version: '0.3' };
+    expect(() => choose(overruled)).toThrow();
     expect(() => choose({ binding: 'grpc' })).toThrow(
       expect.objectContaining({ code: 'CAPABILITY_NOT_FOUND' }),
     );

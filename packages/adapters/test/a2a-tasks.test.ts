@@ -163,6 +163,18 @@ describe('a stream of an A2A agent that is lost', () => {
     expect(methods.at(-1)).toBe('GetTask');
   });
 
+  it('is not said to be unsent when the agent cannot be reached afterwards', async () => {
+    const fake = await openFakeA2a({
+      SendStreamingMessage: (request, response) => {
+        breaks(...begun)(request, response);
+        fake.stop();
+      },
+    });
+    const error = await failedCall(fake.adapter, 'task');
+    expect(error.code).toBe('AGENT_OFFLINE');
+    expect(error.details).not.toHaveProperty('sent');
+  });
+
   it('fails when the agent does not know the task any more', async () => {
     const error = { code: -32_001, message: 'gone' };
     const { adapter } = await openFakeA2a({

@@ -78,7 +78,6 @@ class A2aAdapter implements Adapter {
         excerpt: this.#excerpt,
         maxStreamBytes: this.#options.max_stream_bytes,
         pollIntervalMs: this.#options.poll_interval_ms,
-        closed: this.#link.closed,
         afterwards: (work) => this.#await(work),
       });
       this.#runs.add(run);
@@ -137,7 +136,7 @@ class A2aAdapter implements Adapter {
 
   async close(): Promise<void> {
     this.#link.end();
-    for (const run of this.#runs) run.leave();
+    for (const run of this.#runs) run.end(closedError(this.#manifest));
     await settlesWithin(Promise.allSettled(this.#afterwards), CLOSE_MS);
     await this.#link.free();
   }

@@ -17,8 +17,7 @@ export function chooseInterface(
   { binding, version }: A2aOptions,
   origins: ReadonlySet<string>,
 ): ChosenInterface {
-  const spoken = interfaces
-    .map((one) => (version === undefined ? one : { ...one, version }))
+  const spoken = ofVersion(interfaces, version)
     .filter((one) => isKnownBinding(one.binding) && ['1.0', '0.3'].includes(one.version))
     .filter((one) => binding === undefined || one.binding === BINDINGS[binding]);
   if (spoken.length === 0) throw noneSpoken(interfaces, binding);
@@ -52,6 +51,13 @@ function parseOrigin(text: string): string {
       fix: 'write https://host, http://host:port, grpc://host:port or grpcs://host:port',
     },
   });
+}
+
+/** Those of the version that the manifest names; all of them as such where the card has none. */
+function ofVersion(interfaces: readonly CardInterface[], version: string | undefined) {
+  if (version === undefined) return interfaces;
+  const named = interfaces.filter((one) => one.version === version);
+  return named.length > 0 ? named : interfaces.map((one) => ({ ...one, version }));
 }
 
 function isKnownBinding(binding: string): boolean {

@@ -14,7 +14,7 @@ export const a2aOptionsSchema = z.strictObject({
   version: z
     .enum(['1.0', '0.3'])
     .optional()
-    .describe('Protocol version of the agent, where its card names a wrong one'),
+    .describe('Protocol version to use, also where the card does not name it'),
   origins: z
     .array(z.string().min(1))
     .max(32)

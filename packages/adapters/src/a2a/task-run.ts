@@ -7,12 +7,10 @@ import type { Message, StreamResponse } from '@a2a-js/sdk';
 import {
   type AgentHandle,
   type CallContext,
-  CLAIM_LOST,
   type Envelope,
   type EventBody,
   FabricError,
   orAborted,
-  TOOL_ERROR,
   toHeaders,
 } from '@starloom/core';
 import type { Excerpt } from '../upstream/excerpt.ts';
@@ -26,6 +24,16 @@ import {
   toAnswerParts,
   toQuestions,
 } from './questions.ts';
+import {
+  givenUp,
+  isAnsweredWithError,
+  isBrokenStream,
+  isLeftRunning,
+  lostTask,
+  noFinal,
+  unanswered,
+  withoutSent,
+} from './task-failures.ts';
 import { TaskFold } from './task-fold.ts';
 import { toOutcome } from './task-outcome.ts';
 
@@ -37,8 +45,6 @@ export interface TaskRunOptions {
   readonly excerpt: Excerpt;
   readonly maxStreamBytes: number;
   readonly pollIntervalMs: number;
-  /** Ends the run with the adapter. */
-  readonly closed: AbortSignal;
   /** Work that outlives the call; the adapter waits for it when it closes. */
   readonly afterwards: (work: Promise<unknown>) => void;
 }
@@ -57,28 +63,33 @@ export class TaskRun {
   readonly #options: TaskRunOptions;
   readonly #fold: TaskFold;
   #handle: TaskHandle;
-  readonly #signal: AbortSignal;
+  readonly #stop = new AbortController();
   readonly #headers: Readonly<Record<string, string>>;
   /** Nothing is left to be cancelled at the agent. */
   #over = false;
+  /** The agent may have seen something of the call, whatever failed after that. */
+  #isReached: boolean;
   #isKept = false;
   #isLeft = false;
   #pending: Promise<IteratorResult<StreamResponse>> | undefined;
   #request = new AbortController();
 
   constructor(options: TaskRunOptions) {
-    const { connection, envelope, context, maxStreamBytes, closed } = options;
-    const { handle, signal } = context;
+    const { connection, envelope, context, maxStreamBytes } = options;
     this.#options = options;
-    this.#handle = parseHandle(handle);
+    this.#handle = parseHandle(context.handle);
     const { taskId, contextId } = this.#handle;
     const guessesAppend = connection.losesAppend;
     this.#fold = new TaskFold({ maxBytes: maxStreamBytes, taskId, contextId, guessesAppend });
-    this.#signal = AbortSignal.any([signal, closed]);
+    this.#isReached = taskId !== undefined;
     this.#headers = toHeaders(envelope.trace, envelope.hop);
   }
 
   async *events(): AsyncGenerator<EventBody, void, undefined> {
+    const { signal } = this.#options.context;
+    const onAbort = () => this.#stop.abort(signal.reason);
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
     try {
       yield* this.#begin();
       while (this.#fold.isAsking) yield* this.#answer(await this.#ask());
@@ -90,10 +101,22 @@ export class TaskRun {
       yield last;
     } catch (error) {
       if (this.#signal.aborted) throw FabricError.from(this.#signal.reason);
-      throw toFailure(error, this.#options.excerpt);
+      const failure = toFailure(error, this.#options.excerpt);
+      throw this.#isReached ? withoutSent(failure) : failure;
     } finally {
+      signal.removeEventListener('abort', onAbort);
       this.leave();
     }
+  }
+
+  /** Ends the call from outside, also one whose events are not pulled. */
+  end(reason: FabricError): void {
+    this.#stop.abort(reason);
+    this.leave();
+  }
+
+  get #signal(): AbortSignal {
+    return this.#stop.signal;
   }
 
   /** Sends the call, answers what the agent asked before, or joins a task that runs. */
@@ -207,9 +230,11 @@ export class TaskRun {
     try {
       const next = await orAborted(pending, this.#signal);
       this.#pending = undefined;
+      this.#isReached = true;
       return next;
     } catch (error) {
       if (!this.#signal.aborted) this.#pending = undefined;
+      if (toFailure(error, this.#options.excerpt).details.sent !== false) this.#isReached = true;
       throw error;
     }
   }
@@ -289,9 +314,7 @@ export class TaskRun {
   }
 
   async #cancelWhenNamed(pending: Promise<IteratorResult<StreamResponse>>): Promise<void> {
-    const { closed } = this.#options;
-    const signal = AbortSignal.any([AbortSignal.timeout(LINGER_MS), closed]);
-    const next = await orAborted(pending, signal).catch(() => undefined);
+    const next = await orAborted(pending, AbortSignal.timeout(LINGER_MS)).catch(() => undefined);
     if (next && !next.done) for (const _ of this.#fold.add(next.value));
     const { taskId, isSettled } = this.#fold;
     if (taskId !== undefined && !isSettled) await this.#cancel(taskId);
@@ -309,59 +332,12 @@ export class TaskRun {
   }
 }
 
-/** The call goes on elsewhere: another worker joins the task. */
-function isLeftRunning({ details }: FabricError): boolean {
-  return details.reason === CLAIM_LOST;
-}
-
 async function* once(item: Promise<StreamResponse>): AsyncGenerator<StreamResponse> {
   yield await item;
 }
 
 function toItem(task: Awaited<ReturnType<Connection['get']>>): StreamResponse {
   return { payload: { $case: 'task', value: task } };
-}
-
-/** The agent lets no one join this task, because it is over or for another reason. */
-function isAnsweredWithError({ code, details }: FabricError): boolean {
-  if (code === 'CAPABILITY_NOT_FOUND' || code === 'BAD_INPUT') return true;
-  const reasons: readonly unknown[] = ['rpc_error', TOOL_ERROR];
-  return code === 'UPSTREAM_ERROR' && reasons.includes(details.reason);
-}
-
-/** Not the connection, nor the agent's own word: its streams cannot be read. */
-function isBrokenStream({ code, details }: FabricError): boolean {
-  const reasons: readonly unknown[] = ['bad_answer', 'invalid_json', 'unsupported'];
-  return (
-    (code === 'UPSTREAM_ERROR' || code === 'CAPABILITY_NOT_FOUND') &&
-    reasons.includes(details.reason)
-  );
-}
-
-function lostTask(failure: FabricError): FabricError {
-  if (failure.details.reason !== 'unknown_task') return failure;
-  return new FabricError('UPSTREAM_ERROR', 'The agent lost the task', {
-    details: { reason: 'task_lost', upstream: failure.details.upstream },
-    cause: failure,
-  });
-}
-
-function noFinal(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent ended its stream without an answer', {
-    details: { reason: 'no_final', fix: 'see the log of the agent' },
-  });
-}
-
-function unanswered(inputs: readonly unknown[]): FabricError {
-  return new FabricError('INPUT_REQUIRED', 'The agent asks, and the caller cannot be asked', {
-    details: { reason: 'input_required', inputs },
-  });
-}
-
-function givenUp(): FabricError {
-  return new FabricError('CANCELLED', 'The question of the agent was cancelled', {
-    details: { reason: 'question_cancelled' },
-  });
 }
 
 const LEFT = new FabricError('CANCELLED', 'The call does not read on');

@@ -44,7 +44,9 @@ export function joiningContract({ run, failure }: Pick<AskingSubject, 'run' | 'f
     expect((await failure('slow', control.signal, { keep })).details.reason).toBe(CLAIM_LOST);
     expect(running).toBeDefined();
     if (!running) return;
-    const joined = run('slow', undefined, { handle: running });
+    const hears = Promise.withResolvers<void>();
+    const joined = run('slow', undefined, { handle: running, keep: () => hears.resolve() });
+    await hears.promise;
     expect((await run('release')).result?.answer).toBe('released');
     expect((await joined).result?.answer).toBe('started 1');
     expect((await run('cancelled')).result?.answer).toBe('0');
