@@ -55,6 +55,22 @@ it('a job on an A2A agent outlives kill -9 of the gateway, and its message is se
   expect(tasks).toEqual(['slow', 'release']);
 });
 
+it('a question of an A2A agent outlives kill -9 of the gateway, and its answer goes to the task', async () => {
+  const { executor, folder } = await openWorld();
+  const first = await startGatewayIn(folder);
+  const job_id = await startJob(first, 'ask name');
+  await expect.poll(async () => (await jobOf(first, job_id)).state).toBe('awaiting_input');
+  process.kill(first.pid, 'SIGKILL');
+  await using second = await startGatewayIn(folder);
+  const response = { action: 'accept', content: { name: 'Ada' } };
+  await call(second, 'fabric.job.input', { job_id, inputs: [{ id: 'name', response }] });
+  await expect.poll(async () => (await jobOf(second, job_id)).state).toBe('succeeded');
+  expect((await jobOf(second, job_id)).result.result.answer).toBe('Ada');
+  const [asked, answered] = executor.received;
+  expect(executor.received).toHaveLength(2);
+  expect(answered?.taskId).toBe(asked?.taskId);
+});
+
 it('a job that waits for an answer cancels the task of its A2A agent', async () => {
   const { executor, folder } = await openWorld();
   await using gateway = await startGatewayIn(folder);

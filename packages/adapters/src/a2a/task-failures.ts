@@ -44,12 +44,6 @@ export function noFinal(): FabricError {
   });
 }
 
-export function unanswered(inputs: readonly unknown[]): FabricError {
-  return new FabricError('INPUT_REQUIRED', 'The agent asks, and the caller cannot be asked', {
-    details: { reason: 'input_required', inputs },
-  });
-}
-
 export function givenUp(): FabricError {
   return new FabricError('CANCELLED', 'The question of the agent was cancelled', {
     details: { reason: 'question_cancelled' },

@@ -14,6 +14,7 @@ import {
   toHeaders,
 } from '@starloom/core';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { unanswered } from '../upstream/unanswered.ts';
 import type { CallLine, Connection } from './connection.ts';
 import { isLostConnection, toFailure } from './failure.ts';
 import { toMessage, toRequest } from './message.ts';
@@ -31,7 +32,6 @@ import {
   isLeftRunning,
   lostTask,
   noFinal,
-  unanswered,
   withoutSent,
 } from './task-failures.ts';
 import { TaskFold } from './task-fold.ts';
