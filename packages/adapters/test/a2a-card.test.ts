@@ -123,6 +123,7 @@ describe('where the card of an A2A agent points to', () => {
   it.each([
     ['another host', 'http://agent.example/rpc', 'JSONRPC'],
     ['another port', 'http://127.0.0.1:1/rpc', 'HTTP+JSON'],
+    ['another port over gRPC', '127.0.0.1:1', 'GRPC'],
     ['the metadata of a cloud', 'http://169.254.169.254/latest', 'JSONRPC'],
     ['a file', 'file:///etc/passwd', 'JSONRPC'],
     ['a socket of this machine', 'unix:///var/run/docker.sock', 'GRPC'],

@@ -213,6 +213,20 @@ describe('[G28] an A2A agent that misbehaves', () => {
     expect(written).not.toHaveBeenCalled();
   });
 
+  it.each([
+    ['what is no JSON', 'data: hello?\n\n', 'invalid_json'],
+    ['a list with a hole', 'data: {"message": {"parts": [null]}}\n\n', 'bad_answer'],
+  ])('over REST that streams %s fails, and nothing of it is printed', async (_, data, reason) => {
+    const written = vi.spyOn(console, 'error').mockImplementation(() => {});
+    onTestFinished(() => written.mockRestore());
+    const { adapter } = await openFakeA2a(
+      { '/rest/message:stream': (_, response) => openStream(response).end(data) },
+      { binding: 'HTTP+JSON' },
+    );
+    expect((await failedCall(adapter, 'bad')).details.reason).toBe(reason);
+    expect(written).not.toHaveBeenCalled();
+  });
+
   it.each<[what: string, reason: string, chunk: string]>([
     ['an event without an end', 'event_too_large', `data: ${'x'.repeat(65_536)}`],
     ['a stream without an end', 'stream_too_large', toEvent({ id: 1 }, task('TASK_STATE_WORKING'))],

@@ -163,6 +163,19 @@ describe('a stream of an A2A agent that is lost', () => {
     expect(methods.at(-1)).toBe('GetTask');
   });
 
+  it('is joined again when the agent falls silent', async () => {
+    const { adapter, methods } = await openFakeA2a(
+      {
+        SendStreamingMessage: hangs(...begun),
+        SubscribeToTask: hangs(task('TASK_STATE_WORKING', half)),
+        GetTask: gets(task('TASK_STATE_COMPLETED', whole)),
+      },
+      { options: { idle_ms: 50 } },
+    );
+    expect((await runCall(adapter, 'task')).result?.answer).toBe('one two three');
+    expect(methods.at(-1)).toBe('GetTask');
+  });
+
   it('is not said to be unsent when the agent cannot be reached afterwards', async () => {
     const fake = await openFakeA2a({
       SendStreamingMessage: (request, response) => {
@@ -211,6 +224,21 @@ describe('a stream of an A2A agent that is lost', () => {
     expect((await runCall(adapter, 'again')).result?.answer).toBe('again');
     expect(methods).toEqual(['SendStreamingMessage', 'SendMessage']);
   });
+});
+
+it('an A2A agent whose streams end is called over connections that are used again', async () => {
+  const ports = new Set<number | undefined>();
+  const { adapter } = await openFakeA2a({
+    SendStreamingMessage: (request, response) => {
+      ports.add(response.socket?.remotePort);
+      streams(task('TASK_STATE_WORKING'), status('TASK_STATE_COMPLETED', 'ok'))(request, response);
+    },
+  });
+  for (let calls = 0; calls < 8; calls += 1) {
+    await runCall(adapter, 'task');
+    await new Promise((done) => setTimeout(done, 20));
+  }
+  expect(ports.size).toBeLessThan(4);
 });
 
 describe('an A2A agent that does not stream', () => {

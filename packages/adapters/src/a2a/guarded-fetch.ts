@@ -143,7 +143,7 @@ function toWebStream(source: AsyncGenerator<Uint8Array, void, undefined>): Reada
       else controller.enqueue(next.value);
     },
     // A read that hangs is ended by the signal of the request.
-    cancel: () => void source.return(),
+    cancel: () => void source.return().catch(() => {}),
   });
 }
 

@@ -33,6 +33,9 @@ export const a2aOptionsSchema = z.strictObject({
   max_result_bytes: bytes.default(4_000_000).describe('Largest answer, or event of a stream'),
   max_stream_bytes: bytes.default(67_108_864).describe('Largest stream in all'),
   card_timeout_ms: ms.default(10_000).describe('How long the card may take'),
+  idle_ms: ms
+    .default(120_000)
+    .describe('After so long without a word about a task it is joined again'),
   poll_interval_ms: ms.default(1_000).describe('Longest wait between two looks at a task'),
 });
 

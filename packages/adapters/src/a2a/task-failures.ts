@@ -38,6 +38,13 @@ export function lostTask(failure: FabricError): FabricError {
   });
 }
 
+/** The other end of a connection may be gone without a word. */
+export function fellSilent(): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The agent fell silent', {
+    details: { reason: 'connection_lost', fix: 'see the log of the agent' },
+  });
+}
+
 export function noFinal(): FabricError {
   return new FabricError('UPSTREAM_ERROR', 'The agent ended its stream without an answer', {
     details: { reason: 'no_final', fix: 'see the log of the agent' },

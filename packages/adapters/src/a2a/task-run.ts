@@ -13,6 +13,7 @@ import {
   orAborted,
   toHeaders,
 } from '@starloom/core';
+import { deadlineSignal } from '@starloom/wire';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { unanswered } from '../upstream/unanswered.ts';
 import type { CallLine, Connection } from './connection.ts';
@@ -26,6 +27,7 @@ import {
   toQuestions,
 } from './questions.ts';
 import {
+  fellSilent,
   givenUp,
   isAnsweredWithError,
   isBrokenStream,
@@ -45,6 +47,8 @@ export interface TaskRunOptions {
   readonly excerpt: Excerpt;
   readonly maxStreamBytes: number;
   readonly pollIntervalMs: number;
+  /** So long may a request for a known task be silent before it counts as lost. */
+  readonly idleMs: number;
   /** Work that outlives the call; the adapter waits for it when it closes. */
   readonly afterwards: (work: Promise<unknown>) => void;
 }
@@ -56,6 +60,9 @@ const FAILED_POLLS = 8;
 /** How long an agent that was left before it named its task may take to name it. */
 const LINGER_MS = 2_000;
 const CANCEL_MS = 5_000;
+/** How long a stream whose task is settled may take to end. */
+const DRAIN_MS = 250;
+const NEVER = Number.POSITIVE_INFINITY;
 
 type Items = AsyncIterator<StreamResponse>;
 
@@ -221,14 +228,17 @@ export class TaskRun {
       }
       isLeft = false;
     } finally {
-      if (!isLeft || this.#pending === undefined) this.#endRequest(items, request);
+      if (!isLeft) this.#options.afterwards(drain(items, request));
+      else if (this.#pending === undefined) endRequest(items, request);
     }
   }
 
   /** An item that is still to come when the caller leaves may name the task to cancel. */
   async #next(pending: Promise<IteratorResult<StreamResponse>>) {
+    const ms = this.#fold.taskId === undefined ? NEVER : this.#options.idleMs;
+    using idle = deadlineSignal({ ms, parent: this.#signal, reason: fellSilent });
     try {
-      const next = await orAborted(pending, this.#signal);
+      const next = await orAborted(pending, idle.signal);
       this.#pending = undefined;
       this.#isReached = true;
       return next;
@@ -237,11 +247,6 @@ export class TaskRun {
       if (toFailure(error, this.#options.excerpt).details.sent !== false) this.#isReached = true;
       throw error;
     }
-  }
-
-  #endRequest(items: Items, request: AbortController): void {
-    request.abort(LEFT);
-    items.return?.().catch(() => {});
   }
 
   /** A job that is interrupted from here on goes on with this task. */
@@ -307,7 +312,8 @@ export class TaskRun {
     if (this.#isLeft) return;
     this.#isLeft = true;
     const isTakenOver = FabricError.is(this.#signal.reason) && isLeftRunning(this.#signal.reason);
-    if (this.#over || isTakenOver) this.#request.abort(LEFT);
+    if (this.#over) return;
+    if (isTakenOver) this.#request.abort(LEFT);
     else if (this.#fold.taskId !== undefined) afterwards(this.#cancel(this.#fold.taskId));
     else if (this.#pending) afterwards(this.#cancelWhenNamed(this.#pending));
     else this.#request.abort(LEFT);
@@ -330,6 +336,22 @@ export class TaskRun {
       context.log.debug({ error: failure }, 'the agent did not confirm that a task is cancelled');
     });
   }
+}
+
+/** What follows the end is not used; a connection whose answer ended can serve the next call. */
+async function drain(items: Items, request: AbortController): Promise<void> {
+  const signal = AbortSignal.timeout(DRAIN_MS);
+  try {
+    while (!(await orAborted(items.next(), signal)).done);
+  } catch {
+    // It is cut off below.
+  }
+  endRequest(items, request);
+}
+
+function endRequest(items: Items, request: AbortController): void {
+  request.abort(LEFT);
+  items.return?.().catch(() => {});
 }
 
 async function* once(item: Promise<StreamResponse>): AsyncGenerator<StreamResponse> {
