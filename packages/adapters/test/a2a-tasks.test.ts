@@ -68,6 +68,16 @@ describe('how a task of an A2A agent ends', () => {
     }
   });
 
+  it('looks into the task when its stream brought no answer', async () => {
+    const history = [agentMessage({ text: 'kept' })];
+    const { adapter, methods } = await openFakeA2a({
+      SendStreamingMessage: streams(task('TASK_STATE_WORKING'), status('TASK_STATE_COMPLETED')),
+      GetTask: gets(task('TASK_STATE_COMPLETED', { history })),
+    });
+    expect((await runCall(adapter, 'task')).result?.answer).toBe('kept');
+    expect(methods).toEqual(['SendStreamingMessage', 'GetTask']);
+  });
+
   it('passes files and data of a message on', async () => {
     const message = agentMessage(
       { text: 'see the picture' },

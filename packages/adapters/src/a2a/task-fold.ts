@@ -64,9 +64,15 @@ export class TaskFold {
     this.contextId = contextId;
   }
 
-  /** The artifacts must be compared with those of the task before they can be believed. */
-  get isGuessed(): boolean {
-    return this.#isGuessed;
+  /**
+   * The task itself must be looked at before its end is believed: updates did not say whether they
+   * append, or brought no answer at all, which some agents keep in the history of the task.
+   */
+  get isIncomplete(): boolean {
+    if (this.#isGuessed) return true;
+    if (this.status?.state !== TaskState.TASK_STATE_COMPLETED) return false;
+    const { answer, data } = this.final();
+    return answer === '' && data === undefined && this.#bytes === 0;
   }
 
   /** The agent ended the task, or waits for an answer. */

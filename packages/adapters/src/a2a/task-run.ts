@@ -101,7 +101,7 @@ export class TaskRun {
       yield* this.#begin();
       while (this.#fold.isAsking) yield* this.#answer(await this.#ask());
       this.#over = true;
-      if (this.#fold.isGuessed) yield* this.#compare();
+      if (this.#fold.isIncomplete) yield* this.#lookAgain();
       const { contextId } = this.#fold;
       const last = toOutcome(this.#fold, this.#options.excerpt);
       if (contextId !== undefined) this.#options.context.keep?.({ contextId });
@@ -176,15 +176,18 @@ export class TaskRun {
     yield* this.#poll(id);
   }
 
-  /** Takes the artifacts as the task itself has them, where updates did not tell enough. */
-  async *#compare(): AsyncGenerator<EventBody> {
+  /** Takes the answer as the task itself has it, where its updates did not tell enough. */
+  async *#lookAgain(): AsyncGenerator<EventBody> {
     const { connection, context, excerpt } = this.#options;
     const { taskId = '' } = this.#fold;
     try {
       yield* this.#read((line) => once(connection.get(taskId, line).then(toItem)));
     } catch (error) {
       this.#signal.throwIfAborted();
-      context.log.debug({ error: toFailure(error, excerpt) }, 'artifacts could not be compared');
+      context.log.debug(
+        { error: toFailure(error, excerpt) },
+        'the task could not be looked at again',
+      );
     }
   }
 
