@@ -42,9 +42,17 @@ export interface RunningGateway extends AsyncDisposable {
 
 export async function startGateway(world: GatewayWorld): Promise<RunningGateway> {
   const folder = await writeWorld(world);
+  return await startGatewayIn(folder, world.env);
+}
+
+/** In a folder that `writeWorld` made, and that is removed with the gateway. */
+export async function startGatewayIn(
+  folder: TemporaryFolder,
+  env: GatewayWorld['env'] = {},
+): Promise<RunningGateway> {
   const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', '0'], {
     cwd: folder.path,
-    env: { ...worldEnvironment(folder.path), ...world.env },
+    env: { ...worldEnvironment(folder.path), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const log: string[] = [];

@@ -1,4 +1,5 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import { a2aOptionsSchema } from './a2a/options.ts';
 import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
 import { httpOptionsSchema } from './http/options.ts';
@@ -6,6 +7,7 @@ import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 
+export { isAgentCard } from './a2a/agent-card.ts';
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
@@ -24,6 +26,10 @@ export const adapters = {
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
     options: httpOptionsSchema,
+  },
+  a2a: {
+    load: async () => (await import('./a2a/adapter.ts')).createA2aAdapter,
+    options: a2aOptionsSchema,
   },
   'agent-communication-protocol': {
     load: async () =>

@@ -9,7 +9,7 @@ import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
-const KNOWN = ['mcp', 'local-process', 'http', 'agent-communication-protocol', 'agent-zero'];
+const KNOWN = ['mcp', 'local-process', 'http', 'a2a', 'agent-communication-protocol', 'agent-zero'];
 
 const FACTORY = `function createAdapter({ manifest }) {
   return {
@@ -49,6 +49,7 @@ describe('the table of adapters', () => {
   it.each([
     { transport: 'process' as const, command: 'sh' },
     { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
+    { transport: 'http' as const, protocol: 'a2a', uri: 'http://127.0.0.1:1/' },
     { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
     at('agent-communication-protocol'),
     at('agent-zero'),

@@ -62,6 +62,12 @@ export const errorPayloadSchema = z.strictObject({
 /** `details.reason` of an error that the agent itself answered with. */
 export const TOOL_ERROR = 'tool_error';
 
+/**
+ * `details.reason` of a signal that ends a call here because another worker goes on with it: what
+ * runs at the agent is left running.
+ */
+export const CLAIM_LOST = 'claim_lost';
+
 export interface FabricErrorOptions {
   readonly details?: ErrorDetails;
   readonly cause?: unknown;

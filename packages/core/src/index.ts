@@ -35,6 +35,7 @@ export {
   RESPONSE_FORMATS,
 } from './envelope.ts';
 export {
+  CLAIM_LOST,
   ERRORS,
   type ErrorCode,
   type ErrorDetails,
@@ -180,6 +181,7 @@ export type {
   AgentHandle,
   AskOptions,
   CallContext,
+  KeepOptions,
   ProtocolNotification,
 } from './ports/adapter.ts';
 export {

@@ -1,3 +1,4 @@
+import type { CallContext } from '../src/index.ts';
 import {
   adapterContract,
   ContractAgent,
@@ -23,6 +24,7 @@ adapterContract(
         task: input.task,
         seen: { trace_id: trace.trace_id, ...hop },
         signal,
+        conversation: converse(context),
         ask: async (requests) => {
           if (context.responses) return context.responses;
           const canceled = requests.map(({ id }) => ({ id, action: 'cancel' as const }));
@@ -34,8 +36,14 @@ adapterContract(
     );
     return { adapter, stopAgent: () => adapter.close(), close: nothing };
   },
-  { asks: true, waits: true },
+  { asks: true, waits: true, conversations: true },
 );
+
+function converse({ handle, keep }: CallContext): string {
+  const conversation = String(handle?.conversation ?? crypto.randomUUID());
+  keep?.({ conversation });
+  return conversation;
+}
 
 registryContract('memory', async () => ({ registry: new MemoryRegistry(), close: nothing }));
 

@@ -252,6 +252,23 @@ describe('job runner', () => {
     expect(modes).toEqual(['start', 'rejoin']);
   });
 
+  it('does not send a call again whose task cannot be rejoined', async () => {
+    const modes: string[] = [];
+    start(async (_, { mode, markSent }) => {
+      modes.push(mode);
+      const details = { sent: false };
+      if (mode === 'rejoin') throw new FabricError('AGENT_OFFLINE', 'It is away', { details });
+      await markSent();
+      const inputs = [{ id: 'q', message: 'Which?' }];
+      return { state: 'awaiting_input', agentId: 'subject', inputs, handle: { task: 't1' } };
+    });
+    const id = await submit();
+    await expect.poll(() => state(id)).toBe('awaiting_input');
+    await engine.answer(id, [{ id: 'q', response: { content: 'red' } }]);
+    expect(await ended(id)).toMatchObject({ state: 'failed', error: { code: 'AGENT_OFFLINE' } });
+    expect(modes).toEqual(['start', 'rejoin']);
+  });
+
   it('cancels what an agent keeps by its handle', async () => {
     const cancelled: unknown[] = [];
     start(

@@ -34,7 +34,7 @@ export function parseTarget(
   };
 }
 
-function parseUrl({ agent_id, endpoint }: Manifest): URL {
+export function parseUrl({ agent_id, endpoint }: Manifest): URL {
   const url = URL.parse(endpoint.uri ?? '');
   if (!url || !/^https?:$/.test(url.protocol)) {
     throw badEndpoint(agent_id, 'bad_uri', 'set endpoint.uri to an http or https address');
@@ -45,7 +45,7 @@ function parseUrl({ agent_id, endpoint }: Manifest): URL {
   return url;
 }
 
-function parseHeaders({ agent_id, endpoint }: Manifest): Record<string, string> {
+export function parseHeaders({ agent_id, endpoint }: Manifest): Record<string, string> {
   const headers = Object.entries(endpoint.headers ?? {}).map(([name, value]) => {
     const lower = name.toLowerCase();
     if (!HEADER_NAME.test(lower) || !HEADER_VALUE.test(value) || FRAMING.has(lower)) {

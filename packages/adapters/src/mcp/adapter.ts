@@ -17,12 +17,12 @@ import {
   type FinalData,
   findCapability,
   type Health,
-  type InputRequest,
   type Log,
   type Manifest,
   toHealthReason,
 } from '@starloom/core';
 import { deadlineSignal, streamTurns } from '@starloom/wire';
+import { unanswered } from '../upstream/unanswered.ts';
 import { toToolArguments } from './arguments.ts';
 import type { McpConnection } from './connection.ts';
 import { bounded } from './error-payload.ts';
@@ -291,12 +291,6 @@ async function nextRound(result: JsonObject, { ask, signal }: CallContext): Prom
   const handle = requestState === undefined ? {} : { request_state: requestState };
   const responses = await ask(questions, { handle });
   return { ...state, inputResponses: toInputResponses(responses) };
-}
-
-function unanswered(inputs: readonly InputRequest[]): FabricError {
-  return new FabricError('INPUT_REQUIRED', 'The agent asks, and the caller cannot be asked', {
-    details: { reason: 'input_required', inputs },
-  });
 }
 
 /** Under the token its reader knows. */

@@ -3,11 +3,11 @@
 
 import { FabricError, type Log } from '@starloom/core';
 import { cleanText } from '../upstream/clean-text.ts';
+import { toCapabilityName } from '../upstream/to-capability-name.ts';
 import type { McpConnection } from './connection.ts';
 import { bounded } from './error-payload.ts';
 import { isObject, type JsonObject } from './json-rpc.ts';
 import { findParamHeaders, type ParamHeader } from './param-headers.ts';
-import { toCapabilityName } from './to-capability.ts';
 import { untilAborted } from './until-aborted.ts';
 
 const MAX_PAGES = 64;

@@ -28,7 +28,7 @@ export interface CallContext {
   /** Answers to what the agent asked when the earlier call ended with INPUT_REQUIRED. */
   readonly responses?: readonly InputResponse[] | undefined;
   /** The conversation can go on after this call, with this handle. The last one counts. */
-  readonly keep?: ((handle: AgentHandle) => void) | undefined;
+  readonly keep?: ((handle: AgentHandle, options?: KeepOptions) => void) | undefined;
   /** What a caller of the agent's own protocol declared of itself, as that protocol says it. */
   readonly declared?: Readonly<Record<string, unknown>> | undefined;
 }
@@ -43,6 +43,14 @@ export interface AskOptions {
    * attempt stays in this process until it is answered.
    */
   readonly handle?: AgentHandle;
+}
+
+export interface KeepOptions {
+  /**
+   * The handle names what runs at the agent now: a call that brings it without `responses` joins
+   * that and sends nothing. A job that is interrupted goes on so.
+   */
+  readonly isRunning?: boolean;
 }
 
 export interface ProtocolNotification {
@@ -75,6 +83,11 @@ export interface Adapter {
   health(context: CallContext): Promise<Health>;
   /** Asks the agent what it can do. Throws as `call` does. */
   describe(context: CallContext): Promise<AgentDescription>;
+  /**
+   * Tells the agent to end what a handle names, for a call that no process serves any more. Absent
+   * where nothing runs at the agent without a call. Throws as `call` does.
+   */
+  stop?(handle: AgentHandle, context: CallContext): Promise<void>;
   /** Frees connections and child processes; calls still open end with AGENT_OFFLINE. */
   close(): Promise<void>;
 }

@@ -8,13 +8,17 @@ import { silentLog } from '../log.ts';
 import type { Adapter, CallContext } from '../ports/adapter.ts';
 import { type CallResult, ResultFold } from '../result.ts';
 import { askingContract } from './asking-contract.ts';
+import { conversationContract, joiningContract } from './conversation-contract.ts';
 import { exampleEnvelope } from './examples.ts';
+import { type Misbehaviour, misbehavingContract } from './misbehaving-contract.ts';
 
 export interface AdapterSubject {
   /** Opened on a manifest whose agent is `subject` with the capability `work`. */
   readonly adapter: Adapter;
   /** Makes the agent unreachable. */
   stopAgent(): Promise<void>;
+  /** From now on calls are answered so; `undefined`: well again. See `misbehaves`. */
+  misbehave?(how: Misbehaviour | undefined): void;
   /** Frees what the test made; the contract closes the adapter itself. */
   close(): Promise<void>;
 }
@@ -26,13 +30,20 @@ export interface AdapterContractOptions {
   readonly data?: boolean;
   readonly toolCalls?: boolean;
   readonly progress?: boolean;
-  readonly artifacts?: boolean;
+  /** `whole`: in one piece each. */
+  readonly artifacts?: boolean | 'whole';
   /** False for protocols in which an agent cannot ask. */
   readonly asks?: boolean;
   /** Whether the agent can wait for an answer without a call of ours. */
   readonly waits?: boolean;
   /** Whether `work` takes attachments. */
   readonly attachments?: boolean;
+  /** Whether the agent keeps a conversation between calls. */
+  readonly conversations?: boolean;
+  /** Whether a task that runs at the agent can be joined again. */
+  readonly joins?: boolean;
+  /** Ways in which the test can make the agent misbehave. */
+  readonly misbehaves?: readonly Misbehaviour[];
 }
 
 export function adapterContract(
@@ -47,6 +58,9 @@ export function adapterContract(
     asks = false,
     waits = false,
     attachments = true,
+    conversations = false,
+    joins = false,
+    misbehaves = [],
   }: AdapterContractOptions = {},
 ): void {
   describe(`adapter contract: ${name}`, () => {
@@ -143,7 +157,8 @@ export function adapterContract(
     if (artifacts) {
       it('passes artifacts on, and the result has them whole', async () => {
         const { events, result } = await run('artifact');
-        expect(events.filter(({ type }) => type === 'artifact')).toHaveLength(2);
+        const pieces = events.filter(({ type }) => type === 'artifact');
+        expect(pieces).toHaveLength(artifacts === 'whole' ? 1 : 2);
         expect(result?.artifacts).toEqual([
           {
             id: expect.any(String),
@@ -165,6 +180,9 @@ export function adapterContract(
     });
 
     if (asks) askingContract({ run, failure, waits });
+    if (conversations) conversationContract({ run });
+    if (joins) joiningContract({ run, failure });
+    misbehavingContract({ run, failure, misbehave: (how) => subject.misbehave?.(how) }, misbehaves);
 
     it('carries a large answer whole', async () => {
       const { result } = await run('big 300000');

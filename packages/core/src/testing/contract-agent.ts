@@ -10,6 +10,8 @@ export interface ContractRequest {
   /** What the agent saw of trace, depth and chain, however they travelled. */
   readonly seen: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
+  /** Names the conversation, in protocols that keep one. */
+  readonly conversation?: string | undefined;
   /** Asks the caller; protocols that have no questions leave it out. */
   readonly ask?: (requests: readonly InputRequest[]) => Promise<readonly InputResponse[]>;
 }
@@ -17,12 +19,21 @@ export interface ContractRequest {
 export class ContractAgent {
   #cancelled = 0;
   #hanging = 0;
+  #started = 0;
+  readonly #released = Promise.withResolvers<void>();
+  readonly #remembered = new Map<string | undefined, string>();
   readonly #countCancelled = () => {
     this.#cancelled += 1;
   };
 
   /** Works on one request; throws a FabricError when the task says so. */
-  async *work({ task, seen, signal, ask }: ContractRequest): AsyncIterable<EventBody> {
+  async *work({
+    task,
+    seen,
+    signal,
+    conversation,
+    ask,
+  }: ContractRequest): AsyncIterable<EventBody> {
     const [verb, ...words] = task.split(' ');
     const text = words.join(' ');
     switch (verb) {
@@ -71,6 +82,20 @@ export class ContractAgent {
         throw signal.reason;
       case 'hanging':
         return yield final(String(this.#hanging));
+      case 'remember':
+        this.#remembered.set(conversation, text);
+        return yield final('remembered');
+      case 'recall':
+        return yield final(this.#remembered.get(conversation) ?? 'nothing');
+      case 'slow':
+        this.#started += 1;
+        signal.addEventListener('abort', this.#countCancelled, { once: true });
+        yield { type: 'token', data: { text: 'slow' } };
+        await this.#released.promise;
+        return yield final(`started ${this.#started}`);
+      case 'release':
+        this.#released.resolve();
+        return yield final('released');
       case 'cancelled':
         return yield final(String(this.#cancelled));
       default:

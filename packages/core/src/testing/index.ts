@@ -16,4 +16,5 @@ export { ManualClock } from './manual-clock.ts';
 export { MemoryAdapter, type MemoryAgent } from './memory-adapter.ts';
 export { MemoryCoordinationStore } from './memory-coordination-store.ts';
 export { createMemoryJobEngine } from './memory-job-engine.ts';
+export type { Misbehaviour } from './misbehaving-contract.ts';
 export { type RegistrySubject, registryContract } from './registry-contract.ts';

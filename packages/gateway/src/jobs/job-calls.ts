@@ -74,7 +74,7 @@ export class JobCalls {
     this.#runner = new JobRunner({
       engine,
       run: this.#run,
-      cancelUpstream: async (job) => this.#cancelParked(job),
+      cancelUpstream: (job, _call, signal) => this.#cancelUpstream(job, signal),
       webhooks: this.#webhooks,
       concurrency,
       ...(perAgent !== undefined && { perAgent }),
@@ -160,13 +160,23 @@ export class JobCalls {
     return this.desk.input(principalId, id, inputs);
   }
 
-  /** Ends the attempt that waits for an answer; an agent that keeps its question itself runs nothing. */
-  #cancelParked({ handle, principal_id }: Job): void {
+  /** Ends the attempt that waits for an answer, or what runs at the agent without one. */
+  async #cancelUpstream({ handle, principal_id }: Job, signal: AbortSignal): Promise<void> {
     const { conversations, parked } = this.#options.deps;
-    const nonce = conversations.parkedIn(String(handle?.conversation_id), principal_id);
-    if (nonce === undefined) return;
+    const id = String(handle?.conversation_id);
+    const nonce = conversations.parkedIn(id, principal_id);
+    if (nonce === undefined) return this.#stopTask(id, principal_id, signal);
     const reason = new FabricError('CANCELLED', 'The job was cancelled');
     if (!parked.cancel(nonce, reason)) throw new Error('the attempt waits in another process');
+  }
+
+  async #stopTask(id: string, principalId: string, signal: AbortSignal): Promise<void> {
+    const { deps, log } = this.#options;
+    const { agentId, handle } = deps.conversations.find(id, principalId) ?? {};
+    const manifest = agentId === undefined ? undefined : deps.registry.get(agentId)?.manifest;
+    if (!manifest || !handle) return;
+    using lease = await deps.adapters.lease(manifest);
+    await lease.adapter.stop?.(handle, { signal, log });
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
@@ -180,6 +190,7 @@ export class JobCalls {
       deadlineMs: Math.max(1, left),
       ...(job.idempotent && { idempotencyKey: request.idempotencyKey ?? job.id }),
       ...(context.mode === 'rejoin' && {
+        agentId: undefined,
         conversationId: String(job.handle?.conversation_id),
         inputs: answers as CallRequest['inputs'],
       }),
@@ -196,6 +207,7 @@ export class JobCalls {
         if (isForwarded(event)) await context.emit(toBody(event), event.agent_id);
       },
       willSend: () => context.markSent(),
+      keepRunning: (conversation_id) => context.keepHandle({ conversation_id }),
       questionMs: INPUT_MS,
       cut: () => {},
     };

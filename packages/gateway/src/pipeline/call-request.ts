@@ -75,6 +75,8 @@ export interface Caller {
   readonly send?: ((event: FabricEvent, place?: EventPlace) => Promise<void>) | undefined;
   /** Awaited before anything of the call may reach an agent; rejects when that must not happen. */
   readonly willSend?: (() => Promise<void>) | undefined;
+  /** Stores the id of a conversation with which the call goes on if this process ends. */
+  readonly keepRunning?: ((conversationId: string) => Promise<void>) | undefined;
   /** How long a question to this caller stays open. */
   readonly questionMs?: number | undefined;
   /** Ends the connection to a caller that does not read what it asked for. */

@@ -137,6 +137,7 @@ async function serve(
     const auth = toAuth(caller.principal);
     const ask: DispatchCall['ask'] = (...given) => call.ask(...given);
     const resume = conversation ?? unasked(request);
+    const keepRunning = keeperOf(caller, deps);
     return await call.start(leg, () =>
       dispatch(
         {
@@ -152,6 +153,7 @@ async function serve(
           declared,
           ask,
           resume,
+          keepRunning,
           willSend,
         },
         deps,
@@ -241,6 +243,18 @@ function withConversation(
   if (!handle) return dispatched;
   const conversation = { principalId: principal.id, agentId, capability, handle, questions: [] };
   return { ...dispatched, conversationId: conversations.seal(conversation) };
+}
+
+/** Where the call is a job: what runs at the agent is joined again under an id of ours. */
+function keeperOf(
+  { principal, keepRunning }: Caller,
+  { conversations }: CallDeps,
+): DispatchCall['keepRunning'] {
+  if (!keepRunning) return undefined;
+  return async (handle, by) => {
+    const id = conversations.seal({ principalId: principal.id, ...by, handle, questions: [] });
+    if (id !== undefined) await keepRunning(id);
+  };
 }
 
 function openChannel(

@@ -115,6 +115,12 @@ export class Conversations {
     return sealed.nonce;
   }
 
+  /** What runs at an agent, or waits there, under this id. */
+  find(id: string, principalId: string): Pick<Conversation, 'agentId' | 'handle'> | undefined {
+    const sealed = this.#unseal(id);
+    return sealed?.principalId === principalId ? sealed : undefined;
+  }
+
   /** An answer counts once. */
   use({ nonce }: Reopened): void {
     const now = this.#clock.now();

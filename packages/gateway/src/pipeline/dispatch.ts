@@ -33,8 +33,9 @@ import {
 import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
-import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
+import type { ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
+import { AttemptContext } from './attempt-context.ts';
 import type { Breakers } from './breaker.ts';
 import type { CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
@@ -88,6 +89,8 @@ export interface DispatchCall {
   /** What the agent goes on with. */
   readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
   readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
+  /** Stores with what the call goes on if this process ends now. */
+  readonly keepRunning?: ((handle: AgentHandle, by: Asking) => Promise<void>) | undefined;
   /** Awaited before anything reaches an agent. */
   readonly willSend?: (() => Promise<void>) | undefined;
 }
@@ -243,7 +246,7 @@ class Walk {
     const asking = { agentId: agent_id, capability: capability.name };
     const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
       this.#ask(requests, options, asking, fold, deadline);
-    const context = new AttemptContext(deadline.signal, active, this.#call, ask);
+    const context = new AttemptContext(deadline.signal, active, this.#call, asking, ask);
     const { root } = guarded;
     const agentPrincipal = manifest.auth?.principal;
     const forget = guard.track(active.trace, hop, { root, agentPrincipal });
@@ -269,7 +272,7 @@ class Walk {
         context,
         fold,
         { resultLength },
-        (body) => emit(body, agent_id),
+        (body) => context.stored?.then(() => emit(body, agent_id)) ?? emit(body, agent_id),
       );
       active.end({ ok: true });
       return context.kept;
@@ -356,51 +359,6 @@ class Walk {
     registry.updateHealth(agent_id, health).catch((thrown: unknown) => {
       log.warn({ agent_id, error: FabricError.from(thrown) }, 'health could not be recorded');
     });
-  }
-}
-
-/** A logger is made only for the attempt that writes to it. */
-class AttemptContext implements CallContext {
-  readonly signal: AbortSignal;
-  readonly ask: CallContext['ask'];
-  kept: AgentHandle | undefined;
-  readonly #active: ActiveAttempt;
-  readonly #call: DispatchCall;
-
-  constructor(
-    signal: AbortSignal,
-    active: ActiveAttempt,
-    call: DispatchCall,
-    ask: CallContext['ask'],
-  ) {
-    this.signal = signal;
-    this.ask = ask;
-    this.#active = active;
-    this.#call = call;
-  }
-
-  get notify(): CallContext['notify'] {
-    return this.#call.notify;
-  }
-
-  get declared(): CallContext['declared'] {
-    return this.#call.declared;
-  }
-
-  get handle(): CallContext['handle'] {
-    return this.#call.resume?.handle;
-  }
-
-  get responses(): CallContext['responses'] {
-    return this.#call.resume?.responses;
-  }
-
-  readonly keep = (handle: AgentHandle): void => {
-    this.kept = handle;
-  };
-
-  get log(): Log {
-    return this.#active.log;
   }
 }
 

@@ -2,6 +2,7 @@
 // to the worker that has it by now; never two of these.
 
 import {
+  CLAIM_LOST,
   type Claim,
   type Clock,
   type EventBody,
@@ -74,7 +75,7 @@ export class ClaimRun {
     this.#lost.abort(new ClaimLost('the lease is lost'));
     this.#call.abort(
       new FabricError('AGENT_OFFLINE', 'Another worker has the job', {
-        details: { reason: 'claim_lost' },
+        details: { reason: CLAIM_LOST },
       }),
     );
   }
@@ -224,6 +225,8 @@ export class ClaimRun {
   /** Only what another attempt may help, and only if it cannot have an effect twice. */
   #mayRetry({ code, row, details }: FabricError): boolean {
     const { attempt, retry, idempotent, deadline_at } = this.claim.job;
+    // The call itself was sent before: another attempt would send it twice.
+    if (!idempotent && this.claim.mode === 'rejoin') return false;
     if (attempt >= retry.attempts) return false;
     if (deadline_at !== undefined && deadline_at <= this.#now()) return false;
     if (!idempotent && this.#isSent && details.sent !== false) return false;

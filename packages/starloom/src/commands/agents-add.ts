@@ -12,8 +12,10 @@ import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
+import { toAgentId } from '../to-agent-id.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import type { AddOptions } from './agents.ts';
+import { findAgentCard } from './agents-add-card.ts';
 import { toAgentManifest } from './agents-add-manifest.ts';
 import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
 import { awaitAgent } from './agents-await.ts';
@@ -79,13 +81,25 @@ async function toManifest(
       throw toUsageError('with a command, the name comes before "--"');
     return { manifest: toCommandManifest(what, command, options, { cwd, folder }), isOwn: false };
   }
-  if (/^https?:\/\//i.test(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
+  if (/^https?:\/\//i.test(what)) {
+    const manifest = toUrlManifest(what, await recognised(what, options));
+    return { manifest, isOwn: false };
+  }
   const path = resolve(cwd, what);
   if (!existsSync(path)) throw noSuchAgent(what);
   if (/\.(?:[cm]?[jt]s|py|rb|sh)$/.test(what)) throw isProgram(what);
   const { agent } = await loadAgentConfig(what, env);
   const as = options.name ?? options.as;
   return { manifest: toAgentManifest(agent, { place: placeIn(folder, path), as }), isOwn: true };
+}
+
+/** An agent card says by itself what its agent speaks, and how it is called. */
+async function recognised(url: string, options: AddOptions): Promise<AddOptions> {
+  if (options.protocol !== undefined && options.protocol !== 'a2a') return options;
+  const card = await findAgentCard(url, options.header);
+  if (!card) return options;
+  const name = options.name ?? (card.name === undefined ? undefined : toAgentId(card.name));
+  return { ...options, protocol: 'a2a', ...(name !== undefined && { name }) };
 }
 
 /** So that the file may move together with the agent. */

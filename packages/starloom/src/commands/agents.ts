@@ -107,7 +107,7 @@ function addShowCommands(agents: Command, terminal: Terminal): void {
 function addAddCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('add')
-    .description('put an MCP server or an agent behind the gateway')
+    .description('put an MCP server or another agent behind the gateway')
     .usage('<name> -- <command> [arguments]  |  <url>  |  <folder>')
     .argument('<agent>', 'a name before "-- <command>"; or a URL; or the folder of an agent.json')
     .argument('[command...]', 'after "--": the program that serves MCP on standard input')
@@ -115,7 +115,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .addOption(new Option('--as <id>').hideHelp())
     .option(
       '--protocol <name>',
-      'what it speaks: mcp (default), http, agent-communication-protocol, agent-zero, …',
+      'what it speaks: mcp (default), a2a (recognised by its card), http, agent-communication-protocol, agent-zero, …',
     )
     .addOption(new Option('--tier <tier>', 'how far it is trusted').choices([...TRUST_TIERS]))
     .option('--tag <tag>', 'a word to find it by; repeatable', toList)
@@ -140,6 +140,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
           'starloom agents add https://mcp.example.com/mcp --header "Authorization=Bearer env:KEY"',
           '',
         ],
+        ['starloom agents add https://agent.example.com/.well-known/agent-card.json', 'A2A'],
         ['starloom agents add ./my-agent', 'made with "agent init"'],
       ),
     )

@@ -1,0 +1,203 @@
+// Agents that speak A2A, 1.0 or 0.3, over JSON-RPC, REST or gRPC. The card says which; it is fetched
+// when first needed, and again with every check of the agent's health.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { AgentCard } from '@a2a-js/sdk';
+import {
+  type Adapter,
+  type AdapterOptions,
+  type AgentDescription,
+  type AgentHandle,
+  type CallContext,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  findCapability,
+  type Health,
+  type Log,
+  type Manifest,
+  toHealthReason,
+} from '@starloom/core';
+import { deadlineSignal, settlesWithin } from '@starloom/wire';
+import { assertWanted } from '../upstream/assert-callable.ts';
+import { cleanText } from '../upstream/clean-text.ts';
+import { closedError } from '../upstream/closed-error.ts';
+import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
+import { parseOptions } from '../upstream/options.ts';
+import { type CardView, parseAgentCard } from './agent-card.ts';
+import { AgentLink, mayHaveMoved } from './agent-link.ts';
+import type { Connection } from './connection.ts';
+import { toFailure } from './failure.ts';
+import { type A2aOptions, a2aOptionsSchema } from './options.ts';
+import { parseHandle } from './questions.ts';
+import { TaskRun } from './task-run.ts';
+import { skillOf, toCapabilities } from './to-capabilities.ts';
+
+const MAX_DESCRIPTION = 4_000;
+/** How long an agent is waited for that may still run the task of an interrupted call. */
+const JOIN_MS = 60_000;
+const FIRST_WAIT_MS = 250;
+const LONGEST_WAIT_MS = 2_000;
+/** Longer than telling the agent to cancel takes at most. */
+const CLOSE_MS = 6_000;
+
+/** Throws BAD_INPUT for a manifest that names no A2A agent. Connects when first needed. */
+export function createA2aAdapter({ manifest, log }: AdapterOptions): Adapter {
+  return new A2aAdapter(manifest, log.child({ agent_id: manifest.agent_id }));
+}
+
+class A2aAdapter implements Adapter {
+  readonly #manifest: Manifest;
+  readonly #log: Log;
+  readonly #options: A2aOptions;
+  readonly #excerpt: Excerpt;
+  readonly #link: AgentLink;
+  readonly #runs = new Set<TaskRun>();
+  readonly #afterwards = new Set<Promise<unknown>>();
+
+  constructor(manifest: Manifest, log: Log) {
+    this.#manifest = manifest;
+    this.#log = log;
+    this.#options = parseOptions(a2aOptionsSchema, manifest);
+    this.#excerpt = createExcerpt(manifest);
+    this.#link = new AgentLink(manifest, this.#options, this.#excerpt);
+  }
+
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    assertWanted(context.signal);
+    const { agent_id } = this.#manifest;
+    const { capability } = envelope.target;
+    try {
+      using lease = await this.#connectFor(context);
+      const { connection } = lease;
+      const run = new TaskRun({
+        connection,
+        envelope,
+        context,
+        skill: this.#assertSkill(connection.card, capability),
+        excerpt: this.#excerpt,
+        maxStreamBytes: this.#options.max_stream_bytes,
+        pollIntervalMs: this.#options.poll_interval_ms,
+        idleMs: this.#options.idle_ms,
+        afterwards: (work) => this.#await(work),
+      });
+      this.#runs.add(run);
+      using _ = { [Symbol.dispose]: () => this.#runs.delete(run) };
+      yield* run.events();
+    } catch (error) {
+      const failure = toFailure(error, this.#excerpt).with({ agent_id, capability });
+      if (mayHaveMoved(failure)) this.#link.invalidate();
+      throw failure;
+    }
+  }
+
+  async stop(handle: AgentHandle, { signal }: CallContext): Promise<void> {
+    const { taskId } = parseHandle(handle);
+    if (taskId === undefined) return;
+    try {
+      using lease = await this.#connect(signal);
+      await lease.connection.cancel(taskId, { headers: {}, signal });
+    } catch (error) {
+      const failure = toFailure(error, this.#excerpt);
+      const isOver = ['unknown_task', 'not_cancelable'].includes(String(failure.details.reason));
+      if (!isOver) throw failure.with({ agent_id: this.#manifest.agent_id });
+    }
+  }
+
+  async health({ signal: parent }: CallContext): Promise<Health> {
+    const started = performance.now();
+    const checked_at = new Date().toISOString();
+    using deadline = deadlineSignal({ ms: this.#options.card_timeout_ms, parent });
+    try {
+      await this.#link.refresh(deadline.signal);
+      return { status: 'online', checked_at, latency_ms: performance.now() - started };
+    } catch (error) {
+      if (FabricError.is(parent.reason) && parent.reason.code === 'CANCELLED') throw parent.reason;
+      const failure = toFailure(error, this.#excerpt);
+      const isThere = !['AGENT_OFFLINE', 'TIMEOUT'].includes(failure.code);
+      const status = isThere ? 'degraded' : 'offline';
+      return { status, checked_at, ...toHealthReason(failure) };
+    }
+  }
+
+  async describe({ signal }: CallContext): Promise<AgentDescription> {
+    try {
+      const connection = await this.#link.refresh(signal);
+      const card = await this.#fullCard(connection, signal);
+      const description = cleanText(card.description, MAX_DESCRIPTION);
+      return {
+        capabilities: toCapabilities(card),
+        ...(card.version !== '' && { version: card.version.slice(0, 64) }),
+        ...(description && { description }),
+      };
+    } catch (error) {
+      throw toFailure(error, this.#excerpt).with({ agent_id: this.#manifest.agent_id });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#link.end();
+    for (const run of this.#runs) run.end(closedError(this.#manifest));
+    await settlesWithin(Promise.allSettled(this.#afterwards), CLOSE_MS);
+    await this.#link.free();
+  }
+
+  /** A task that may still run is worth a wait: gateway and agent may restart together. */
+  async #connectFor({ signal, handle, responses }: CallContext) {
+    const isJoining = parseHandle(handle).taskId !== undefined && responses === undefined;
+    const until = performance.now() + (isJoining ? JOIN_MS : 0);
+    for (let ms = FIRST_WAIT_MS; ; ms = Math.min(2 * ms, LONGEST_WAIT_MS)) {
+      try {
+        return await this.#connect(signal);
+      } catch (error) {
+        const { code, details } = FabricError.from(error);
+        const mayCome = code === 'AGENT_OFFLINE' && details.reason !== 'closed';
+        if (!mayCome || performance.now() + ms > until) throw error;
+        await delay(ms, undefined, { signal }).catch(() => assertWanted(signal));
+      }
+    }
+  }
+
+  async #connect(signal: AbortSignal) {
+    if (this.#link.closed.aborted) throw closedError(this.#manifest).with({ sent: false });
+    try {
+      return await this.#link.acquire(signal);
+    } catch (error) {
+      throw FabricError.from(error).with({ sent: false });
+    }
+  }
+
+  /** The id of the skill; CAPABILITY_NOT_FOUND when manifest or card does not have it. */
+  #assertSkill(card: CardView, name: string): string {
+    const { capabilities: declared } = this.#manifest;
+    const capability = findCapability({ capabilities: declared ?? toCapabilities(card) }, name);
+    const skill = capability && skillOf(card, capability.tool ?? capability.name);
+    if (skill !== undefined) return skill;
+    throw new FabricError('CAPABILITY_NOT_FOUND', `No capability "${name}"`, {
+      details: {
+        sent: false,
+        known: toCapabilities(card).map((known) => known.name),
+        fix: 'call a skill of the agent card',
+      },
+    });
+  }
+
+  /** With the skills that only authenticated clients see; those of a signed card stay as signed. */
+  async #fullCard(connection: Connection, signal: AbortSignal): Promise<CardView> {
+    const { card } = connection;
+    const isAnonymous = Object.keys(this.#link.headers).length === 0;
+    if (!card.extended || isAnonymous || this.#options.card_keys) return card;
+    try {
+      const extended = await connection.extendedCard({ headers: {}, signal });
+      return { ...parseAgentCard(AgentCard.toJSON(extended)), interfaces: card.interfaces };
+    } catch (error) {
+      this.#log.debug({ error: toFailure(error, this.#excerpt) }, 'no extended agent card');
+      return card;
+    }
+  }
+
+  #await(work: Promise<unknown>): void {
+    const settled = work.catch(() => {}).finally(() => this.#afterwards.delete(settled));
+    this.#afterwards.add(settled);
+  }
+}

@@ -1,0 +1,148 @@
+// The card of an agent and the connection made from it, shared by all its calls. A card that changed
+// makes a new connection; the old one closes with its last call.
+
+import { isIP } from 'node:net';
+import { type FabricError, type Manifest, orAborted } from '@starloom/core';
+import { type AddressGuard, createAddressGuard } from '@starloom/wire';
+import type { Agent } from 'undici';
+import { parseHeaders, parseUrl } from '../http/target.ts';
+import { closedError } from '../upstream/closed-error.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { chooseInterface, trustedOrigins } from './choose-interface.ts';
+import { Connection } from './connection.ts';
+import { fetchCard } from './fetch-card.ts';
+import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
+import type { A2aOptions } from './options.ts';
+
+export interface ConnectionLease extends Disposable {
+  readonly connection: Connection;
+}
+
+export class AgentLink {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #manifest: Manifest;
+  readonly #options: A2aOptions;
+  readonly #uri: URL;
+  readonly #origins: ReadonlySet<string>;
+  readonly #guard: AddressGuard;
+  readonly #agent: Agent;
+  readonly #fetch: GuardedFetch;
+  readonly #closed = new AbortController();
+  readonly #leases = new Map<Connection, number>();
+  #current: Connection | undefined;
+  #opening: Promise<Connection> | undefined;
+  #isStale = false;
+
+  constructor(manifest: Manifest, options: A2aOptions, excerpt: Excerpt) {
+    this.#manifest = manifest;
+    this.#options = options;
+    this.#uri = parseUrl(manifest);
+    this.headers = parseHeaders(manifest);
+    this.#origins = trustedOrigins(this.#uri, options);
+    const allow = trustedHosts(this.#uri, this.#origins);
+    this.#guard = createAddressGuard({ allow, allowPrivate: options.allow_private });
+    // How long an answer may take is the caller's to say, by its signal.
+    this.#agent = this.#guard.dispatcher({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 });
+    this.#fetch = createGuardedFetch({
+      guard: this.#guard,
+      agent: this.#agent,
+      origins: this.#origins,
+      headers: this.headers,
+      maxResultBytes: options.max_result_bytes,
+      maxStreamBytes: options.max_stream_bytes,
+      excerpt,
+    });
+  }
+
+  /** Aborts when the link is closed. */
+  get closed(): AbortSignal {
+    return this.#closed.signal;
+  }
+
+  /** A connection that stays open while the lease is held. */
+  async acquire(signal: AbortSignal): Promise<ConnectionLease> {
+    const isKnown = this.#current !== undefined && !this.#isStale;
+    const connection = isKnown && this.#current ? this.#current : await this.refresh(signal);
+    this.#leases.set(connection, (this.#leases.get(connection) ?? 0) + 1);
+    return { connection, [Symbol.dispose]: () => this.#release(connection) };
+  }
+
+  /** Fetches the card again. */
+  async refresh(signal: AbortSignal): Promise<Connection> {
+    this.closed.throwIfAborted();
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return await orAborted(this.#opening, signal);
+  }
+
+  /** The agent may have moved: the next call looks at its card again. */
+  invalidate(): void {
+    this.#isStale = true;
+  }
+
+  /** Calls that are open end; connections are closed by `free`. */
+  end(): void {
+    this.#closed.abort(closedError(this.#manifest));
+  }
+
+  async free(): Promise<void> {
+    for (const connection of [...this.#leases.keys()]) connection.close();
+    this.#leases.clear();
+    this.#current?.close();
+    await this.#agent.destroy();
+  }
+
+  async #open(): Promise<Connection> {
+    const source = {
+      uri: this.#uri,
+      manifest: this.#manifest,
+      options: this.#options,
+      fetch: this.#fetch,
+    };
+    const card = await fetchCard(source, this.closed);
+    this.#isStale = false;
+    const before = this.#current;
+    if (before && JSON.stringify(before.card) === JSON.stringify(card)) {
+      before.streaming = card.streaming;
+      return before;
+    }
+    const chosen = chooseInterface(card, this.#options, this.#origins);
+    const connection = await Connection.open({
+      card,
+      chosen,
+      fetch: this.#fetch,
+      guard: this.#guard,
+      headers: this.headers,
+    });
+    this.#current = connection;
+    if (before && !this.#leases.has(before)) before.close();
+    if (this.closed.aborted) connection.close();
+    return connection;
+  }
+
+  #release(connection: Connection): void {
+    const left = (this.#leases.get(connection) ?? 1) - 1;
+    if (left > 0) {
+      this.#leases.set(connection, left);
+      return;
+    }
+    this.#leases.delete(connection);
+    if (connection !== this.#current) connection.close();
+  }
+}
+
+/** Hosts that may be dialled wherever they are: that of the manifest, and addresses it names. */
+function trustedHosts(uri: URL, origins: ReadonlySet<string>): string[] {
+  const named = Array.from(origins, (origin) => new URL(origin).hostname);
+  const literal = named.filter(
+    (host) => isIP(host.replace(/^\[|\]$/g, '')) !== 0 || host === 'localhost',
+  );
+  return [uri.hostname, ...literal];
+}
+
+/** A failure after which the card is looked at again. */
+export function mayHaveMoved({ code, details }: FabricError): boolean {
+  if (code === 'AGENT_OFFLINE') return true;
+  return code === 'CAPABILITY_NOT_FOUND' && details.status === 404;
+}

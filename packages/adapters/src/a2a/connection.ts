@@ -1,0 +1,139 @@
+// The way to an agent by one interface of its card. Thin: the SDK speaks; this adds what every
+// request of ours carries.
+
+import { AgentCard, type SendMessageRequest, type StreamResponse, type Task } from '@a2a-js/sdk';
+import {
+  Client,
+  JsonRpcTransportFactory,
+  type RequestOptions,
+  RestTransportFactory,
+  TenantTransportDecorator,
+} from '@a2a-js/sdk/client';
+import type { AddressGuard } from '@starloom/wire';
+import type { CardView } from './agent-card.ts';
+import type { ChosenInterface } from './choose-interface.ts';
+import { type ClosableTransport, openGrpc } from './grpc-transport.ts';
+import type { GuardedFetch } from './guarded-fetch.ts';
+import { BINDINGS } from './options.ts';
+
+export interface ConnectionOptions {
+  readonly card: CardView;
+  readonly chosen: ChosenInterface;
+  readonly fetch: GuardedFetch;
+  readonly guard: AddressGuard;
+  /** Of the manifest; over HTTP `fetch` adds them. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** What each request of one call has in common. */
+export interface CallLine {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+export class Connection {
+  readonly card: CardView;
+  readonly chosen: ChosenInterface;
+  /** Cleared when the agent's streams turn out to be broken, until its card is read again. */
+  streaming: boolean;
+  readonly #client: Client;
+  readonly #opened: ClosableTransport;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  private constructor(options: ConnectionOptions, opened: ClosableTransport, client: Client) {
+    this.card = options.card;
+    this.chosen = options.chosen;
+    this.streaming = options.card.streaming;
+    this.#client = client;
+    this.#opened = opened;
+    const isGrpc = options.chosen.binding === BINDINGS.grpc;
+    this.#headers = isGrpc ? options.headers : {};
+  }
+
+  static async open(options: ConnectionOptions): Promise<Connection> {
+    const { card, chosen } = options;
+    const sdkCard = toSdkCard(card, chosen);
+    const opened = await openTransport(options, sdkCard);
+    const { transport } = opened;
+    const scoped =
+      chosen.tenant === '' ? transport : new TenantTransportDecorator(transport, chosen.tenant);
+    return new Connection(options, opened, new Client(scoped, sdkCard));
+  }
+
+  /** The SDK drops `append` of artifacts where 0.3 is not spoken over JSON-RPC. */
+  get losesAppend(): boolean {
+    return this.chosen.version === '0.3' && this.chosen.binding !== BINDINGS.jsonrpc;
+  }
+
+  stream(request: SendMessageRequest, line: CallLine): AsyncIterable<StreamResponse> {
+    return this.#client.sendMessageStream(request, this.#options(line));
+  }
+
+  async send(request: SendMessageRequest, line: CallLine): Promise<StreamResponse> {
+    const result = await this.#client.sendMessage(request, this.#options(line));
+    return 'messageId' in result
+      ? { payload: { $case: 'message', value: result } }
+      : { payload: { $case: 'task', value: result } };
+  }
+
+  subscribe(id: string, line: CallLine): AsyncIterable<StreamResponse> {
+    return this.#client.resubscribeTask({ tenant: '', id }, this.#options(line));
+  }
+
+  get(id: string, line: CallLine): Promise<Task> {
+    return this.#client.getTask({ tenant: '', id, historyLength: HISTORY }, this.#options(line));
+  }
+
+  cancel(id: string, line: CallLine): Promise<Task> {
+    return this.#client.cancelTask({ tenant: '', id, metadata: undefined }, this.#options(line));
+  }
+
+  /** The card that an authenticated client gets. */
+  extendedCard(line: CallLine): Promise<AgentCard> {
+    return this.#client.getAgentCard(this.#options(line));
+  }
+
+  close(): void {
+    this.#opened.close();
+  }
+
+  #options({ headers, signal }: CallLine): RequestOptions {
+    return { signal, serviceParameters: { ...this.#headers, ...headers } };
+  }
+}
+
+/** Messages of a task that are asked for; some agents keep their answer there alone. */
+const HISTORY = 10;
+
+async function openTransport(
+  { chosen, fetch, guard }: ConnectionOptions,
+  card: AgentCard,
+): Promise<ClosableTransport> {
+  if (chosen.binding === BINDINGS.grpc) return await openGrpc(chosen, card, guard);
+  const options = {
+    fetchImpl: fetch as unknown as typeof globalThis.fetch,
+    legacyCompat: { enabled: true },
+  };
+  const factory =
+    chosen.binding === BINDINGS.rest
+      ? new RestTransportFactory(options)
+      : new JsonRpcTransportFactory(options);
+  return { transport: await factory.create(chosen.url, card), close: () => {} };
+}
+
+/** What the SDK needs of a card: the one interface, and whether the agent streams. */
+function toSdkCard({ name, streaming, extended }: CardView, chosen: ChosenInterface): AgentCard {
+  const url = chosen.authority ?? chosen.url;
+  return AgentCard.fromJSON({
+    name,
+    capabilities: { streaming, extendedAgentCard: extended },
+    supportedInterfaces: [
+      {
+        url,
+        protocolBinding: chosen.binding,
+        protocolVersion: chosen.version,
+        tenant: chosen.tenant,
+      },
+    ],
+  });
+}

@@ -1,0 +1,219 @@
+// The `fetch` that the SDK is given. It dials only origins that the manifest trusts, through the
+// address guard, follows no redirect, and hands over only what was checked: bounded in bytes, UTF-8,
+// JSON within limits. What the status alone says becomes a failure of ours here, since the SDK keeps
+// it in a text.
+
+import { isUtf8 } from 'node:buffer';
+import { FabricError } from '@starloom/core';
+import { type AddressGuard, assertJsonLimits, SseParser } from '@starloom/wire';
+import type { Agent } from 'undici';
+import { type AnswerHead, answerError } from '../http/answer-reader.ts';
+import { BoundedBody } from '../http/bounded-body.ts';
+import { parseJson } from '../http/translate.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { statusFailure } from '../upstream/http-status.ts';
+import { toFields } from '../upstream/reported-error.ts';
+import { HttpAnswer } from './http-answer.ts';
+
+export interface GuardedFetchOptions {
+  readonly guard: AddressGuard;
+  readonly agent: Agent;
+  readonly origins: ReadonlySet<string>;
+  /** Of every request; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly maxResultBytes: number;
+  readonly maxStreamBytes: number;
+  readonly excerpt: Excerpt;
+}
+
+/** What the SDK passes: a text body, headers as a plain object. */
+export interface FetchInit {
+  readonly method?: string;
+  readonly headers?: unknown;
+  readonly body?: unknown;
+  readonly signal?: AbortSignal | null;
+}
+
+export type GuardedFetch = (input: string | URL, init?: FetchInit) => Promise<Response>;
+
+const ERROR_BYTES = 65_536;
+/** Told by the status, whatever the body says. */
+const TOLD_BY_STATUS: ReadonlySet<number> = new Set([401, 403, 407, 408, 429]);
+
+export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
+  return async (input, init = {}) => {
+    const url = new URL(input);
+    if (!options.origins.has(url.origin)) throw otherOrigin(url);
+    options.guard.check(url);
+    const answer = send(url, init, options);
+    const onAbort = () => answer.abort(FabricError.from(init.signal?.reason));
+    init.signal?.addEventListener('abort', onAbort, { once: true });
+    if (init.signal?.aborted) onAbort();
+    const release = () => init.signal?.removeEventListener('abort', onAbort);
+    try {
+      const head = await answer.head;
+      if (head.status < 300 && isStream(head)) {
+        return toResponse(head, toWebStream(events(answer, options, release)));
+      }
+      const text = await readText(answer, head, options).finally(release);
+      return toResponse(head, head.status === 204 ? null : text);
+    } catch (error) {
+      release();
+      answer.abort(FabricError.from(error));
+      throw error;
+    }
+  };
+}
+
+function send(url: URL, init: FetchInit, { agent, headers }: GuardedFetchOptions): HttpAnswer {
+  const answer = new HttpAnswer();
+  const given = Object.entries(toFields(init.headers)).map(([name, value]) => {
+    return [name.toLowerCase(), String(value)] as const;
+  });
+  agent.dispatch(
+    {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: init.method === 'POST' ? 'POST' : init.method === 'DELETE' ? 'DELETE' : 'GET',
+      headers: { ...headers, ...Object.fromEntries(given) },
+      body: typeof init.body === 'string' ? init.body : null,
+    },
+    answer,
+  );
+  return answer;
+}
+
+/** The whole body, checked; a status that is no success is thrown unless its body is of A2A. */
+async function readText(
+  answer: HttpAnswer,
+  { status, headers }: AnswerHead,
+  { maxResultBytes, excerpt }: GuardedFetchOptions,
+): Promise<string> {
+  const isError = status >= 300;
+  const limit = isError ? ERROR_BYTES : maxResultBytes;
+  if (!isError && Number(headers['content-length']) > limit) throw tooLarge(limit);
+  const body = new BoundedBody(limit);
+  for await (const chunk of answer.body()) {
+    if (body.push(chunk)) continue;
+    if (!isError) throw tooLarge(limit);
+    break;
+  }
+  const bytes = body.toBuffer();
+  if (!isError) {
+    assertUtf8(bytes);
+    if (status !== 204) assertAnswer(bytes.toString('utf8'));
+    return bytes.toString('utf8');
+  }
+  const text = bytes.toString('utf8');
+  const retryAfter = headers['retry-after'];
+  const failure = statusFailure({ status, text: excerpt(text), retryAfter });
+  if (status < 400 || TOLD_BY_STATUS.has(status) || !holdsError(text)) throw failure;
+  return text;
+}
+
+/** The events of a stream, each checked before the SDK sees it. */
+async function* events(
+  answer: HttpAnswer,
+  { maxResultBytes, maxStreamBytes }: GuardedFetchOptions,
+  release: () => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const parser = new SseParser({ maxEventBytes: maxResultBytes });
+  let bytes = 0;
+  try {
+    for await (const chunk of answer.body()) {
+      bytes += chunk.length;
+      if (bytes > maxStreamBytes) throw streamTooLarge(maxStreamBytes);
+      for (const { event, data } of parser.push(chunk)) {
+        assertAnswer(data);
+        const lines = data.split('\n').map((line) => `data: ${line}\n`);
+        yield Buffer.from(`event: ${event.replace(/\s/g, '')}\n${lines.join('')}\n`);
+      }
+    }
+  } finally {
+    release();
+    answer.abort(LEFT);
+  }
+}
+
+function toWebStream(source: AsyncGenerator<Uint8Array, void, undefined>): ReadableStream {
+  return new ReadableStream({
+    async pull(controller) {
+      const next = await source.next();
+      if (next.done) controller.close();
+      else controller.enqueue(next.value);
+    },
+    // A read that hangs is ended by the signal of the request.
+    cancel: () => void source.return().catch(() => {}),
+  });
+}
+
+function toResponse({ status, headers }: AnswerHead, body: string | ReadableStream | null) {
+  const type = headers['content-type'] ?? 'application/json';
+  return new Response(body, { status, headers: { 'content-type': type } });
+}
+
+function isStream({ headers }: AnswerHead): boolean {
+  return (headers['content-type'] ?? '').toLowerCase().startsWith('text/event-stream');
+}
+
+function assertUtf8(bytes: Buffer): void {
+  if (isUtf8(bytes)) return;
+  const details = { reason: 'invalid_utf8', fix: 'let the agent answer in UTF-8' };
+  throw answerError('The agent sent bytes that are not UTF-8', details);
+}
+
+/** JSON in which every entry of a list that the SDK walks is an object. */
+function assertAnswer(text: string): void {
+  assertJsonLimits(text);
+  if (hasHole(parseJson(text))) {
+    throw answerError('The agent sent a malformed A2A answer', { reason: 'bad_answer' });
+  }
+}
+
+const WALKED = new Set(['parts', 'artifacts', 'history', 'tasks', 'skills']);
+
+function hasHole(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).some(([name, inner]) => {
+    if (name === 'data' || name === 'metadata') return false;
+    if (!WALKED.has(name) || !Array.isArray(inner)) return hasHole(inner);
+    return inner.some((item) => typeof item !== 'object' || item === null || hasHole(item));
+  });
+}
+
+/** Whether the body of a failure says more than its status. */
+function holdsError(text: string): boolean {
+  try {
+    assertJsonLimits(text);
+    const { error, code, message } = toFields(JSON.parse(text));
+    // REST of 0.3 has no envelope.
+    if (typeof code === 'number' && typeof message === 'string') return true;
+    return typeof error === 'object' && error !== null && !Array.isArray(error);
+  } catch {
+    return false;
+  }
+}
+
+function tooLarge(limit: number): FabricError {
+  return answerError('The agent sent an answer over the size limit', {
+    reason: 'result_too_large',
+    limit,
+    fix: 'answer with less, or raise max_result_bytes',
+  });
+}
+
+function streamTooLarge(limit: number): FabricError {
+  return answerError('The agent streamed more than it may', {
+    reason: 'stream_too_large',
+    limit,
+    fix: 'answer with less, or raise max_stream_bytes',
+  });
+}
+
+function otherOrigin({ origin }: URL): FabricError {
+  return new FabricError('POLICY_DENIED', 'The agent may not be reached at another origin', {
+    details: { reason: 'card_points_elsewhere', origin, sent: false },
+  });
+}
+
+const LEFT = new FabricError('CANCELLED', 'The answer is not read any more');
