@@ -110,6 +110,20 @@ export const mcpSchema = z.strictObject({
     .describe('Agents whose tools are listed without "<agent_id>." before them'),
 });
 
+export const A2A_VERSIONS = ['1.0', '0.3'] as const;
+
+export const a2aSchema = z.strictObject({
+  versions: z
+    .array(z.enum(A2A_VERSIONS))
+    .min(1)
+    .default([...A2A_VERSIONS])
+    .describe('Versions of the protocol that are served'),
+  public_url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where clients reach the gateway, for its cards; by default the Host they ask'),
+});
+
 const callsInFlight = z.int().min(1).max(1_000_000).default(1024);
 
 export const limitsSchema = z.strictObject({

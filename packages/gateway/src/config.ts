@@ -13,6 +13,7 @@ import {
 } from '@starloom/wire/config';
 import { z } from 'zod';
 import {
+  a2aSchema,
   authSchema,
   coordinationSchema,
   jobsSchema,
@@ -31,6 +32,7 @@ export const gatewayConfigSchema = z
     registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
     auth: authSchema.prefault({}).describe('Who may call'),
     mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
+    a2a: a2aSchema.prefault({}).describe('What A2A clients see'),
     limits: limitsSchema.prefault({}).describe('Bounds on every call'),
     coordination: coordinationSchema
       .prefault({ kind: 'embedded' })

@@ -1,0 +1,92 @@
+// A2A over HTTP: every exposed agent at `/a2a/<agent_id>`, the gateway itself at `/a2a`, whatever the
+// agents speak themselves. What the SDK is needed for is loaded with the first request.
+
+import type { IncomingMessage } from 'node:http';
+import { FabricError, type Log, type Registry } from '@starloom/core';
+import type { AddressGuard } from '@starloom/wire';
+import type { GatewayConfig } from '../config.ts';
+import type { Discovery } from '../discovery.ts';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import { parseValue } from '../transports/frame.ts';
+import type { HttpExchange, HttpOptions, Route } from '../transports/http.ts';
+import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
+import type { A2aServer } from './server.ts';
+
+export interface A2aEndpointOptions {
+  readonly registry: Registry;
+  readonly discovery: Discovery;
+  readonly jobs: JobCalls;
+  readonly guard: AddressGuard;
+  readonly config: Pick<GatewayConfig, 'a2a' | 'mcp'>;
+  readonly version: string;
+  readonly log: Log;
+}
+
+const ROOT = '/a2a';
+const OWN_CARD = '/.well-known/agent-card.json';
+
+export class A2aEndpoint {
+  readonly #options: A2aEndpointOptions;
+  #server: Promise<A2aServer> | undefined;
+
+  constructor(options: A2aEndpointOptions) {
+    this.#options = options;
+  }
+
+  get routes(): HttpOptions['routes'] {
+    const route: Route = {
+      parse: (text) => (text === '' ? undefined : parseValue(text)),
+      serve: (exchange) => this.#serve(exchange),
+      dialect: 'payload',
+      isTree: true,
+      assertMediaType,
+      toRefusal: (error, id, at) => toA2aRefusal(error, id, bindingOf(at?.pathname ?? '')),
+    };
+    return { [ROOT]: route, [OWN_CARD]: { ...route, isTree: false } };
+  }
+
+  async close(): Promise<void> {
+    await (await this.#server)?.close();
+  }
+
+  async #serve(exchange: HttpExchange): Promise<void> {
+    this.#server ??= import('./server.ts').then(({ A2aServer }) => new A2aServer(this.#options));
+    const server = await this.#server;
+    const { pathname } = exchange.url;
+    if (pathname === OWN_CARD) return await server.serve(exchange, undefined, OWN_CARD);
+    const { agentId, path } = splitPath(pathname);
+    await server.serve(exchange, agentId, path);
+  }
+}
+
+/** An agent, and what is below it; `/a2a` itself is the gateway. */
+function splitPath(pathname: string): { agentId: string | undefined; path: string } {
+  const [first = '', ...rest] = pathname.slice(ROOT.length + 1).split('/');
+  if (OWN_SEGMENTS.test(first)) return { agentId: undefined, path: pathname.slice(ROOT.length) };
+  return { agentId: first, path: rest.length === 0 ? '' : `/${rest.join('/')}` };
+}
+
+/** What follows `/a2a` when the gateway itself is meant; none of it is an id of an agent. */
+const OWN_SEGMENTS = /^(?:|message:(?:send|stream)|tasks(?::.*)?|extendedAgentCard|\.well-known)$/;
+
+function bindingOf(pathname: string): Binding {
+  if (pathname === OWN_CARD) return 'rest';
+  const { path } = splitPath(pathname);
+  if (path === '' || path === '/') return 'json-rpc';
+  return path.startsWith('/v1/') ? 'legacy-rest' : 'rest';
+}
+
+const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json']);
+
+/** A request without a body need not say what it is. */
+function assertMediaType({ headers }: IncomingMessage): void {
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers;
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new FabricError('BAD_INPUT', 'The body must not be compressed', {
+      details: { reason: 'content_encoding', http_status: 415 },
+    });
+  }
+  const [media = ''] = (type ?? '').split(';');
+  if (type === undefined || JSON_TYPES.has(media.trim().toLowerCase())) return;
+  throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'The content type must be application/json');
+}

@@ -1,0 +1,164 @@
+// One A2A request after its checks: whom it reaches, in which version, and over which binding.
+
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AgentCard } from '@a2a-js/sdk';
+import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
+import { ServerCallContext } from '@a2a-js/sdk/server';
+import { FabricError } from '@starloom/core';
+import type { Caller } from '../pipeline/call-request.ts';
+import { answerTrace } from '../pipeline/origin.ts';
+import type { HttpExchange } from '../transports/http.ts';
+import { CARD_PATH, toCard } from './card.ts';
+import type { A2aEndpointOptions } from './endpoint.ts';
+import { A2aFace, type FaceRequest } from './face.ts';
+import { serveJsonRpc } from './json-rpc.ts';
+import { serveLegacyRest } from './legacy-rest.ts';
+import { PushNotifications } from './push-notifications.ts';
+import { respond } from './respond.ts';
+import { serveRest } from './rest.ts';
+import { openScope } from './scope.ts';
+import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
+
+const LEGACY_REST = '/v1/';
+
+export class A2aServer {
+  readonly #options: A2aEndpointOptions;
+  readonly #push: PushNotifications;
+
+  constructor(options: A2aEndpointOptions) {
+    const { jobs, guard, log } = options;
+    this.#options = options;
+    this.#push = new PushNotifications({ jobs, guard, log });
+  }
+
+  async close(): Promise<void> {
+    await this.#push.close();
+  }
+
+  /** `path` is what follows the URL of the agent. */
+  async serve(exchange: HttpExchange, agentId: string | undefined, path: string): Promise<void> {
+    const { registry, config, jobs, discovery } = this.#options;
+    const { request, response, url, principal } = exchange;
+    const scope = openScope(agentId, principal, { registry, expose: config.mcp.expose });
+    if (!scope) throw unknownAgent(url.pathname);
+    const left = new AbortController();
+    response.once('close', () => left.abort(gone()));
+    const version = requestedVersion(request, url);
+    const caller = toCaller(exchange, version, left.signal);
+    const card: FaceRequest['card'] = (isExtended) =>
+      toCard(scope, this.#cardOptions(request), isExtended);
+    const isLegacy = version === LEGACY && config.a2a.versions.includes(LEGACY);
+    const face = new A2aFace(
+      { jobs, push: this.#push, discovery },
+      { scope, caller, isLegacy, card },
+    );
+    if (path === CARD_PATH) return await this.#serveCard(exchange, face, isLegacy);
+    assertVersion(version, config.a2a.versions);
+    const trace = answerTrace(caller);
+    if (path === '' || path === '/') {
+      if (request.method !== 'POST') throw postOnly();
+      return await serveJsonRpc({ exchange, face, version, isLegacy, trace });
+    }
+    if (isLegacy && path.startsWith(LEGACY_REST)) {
+      const below = path.slice(LEGACY_REST.length - 1);
+      const extended = async () =>
+        toLegacyCard(await face.getAuthenticatedExtendedAgentCard(), face);
+      return await serveLegacyRest({ exchange, face, path: below, trace, card: extended });
+    }
+    await serveRest({ exchange, face, path, trace });
+  }
+
+  #cardOptions({ headers }: IncomingMessage) {
+    const { config, version } = this.#options;
+    const { versions, public_url } = config.a2a;
+    const base = public_url?.replace(/\/+$/, '') ?? `http://${headers.host}`;
+    return { versions, version, base };
+  }
+
+  async #serveCard(
+    { request, response }: HttpExchange,
+    face: A2aFace,
+    isLegacy: boolean,
+  ): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw readOnly();
+    const card = await face.getAgentCard();
+    const body = isLegacy ? await toHybrid(card, face) : toJson(card);
+    writeCard(request, response, body);
+  }
+}
+
+/** Empty lists are written too: not every client takes a card without them. */
+function toJson(card: AgentCard): Record<string, unknown> {
+  return { skills: [], ...(AgentCard.toJSON(card) as Record<string, unknown>) };
+}
+
+/** What clients of 0.3 read, with the interfaces of 1.0 beside it. */
+async function toHybrid(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
+  const { supportedInterfaces } = toJson(card);
+  return { ...(await translated(card, face)), supportedInterfaces };
+}
+
+/** As the REST binding of 0.3 has it: its security is written as in 1.0. */
+async function toLegacyCard(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
+  const { securitySchemes, securityRequirements: security } = toJson(card);
+  return { ...(await translated(card, face)), securitySchemes, security };
+}
+
+/** The SDK has its translation of cards only behind the operation that reads one. */
+async function translated(card: AgentCard, face: A2aFace) {
+  const plain = { getAuthenticatedExtendedAgentCard: async () => card };
+  const handler = new LegacyRestTransportHandler(Object.assign(Object.create(face), plain));
+  return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
+}
+
+function writeCard(request: IncomingMessage, response: ServerResponse, body: unknown): void {
+  const hash = createHash('sha256').update(JSON.stringify(body)).digest('hex');
+  const etag = `"${hash.slice(0, 32)}"`;
+  const headers = {
+    etag,
+    'cache-control': 'private, max-age=60',
+    vary: 'Authorization, A2A-Version',
+  };
+  if (request.headers['if-none-match'] === etag) return void response.writeHead(304, headers).end();
+  respond(response, { status: 200, contentType: 'application/json', body, headers });
+}
+
+function toCaller(
+  { request, principal, response }: HttpExchange,
+  version: string,
+  signal: AbortSignal,
+): Caller {
+  return {
+    principal,
+    headers: request.headers,
+    meta: {},
+    transport: 'http',
+    tool: 'a2a',
+    protocolVersion: version,
+    signal,
+    cut: () => response.destroy(),
+  };
+}
+
+function unknownAgent(path: string): FabricError {
+  return new FabricError('BAD_INPUT', `There is nothing at ${path.slice(0, 100)}`, {
+    details: { reason: 'not_found', http_status: 404, fix: 'see /.well-known/agent-card.json' },
+  });
+}
+
+function postOnly(): FabricError {
+  return new FabricError('BAD_INPUT', 'JSON-RPC is posted', {
+    details: { reason: 'method_not_allowed', http_status: 405, allow: 'POST' },
+  });
+}
+
+function readOnly(): FabricError {
+  return new FabricError('BAD_INPUT', 'A card can be read only', {
+    details: { reason: 'method_not_allowed', http_status: 405, allow: 'GET, HEAD' },
+  });
+}
+
+function gone(): FabricError {
+  return new FabricError('CANCELLED', 'The client left', { details: { reason: 'client_gone' } });
+}
