@@ -5,7 +5,7 @@ import { scopeProblem } from '@starloom/identity';
 import { isCron } from '@starloom/jobs';
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
-import { checkSharedKey, connectionUrl, refuseSame } from './config-rules.ts';
+import { checkSharedKey, checkSigningKey, connectionUrl, refuseSame } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
 import { TOOLSETS } from './tools/catalog.ts';
 
@@ -122,6 +122,9 @@ export const a2aSchema = z.strictObject({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('Where clients reach the gateway, for its cards; by default the Host they ask'),
+  signing_key: secret({ check: checkSigningKey })
+    .optional()
+    .describe('Signs the cards: a private key in PEM, Ed25519 or P-256, as env:NAME or file:PATH'),
 });
 
 const callsInFlight = z.int().min(1).max(1_000_000).default(1024);

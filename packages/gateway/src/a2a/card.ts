@@ -14,9 +14,9 @@ export interface CardOptions {
   readonly base: string;
 }
 
-/** Parameters: `{<skill id>: {input_schema?, output_schema?}}`. */
+/** Parameters: `{<skill id>: {inputSchema?, outputSchema?}}`. */
 export const SCHEMAS_EXTENSION = 'https://starloom.dev/a2a/capability-schemas/v1';
-/** Parameters: `{agents: [{agent_id, card}]}`. */
+/** Parameters: `{agents: [{agentId, card}]}`. */
 export const AGENTS_EXTENSION = 'https://starloom.dev/a2a/agents/v1';
 
 const BEARER = 'bearer';
@@ -100,9 +100,9 @@ function skillsOf({ manifest, capabilities }: AgentRecord, scope: Scope): AgentS
 }
 
 function agentsExtension(records: readonly AgentRecord[], { base }: CardOptions): AgentExtension {
-  const agents = records.map(({ manifest: { agent_id } }) => ({
-    agent_id,
-    card: `${base}/a2a/${agent_id}${CARD_PATH}`,
+  const agents = records.map(({ manifest: { agent_id: agentId } }) => ({
+    agentId,
+    card: `${base}/a2a/${agentId}${CARD_PATH}`,
   }));
   const description = 'The agents behind the gateway, with their cards';
   return { uri: AGENTS_EXTENSION, description, required: false, params: { agents } };
@@ -123,6 +123,6 @@ function schemasExtension(records: readonly AgentRecord[], scope: Scope): AgentE
   };
 }
 
-function schemasOf({ input_schema, output_schema }: Capability) {
-  return { ...(input_schema && { input_schema }), ...(output_schema && { output_schema }) };
+function schemasOf({ input_schema: inputSchema, output_schema: outputSchema }: Capability) {
+  return { ...(inputSchema && { inputSchema }), ...(outputSchema && { outputSchema }) };
 }

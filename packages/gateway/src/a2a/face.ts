@@ -46,7 +46,7 @@ export interface FaceRequest {
   readonly scope: Scope;
   readonly caller: Caller;
   readonly isLegacy: boolean;
-  readonly card: (isExtended: boolean) => AgentCard;
+  readonly card: (isExtended: boolean) => Promise<AgentCard>;
 }
 
 const DISCOVERY_WAIT_MS = 30_000;
@@ -65,7 +65,7 @@ export class A2aFace implements A2ARequestHandler {
     this.#request = request;
   }
 
-  async getAgentCard(): Promise<AgentCard> {
+  getAgentCard(): Promise<AgentCard> {
     return this.#request.card(false);
   }
 
@@ -73,7 +73,7 @@ export class A2aFace implements A2ARequestHandler {
     return this.#noted(async () => {
       const { scope, caller } = this.#request;
       await this.#discovered(scope.agentId, caller.signal).catch(() => {});
-      return this.#request.card(true);
+      return await this.#request.card(true);
     });
   }
 

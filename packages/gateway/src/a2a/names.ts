@@ -6,7 +6,7 @@ export const META_CAPABILITY = 'io.starloom/capability';
 export const META_INPUTS = 'io.starloom/inputs';
 /** In a message that answers: `accept` (the default), `decline` or `cancel`. */
 export const META_ACTION = 'io.starloom/action';
-/** In a task: agent, capability and trace. */
+/** In a task: agent, capability, trace and progress, spelled as A2A spells fields. */
 export const META_CALL = 'io.starloom/call';
 /** In updates that A2A has no form for: the event as it is. */
 export const META_EVENT = 'io.starloom/event';

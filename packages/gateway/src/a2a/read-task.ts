@@ -39,7 +39,7 @@ export async function readTask(
   const events = !wantsHistory && (isWhole || !artifacts) ? [] : await readEvents(job, jobs);
   const told = fold(events);
   const { id, contextId } = idsOf(job);
-  const { agent_id, capability, trace, progress } = job;
+  const { agent_id: agentId, capability, trace, progress } = job;
   const task: Task = {
     id,
     contextId,
@@ -48,7 +48,9 @@ export async function readTask(
     history: wantsHistory
       ? (await readHistory(job, events, jobs)).slice(-(historyLength ?? 0))
       : [],
-    metadata: { [META_CALL]: { agent_id, capability, trace, ...(progress && { progress }) } },
+    metadata: {
+      [META_CALL]: { agentId, capability, traceId: trace.trace_id, ...(progress && { progress }) },
+    },
   };
   return { task, said: told.said };
 }

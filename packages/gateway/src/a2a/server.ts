@@ -1,7 +1,7 @@
 // One A2A request after its checks: whom it reaches, in which version, and over which binding.
 
 import { createHash } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { AgentCard } from '@a2a-js/sdk';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
@@ -18,17 +18,24 @@ import { PushNotifications } from './push-notifications.ts';
 import { respond } from './respond.ts';
 import { serveRest } from './rest.ts';
 import { openScope } from './scope.ts';
+import { type CardSigner, createCardSigner } from './sign-card.ts';
 import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
 
 const LEGACY_REST = '/v1/';
+const MOST_CARDS = 1_000;
 
 export class A2aServer {
   readonly #options: A2aEndpointOptions;
   readonly #push: PushNotifications;
+  readonly #sign: CardSigner;
+  /** When a card was first served as it is, by its tag. */
+  readonly #firstServed = new Map<string, string>();
 
   constructor(options: A2aEndpointOptions) {
-    const { jobs, guard, log } = options;
+    const { jobs, guard, log, config } = options;
+    const { signing_key } = config.a2a;
     this.#options = options;
+    this.#sign = signing_key ? createCardSigner(signing_key.reveal()) : async (card) => card;
     this.#push = new PushNotifications({ jobs, guard, log });
   }
 
@@ -47,7 +54,7 @@ export class A2aServer {
     const version = requestedVersion(request, url);
     const caller = toCaller(exchange, version, left.signal);
     const card: FaceRequest['card'] = (isExtended) =>
-      toCard(scope, this.#cardOptions(request), isExtended);
+      this.#sign(toCard(scope, this.#cardOptions(request), isExtended));
     const isLegacy = version === LEGACY && config.a2a.versions.includes(LEGACY);
     const face = new A2aFace(
       { jobs, push: this.#push, discovery },
@@ -84,7 +91,31 @@ export class A2aServer {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw readOnly();
     const card = await face.getAgentCard();
     const body = isLegacy ? await toHybrid(card, face) : toJson(card);
-    writeCard(request, response, body);
+    // Signatures of the same card may differ.
+    const { signatures: _, ...content } = body;
+    const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+    const etag = `"${hash.slice(0, 32)}"`;
+    const headers = {
+      etag,
+      'last-modified': this.#lastModified(etag),
+      'cache-control': 'private, max-age=60',
+      vary: 'Authorization, A2A-Version',
+    };
+    const isKnown = request.headers['if-none-match'] === etag;
+    if (isKnown) return void response.writeHead(304, headers).end();
+    respond(response, { status: 200, contentType: 'application/json', body, headers });
+  }
+
+  #lastModified(etag: string): string {
+    const before = this.#firstServed.get(etag);
+    if (before !== undefined) return before;
+    const [oldest] = this.#firstServed.keys();
+    if (oldest !== undefined && this.#firstServed.size >= MOST_CARDS) {
+      this.#firstServed.delete(oldest);
+    }
+    const now = new Date().toUTCString();
+    this.#firstServed.set(etag, now);
+    return now;
   }
 }
 
@@ -93,10 +124,11 @@ function toJson(card: AgentCard): Record<string, unknown> {
   return { skills: [], ...(AgentCard.toJSON(card) as Record<string, unknown>) };
 }
 
-/** What clients of 0.3 read, with the interfaces of 1.0 beside it. */
+/** What clients of 0.3 read, with the interfaces of 1.0 beside it; a signature is for the plain form. */
 async function toHybrid(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
   const { supportedInterfaces } = toJson(card);
-  return { ...(await translated(card, face)), supportedInterfaces };
+  const plain = { ...card, signatures: [] };
+  return { ...(await translated(plain, face)), supportedInterfaces };
 }
 
 /** As the REST binding of 0.3 has it: its security is written as in 1.0. */
@@ -110,18 +142,6 @@ async function translated(card: AgentCard, face: A2aFace) {
   const plain = { getAuthenticatedExtendedAgentCard: async () => card };
   const handler = new LegacyRestTransportHandler(Object.assign(Object.create(face), plain));
   return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
-}
-
-function writeCard(request: IncomingMessage, response: ServerResponse, body: unknown): void {
-  const hash = createHash('sha256').update(JSON.stringify(body)).digest('hex');
-  const etag = `"${hash.slice(0, 32)}"`;
-  const headers = {
-    etag,
-    'cache-control': 'private, max-age=60',
-    vary: 'Authorization, A2A-Version',
-  };
-  if (request.headers['if-none-match'] === etag) return void response.writeHead(304, headers).end();
-  respond(response, { status: 200, contentType: 'application/json', body, headers });
 }
 
 function toCaller(

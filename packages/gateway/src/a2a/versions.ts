@@ -7,8 +7,12 @@ export const LEGACY = '0.3';
 export function requestedVersion({ headers }: IncomingMessage, { searchParams }: URL): string {
   const header = headers['a2a-version'];
   const named = Array.isArray(header) ? header[0] : header;
-  return (named || searchParams.get('A2A-Version') || LEGACY).trim();
+  const asked = (named || searchParams.get('A2A-Version') || LEGACY).trim();
+  return PATCHED.exec(asked)?.[1] ?? asked;
 }
+
+/** Patches of a version are negotiated as the version. */
+const PATCHED = /^(\d{1,3}\.\d{1,3})\.\d{1,3}$/;
 
 /** VERSION_NOT_SUPPORTED for one that is not served. */
 export function assertVersion(version: string, served: readonly string[]): void {

@@ -76,8 +76,8 @@ describe.each(WAYS)('A2A by %s %s', (binding, version) => {
   it('asks through the task, and goes on with the answer', async () => {
     const run: TestAgent['run'] = async function* (_envelope, _signal, { ask, responses }) {
       const question = { id: 'name', kind: 'text', message: 'Your name?' } as const;
-      const given = responses ?? (await ask?.([question])) ?? [];
-      const { text } = given[0]?.content as { text: string };
+      const [given] = responses ?? (await ask?.([question])) ?? [];
+      const { text } = (given?.content ?? {}) as { text?: string };
       yield { type: 'final', data: { answer: `Hello ${text}` } };
     };
     await using gateway = await openTestGateway(
