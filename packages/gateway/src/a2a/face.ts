@@ -19,11 +19,18 @@ import {
   type TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
-import { FabricError, isFinal, jobNotFound, openInputs, type StoredJob } from '@starloom/core';
+import {
+  FabricError,
+  isFinal,
+  type Job,
+  jobNotFound,
+  openInputs,
+  type StoredJob,
+} from '@starloom/core';
 import type { Discovery } from '../discovery.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { waitForJob } from '../jobs/wait-for-job.ts';
-import type { Caller } from '../pipeline/call-request.ts';
+import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { a2aError } from './failures.ts';
 import { assertHistoryLength, listTasks, newestJobs } from './list-tasks.ts';
 import { LABEL_CONTEXT, META_REPLY } from './names.ts';
@@ -33,7 +40,7 @@ import { readTask, resultOf } from './read-task.ts';
 import type { Scope } from './scope.ts';
 import { TaskFeed } from './task-feed.ts';
 import { toAnswers } from './to-answers.ts';
-import { type Before, toCallRequest } from './to-request.ts';
+import { type Before, NO_CAPABILITY, toCallRequest } from './to-request.ts';
 import { idsOf, isAuth } from './to-status.ts';
 
 export interface FaceDeps {
@@ -50,6 +57,8 @@ export interface FaceRequest {
 }
 
 const DISCOVERY_WAIT_MS = 30_000;
+/** Of a card, and of a message to the gateway itself: other agents should not wait for a dead one. */
+const SKILLS_WAIT_MS = 2_000;
 /** How long a cancellation waits for the agent to stop. */
 const CANCEL_WAIT_MS = 10_000;
 const MAX_ID_LENGTH = 256;
@@ -71,8 +80,7 @@ export class A2aFace implements A2ARequestHandler {
 
   getAuthenticatedExtendedAgentCard(): Promise<AgentCard> {
     return this.#noted(async () => {
-      const { scope, caller } = this.#request;
-      await this.#discovered(scope.agentId, caller.signal).catch(() => {});
+      await this.awaitSkills();
       return await this.#request.card(true);
     });
   }
@@ -198,10 +206,11 @@ export class A2aFace implements A2ARequestHandler {
   async #begin(message: Message, metadata: Record<string, unknown>): Promise<StoredJob> {
     const { scope, caller } = this.#request;
     const { jobs } = this.#deps;
-    await this.#discovered(scope.agentId, caller.signal);
     const contextId = message.contextId || crypto.randomUUID();
     const before = message.contextId ? await this.#lastOf(contextId) : undefined;
-    const request = toCallRequest(message, metadata, contextId, scope, before);
+    const request = await this.#discovered(() =>
+      toCallRequest(message, metadata, contextId, scope, before),
+    );
     const meta = { ...metadata, ...message.metadata };
     const { job } = await jobs.submit(
       request,
@@ -239,8 +248,12 @@ export class A2aFace implements A2ARequestHandler {
   async #lastOf(contextId: string): Promise<Before | undefined> {
     const { scope, caller } = this.#request;
     const { jobs } = this.#deps;
-    const all = await newestJobs(caller.principal.id, scope.agentId, jobs);
-    const last = all.find((job) => idsOf(job).contextId === contextId);
+    let last: Job | undefined;
+    for await (const job of newestJobs(caller.principal.id, scope.agentId, jobs)) {
+      if (idsOf(job).contextId !== contextId) continue;
+      last = job;
+      break;
+    }
     if (last?.agent_id === undefined || !scope.agents.get(last.agent_id)) return undefined;
     const { agent_id: agentId, capability } = last;
     const { result } = await jobs.desk.status(caller.principal.id, last.id);
@@ -281,9 +294,29 @@ export class A2aFace implements A2ARequestHandler {
     throw jobNotFound(id);
   }
 
-  async #discovered(agentId: string | undefined, signal: AbortSignal): Promise<void> {
-    const asked = { agentId, capability: '' };
-    await this.#deps.discovery.awaitFor(asked, signal, DISCOVERY_WAIT_MS);
+  /** What agents were not asked yet what they offer is left out of a card after a while. */
+  async awaitSkills(): Promise<void> {
+    const { scope, caller } = this.#request;
+    const asked = { agentId: scope.agentId, capability: '' };
+    const ready = this.#deps.discovery.awaitFor(asked, caller.signal, SKILLS_WAIT_MS);
+    await ready?.catch(() => {});
+  }
+
+  /** Reads again once an agent said what it offers; an agent that does not say it is offline. */
+  async #discovered(read: () => CallRequest): Promise<CallRequest> {
+    const { scope, caller } = this.#request;
+    const { agentId } = scope;
+    try {
+      return read();
+    } catch (error) {
+      if (FabricError.from(error).details.reason !== NO_CAPABILITY) throw error;
+    }
+    if (agentId === undefined) await this.awaitSkills();
+    else {
+      const asked = { agentId, capability: '' };
+      await this.#deps.discovery.awaitFor(asked, caller.signal, DISCOVERY_WAIT_MS);
+    }
+    return read();
   }
 
   async #noted<Result>(work: () => Promise<Result>): Promise<Result> {

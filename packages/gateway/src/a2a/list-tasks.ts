@@ -11,7 +11,7 @@ const DEFAULT_PAGE = 50;
 const LARGEST_PAGE = 100;
 /** So many of a caller's newest jobs are looked at. */
 const MOST_JOBS = 5_000;
-const READ_AT_ONCE = 1_000;
+const READ_AT_ONCE = 250;
 
 type Filter = Pick<ListTasksRequest, 'contextId' | 'status' | 'statusTimestampAfter'>;
 
@@ -24,7 +24,9 @@ export async function listTasks(
   const { pageSize = DEFAULT_PAGE, pageToken, historyLength = 0, includeArtifacts } = request;
   assertRequest(request, pageSize, historyLength);
   const after = pageToken === '' ? undefined : fromToken(pageToken);
-  const found = (await newestJobs(principalId, agentId, jobs)).filter(matching(request));
+  const found: Job[] = [];
+  const fits = matching(request);
+  for await (const job of newestJobs(principalId, agentId, jobs)) if (fits(job)) found.push(job);
   found.sort((a, b) => compare(positionOf(a), positionOf(b)));
   const rest = after ? found.filter((job) => compare(positionOf(job), after) > 0) : found;
   const page = rest.slice(0, pageSize);
@@ -44,23 +46,22 @@ export async function listTasks(
 }
 
 /** The newest jobs of one agent, or of all. */
-export async function newestJobs(
+export async function* newestJobs(
   principalId: string,
   agentId: string | undefined,
   { desk }: JobCalls,
-): Promise<Job[]> {
-  const jobs: Job[] = [];
+): AsyncGenerator<Job, void> {
   let cursor: string | undefined;
-  do {
+  for (let read = 0; read < MOST_JOBS; read += READ_AT_ONCE) {
     const page = await desk.list({
       principalId,
       limit: READ_AT_ONCE,
       ...(cursor !== undefined && { cursor }),
     });
-    jobs.push(...page.jobs);
+    for (const job of page.jobs) if (agentId === undefined || job.agent_id === agentId) yield job;
     cursor = page.next;
-  } while (cursor !== undefined && jobs.length < MOST_JOBS);
-  return jobs.filter((job) => agentId === undefined || job.agent_id === agentId);
+    if (cursor === undefined) return;
+  }
 }
 
 function matching({ contextId, status, statusTimestampAfter }: Filter) {

@@ -89,6 +89,7 @@ export class A2aServer {
     isLegacy: boolean,
   ): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw readOnly();
+    await face.awaitSkills();
     const card = await face.getAgentCard();
     const body = isLegacy ? await toHybrid(card, face) : toJson(card);
     // Signatures of the same card may differ.

@@ -24,6 +24,8 @@ export interface Before {
 }
 
 const MOST_NAMED = 100;
+/** `details.reason` of a message that calls nothing that is known. */
+export const NO_CAPABILITY = 'capability';
 
 export function toCallRequest(
   message: Message,
@@ -105,7 +107,7 @@ function noSuchSkill(asked: unknown, scope: Scope): FabricError {
       : `There is no capability "${String(asked).slice(0, 100)}"`;
   return new FabricError('BAD_INPUT', message, {
     details: {
-      reason: 'capability',
+      reason: NO_CAPABILITY,
       capabilities: skills.slice(0, MOST_NAMED),
       fix: `name one in metadata["${META_CAPABILITY}"], or send a data part {skill, arguments}`,
     },

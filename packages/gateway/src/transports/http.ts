@@ -266,12 +266,14 @@ function assertFraming({ method, rawHeaders }: IncomingMessage): void {
   });
 }
 
+/** The path itself, else a route that serves what is below it. */
 function findRoute(routes: HttpOptions['routes'], url: URL): Route {
   const { pathname } = url;
-  const tree = Object.entries(routes).find(
-    ([at, { isTree }]) => isTree === true && pathname.startsWith(`${at}/`),
+  if (Object.hasOwn(routes, pathname)) return find(routes, url);
+  const above = Object.keys(routes).find(
+    (path) => routes[path]?.isTree === true && pathname.startsWith(`${path}/`),
   );
-  return tree?.[1] ?? find(routes, url);
+  return (above === undefined ? undefined : routes[above]) ?? find(routes, url);
 }
 
 /** Who serves this path. */

@@ -126,6 +126,26 @@ describe('a message over A2A', () => {
     expect(deep.details[0]).toMatchObject({ reason: 'RECURSION_LIMIT', domain: 'io.starloom' });
   });
 
+  it('waits for an agent that has not said yet what it offers, and for no other', async () => {
+    const gate = Promise.withResolvers<void>();
+    const late = { name: 'late', streaming: false, modalities: ['text'], reentrant: false };
+    const describe = async () => {
+      await gate.promise;
+      return { version: '1', capabilities: [late] };
+    };
+    const manifest = { capabilities: undefined };
+    await using gateway = await openTestGateway({
+      percy: { manifest, run: echo, describe },
+      quinn: { run: echo },
+    });
+    const quinn = toMessage('x', { metadata: { 'io.starloom/capability': 'quinn.work' } });
+    const { body } = await rpc(`${gateway.url}/a2a`, 'SendMessage', quinn);
+    expect(body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
+    const waiting = rpc(`${gateway.url}/a2a/percy`, 'SendMessage', toMessage('x'));
+    gate.resolve();
+    expect(seen((await waiting).body.result.task).capability).toBe('late');
+  });
+
   it('goes on with the conversation of its context, and with its capability', async () => {
     const run: TestAgent['run'] = async function* (envelope, _signal, context) {
       const turn = Number(context.handle?.turn ?? 0) + 1;
