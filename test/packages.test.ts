@@ -43,10 +43,13 @@ describe.each(allPackages().map((one) => [one.manifest.name, one] as const))('%s
     }
   });
 
-  it('imports each of its dependencies', () => {
+  it('imports each of its dependencies, or brings it as the peer of another', () => {
     const source = textOf(folder, 'src');
-    const runtime = { ...manifest.dependencies, ...manifest.peerDependencies };
-    expect(Object.keys(runtime).filter((name) => !imports(source, name))).toEqual([]);
+    const runtime = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies });
+    const imported = runtime.filter((name) => imports(source, name));
+    const peers = new Set(imported.flatMap(peersOf));
+    const needless = runtime.filter((name) => !imported.includes(name) && !peers.has(name));
+    expect(needless).toEqual([]);
     const all = source + textOf(folder, 'test');
     const development = Object.keys(manifest.devDependencies ?? {}).map((name) =>
       name.replace('@types/', ''),
@@ -58,6 +61,12 @@ describe.each(allPackages().map((one) => [one.manifest.name, one] as const))('%s
 function textOf(folder: string, part: string): string {
   const files = globSync(`${part}/**/*.ts`, { cwd: folder });
   return files.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+}
+
+function peersOf(name: string): string[] {
+  const file = join(ROOT, 'node_modules', name, 'package.json');
+  const { peerDependencies = {} } = JSON.parse(readFileSync(file, 'utf8')) as PackageManifest;
+  return Object.keys(peerDependencies);
 }
 
 function imports(text: string, name: string): boolean {

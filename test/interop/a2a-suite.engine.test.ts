@@ -7,7 +7,7 @@ import { findSuite, runSuite } from './a2a-suite.ts';
 /** Without a key and with one version: the suite has no place for a key, and reads a plain card. */
 const config = {
   auth: { anonymous: true },
-  a2a: { versions: ['1.0'] },
+  a2a: { versions: ['1.0'], grpc: { port: 0 } },
   jobs: { kind: 'sqlite', webhook_hosts: ['localhost', '127.0.0.1'] },
   telemetry: { log_level: 'warn' },
 };
@@ -30,6 +30,7 @@ describeWithPeer(
     it.each([
       ['jsonrpc', 88],
       ['http_json', 78],
+      ['grpc', 70],
     ] as const)(
       'passes its mandatory level by %s',
       async (binding, least) => {

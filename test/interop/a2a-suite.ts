@@ -44,7 +44,7 @@ export async function findSuite(): Promise<ProgramResult> {
 export async function runSuite(
   python: string,
   url: string,
-  binding: 'jsonrpc' | 'http_json',
+  binding: 'jsonrpc' | 'http_json' | 'grpc',
 ): Promise<SuiteResult> {
   await using folder = await temporaryFolder();
   const report = join(folder.path, 'junit.xml');

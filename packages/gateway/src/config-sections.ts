@@ -122,6 +122,17 @@ export const a2aSchema = z.strictObject({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe('Where clients reach the gateway, for its cards; by default the Host they ask'),
+  grpc: z
+    .strictObject({
+      port: z.int().min(0).max(65_535).describe('TCP port, beside the one of HTTP'),
+      certificate: secret().optional().describe('PEM of the certificate, as file:PATH'),
+      key: secret().optional().describe('PEM of its private key, as file:PATH'),
+    })
+    .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), {
+      error: 'certificate and key belong together',
+    })
+    .optional()
+    .describe('Serve A2A over gRPC too; beyond loopback it needs a certificate'),
   signing_key: secret({ check: checkSigningKey })
     .optional()
     .describe('Signs the cards: a private key in PEM, Ed25519 or P-256, as env:NAME or file:PATH'),

@@ -46,6 +46,11 @@ export const gatewayConfigSchema = z
     error: 'true is refused beyond loopback',
     params: { fix: 'set it to false and add a key under auth.psk, or listen on 127.0.0.1' },
   })
+  .refine(({ a2a, listen }) => !a2a.grpc || a2a.grpc.certificate || isLoopback(listen.host), {
+    path: ['a2a', 'grpc', 'certificate'],
+    error: 'gRPC without encryption is refused beyond loopback',
+    params: { fix: 'name a certificate and its key, or listen on 127.0.0.1' },
+  })
   .superRefine(({ auth, jobs }, context) => {
     for (const [index, { principal }] of jobs.schedules.entries()) {
       if (findPrincipal(auth, principal)) continue;

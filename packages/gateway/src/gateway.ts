@@ -157,6 +157,9 @@ export class Gateway {
       config,
       version,
       log,
+      authenticator: options.authenticator,
+      inFlight: this.#inFlight,
+      bodyBytes: config.limits.body_bytes,
     });
     const toolsets = toolsetsOf(config, jobs);
     this.#catalog = new ToolCatalog({
@@ -241,6 +244,7 @@ export class Gateway {
   async listen(): Promise<string> {
     await this.#jobs?.schedule(schedulesOf(this.#options.config));
     const url = await this.#http.listen();
+    await this.#a2a.listen(this.#options.config.listen.host, url);
     this.#watchAgents();
     return url;
   }

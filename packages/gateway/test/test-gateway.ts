@@ -39,6 +39,8 @@ export interface TestGatewayOptions {
   readonly drainMs?: number;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
+  /** Serves A2A over gRPC with a certificate. */
+  readonly grpcTls?: { readonly certificate: Secret; readonly key: Secret };
 }
 
 /** A gateway on a free port whose agents are functions of the test. */
@@ -56,6 +58,7 @@ export async function openTestGateway(
     psk: givenPsk,
     drainMs = 10_000,
     signingKey,
+    grpcTls,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -83,7 +86,14 @@ export async function openTestGateway(
   const parsed = gatewayConfigSchema.parse({ listen: { port: 0 }, ...config });
   const signing_key = signingKey === undefined ? undefined : new Secret('env:KEY', signingKey);
   const gateway = new Gateway({
-    config: { ...parsed, a2a: { ...parsed.a2a, ...(signing_key && { signing_key }) } },
+    config: {
+      ...parsed,
+      a2a: {
+        ...parsed.a2a,
+        ...(signing_key && { signing_key }),
+        ...(grpcTls && { grpc: { port: 0, ...grpcTls } }),
+      },
+    },
     registry,
     openAdapter: async (manifest: Manifest) =>
       new MemoryAdapter(

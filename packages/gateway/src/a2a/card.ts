@@ -12,6 +12,8 @@ export interface CardOptions {
   readonly version: string;
   /** Where the caller reaches the gateway, without a slash at the end. */
   readonly base: string;
+  /** Where gRPC is served. */
+  readonly grpcPort: number | undefined;
 }
 
 /** Parameters: `{<skill id>: {inputSchema?, outputSchema?}}`. */
@@ -72,17 +74,24 @@ function gatewayAbout({ version }: CardOptions) {
   };
 }
 
-/** The bindings share one URL: JSON-RPC is posted to it, REST is below it. */
-function interfacesOf({ agentId }: Scope, { versions, base }: CardOptions): AgentInterface[] {
+/** JSON-RPC is posted to the URL and REST is below it; over gRPC the tenant names the agent. */
+function interfacesOf(
+  { agentId }: Scope,
+  { versions, base, grpcPort }: CardOptions,
+): AgentInterface[] {
   const url = agentId === undefined ? `${base}/a2a` : `${base}/a2a/${agentId}`;
-  return versions.flatMap((protocolVersion) =>
-    ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
+  return versions.flatMap((protocolVersion) => {
+    const bindings = ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
       url,
       protocolBinding,
       protocolVersion,
       tenant: '',
-    })),
-  );
+    }));
+    if (grpcPort === undefined || protocolVersion !== '1.0') return bindings;
+    const grpc = `${new URL(base).hostname}:${grpcPort}`;
+    const tenant = agentId ?? '';
+    return [...bindings, { url: grpc, protocolBinding: 'GRPC', protocolVersion, tenant }];
+  });
 }
 
 function skillsOf({ manifest, capabilities }: AgentRecord, scope: Scope): AgentSkill[] {

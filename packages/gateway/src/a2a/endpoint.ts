@@ -3,13 +3,16 @@
 
 import type { IncomingMessage } from 'node:http';
 import { FabricError, type Log, type Registry } from '@starloom/core';
+import type { Authenticator } from '@starloom/identity';
 import type { AddressGuard } from '@starloom/wire';
 import type { GatewayConfig } from '../config.ts';
 import type { Discovery } from '../discovery.ts';
+import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Route } from '../transports/http.ts';
 import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
+import type { A2aGrpc } from './grpc.ts';
 import type { A2aServer } from './server.ts';
 
 export interface A2aEndpointOptions {
@@ -20,6 +23,14 @@ export interface A2aEndpointOptions {
   readonly config: Pick<GatewayConfig, 'a2a' | 'mcp'>;
   readonly version: string;
   readonly log: Log;
+  readonly authenticator: Authenticator;
+  readonly inFlight: InFlight;
+  readonly bodyBytes: number;
+}
+
+export interface A2aServerOptions extends A2aEndpointOptions {
+  /** Where gRPC is served, if it is. */
+  readonly grpcPort: () => number | undefined;
 }
 
 const ROOT = '/a2a';
@@ -28,6 +39,8 @@ const OWN_CARD = '/.well-known/agent-card.json';
 export class A2aEndpoint {
   readonly #options: A2aEndpointOptions;
   #server: Promise<A2aServer> | undefined;
+  #grpc: A2aGrpc | undefined;
+  #grpcPort: number | undefined;
 
   constructor(options: A2aEndpointOptions) {
     this.#options = options;
@@ -45,13 +58,33 @@ export class A2aEndpoint {
     return { [ROOT]: route, [OWN_CARD]: { ...route, isTree: false } };
   }
 
+  /** Begins to serve over gRPC where that is configured; `base` is the URL of the HTTP side. */
+  async listen(host: string, base: string): Promise<void> {
+    const { config, authenticator, inFlight, bodyBytes: messageBytes } = this.#options;
+    const { grpc } = config.a2a;
+    if (!grpc) return;
+    const { A2aGrpc } = await import('./grpc.ts');
+    const { certificate, key } = grpc;
+    const tls =
+      certificate && key ? { certificate: certificate.reveal(), key: key.reveal() } : undefined;
+    const server = await this.#open();
+    this.#grpc = new A2aGrpc({ server, authenticator, inFlight, messageBytes, tls, base });
+    this.#grpcPort = await this.#grpc.listen(host, grpc.port);
+  }
+
   async close(): Promise<void> {
+    await this.#grpc?.close();
     await (await this.#server)?.close();
   }
 
+  #open(): Promise<A2aServer> {
+    const options = { ...this.#options, grpcPort: () => this.#grpcPort };
+    this.#server ??= import('./server.ts').then(({ A2aServer }) => new A2aServer(options));
+    return this.#server;
+  }
+
   async #serve(exchange: HttpExchange): Promise<void> {
-    this.#server ??= import('./server.ts').then(({ A2aServer }) => new A2aServer(this.#options));
-    const server = await this.#server;
+    const server = await this.#open();
     const { pathname } = exchange.url;
     if (pathname === OWN_CARD) return await server.serve(exchange, undefined, OWN_CARD);
     const { agentId, path } = splitPath(pathname);

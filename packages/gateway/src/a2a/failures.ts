@@ -1,5 +1,5 @@
 // What goes wrong on `/a2a`, in the words of A2A: its codes and `google.rpc.ErrorInfo`; our own payload
-// stands beside them as a detail. Everything here throws FabricErrors; these two functions write them.
+// stands beside them as a detail. Everything here throws FabricErrors; these functions write them.
 
 import { createTrace, FabricError, type Trace } from '@starloom/core';
 import type { Refusal } from '@starloom/wire';
@@ -61,18 +61,18 @@ export function a2aError(
 
 /** The `error` of a JSON-RPC response; the same codes in 0.3. */
 export function toRpcError(thrown: unknown, trace: Trace | null) {
-  const { error, rpc, details } = describe(thrown, trace);
+  const { error, rpc, details } = describeFailure(thrown, trace);
   return { code: rpc, message: error.message, data: details };
 }
 
 /** As AIP-193 has it. */
 export function toRestError(thrown: unknown, trace: Trace | null) {
-  const { error, http, status, details } = describe(thrown, trace);
+  const { error, http, status, details } = describeFailure(thrown, trace);
   return { error: { code: http, status, message: error.message, details } };
 }
 
 export function httpStatusOf(thrown: unknown): number {
-  return describe(thrown, null).http;
+  return describeFailure(thrown, null).http;
 }
 
 /** A refusal before the request reached its agent, or in place of a stream. */
@@ -82,7 +82,7 @@ export function toA2aRefusal(
   binding: Binding,
   trace: Trace = createTrace(),
 ): Refusal {
-  const { http, error } = describe(thrown, trace);
+  const { http, error } = describeFailure(thrown, trace);
   const headers: Record<string, string> = {
     'content-type': binding === 'rest' ? 'application/a2a+json' : 'application/json',
   };
@@ -108,7 +108,8 @@ function fromSdk(thrown: unknown): FabricError {
   return a2aError(isNamed ? (reason as A2aReason) : 'INVALID_PARAMS', thrown.message);
 }
 
-function describe(thrown: unknown, trace: Trace | null) {
+/** What every binding writes, each in its own form. */
+export function describeFailure(thrown: unknown, trace: Trace | null) {
   const error = fromSdk(thrown);
   const { http_status, rpc_code, a2a, ...ours } = error.details;
   const reason = reasonOf(error);
@@ -124,7 +125,8 @@ function describe(thrown: unknown, trace: Trace | null) {
   };
   const { code, message } = error;
   const payload = new FabricError(code, message, { details: ours }).toPayload(trace);
-  return { error, http, rpc, status, details: [info, { '@type': STRUCT, value: payload }] };
+  const details = [info, { '@type': STRUCT, value: payload }];
+  return { error, http, rpc, status, reason: info.reason, details };
 }
 
 function reasonOf({ code, details }: FabricError): A2aReason | undefined {

@@ -1,7 +1,6 @@
 // One A2A request after its checks: whom it reaches, in which version, and over which binding.
 
 import { createHash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
 import { AgentCard } from '@a2a-js/sdk';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
@@ -10,7 +9,7 @@ import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { HttpExchange } from '../transports/http.ts';
 import { CARD_PATH, toCard } from './card.ts';
-import type { A2aEndpointOptions } from './endpoint.ts';
+import type { A2aServerOptions } from './endpoint.ts';
 import { A2aFace, type FaceRequest } from './face.ts';
 import { serveJsonRpc } from './json-rpc.ts';
 import { serveLegacyRest } from './legacy-rest.ts';
@@ -21,17 +20,25 @@ import { openScope } from './scope.ts';
 import { type CardSigner, createCardSigner } from './sign-card.ts';
 import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
 
+/** What a binding knows of a request. */
+export interface AskedFace extends Pick<Caller, 'principal' | 'headers' | 'signal' | 'cut'> {
+  readonly version: string;
+  readonly isLegacy: boolean;
+  /** Where the gateway was reached, unless the configuration says it. */
+  readonly base: string;
+}
+
 const LEGACY_REST = '/v1/';
 const MOST_CARDS = 1_000;
 
 export class A2aServer {
-  readonly #options: A2aEndpointOptions;
+  readonly #options: A2aServerOptions;
   readonly #push: PushNotifications;
   readonly #sign: CardSigner;
   /** When a card was first served as it is, by its tag. */
   readonly #firstServed = new Map<string, string>();
 
-  constructor(options: A2aEndpointOptions) {
+  constructor(options: A2aServerOptions) {
     const { jobs, guard, log, config } = options;
     const { signing_key } = config.a2a;
     this.#options = options;
@@ -43,26 +50,39 @@ export class A2aServer {
     await this.#push.close();
   }
 
+  /** One request, whatever it came over; a FabricError with 404 for an agent that is not there. */
+  open(agentId: string | undefined, asked: AskedFace): A2aFace {
+    const { registry, config, jobs, discovery } = this.#options;
+    const { principal, isLegacy, base } = asked;
+    const scope = openScope(agentId, principal, { registry, expose: config.mcp.expose });
+    if (!scope) throw unknownAgent();
+    const card: FaceRequest['card'] = (isExtended) =>
+      this.#sign(toCard(scope, this.#cardOptions(base), isExtended));
+    const deps = { jobs, push: this.#push, discovery };
+    return new A2aFace(deps, { scope, caller: toCaller(asked), isLegacy, card });
+  }
+
   /** `path` is what follows the URL of the agent. */
   async serve(exchange: HttpExchange, agentId: string | undefined, path: string): Promise<void> {
-    const { registry, config, jobs, discovery } = this.#options;
+    const { config } = this.#options;
     const { request, response, url, principal } = exchange;
-    const scope = openScope(agentId, principal, { registry, expose: config.mcp.expose });
-    if (!scope) throw unknownAgent(url.pathname);
     const left = new AbortController();
     response.once('close', () => left.abort(gone()));
     const version = requestedVersion(request, url);
-    const caller = toCaller(exchange, version, left.signal);
-    const card: FaceRequest['card'] = (isExtended) =>
-      this.#sign(toCard(scope, this.#cardOptions(request), isExtended));
     const isLegacy = version === LEGACY && config.a2a.versions.includes(LEGACY);
-    const face = new A2aFace(
-      { jobs, push: this.#push, discovery },
-      { scope, caller, isLegacy, card },
-    );
+    const { headers } = request;
+    const face = this.open(agentId, {
+      principal,
+      headers,
+      version,
+      isLegacy,
+      signal: left.signal,
+      base: `http://${headers.host}`,
+      cut: () => response.destroy(),
+    });
     if (path === CARD_PATH) return await this.#serveCard(exchange, face, isLegacy);
     assertVersion(version, config.a2a.versions);
-    const trace = answerTrace(caller);
+    const trace = answerTrace({ headers, meta: {} });
     if (path === '' || path === '/') {
       if (request.method !== 'POST') throw postOnly();
       return await serveJsonRpc({ exchange, face, version, isLegacy, trace });
@@ -76,11 +96,11 @@ export class A2aServer {
     await serveRest({ exchange, face, path, trace });
   }
 
-  #cardOptions({ headers }: IncomingMessage) {
-    const { config, version } = this.#options;
+  #cardOptions(asked: string) {
+    const { config, version, grpcPort } = this.#options;
     const { versions, public_url } = config.a2a;
-    const base = public_url?.replace(/\/+$/, '') ?? `http://${headers.host}`;
-    return { versions, version, base };
+    const base = public_url?.replace(/\/+$/, '') ?? asked;
+    return { versions, version, base, grpcPort: grpcPort() };
   }
 
   async #serveCard(
@@ -145,25 +165,21 @@ async function translated(card: AgentCard, face: A2aFace) {
   return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
 }
 
-function toCaller(
-  { request, principal, response }: HttpExchange,
-  version: string,
-  signal: AbortSignal,
-): Caller {
+function toCaller({ principal, headers, version, signal, cut }: AskedFace): Caller {
   return {
     principal,
-    headers: request.headers,
+    headers,
     meta: {},
     transport: 'http',
     tool: 'a2a',
     protocolVersion: version,
     signal,
-    cut: () => response.destroy(),
+    cut,
   };
 }
 
-function unknownAgent(path: string): FabricError {
-  return new FabricError('BAD_INPUT', `There is nothing at ${path.slice(0, 100)}`, {
+function unknownAgent(): FabricError {
+  return new FabricError('BAD_INPUT', 'There is no such agent', {
     details: { reason: 'not_found', http_status: 404, fix: 'see /.well-known/agent-card.json' },
   });
 }

@@ -15,6 +15,8 @@ import {
   JsonRpcTransportFactory,
   RestTransportFactory,
 } from '@a2a-js/sdk/client';
+import { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import { KEY } from '../test-gateway.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read into documents freely
@@ -25,7 +27,11 @@ export const WAYS = [
   ['HTTP+JSON', '1.0'],
   ['JSONRPC', '0.3'],
   ['HTTP+JSON', '0.3'],
+  ['GRPC', '1.0'],
 ] as const;
+
+/** With it a gateway has all of them. */
+export const EVERY_WAY = { a2a: { grpc: { port: 0 } } };
 
 export interface Way {
   readonly binding?: string;
@@ -33,6 +39,8 @@ export interface Way {
   readonly key?: string;
   /** `undefined` for the gateway itself. */
   readonly agent?: string | undefined;
+  /** Of a gRPC channel; none by default. */
+  readonly channel?: ChannelCredentials;
 }
 
 export async function connectA2a(url: string, way: Way = {}): Promise<Client> {
@@ -44,8 +52,12 @@ export async function connectA2a(url: string, way: Way = {}): Promise<Client> {
     transports: [
       new JsonRpcTransportFactory({ fetchImpl, legacyCompat }),
       new RestTransportFactory({ fetchImpl, legacyCompat }),
+      new GrpcTransportFactory({
+        grpcChannelCredentials: way.channel ?? credentials.createInsecure(),
+      }),
     ],
     cardResolver: new DefaultAgentCardResolver({ fetchImpl, legacyCompat }),
+    clientConfig: { interceptors: [bearer(key)] },
   });
   const resolver = new DefaultAgentCardResolver({ fetchImpl, legacyCompat });
   const base = agent === undefined ? url : `${url}/a2a/${agent}`;
@@ -55,6 +67,21 @@ export async function connectA2a(url: string, way: Way = {}): Promise<Client> {
   );
   return await factory.createFromAgentCard({ ...card, supportedInterfaces });
 }
+
+/** For gRPC, where there is no fetch to send it. */
+function bearer(key: string): CallInterceptor {
+  return {
+    before: async (args) => {
+      const authorization = `Bearer ${key}`;
+      const serviceParameters = { ...args.options?.serviceParameters, authorization };
+      args.options = { ...args.options, serviceParameters };
+    },
+    after: async () => {},
+  };
+}
+
+type ClientConfig = NonNullable<ConstructorParameters<typeof Client>[2]>;
+type CallInterceptor = NonNullable<ClientConfig['interceptors']>[number];
 
 export function withKey(key: string): typeof fetch {
   return (input, init) => {

@@ -95,7 +95,7 @@ describe('A2A callers', () => {
     expect(whole.body.result.id).toBe(id);
   });
 
-  it('BIND-EQUIV-004, AUTH-TLS-001, GRPC-SVC-003: cards declare one scheme for all bindings, and TLS where it is', async () => {
+  it('BIND-EQUIV-004, AUTH-TLS-001: cards declare one scheme for all bindings, and TLS where it is', async () => {
     const config = { a2a: { public_url: 'https://agents.example.com/' } };
     await using gateway = await openTestGateway(agents, { config });
     const { body } = await request(`${gateway.url}/a2a/percy/.well-known/agent-card.json`, 'GET');

@@ -1,8 +1,16 @@
-// The clauses of the official A2A suite on operations, by their ids, over both bindings of 1.0.
+// The clauses of the official A2A suite on operations, by their ids, over every binding of 1.0.
 
 import { describe, expect, it } from 'vitest';
 import { answers, openTestGateway, type TestAgent } from '../test-gateway.ts';
-import { cancelTask, collect, connectA2a, getTask, message, send } from './a2a-client.ts';
+import {
+  cancelTask,
+  collect,
+  connectA2a,
+  EVERY_WAY,
+  getTask,
+  message,
+  send,
+} from './a2a-client.ts';
 
 /** Says what it is told; `ask` asks until it is told something, `wait` does not end by itself. */
 const run: TestAgent['run'] = async function* ({ input }, signal, { ask, responses }) {
@@ -32,9 +40,9 @@ const listing = {
   includeArtifacts: undefined,
 };
 
-describe.each(['JSONRPC', 'HTTP+JSON'])('A2A operations by %s', (binding) => {
+describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('A2A operations by %s', (binding) => {
   const open = async () => {
-    const gateway = await openTestGateway({ percy: { run } });
+    const gateway = await openTestGateway({ percy: { run } }, { config: EVERY_WAY });
     return { gateway, client: await connectA2a(gateway.url, { binding }) };
   };
 
@@ -183,7 +191,10 @@ describe.each(['JSONRPC', 'HTTP+JSON'])('A2A operations by %s', (binding) => {
       { id: 'd', media_type: 'application/json', text: '{"n":1}' },
     ];
     const made = pieces.map((data) => ({ type: 'artifact', data }) as const);
-    await using gateway = await openTestGateway({ percy: { run: answers('', ...made) } });
+    await using gateway = await openTestGateway(
+      { percy: { run: answers('', ...made) } },
+      { config: EVERY_WAY },
+    );
     const client = await connectA2a(gateway.url, { binding });
     const task = await send(client, message('x'));
     expect(task.artifacts.map((artifact: { parts: unknown[] }) => artifact.parts[0])).toEqual([
@@ -199,7 +210,7 @@ describe.each(['JSONRPC', 'HTTP+JSON'])('A2A operations by %s', (binding) => {
     const says: TestAgent['run'] = async function* () {
       yield { type: 'final', data: { answer: 'hello', upstream } };
     };
-    await using gateway = await openTestGateway({ percy: { run: says } });
+    await using gateway = await openTestGateway({ percy: { run: says } }, { config: EVERY_WAY });
     const client = await connectA2a(gateway.url, { binding });
     expect(await client.sendMessage(message('hi'))).toMatchObject({
       messageId: expect.any(String),

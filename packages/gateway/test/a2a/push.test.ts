@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import type { Client } from '@a2a-js/sdk/client';
 import { describe, expect, it } from 'vitest';
 import { openTestGateway, type TestAgent } from '../test-gateway.ts';
-import { connectA2a, type Json, message, send, WAYS } from './a2a-client.ts';
+import { connectA2a, EVERY_WAY, type Json, message, send, WAYS } from './a2a-client.ts';
 import { errorOf, request, rpc, toMessage } from './raw.ts';
 
 const asking: TestAgent['run'] = async function* (_envelope, _signal, { ask, responses }) {
@@ -15,7 +15,7 @@ const asking: TestAgent['run'] = async function* (_envelope, _signal, { ask, res
   yield { type: 'final', data: { answer: `done ${given.length}` } };
 };
 
-const config = { jobs: { kind: 'sqlite', webhook_hosts: ['127.0.0.1'] } };
+const config = { ...EVERY_WAY, jobs: { kind: 'sqlite', webhook_hosts: ['127.0.0.1'] } };
 
 async function openReceiver() {
   const received: { headers: IncomingMessage['headers']; text: string; body: Json }[] = [];
@@ -58,7 +58,7 @@ describe.each(WAYS)('webhooks of tasks by %s %s', (binding, version) => {
   const way = { binding, version };
 
   it('PUSH-CREATE-001, 002, GET-001, 002, LIST-001, DEL-001, 002: are made, read, listed, deleted', async () => {
-    await using gateway = await openTestGateway({ percy: { run: asking } });
+    await using gateway = await openTestGateway({ percy: { run: asking } }, { config });
     const client = await connectA2a(gateway.url, way);
     const { id: taskId } = await send(client, message('x'));
     const url = 'https://example.com/hook';

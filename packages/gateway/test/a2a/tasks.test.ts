@@ -1,7 +1,18 @@
 import { createMemoryJobEngine } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { answers, openTestGateway, type TestAgent } from '../test-gateway.ts';
-import { cancelTask, collect, connectA2a, getTask, message, send, WAYS } from './a2a-client.ts';
+import {
+  cancelTask,
+  collect,
+  connectA2a,
+  EVERY_WAY,
+  getTask,
+  message,
+  send,
+  WAYS,
+} from './a2a-client.ts';
+
+const config = EVERY_WAY;
 
 const streaming: TestAgent['run'] = async function* ({ input }) {
   for (const word of input.task.split(' ')) yield { type: 'token', data: { text: `${word} ` } };
@@ -22,7 +33,7 @@ describe.each(WAYS)('A2A by %s %s', (binding, version) => {
   const way = { binding, version };
 
   it('answers a message with a completed task and its artifacts', async () => {
-    await using gateway = await openTestGateway({ percy: { run: answers('42') } });
+    await using gateway = await openTestGateway({ percy: { run: answers('42') } }, { config });
     const client = await connectA2a(gateway.url, way);
     const task = await send(client, message('why?'));
     expect(task.status.state).toBe('TASK_STATE_COMPLETED');
@@ -33,7 +44,7 @@ describe.each(WAYS)('A2A by %s %s', (binding, version) => {
   });
 
   it('streams the task, its artifacts as they grow, and its end', async () => {
-    await using gateway = await openTestGateway({ percy: { run: streaming } });
+    await using gateway = await openTestGateway({ percy: { run: streaming } }, { config });
     const client = await connectA2a(gateway.url, way);
     const items = await collect(client.sendMessageStream(message('a b')));
     expect(items[0].task.status.state).toBe('TASK_STATE_SUBMITTED');
@@ -56,7 +67,7 @@ describe.each(WAYS)('A2A by %s %s', (binding, version) => {
   });
 
   it('goes on after the client left, is subscribed to, and is cancelled', async () => {
-    await using gateway = await openTestGateway({ percy: { run: hanging } });
+    await using gateway = await openTestGateway({ percy: { run: hanging } }, { config });
     const client = await connectA2a(gateway.url, way);
     const configuration = { returnImmediately: true };
     const { id } = await send(client, message('hang', { configuration }));
@@ -83,6 +94,7 @@ describe.each(WAYS)('A2A by %s %s', (binding, version) => {
     await using gateway = await openTestGateway(
       { percy: { run } },
       {
+        config,
         jobs: createMemoryJobEngine(),
       },
     );
