@@ -4,6 +4,7 @@
 import type { AgentCard, AgentExtension, AgentInterface, AgentSkill } from '@a2a-js/sdk';
 import type { AgentRecord, Capability } from '@starloom/core';
 import { modesOf } from './input-modes.ts';
+import { OWN_ID } from './names.ts';
 import type { Scope } from './scope.ts';
 
 export interface CardOptions {
@@ -79,7 +80,7 @@ function interfacesOf(
   { agentId }: Scope,
   { versions, base, grpcPort }: CardOptions,
 ): AgentInterface[] {
-  const url = agentId === undefined ? `${base}/a2a` : `${base}/a2a/${agentId}`;
+  const url = `${base}/a2a/${agentId ?? OWN_ID}`;
   return versions.flatMap((protocolVersion) => {
     const bindings = ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
       url,
@@ -89,7 +90,7 @@ function interfacesOf(
     }));
     if (grpcPort === undefined || protocolVersion !== '1.0') return bindings;
     const grpc = `${new URL(base).hostname}:${grpcPort}`;
-    const tenant = agentId ?? '';
+    const tenant = agentId ?? OWN_ID;
     return [...bindings, { url: grpc, protocolBinding: 'GRPC', protocolVersion, tenant }];
   });
 }

@@ -1,4 +1,4 @@
-// A2A over HTTP: every exposed agent at `/a2a/<agent_id>`, the gateway itself at `/a2a`, whatever the
+// A2A over HTTP: every exposed agent at `/a2a/<agent_id>`, the gateway itself as `fabric`, whatever the
 // agents speak themselves. What the SDK is needed for is loaded with the first request.
 
 import type { IncomingMessage } from 'node:http';
@@ -13,6 +13,7 @@ import { parseValue } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Route } from '../transports/http.ts';
 import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
 import type { A2aGrpc } from './grpc.ts';
+import { OWN_ID } from './names.ts';
 import type { A2aServer } from './server.ts';
 
 export interface A2aEndpointOptions {
@@ -92,15 +93,12 @@ export class A2aEndpoint {
   }
 }
 
-/** An agent, and what is below it; `/a2a` itself is the gateway. */
+/** An agent, and what is below it. */
 function splitPath(pathname: string): { agentId: string | undefined; path: string } {
   const [first = '', ...rest] = pathname.slice(ROOT.length + 1).split('/');
-  if (OWN_SEGMENTS.test(first)) return { agentId: undefined, path: pathname.slice(ROOT.length) };
-  return { agentId: first, path: rest.length === 0 ? '' : `/${rest.join('/')}` };
+  const path = rest.length === 0 ? '' : `/${rest.join('/')}`;
+  return { agentId: first === OWN_ID ? undefined : first, path };
 }
-
-/** What follows `/a2a` when the gateway itself is meant; none of it is an id of an agent. */
-const OWN_SEGMENTS = /^(?:|message:(?:send|stream)|tasks(?::.*)?|extendedAgentCard|\.well-known)$/;
 
 function bindingOf(pathname: string): Binding {
   if (pathname === OWN_CARD) return 'rest';

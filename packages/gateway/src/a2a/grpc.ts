@@ -24,6 +24,7 @@ import { parseValue } from '../transports/frame.ts';
 import type { A2aFace } from './face.ts';
 import { a2aError } from './failures.ts';
 import { toGrpcStatus } from './grpc-status.ts';
+import { OWN_ID } from './names.ts';
 import type { A2aServer } from './server.ts';
 import { assertVersion, LEGACY } from './versions.ts';
 
@@ -206,7 +207,8 @@ export class A2aGrpc {
     call.once('cancelled', () => left.abort(gone()));
     const version = String(metadata.get('a2a-version')[0] ?? '') || LEGACY;
     assertVersion(version, VERSIONS);
-    const agentId = request.tenant === '' ? undefined : request.tenant;
+    const isOwn = request.tenant === '' || request.tenant === OWN_ID;
+    const agentId = isOwn ? undefined : request.tenant;
     return server.open(agentId, {
       principal: this.#authenticate(metadata),
       headers: metadata.getMap(),

@@ -4,7 +4,7 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { FabricError, type Trace } from '@starloom/core';
-import { assertMessage, INVALID_REQUEST, idOf } from '../transports/frame.ts';
+import { assertMessage, idOf, PARSE_ERROR } from '../transports/frame.ts';
 import type { HttpExchange } from '../transports/http.ts';
 import type { A2aFace } from './face.ts';
 import { a2aError, toRpcError } from './failures.ts';
@@ -32,7 +32,12 @@ export interface RpcCall {
 
 export async function serveJsonRpc({ exchange, face, version, isLegacy, trace }: RpcCall) {
   const { response, body } = exchange;
-  const request = toRequest(body);
+  const id = idOf(body);
+  const toFailure = (error: unknown) => ({ jsonrpc: '2.0', id, error: toRpcError(error, trace) });
+  if (body === undefined) throw emptyBody();
+  const problem = problemWith(body);
+  if (problem) return respond(response, json(toFailure(problem)));
+  const request = body as Record<string, unknown>;
   const handler: Handler = isLegacy
     ? new LegacyJsonRpcTransportHandler(face)
     : new JsonRpcTransportHandler(face);
@@ -42,12 +47,6 @@ export async function serveJsonRpc({ exchange, face, version, isLegacy, trace }:
     return respond(response, json(withFailure(answered as RpcResponse, face, trace)));
   }
   if (SUBSCRIPTIONS.has(request.method)) exchange.detach();
-  const id = idOf(body);
-  const toFailure = (error: unknown) => ({
-    jsonrpc: '2.0',
-    id,
-    error: toRpcError(error, trace),
-  });
   try {
     await respondStream(response, answered, toFailure);
   } catch (error) {
@@ -55,19 +54,20 @@ export async function serveJsonRpc({ exchange, face, version, isLegacy, trace }:
   }
 }
 
-function toRequest(body: unknown): Record<string, unknown> {
-  if (body === undefined) {
-    throw new FabricError('BAD_INPUT', 'The body is empty', {
-      details: { reason: 'not_json', rpc_code: -32700 },
-    });
+function emptyBody(): FabricError {
+  return new FabricError('BAD_INPUT', 'The body is empty', {
+    details: { reason: 'not_json', rpc_code: PARSE_ERROR },
+  });
+}
+
+/** JSON that is no request is answered like a request that fails. */
+function problemWith(body: unknown): FabricError | undefined {
+  try {
+    assertMessage(body);
+    return undefined;
+  } catch (error) {
+    return FabricError.from(error);
   }
-  if (Array.isArray(body)) {
-    throw new FabricError('BAD_INPUT', 'A2A has no batches', {
-      details: { reason: 'batch', rpc_code: INVALID_REQUEST },
-    });
-  }
-  assertMessage(body);
-  return body as Record<string, unknown>;
 }
 
 /** What cannot be read as parameters fails in the SDK, before the operation. */

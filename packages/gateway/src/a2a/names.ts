@@ -24,3 +24,6 @@ export const LABEL_CONTEXT = 'a2a_context';
 
 /** The artifact that has the agent's answer. */
 export const ANSWER = 'starloom.answer';
+
+/** The gateway itself, in the place of an agent; no agent may be named so. */
+export const OWN_ID = 'fabric';

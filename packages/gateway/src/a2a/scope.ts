@@ -1,4 +1,4 @@
-// Whom a path below `/a2a` reaches: one agent, or at `/a2a` itself every agent, for one caller.
+// Whom a path below `/a2a` reaches: one agent, or as the gateway itself every agent, for one caller.
 
 import type { AgentRecord, Registry } from '@starloom/core';
 import type { Principal } from '@starloom/identity';

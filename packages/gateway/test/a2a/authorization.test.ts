@@ -91,7 +91,7 @@ describe('A2A callers', () => {
     expect((await rpc(url, 'ListTasks', {}, asked)).body.result.tasks).toEqual([]);
     const elsewhere = await rpc(`${gateway.url}/a2a/quinn`, 'GetTask', { id });
     expect(errorOf(elsewhere).code).toBe(-32001);
-    const whole = await rpc(`${gateway.url}/a2a`, 'GetTask', { id });
+    const whole = await rpc(`${gateway.url}/a2a/fabric`, 'GetTask', { id });
     expect(whole.body.result.id).toBe(id);
   });
 

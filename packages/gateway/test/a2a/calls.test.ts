@@ -58,11 +58,11 @@ describe('a message over A2A', () => {
     const client = await connectA2a(gateway.url, { agent: undefined });
     const task = await send(client, named('x', { 'io.starloom/capability': 'quinn.work' }));
     expect(seen(task)).toMatchObject({ agent_id: 'quinn', capability: 'work' });
-    const byRest = await request(`${gateway.url}/a2a/message:send`, 'POST', {
+    const byRest = await request(`${gateway.url}/a2a/fabric/message:send`, 'POST', {
       ...toMessage('x', { metadata: { 'io.starloom/capability': 'percy.draw' } }),
     });
     expect(seen(byRest.body.task)).toMatchObject({ agent_id: 'percy', capability: 'draw' });
-    const unnamed = await rpc(`${gateway.url}/a2a`, 'SendMessage', toMessage('x'));
+    const unnamed = await rpc(`${gateway.url}/a2a/fabric`, 'SendMessage', toMessage('x'));
     expect(errorOf(unnamed).details[1].value.error.details.capabilities).toEqual([
       'percy.reason',
       'percy.draw',
@@ -139,7 +139,7 @@ describe('a message over A2A', () => {
       quinn: { run: echo },
     });
     const quinn = toMessage('x', { metadata: { 'io.starloom/capability': 'quinn.work' } });
-    const { body } = await rpc(`${gateway.url}/a2a`, 'SendMessage', quinn);
+    const { body } = await rpc(`${gateway.url}/a2a/fabric`, 'SendMessage', quinn);
     expect(body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
     const waiting = rpc(`${gateway.url}/a2a/percy`, 'SendMessage', toMessage('x'));
     gate.resolve();

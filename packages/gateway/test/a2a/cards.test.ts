@@ -89,8 +89,8 @@ describe('A2A cards', () => {
       { agentId: 'quinn', card: `${gateway.url}/a2a/quinn${PATH}` },
     ]);
     for (const { card } of params.agents) expect((await request(card, 'GET')).status).toBe(200);
-    expect(body.supportedInterfaces[0].url).toBe(`${gateway.url}/a2a`);
-    const same = await request(`${gateway.url}/a2a${PATH}`, 'GET');
+    expect(body.supportedInterfaces[0].url).toBe(`${gateway.url}/a2a/fabric`);
+    const same = await request(`${gateway.url}/a2a/fabric${PATH}`, 'GET');
     expect(same.body).toEqual(body);
   });
 

@@ -27,8 +27,8 @@ describe('A2A on the wire', () => {
   it.each([
     ['not JSON', '{', -32700, 400],
     ['nothing', '', -32700, 400],
-    ['not JSON-RPC', '{"id":1}', -32600, 400],
-    ['a batch', '[]', -32600, 400],
+    ['not JSON-RPC', '{"id":1}', -32600, 200],
+    ['a batch', '[]', -32600, 200],
     ['a key twice', '{"jsonrpc":"2.0","id":1,"id":2,"method":"GetTask"}', -32600, 400],
     ['an unknown method', '{"jsonrpc":"2.0","id":1,"method":"Nothing","params":{}}', -32601, 200],
     [
@@ -174,6 +174,26 @@ describe('A2A on the wire', () => {
     await using only = await openTestGateway(agent, { config: { a2a: { versions: ['1.0'] } } });
     const refused = await rpc(at(only), 'message/send', legacy, { version: '' });
     expect(refused.body.error.code).toBe(-32009);
+  });
+
+  it('has agents of any name, and nothing at the root of all', async () => {
+    await using gateway = await openTestGateway({
+      tasks: { run: answers('1') },
+      v1: { run: answers('2') },
+    });
+    for (const [agent, text] of [
+      ['tasks', '1'],
+      ['v1', '2'],
+    ]) {
+      const { body } = await request(
+        `${gateway.url}/a2a/${agent}/message:send`,
+        'POST',
+        toMessage('x'),
+      );
+      expect(body.task.artifacts[0].parts[0].text).toBe(text);
+    }
+    expect((await rpc(`${gateway.url}/a2a`, 'ListTasks', {})).status).toBe(404);
+    expect((await request(`${gateway.url}/a2a/`, 'GET')).status).toBe(404);
   });
 
   it('VER-CLIENT-002: a patch of a version is the version', async () => {
