@@ -47,7 +47,9 @@ export async function serveLegacyRest(call: LegacyRestCall): Promise<void> {
     if (match.operation === 'subscribe') detach();
     return await respondStream(response, toItems(updates), (error) => toRpcError(error, trace));
   }
-  const answer = await answerOf(match, call, url.searchParams.get('historyLength'));
+  const { searchParams } = url;
+  const length = searchParams.get('historyLength') ?? searchParams.get('history_length');
+  const answer = await answerOf(match, call, length);
   if (answer === undefined) return void response.writeHead(204).end();
   const status = match.operation === 'send' || match.operation === 'create-push' ? 201 : 200;
   respond(response, { status, contentType: 'application/json', body: answer });

@@ -176,6 +176,18 @@ describe('A2A on the wire', () => {
     expect(refused.body.error.code).toBe(-32009);
   });
 
+  it('reads the length of a history as clients of 0.3 spell it', async () => {
+    await using gateway = await openTestGateway(agent);
+    const { body } = await request(`${at(gateway)}/message:send`, 'POST', toMessage('x'));
+    const url = `${at(gateway)}/v1/tasks/${body.task.id}`;
+    const asked = { version: '' };
+    expect((await request(url, 'GET', undefined, asked)).body.history).toHaveLength(1);
+    for (const name of ['history_length', 'historyLength']) {
+      const short = await request(`${url}?${name}=0`, 'GET', undefined, asked);
+      expect(short.body.history).toBeUndefined();
+    }
+  });
+
   it('has agents of any name, and nothing at the root of all', async () => {
     await using gateway = await openTestGateway({
       tasks: { run: answers('1') },
