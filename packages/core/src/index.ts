@@ -1,4 +1,4 @@
-export type { Artifact } from './artifact-fold.ts';
+export { type Artifact, ArtifactFold } from './artifact-fold.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
@@ -124,6 +124,7 @@ export {
   type LedgerJobEngineOptions,
   type RemoteLedger,
 } from './jobs/ledger-engine.ts';
+export { createMemoryJobEngine, MemoryJobTables } from './jobs/memory-job-engine.ts';
 export {
   type Asked,
   answered,

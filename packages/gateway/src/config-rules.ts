@@ -1,5 +1,7 @@
+import { createPrivateKey } from 'node:crypto';
 import { type Complaint, secretOrText } from '@starloom/wire/config';
 import type { z } from 'zod';
+import { signingAlgorithm } from './signing-algorithm.ts';
 
 const MIN_KEY_LENGTH = 16;
 const MIN_DISTINCT_CHARACTERS = 6;
@@ -44,4 +46,15 @@ export function connectionUrl(schemes: readonly string[]) {
     return { message: 'a password must not stand in the file', fix };
   };
   return secretOrText({ check, checkText });
+}
+
+/** Refuses what is no private key, or none that we sign with. */
+export function checkSigningKey(pem: string): Complaint | undefined {
+  try {
+    if (signingAlgorithm(createPrivateKey(pem))) return undefined;
+  } catch {
+    // It is no key at all, which is said below.
+  }
+  const fix = 'make one with: openssl genpkey -algorithm ed25519';
+  return { message: 'is no private key in PEM, Ed25519 or P-256', fix };
 }

@@ -5,7 +5,7 @@ import { scopeProblem } from '@starloom/identity';
 import { isCron } from '@starloom/jobs';
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
-import { checkSharedKey, connectionUrl, refuseSame } from './config-rules.ts';
+import { checkSharedKey, checkSigningKey, connectionUrl, refuseSame } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
 import { TOOLSETS } from './tools/catalog.ts';
 
@@ -108,6 +108,34 @@ export const mcpSchema = z.strictObject({
     .array(agentIdSchema)
     .default([])
     .describe('Agents whose tools are listed without "<agent_id>." before them'),
+});
+
+export const A2A_VERSIONS = ['1.0', '0.3'] as const;
+
+export const a2aSchema = z.strictObject({
+  versions: z
+    .array(z.enum(A2A_VERSIONS))
+    .min(1)
+    .default([...A2A_VERSIONS])
+    .describe('Versions of the protocol that are served'),
+  public_url: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe('Where clients reach the gateway, for its cards; by default the Host they ask'),
+  grpc: z
+    .strictObject({
+      port: z.int().min(0).max(65_535).describe('TCP port, beside the one of HTTP'),
+      certificate: secret().optional().describe('PEM of the certificate, as file:PATH'),
+      key: secret().optional().describe('PEM of its private key, as file:PATH'),
+    })
+    .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), {
+      error: 'certificate and key belong together',
+    })
+    .optional()
+    .describe('Serve A2A over gRPC too; beyond loopback it needs a certificate'),
+  signing_key: secret({ check: checkSigningKey })
+    .optional()
+    .describe('Signs the cards: a private key in PEM, Ed25519 or P-256, as env:NAME or file:PATH'),
 });
 
 const callsInFlight = z.int().min(1).max(1_000_000).default(1024);

@@ -13,6 +13,7 @@ import {
 } from '@starloom/wire/config';
 import { z } from 'zod';
 import {
+  a2aSchema,
   authSchema,
   coordinationSchema,
   jobsSchema,
@@ -31,6 +32,7 @@ export const gatewayConfigSchema = z
     registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
     auth: authSchema.prefault({}).describe('Who may call'),
     mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
+    a2a: a2aSchema.prefault({}).describe('What A2A clients see'),
     limits: limitsSchema.prefault({}).describe('Bounds on every call'),
     coordination: coordinationSchema
       .prefault({ kind: 'embedded' })
@@ -43,6 +45,11 @@ export const gatewayConfigSchema = z
     path: ['auth', 'anonymous'],
     error: 'true is refused beyond loopback',
     params: { fix: 'set it to false and add a key under auth.psk, or listen on 127.0.0.1' },
+  })
+  .refine(({ a2a, listen }) => !a2a.grpc || a2a.grpc.certificate || isLoopback(listen.host), {
+    path: ['a2a', 'grpc', 'certificate'],
+    error: 'gRPC without encryption is refused beyond loopback',
+    params: { fix: 'name a certificate and its key, or listen on 127.0.0.1' },
   })
   .superRefine(({ auth, jobs }, context) => {
     for (const [index, { principal }] of jobs.schedules.entries()) {

@@ -12,7 +12,10 @@ import {
   systemClock,
 } from '@starloom/core';
 import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
+import { createAddressGuard } from '@starloom/wire';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
+import { A2aEndpoint } from './a2a/endpoint.ts';
+import { createBoundedJobs } from './a2a/memory-jobs.ts';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
 import { findPrincipal, type GatewayConfig } from './config.ts';
@@ -90,6 +93,9 @@ export class Gateway {
   readonly #inFlight = new InFlight();
   readonly #parked = new ParkedCalls();
   readonly #jobs: JobCalls | undefined;
+  /** The jobs, or without them what the tasks of A2A clients run as. */
+  readonly #tasks: JobCalls;
+  readonly #a2a: A2aEndpoint;
   #draining = false;
 
   constructor(options: GatewayOptions) {
@@ -140,6 +146,21 @@ export class Gateway {
     const jobs =
       options.jobs && new JobCalls({ ...jobRulesOf(config, options.jobs), deps, clock, log });
     this.#jobs = jobs;
+    const tasks =
+      jobs ?? new JobCalls({ ...jobRulesOf(config, createBoundedJobs(clock)), deps, clock, log });
+    this.#tasks = tasks;
+    this.#a2a = new A2aEndpoint({
+      registry,
+      discovery: this.#discovery,
+      jobs: tasks,
+      guard: createAddressGuard({ allow: config.jobs.webhook_hosts }),
+      config,
+      version,
+      log,
+      authenticator: options.authenticator,
+      inFlight: this.#inFlight,
+      bodyBytes: config.limits.body_bytes,
+    });
     const toolsets = toolsetsOf(config, jobs);
     this.#catalog = new ToolCatalog({
       own: {
@@ -204,7 +225,7 @@ export class Gateway {
       observer,
       inFlight: this.#inFlight,
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
-      routes: { ...this.#mcp.routes, ...rpc?.routes },
+      routes: { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
     });
     this.#unwatch = registry.watch(({ kind, agentIds }) => {
@@ -224,6 +245,7 @@ export class Gateway {
   async listen(): Promise<string> {
     await this.#jobs?.schedule(schedulesOf(this.#options.config));
     const url = await this.#http.listen();
+    await this.#a2a.listen(this.#options.config.listen.host, url);
     this.#watchAgents();
     return url;
   }
@@ -263,7 +285,8 @@ export class Gateway {
     this.#parked.close();
     await this.#rpc?.close(Math.max(0, until - performance.now()));
     // Callers may have waited for jobs until here. One that still runs goes on elsewhere, or fails.
-    await this.#jobs?.stop(Math.max(0, until - performance.now()));
+    await this.#tasks.stop(Math.max(0, until - performance.now()));
+    await this.#a2a.close();
     await this.#mcp.close();
     this.#relay.close();
     await this.#webSocket.close();
@@ -274,7 +297,7 @@ export class Gateway {
   #watchAgents(): void {
     this.#discovery.start();
     this.#monitor.start();
-    this.#jobs?.start();
+    this.#tasks.start();
   }
 
   async #openAdapter(manifest: Manifest): Promise<Adapter> {

@@ -11,6 +11,7 @@ import type {
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
 import { createAuthenticator, createPskVerifier, type PskVerifier } from '@starloom/identity';
+import { Secret } from '@starloom/wire/config';
 import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
@@ -36,6 +37,10 @@ export interface TestGatewayOptions {
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
   readonly drainMs?: number;
+  /** Signs cards; PEM. */
+  readonly signingKey?: string;
+  /** Serves A2A over gRPC with a certificate. */
+  readonly grpcTls?: { readonly certificate: Secret; readonly key: Secret };
 }
 
 /** A gateway on a free port whose agents are functions of the test. */
@@ -52,6 +57,8 @@ export async function openTestGateway(
     conversationKey,
     psk: givenPsk,
     drainMs = 10_000,
+    signingKey,
+    grpcTls,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -76,8 +83,17 @@ export async function openTestGateway(
       { key_id: 'test', key: KEY, principal: 'tester', tier: 'org', scopes: ['*'] },
       { key_id: 'other', key: STRANGER_KEY, principal: 'stranger', tier: 'org', scopes: ['*'] },
     ]);
+  const parsed = gatewayConfigSchema.parse({ listen: { port: 0 }, ...config });
+  const signing_key = signingKey === undefined ? undefined : new Secret('env:KEY', signingKey);
   const gateway = new Gateway({
-    config: gatewayConfigSchema.parse({ listen: { port: 0 }, ...config }),
+    config: {
+      ...parsed,
+      a2a: {
+        ...parsed.a2a,
+        ...(signing_key && { signing_key }),
+        ...(grpcTls && { grpc: { port: 0, ...grpcTls } }),
+      },
+    },
     registry,
     openAdapter: async (manifest: Manifest) =>
       new MemoryAdapter(

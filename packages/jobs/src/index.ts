@@ -12,5 +12,6 @@ export type {
   JobRunResult,
   RunJob,
 } from './runner/run-job.ts';
+export { type PostFailure, type SignedPost, SignedPosts } from './runner/signed-posts.ts';
 export { WebhookSender, type WebhookSenderOptions } from './runner/webhook-sender.ts';
 export { openSqliteJobs, type SqliteJobsOptions } from './sqlite.ts';

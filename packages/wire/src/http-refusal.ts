@@ -39,12 +39,12 @@ export function sendRefusal(
   id: string | number | null,
   dialect: RefusalDialect,
 ): void {
-  if (response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
-  const { status, body, headers } = toRefusal(thrown, id, dialect);
-  response.writeHead(status, headers).end(body);
+  writeRefusal(response, toRefusal(thrown, id, dialect));
+}
+
+export function writeRefusal(response: ServerResponse, { status, body, headers }: Refusal): void {
+  if (response.headersSent || response.destroyed) response.destroy();
+  else response.writeHead(status, headers).end(body);
 }
 
 function rpcCodeOf({ code, row }: FabricError, dialect: RefusalDialect): number {

@@ -15,7 +15,13 @@ export { type DrainedOptions, drained } from './drained.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
 export { findModule } from './find-module.ts';
 export { holdProcess } from './hold-process.ts';
-export { type Refusal, type RefusalDialect, sendRefusal, toRefusal } from './http-refusal.ts';
+export {
+  type Refusal,
+  type RefusalDialect,
+  sendRefusal,
+  toRefusal,
+  writeRefusal,
+} from './http-refusal.ts';
 export {
   assertJsonLimits,
   endOfString,

@@ -83,6 +83,8 @@ export interface Job {
   readonly webhook?: JobWebhook;
   readonly retry_of?: string;
   readonly idempotency_key?: string;
+  /** What the face that made it finds it by, such as a context. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly created_at: number;
   readonly updated_at: number;
   readonly finished_at?: number;
@@ -133,6 +135,7 @@ export interface NewJob {
   readonly retry?: Partial<JobRetryPolicy>;
   readonly webhook?: JobWebhook;
   readonly retryOf?: string;
+  readonly labels?: Readonly<Record<string, string>>;
   /** For 24 hours the same principal gets the same job for the same key. */
   readonly idempotencyKey?: string;
   /** What makes two calls the same for a key, where that is not all of `call`. */

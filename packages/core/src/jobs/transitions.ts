@@ -65,6 +65,7 @@ export function createJob(input: NewJob, id: string, now: number): Job {
     ...(input.webhook !== undefined && { webhook: input.webhook }),
     ...(input.retryOf !== undefined && { retry_of: input.retryOf }),
     ...(input.idempotencyKey !== undefined && { idempotency_key: input.idempotencyKey }),
+    ...(input.labels !== undefined && { labels: input.labels }),
     created_at: now,
     updated_at: now,
     attempt: 0,

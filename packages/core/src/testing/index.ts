@@ -1,3 +1,4 @@
+export { createMemoryJobEngine } from '../jobs/memory-job-engine.ts';
 export { MemoryRegistry } from '../memory-registry.ts';
 export {
   type AdapterContractOptions,
@@ -15,6 +16,5 @@ export { type JobEngineSubject, jobEngineContract } from './job-engine-contract.
 export { ManualClock } from './manual-clock.ts';
 export { MemoryAdapter, type MemoryAgent } from './memory-adapter.ts';
 export { MemoryCoordinationStore } from './memory-coordination-store.ts';
-export { createMemoryJobEngine } from './memory-job-engine.ts';
 export type { Misbehaviour } from './misbehaving-contract.ts';
 export { type RegistrySubject, registryContract } from './registry-contract.ts';

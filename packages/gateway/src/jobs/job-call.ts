@@ -10,6 +10,8 @@ export interface JobCall {
   readonly isTask?: boolean | undefined;
   /** What the caller of a task declared of itself. */
   readonly declared?: Caller['declared'];
+  /** What the face keeps of the request. */
+  readonly source?: unknown;
 }
 
 /** Of one attempt, unless the capability says otherwise. */

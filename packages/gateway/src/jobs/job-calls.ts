@@ -47,6 +47,9 @@ export interface JobTerms {
   readonly webhook?: JobWebhook | undefined;
   /** The caller reads the result as the agent wrote it. */
   readonly isTask?: boolean | undefined;
+  /** What the face finds the job by, and what it keeps of the request. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  readonly source?: unknown;
 }
 
 const DISCOVERY_WAIT_MS = 30_000;
@@ -119,7 +122,7 @@ export class JobCalls {
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
-    const { runAt, priority, webhook, isTask } = terms;
+    const { runAt, priority, webhook, isTask, labels, source } = terms;
     const { idempotencyKey, agentId } = request;
     const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
@@ -127,6 +130,7 @@ export class JobCalls {
       principal,
       hop: guarded.hop,
       ...(isTask && { isTask, declared: caller.declared }),
+      ...(source !== undefined && { source }),
     };
     const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
     return this.desk.submit({
@@ -144,7 +148,13 @@ export class JobCalls {
       ...(priority !== undefined && { priority }),
       ...(webhook !== undefined && { webhook }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
+      ...(labels !== undefined && { labels }),
     });
+  }
+
+  /** What the face kept of the request of a job. */
+  async sourceOf({ id }: StoredJob): Promise<unknown> {
+    return ((await this.engine.callOf(id)) as JobCall | undefined)?.source;
   }
 
   /**

@@ -156,7 +156,8 @@ function assertKeys(value: object): void {
   }
 }
 
-function assertMessage(message: unknown): void {
+/** BAD_INPUT for what is no JSON-RPC message. */
+export function assertMessage(message: unknown): void {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     throw invalid('a message is an object', 'not_json_rpc');
   }

@@ -13,9 +13,10 @@ import {
 import {
   type BrowserGuard,
   createBrowserGuard,
+  type Refusal,
   type RefusalDialect,
-  sendRefusal,
   toRefusal,
+  writeRefusal,
 } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
@@ -50,6 +51,12 @@ export interface Route {
   readonly serve: (exchange: HttpExchange) => Promise<void>;
   /** How refusals are written, at this path and below it. */
   readonly dialect: RefusalDialect;
+  /** Serves every path below it, too. */
+  readonly isTree?: boolean;
+  /** Throws for a POST whose media type is not taken; by default anything but plain JSON. */
+  readonly assertMediaType?: (request: IncomingMessage) => void;
+  /** Writes refusals in place of the dialect. */
+  readonly toRefusal?: (error: unknown, id: string | number | null, at: URL | null) => Refusal;
 }
 
 export interface HttpExchange {
@@ -137,11 +144,11 @@ export class HttpTransport {
       const probe = this.#probe(request, url);
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const principal = this.#authenticate(request, 'http');
-      const route = find(this.#options.routes, url);
+      const route = findRoute(this.#options.routes, url);
       let body: unknown;
       if (request.method !== 'POST') inFlight.assertOpen();
       else {
-        assertJson(request);
+        (route.assertMediaType ?? assertJson)(request);
         const text = await this.#readBody(request, principal);
         try {
           body = route.parse(text);
@@ -155,9 +162,9 @@ export class HttpTransport {
       await route.serve({ request, response, principal, url, body, detach });
     } catch (error) {
       this.#noteFailure(error);
-      const dialect = this.#dialectOf(request);
-      if (request.complete || isGone(error)) sendRefusal(response, error, id, dialect);
-      else this.#unread.refuse(request, response, toRefusal(error, id, dialect));
+      const refusal = this.#toRefusal(request, error, id);
+      if (request.complete || isGone(error)) writeRefusal(response, refusal);
+      else this.#unread.refuse(request, response, refusal);
     }
   }
 
@@ -180,7 +187,7 @@ export class HttpTransport {
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
-      const { status, body, headers } = toRefusal(error, null, this.#dialectOf(request));
+      const { status, body, headers } = this.#toRefusal(request, error, null);
       const lines = Object.entries({ ...headers, connection: 'close' }).map(
         ([k, v]) => `${k}: ${v}`,
       );
@@ -226,11 +233,13 @@ export class HttpTransport {
   }
 
   /** Whatever is wrong with a request, where it was sent to decides how that is said. */
-  #dialectOf({ url = '/' }: IncomingMessage): RefusalDialect {
-    const path = URL.parse(url, 'http://gateway')?.pathname ?? '';
+  #toRefusal({ url = '/' }: IncomingMessage, error: unknown, id: string | number | null): Refusal {
+    const target = URL.parse(url, 'http://gateway');
+    const path = target?.pathname ?? '';
     const routes = Object.entries(this.#options.routes);
-    const above = routes.find(([at]) => path === at || path.startsWith(`${at}/`));
-    return above?.[1].dialect ?? 'payload';
+    const above = routes.find(([at]) => path === at || path.startsWith(`${at}/`))?.[1];
+    if (above?.toRefusal) return above.toRefusal(error, id, target);
+    return toRefusal(error, id, above?.dialect ?? 'payload');
   }
 
   #noteFailure(thrown: unknown): void {
@@ -271,6 +280,16 @@ function assertFraming({ method, rawHeaders }: IncomingMessage): void {
   throw new FabricError('BAD_INPUT', 'The request must have exactly one Host header', {
     details: { reason: 'host' },
   });
+}
+
+/** The path itself, else a route that serves what is below it. */
+function findRoute(routes: HttpOptions['routes'], url: URL): Route {
+  const { pathname } = url;
+  if (Object.hasOwn(routes, pathname)) return find(routes, url);
+  const above = Object.keys(routes).find(
+    (path) => routes[path]?.isTree === true && pathname.startsWith(`${path}/`),
+  );
+  return (above === undefined ? undefined : routes[above]) ?? find(routes, url);
 }
 
 /** Who serves this path. */

@@ -1,12 +1,10 @@
-// Notifies a client's server that a job is over: a POST of the job, signed as Standard Webhooks say
-// (id, timestamp and body under HMAC-SHA256), to addresses that the guard lets through. Delivered at
-// least once; the id is the job's, so that a receiver knows repetitions.
+// Notifies a client's server that a job is over: a signed POST of the job. Delivered at least once; the
+// id is the job's, so that a receiver knows repetitions.
 
-import { createHmac } from 'node:crypto';
-import { type Claim, FabricError, type JobEngine, type JobWebhook, type Log } from '@starloom/core';
+import type { Claim, JobEngine, Log } from '@starloom/core';
 import type { AddressGuard } from '@starloom/wire';
-import type { Agent } from 'undici';
 import { toJobDocument } from '../job-document.ts';
+import { type PostFailure, SignedPosts } from './signed-posts.ts';
 
 export interface WebhookSenderOptions {
   readonly guard: AddressGuard;
@@ -23,11 +21,12 @@ const LONGEST_BACKOFF_MS = 60 * 60 * 1000;
 
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
-  readonly #agent: Agent;
+  readonly #posts: SignedPosts;
 
   constructor(options: WebhookSenderOptions) {
+    const { guard, timeoutMs } = options;
     this.#options = options;
-    this.#agent = options.guard.dispatcher({ allowH2: false });
+    this.#posts = new SignedPosts({ guard, timeoutMs });
   }
 
   /** Never rejects. */
@@ -50,54 +49,15 @@ export class WebhookSender {
   }
 
   async close(): Promise<void> {
-    await this.#agent.close();
+    await this.#posts.close();
   }
 
-  async #post(claim: Claim, engine: JobEngine): Promise<WebhookFailure | undefined> {
-    const { guard, timeoutMs = 10_000 } = this.#options;
+  async #post(claim: Claim, engine: JobEngine): Promise<PostFailure | undefined> {
     const { webhook, id } = claim.job;
     const job = await engine.get(id);
     if (webhook === undefined || job === undefined) return undefined;
     const body = JSON.stringify({ type: `job.${job.state}`, job: toJobDocument(job) });
-    try {
-      guard.check(webhook.url);
-      const { request } = await import('undici');
-      const { statusCode, body: answer } = await request(webhook.url, {
-        method: 'POST',
-        dispatcher: this.#agent,
-        headers: { 'content-type': 'application/json', ...this.#sign(webhook, id, body) },
-        body,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      await answer.dump({ limit: 64 * 1024 });
-      if (statusCode >= 200 && statusCode < 300) return undefined;
-      return { status: statusCode, isFinal: statusCode === 410 };
-    } catch (error) {
-      const isDenied = FabricError.is(error) && error.code === 'POLICY_DENIED';
-      return { cause: error instanceof Error ? error.message : String(error), isFinal: isDenied };
-    }
+    const { url, secret = this.#options.secret } = webhook;
+    return await this.#posts.send({ url, id, body, secret });
   }
-
-  #sign(webhook: JobWebhook, id: string, body: string): Record<string, string> {
-    const timestamp = String(Math.floor(Date.now() / 1000));
-    const headers = { 'webhook-id': id, 'webhook-timestamp': timestamp };
-    const secret = webhook.secret ?? this.#options.secret;
-    if (secret === undefined) return headers;
-    const text = `${id}.${timestamp}.${body}`;
-    const digest = createHmac('sha256', toKey(secret)).update(text).digest('base64');
-    return { ...headers, 'webhook-signature': `v1,${digest}` };
-  }
-}
-
-interface WebhookFailure {
-  readonly status?: number;
-  readonly cause?: string;
-  readonly isFinal: boolean;
-}
-
-/** `whsec_` and base64, or any other text as it is. */
-function toKey(secret: string): Buffer {
-  return secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : Buffer.from(secret);
 }

@@ -1,14 +1,17 @@
 import { type Clock, systemClock } from '../clock.ts';
-import { isFinal, JOB_STATES, type Job, type JobState } from '../jobs/job.ts';
-import { JobLedger } from '../jobs/job-ledger.ts';
-import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from '../jobs/job-tables.ts';
-import { LedgerJobEngine, type RemoteLedger } from '../jobs/ledger-engine.ts';
+import { isFinal, JOB_STATES, type Job, type JobState } from './job.ts';
+import { JobLedger } from './job-ledger.ts';
+import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './job-tables.ts';
+import { LedgerJobEngine, type RemoteLedger } from './ledger-engine.ts';
 
 /** Jobs that live as long as the process. Cron expressions are read as "every minute". */
-export function createMemoryJobEngine(clock: Clock = systemClock): LedgerJobEngine {
+export function createMemoryJobEngine(
+  clock: Clock = systemClock,
+  tables: JobTables = new MemoryJobTables(),
+): LedgerJobEngine {
   const nextCron = (_cron: string, _timezone: string, after: number) =>
     (Math.floor(after / 60_000) + 1) * 60_000;
-  const ledger = new JobLedger(new MemoryJobTables(), { nextCron });
+  const ledger = new JobLedger(tables, { nextCron });
   return new LedgerJobEngine({ kind: 'memory', ledger: toRemote(ledger), clock });
 }
 
@@ -23,20 +26,35 @@ export function toRemote(ledger: JobLedger): RemoteLedger {
 }
 
 interface Row {
+  readonly position: number;
   job: Job;
   readonly call: string;
   readonly events: string[];
   result?: string;
 }
 
-class MemoryJobTables implements JobTables {
+export class MemoryJobTables implements JobTables {
+  #inserted = 0;
+  #length = 0;
   readonly #rows = new Map<string, Row>();
   readonly #keys = new Map<string, KeyRow>();
   readonly #entries = new Map<string, QueueEntry>();
   readonly #schedules = new Map<string, ScheduleRow>();
 
+  /** How many jobs there are. */
+  get size(): number {
+    return this.#rows.size;
+  }
+
+  /** Characters in their calls, events and results. */
+  get length(): number {
+    return this.#length;
+  }
+
   insert(job: Job, call: string): void {
-    this.#rows.set(job.id, { job, call, events: [] });
+    this.#inserted += 1;
+    this.#length += call.length;
+    this.#rows.set(job.id, { position: this.#inserted, job, call, events: [] });
   }
 
   get(id: string): Job | undefined {
@@ -58,13 +76,15 @@ class MemoryJobTables implements JobTables {
 
   setResult(id: string, result: string): void {
     const row = this.#rows.get(id);
-    if (row !== undefined) row.result = result;
+    if (row === undefined) return;
+    this.#length += result.length - (row.result?.length ?? 0);
+    row.result = result;
   }
 
   list(filter: Parameters<JobTables['list']>[0]) {
     const { principalId, state, capability, limit, before = Number.POSITIVE_INFINITY } = filter;
     return [...this.#rows.values()]
-      .map(({ job }, position) => ({ job, position }))
+      .map(({ job, position }) => ({ job, position }))
       .filter(({ job }) => job.principal_id === principalId)
       .filter(({ job }) => state === undefined || job.state === state)
       .filter(({ job }) => capability === undefined || job.capability === capability)
@@ -77,6 +97,7 @@ class MemoryJobTables implements JobTables {
     const events = this.#rows.get(id)?.events;
     if (events?.length !== first - 1) throw new Error(`event ${first} leaves a gap`);
     events.push(...texts);
+    this.#length += lengthOf(texts);
   }
 
   events(id: string, after: number, limit: number): readonly string[] {
@@ -148,6 +169,9 @@ class MemoryJobTables implements JobTables {
   }
 
   delete(id: string): void {
+    const row = this.#rows.get(id);
+    if (row === undefined) return;
+    this.#length -= row.call.length + (row.result?.length ?? 0) + lengthOf(row.events);
     this.#rows.delete(id);
   }
 
@@ -179,4 +203,8 @@ class MemoryJobTables implements JobTables {
   deleteSchedule(name: string): void {
     this.#schedules.delete(name);
   }
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((length, text) => length + text.length, 0);
 }

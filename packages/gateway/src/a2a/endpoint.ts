@@ -1,0 +1,123 @@
+// A2A over HTTP: every exposed agent at `/a2a/<agent_id>`, the gateway itself as `fabric`, whatever the
+// agents speak themselves. What the SDK is needed for is loaded with the first request.
+
+import type { IncomingMessage } from 'node:http';
+import { FabricError, type Log, type Registry } from '@starloom/core';
+import type { Authenticator } from '@starloom/identity';
+import type { AddressGuard } from '@starloom/wire';
+import type { GatewayConfig } from '../config.ts';
+import type { Discovery } from '../discovery.ts';
+import type { InFlight } from '../in-flight.ts';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import { parseValue } from '../transports/frame.ts';
+import type { HttpExchange, HttpOptions, Route } from '../transports/http.ts';
+import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
+import type { A2aGrpc } from './grpc.ts';
+import { OWN_ID } from './names.ts';
+import type { A2aServer } from './server.ts';
+
+export interface A2aEndpointOptions {
+  readonly registry: Registry;
+  readonly discovery: Discovery;
+  readonly jobs: JobCalls;
+  readonly guard: AddressGuard;
+  readonly config: Pick<GatewayConfig, 'a2a' | 'mcp'>;
+  readonly version: string;
+  readonly log: Log;
+  readonly authenticator: Authenticator;
+  readonly inFlight: InFlight;
+  readonly bodyBytes: number;
+}
+
+export interface A2aServerOptions extends A2aEndpointOptions {
+  /** Where gRPC is served, if it is. */
+  readonly grpcPort: () => number | undefined;
+}
+
+const ROOT = '/a2a';
+const OWN_CARD = '/.well-known/agent-card.json';
+
+export class A2aEndpoint {
+  readonly #options: A2aEndpointOptions;
+  #server: Promise<A2aServer> | undefined;
+  #grpc: A2aGrpc | undefined;
+  #grpcPort: number | undefined;
+
+  constructor(options: A2aEndpointOptions) {
+    this.#options = options;
+  }
+
+  get routes(): HttpOptions['routes'] {
+    const route: Route = {
+      parse: (text) => (text === '' ? undefined : parseValue(text)),
+      serve: (exchange) => this.#serve(exchange),
+      dialect: 'payload',
+      isTree: true,
+      assertMediaType,
+      toRefusal: (error, id, at) => toA2aRefusal(error, id, bindingOf(at?.pathname ?? '')),
+    };
+    return { [ROOT]: route, [OWN_CARD]: { ...route, isTree: false } };
+  }
+
+  /** Begins to serve over gRPC where that is configured; `base` is the URL of the HTTP side. */
+  async listen(host: string, base: string): Promise<void> {
+    const { config, authenticator, inFlight, bodyBytes: messageBytes } = this.#options;
+    const { grpc } = config.a2a;
+    if (!grpc) return;
+    const { A2aGrpc } = await import('./grpc.ts');
+    const { certificate, key } = grpc;
+    const tls =
+      certificate && key ? { certificate: certificate.reveal(), key: key.reveal() } : undefined;
+    const server = await this.#open();
+    this.#grpc = new A2aGrpc({ server, authenticator, inFlight, messageBytes, tls, base });
+    this.#grpcPort = await this.#grpc.listen(host, grpc.port);
+  }
+
+  async close(): Promise<void> {
+    await this.#grpc?.close();
+    await (await this.#server)?.close();
+  }
+
+  #open(): Promise<A2aServer> {
+    const options = { ...this.#options, grpcPort: () => this.#grpcPort };
+    this.#server ??= import('./server.ts').then(({ A2aServer }) => new A2aServer(options));
+    return this.#server;
+  }
+
+  async #serve(exchange: HttpExchange): Promise<void> {
+    const server = await this.#open();
+    const { pathname } = exchange.url;
+    if (pathname === OWN_CARD) return await server.serve(exchange, undefined, OWN_CARD);
+    const { agentId, path } = splitPath(pathname);
+    await server.serve(exchange, agentId, path);
+  }
+}
+
+/** An agent, and what is below it. */
+function splitPath(pathname: string): { agentId: string | undefined; path: string } {
+  const [first = '', ...rest] = pathname.slice(ROOT.length + 1).split('/');
+  const path = rest.length === 0 ? '' : `/${rest.join('/')}`;
+  return { agentId: first === OWN_ID ? undefined : first, path };
+}
+
+function bindingOf(pathname: string): Binding {
+  if (pathname === OWN_CARD) return 'rest';
+  const { path } = splitPath(pathname);
+  if (path === '' || path === '/') return 'json-rpc';
+  return path.startsWith('/v1/') ? 'legacy-rest' : 'rest';
+}
+
+const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json']);
+
+/** A request without a body need not say what it is. */
+function assertMediaType({ headers }: IncomingMessage): void {
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers;
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new FabricError('BAD_INPUT', 'The body must not be compressed', {
+      details: { reason: 'content_encoding', http_status: 415 },
+    });
+  }
+  const [media = ''] = (type ?? '').split(';');
+  if (type === undefined || JSON_TYPES.has(media.trim().toLowerCase())) return;
+  throw a2aError('CONTENT_TYPE_NOT_SUPPORTED', 'The content type must be application/json');
+}

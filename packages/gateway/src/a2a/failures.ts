@@ -1,0 +1,148 @@
+// What goes wrong on `/a2a`, in the words of A2A: its codes and `google.rpc.ErrorInfo`; our own payload
+// stands beside them as a detail. Everything here throws FabricErrors; these functions write them.
+
+import { createTrace, FabricError, type Trace } from '@starloom/core';
+import type { Refusal } from '@starloom/wire';
+
+interface Row {
+  readonly rpc: number;
+  readonly http: number;
+  /** Of `google.rpc.Code`. */
+  readonly status: string;
+}
+
+/** The errors that the protocol names, by the reason in `ErrorInfo`. */
+const NAMED = {
+  TASK_NOT_FOUND: row(-32001, 404, 'NOT_FOUND'),
+  TASK_NOT_CANCELABLE: row(-32002, 400, 'FAILED_PRECONDITION'),
+  UNSUPPORTED_OPERATION: row(-32004, 400, 'FAILED_PRECONDITION'),
+  CONTENT_TYPE_NOT_SUPPORTED: row(-32005, 400, 'INVALID_ARGUMENT'),
+  VERSION_NOT_SUPPORTED: row(-32009, 400, 'FAILED_PRECONDITION'),
+  INVALID_PARAMS: row(-32602, 400, 'INVALID_ARGUMENT'),
+} as const satisfies Record<string, Row>;
+
+export type A2aReason = keyof typeof NAMED;
+
+const INVALID_REQUEST = -32600;
+const METHOD_NOT_FOUND = -32601;
+const INTERNAL_ERROR = -32603;
+
+const STATUS_NAMES: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  413: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+};
+
+const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
+const STRUCT = 'type.googleapis.com/google.protobuf.Struct';
+const A2A_DOMAIN = 'a2a-protocol.org';
+const OWN_DOMAIN = 'io.starloom';
+
+/** Where a request was sent to, as far as it decides how it is answered. */
+export type Binding = 'json-rpc' | 'rest' | 'legacy-rest';
+
+/** An error that A2A has a name for. */
+export function a2aError(
+  a2a: A2aReason,
+  message: string,
+  details: Record<string, unknown> = {},
+): FabricError {
+  return new FabricError('BAD_INPUT', message, {
+    details: { reason: a2a.toLowerCase(), ...details, a2a },
+  });
+}
+
+/** The `error` of a JSON-RPC response; the same codes in 0.3. */
+export function toRpcError(thrown: unknown, trace: Trace | null) {
+  const { error, rpc, details } = describeFailure(thrown, trace);
+  return { code: rpc, message: error.message, data: details };
+}
+
+/** As AIP-193 has it. */
+export function toRestError(thrown: unknown, trace: Trace | null) {
+  const { error, http, status, details } = describeFailure(thrown, trace);
+  return { error: { code: http, status, message: error.message, details } };
+}
+
+export function httpStatusOf(thrown: unknown): number {
+  return describeFailure(thrown, null).http;
+}
+
+/** A refusal before the request reached its agent, or in place of a stream. */
+export function toA2aRefusal(
+  thrown: unknown,
+  id: string | number | null,
+  binding: Binding,
+  trace: Trace = createTrace(),
+): Refusal {
+  const { http, error } = describeFailure(thrown, trace);
+  const headers: Record<string, string> = {
+    'content-type': binding === 'rest' ? 'application/a2a+json' : 'application/json',
+  };
+  if (http === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
+  if (http === 413) headers.connection = 'close';
+  if (http === 405) headers.allow = String(error.details.allow);
+  return { status: http, headers, body: JSON.stringify(bodyOf(thrown, id, binding, trace)) };
+}
+
+function bodyOf(thrown: unknown, id: string | number | null, binding: Binding, trace: Trace) {
+  if (binding === 'rest') return toRestError(thrown, trace);
+  const error = toRpcError(thrown, trace);
+  return binding === 'legacy-rest' ? error : { jsonrpc: '2.0', id, error };
+}
+
+/** Of errors that the SDK throws, in whichever of its modules. */
+const SDK_ERROR = Symbol.for('@a2a-js/sdk.A2AError');
+
+function fromSdk(thrown: unknown): FabricError {
+  if (!(thrown instanceof Error) || !(SDK_ERROR in thrown)) return FabricError.from(thrown);
+  const reason = Reflect.get(thrown, 'reason');
+  const isNamed = typeof reason === 'string' && Object.hasOwn(NAMED, reason);
+  return a2aError(isNamed ? (reason as A2aReason) : 'INVALID_PARAMS', thrown.message);
+}
+
+/** What every binding writes, each in its own form. */
+export function describeFailure(thrown: unknown, trace: Trace | null) {
+  const error = fromSdk(thrown);
+  const { http_status, rpc_code, a2a, ...ours } = error.details;
+  const reason = reasonOf(error);
+  const named: Row | undefined = reason === undefined ? undefined : NAMED[reason];
+  const http = typeof http_status === 'number' ? http_status : (named?.http ?? error.row.http);
+  const rpc = typeof rpc_code === 'number' ? rpc_code : (named?.rpc ?? rpcOf(http));
+  const status = named?.status ?? STATUS_NAMES[http] ?? 'INTERNAL';
+  const info = {
+    '@type': ERROR_INFO,
+    reason: reason ?? error.code,
+    domain: reason === undefined ? OWN_DOMAIN : A2A_DOMAIN,
+    metadata: { code: error.code, ...(trace && { trace_id: trace.trace_id }) },
+  };
+  const { code, message } = error;
+  const payload = new FabricError(code, message, { details: ours }).toPayload(trace);
+  const details = [info, { '@type': STRUCT, value: payload }];
+  return { error, http, rpc, status, reason: info.reason, details };
+}
+
+function reasonOf({ code, details }: FabricError): A2aReason | undefined {
+  const { a2a, http_status, rpc_code } = details;
+  if (typeof a2a === 'string' && Object.hasOwn(NAMED, a2a)) return a2a as A2aReason;
+  if (code === 'JOB_NOT_FOUND') return 'TASK_NOT_FOUND';
+  const isPlain = http_status === undefined && rpc_code === undefined;
+  return code === 'BAD_INPUT' && isPlain ? 'INVALID_PARAMS' : undefined;
+}
+
+/** JSON-RPC has no codes of its own for who may ask, and A2A none for what is not served here. */
+function rpcOf(http: number): number {
+  if (http === 404 || http === 405) return METHOD_NOT_FOUND;
+  return http === 401 || http === 403 || http === 413 ? INVALID_REQUEST : INTERNAL_ERROR;
+}
+
+function row(rpc: number, http: number, status: string): Row {
+  return { rpc, http, status };
+}

@@ -1,0 +1,262 @@
+// A2A over gRPC, on a port of its own where one is configured. The agent is named by `tenant`, as its
+// card says; without one the gateway itself is meant. The key is checked before a message is read.
+
+import { once } from 'node:events';
+import { SendMessageRequest, type StreamResponse, type SubscribeToTaskRequest } from '@a2a-js/sdk';
+import { A2AService } from '@a2a-js/sdk/server/grpc';
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  ServerInterceptingCall,
+  type ServerInterceptor,
+  ServerListenerBuilder,
+  type ServerUnaryCall,
+  type ServerWritableStream,
+  type sendUnaryData,
+} from '@grpc/grpc-js';
+import { FabricError } from '@starloom/core';
+import { type Authenticator, type Principal, pickCredentials } from '@starloom/identity';
+import { settlesWithin } from '@starloom/wire';
+import type { InFlight } from '../in-flight.ts';
+import { shuttingDown } from '../rpc/shutting-down.ts';
+import { parseValue } from '../transports/frame.ts';
+import type { A2aFace } from './face.ts';
+import { a2aError } from './failures.ts';
+import { toGrpcStatus } from './grpc-status.ts';
+import { OWN_ID } from './names.ts';
+import type { A2aServer } from './server.ts';
+import { assertVersion, LEGACY } from './versions.ts';
+
+export interface A2aGrpcOptions {
+  readonly server: A2aServer;
+  readonly authenticator: Authenticator;
+  readonly inFlight: InFlight;
+  readonly messageBytes: number;
+  /** PEM; without them the connection is not encrypted. */
+  readonly tls: { readonly certificate: string; readonly key: string } | undefined;
+  /** Of the HTTP side, for cards. */
+  readonly base: string;
+}
+
+type Request = { readonly tenant: string };
+type Call = Pick<ServerUnaryCall<Request, unknown>, 'metadata' | 'request'> &
+  Pick<NodeJS.EventEmitter, 'once'>;
+
+/** Legacy clients have a service of their own, which is not served. */
+const VERSIONS = ['1.0'];
+const MAX_STREAMS = 1_024;
+/** How long the last answers may take to leave. */
+const FAREWELL_MS = 1_000;
+
+export class A2aGrpc {
+  readonly #options: A2aGrpcOptions;
+  readonly #server: Server;
+  readonly #closing = new AbortController();
+
+  constructor(options: A2aGrpcOptions) {
+    this.#options = options;
+    this.#server = new Server({
+      'grpc.max_receive_message_length': options.messageBytes,
+      'grpc.max_concurrent_streams': MAX_STREAMS,
+      interceptors: [this.#gate],
+    });
+    this.#server.addService(A2AService, this.#service());
+  }
+
+  /** The port that it listens on. */
+  async listen(host: string, port: number): Promise<number> {
+    const { tls } = this.#options;
+    const credentials = tls
+      ? ServerCredentials.createSsl(null, [
+          { cert_chain: Buffer.from(tls.certificate), private_key: Buffer.from(tls.key) },
+        ])
+      : ServerCredentials.createInsecure();
+    const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+    return await new Promise((resolve, reject) => {
+      this.#server.bindAsync(address, credentials, (error, bound) => {
+        if (error) reject(cannotListen(address, error));
+        else resolve(bound);
+      });
+    });
+  }
+
+  /** Ends subscriptions, and what does not end by itself. */
+  async close(): Promise<void> {
+    this.#closing.abort(shuttingDown());
+    const ended = new Promise((resolve) => this.#server.tryShutdown(resolve));
+    await settlesWithin(ended, FAREWELL_MS);
+    this.#server.forceShutdown();
+  }
+
+  #service() {
+    const unary = this.#unary.bind(this);
+    return {
+      sendMessage: unary((face, request: SendMessageRequest) =>
+        face.sendMessage(asJson(request)).then((sent) => ({
+          payload:
+            'messageId' in sent
+              ? { $case: 'message' as const, value: sent }
+              : { $case: 'task' as const, value: sent },
+        })),
+      ),
+      sendStreamingMessage: this.#stream((face, request: SendMessageRequest) =>
+        face.sendMessageStream(asJson(request)),
+      ),
+      subscribeToTask: this.#stream(
+        (face, request: SubscribeToTaskRequest) => face.resubscribe(request),
+        true,
+      ),
+      getTask: unary((face, request: Parameters<A2aFace['getTask']>[0]) => face.getTask(request)),
+      listTasks: unary((face, request: Parameters<A2aFace['listTasks']>[0]) =>
+        face.listTasks(request),
+      ),
+      cancelTask: unary((face, request: Parameters<A2aFace['cancelTask']>[0]) =>
+        face.cancelTask(request),
+      ),
+      createTaskPushNotificationConfig: unary(
+        (face, request: Parameters<A2aFace['createTaskPushNotificationConfig']>[0]) =>
+          face.createTaskPushNotificationConfig(request),
+      ),
+      getTaskPushNotificationConfig: unary(
+        (face, request: Parameters<A2aFace['getTaskPushNotificationConfig']>[0]) =>
+          face.getTaskPushNotificationConfig(request),
+      ),
+      listTaskPushNotificationConfigs: unary(
+        (face, request: Parameters<A2aFace['listTaskPushNotificationConfigs']>[0]) =>
+          face.listTaskPushNotificationConfigs(request),
+      ),
+      deleteTaskPushNotificationConfig: unary(
+        async (face, request: Parameters<A2aFace['deleteTaskPushNotificationConfig']>[0]) => {
+          await face.deleteTaskPushNotificationConfig(request);
+          return {};
+        },
+      ),
+      getExtendedAgentCard: unary((face) => face.getAuthenticatedExtendedAgentCard()),
+    };
+  }
+
+  /** Who calls is decided by the metadata, before anything else of the call is taken. */
+  readonly #gate: ServerInterceptor = (_method, call) =>
+    new ServerInterceptingCall(call, {
+      start: (next) => {
+        const listener = new ServerListenerBuilder().withOnReceiveMetadata((metadata, pass) => {
+          try {
+            this.#authenticate(metadata);
+            this.#options.inFlight.assertOpen();
+            pass(metadata);
+          } catch (error) {
+            call.sendStatus(toGrpcStatus(error));
+          }
+        });
+        next(listener.build());
+      },
+    });
+
+  #authenticate(metadata: Metadata): Principal {
+    const values = metadata.get('authorization').flatMap((value) => ['authorization', `${value}`]);
+    const passports = metadata.get('x-agent-passport');
+    const raw = [...values, ...passports.flatMap((value) => ['x-agent-passport', `${value}`])];
+    return this.#options.authenticator.authenticate({
+      transport: 'http',
+      headers: pickCredentials(raw),
+    });
+  }
+
+  #unary<Asked extends Request, Answer>(work: (face: A2aFace, request: Asked) => Promise<Answer>) {
+    return async (call: ServerUnaryCall<Asked, Answer>, done: sendUnaryData<Answer>) => {
+      const leave = this.#options.inFlight.enter();
+      try {
+        done(null, await work(this.#open(call), call.request));
+      } catch (error) {
+        done(toGrpcStatus(error));
+      } finally {
+        leave();
+      }
+    };
+  }
+
+  /** A subscription stays open for as long as the client likes: a shutdown does not wait for it. */
+  #stream<Asked extends Request>(
+    work: (face: A2aFace, request: Asked) => AsyncGenerator<StreamResponse, void>,
+    isSubscription = false,
+  ) {
+    return async (call: ServerWritableStream<Asked, StreamResponse>) => {
+      const leave = this.#options.inFlight.enter();
+      if (isSubscription) leave();
+      try {
+        const face = this.#open(call, isSubscription ? this.#closing.signal : undefined);
+        for await (const update of work(face, call.request)) {
+          if (call.cancelled) return;
+          if (!call.write(update)) await roomIn(call);
+        }
+        call.end();
+      } catch (error) {
+        if (!call.cancelled) call.emit('error', toGrpcStatus(error));
+      } finally {
+        leave();
+      }
+    };
+  }
+
+  #open(call: Call, closing?: AbortSignal): A2aFace {
+    const { server, base } = this.#options;
+    const { metadata, request } = call;
+    const left = new AbortController();
+    const signal = closing ? AbortSignal.any([left.signal, closing]) : left.signal;
+    call.once('cancelled', () => left.abort(gone()));
+    const version = String(metadata.get('a2a-version')[0] ?? '') || LEGACY;
+    assertVersion(version, VERSIONS);
+    const isOwn = request.tenant === '' || request.tenant === OWN_ID;
+    const agentId = isOwn ? undefined : request.tenant;
+    return server.open(agentId, {
+      principal: this.#authenticate(metadata),
+      headers: metadata.getMap(),
+      version,
+      signal,
+      isLegacy: false,
+      base,
+      cut: () => left.abort(gone()),
+    });
+  }
+}
+
+/** What is nested is held to the limits of JSON: it is kept, and given to agents, as JSON. */
+function asJson(request: SendMessageRequest): SendMessageRequest {
+  try {
+    return SendMessageRequest.fromJSON(
+      parseValue(JSON.stringify(SendMessageRequest.toJSON(request))),
+    );
+  } catch (error) {
+    if (FabricError.is(error)) throw error;
+    throw a2aError('INVALID_PARAMS', 'The message is nested too deep');
+  }
+}
+
+/** A reader that takes nothing for too long is given up. */
+const STALL_MS = 30_000;
+
+async function roomIn(call: ServerWritableStream<unknown, unknown>): Promise<void> {
+  const signal = AbortSignal.timeout(STALL_MS);
+  const done = new AbortController();
+  const either = AbortSignal.any([signal, done.signal]);
+  const waits = [
+    once(call, 'drain', { signal: either }),
+    once(call, 'cancelled', { signal: either }),
+  ];
+  await Promise.race(waits).finally(() => {
+    done.abort();
+    for (const wait of waits) wait.catch(() => {});
+  });
+}
+
+function gone(): FabricError {
+  return new FabricError('CANCELLED', 'The client left', { details: { reason: 'client_gone' } });
+}
+
+function cannotListen(address: string, cause: Error): FabricError {
+  return new FabricError('BAD_INPUT', `Cannot listen on ${address} for gRPC`, {
+    details: { reason: 'cannot_listen', fix: 'check a2a.grpc.port' },
+    cause,
+  });
+}

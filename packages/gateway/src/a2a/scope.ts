@@ -1,0 +1,50 @@
+// Whom a path below `/a2a` reaches: one agent, or as the gateway itself every agent, for one caller.
+
+import type { AgentRecord, Registry } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
+import type { GatewayConfig } from '../config.ts';
+import { type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
+
+export interface Scope {
+  /** `undefined` for the gateway itself. */
+  readonly agentId: string | undefined;
+  readonly agents: Pick<AgentLookup, 'get'>;
+  records(): readonly AgentRecord[];
+  /** How a capability is named in the card of this scope. */
+  skillId(agentId: string, capability: string): string;
+}
+
+export interface ScopeOptions {
+  readonly registry: Registry;
+  readonly expose: GatewayConfig['mcp']['expose'];
+}
+
+/** `undefined` when there is no such agent, when it is not exposed, and when the caller may not use it. */
+export function openScope(
+  agentId: string | undefined,
+  principal: Principal,
+  { registry, expose }: ScopeOptions,
+): Scope | undefined {
+  const lookup = agentsFor(principal, registry);
+  const isExposed = (id: string) => expose === 'all' || expose.includes(id);
+  const get = (id: string) =>
+    isExposed(id) && (agentId === undefined || id === agentId) ? lookup.get(id) : undefined;
+  if (agentId !== undefined && !get(agentId)) return undefined;
+  const records = () => {
+    if (agentId !== undefined) return [get(agentId) ?? []].flat();
+    return lookup.list().filter(({ manifest }) => isExposed(manifest.agent_id));
+  };
+  return {
+    agentId,
+    agents: { get },
+    records,
+    skillId: (id, capability) => (agentId === undefined ? `${id}.${capability}` : capability),
+  };
+}
+
+/** The agent and capability that a skill of the card names; agent ids have no dots. */
+export function splitSkill({ agentId }: Scope, skill: string) {
+  if (agentId !== undefined) return { agentId, capability: skill };
+  const at = skill.indexOf('.');
+  return at === -1 ? undefined : { agentId: skill.slice(0, at), capability: skill.slice(at + 1) };
+}

@@ -1,0 +1,201 @@
+// One A2A request after its checks: whom it reaches, in which version, and over which binding.
+
+import { createHash } from 'node:crypto';
+import { AgentCard } from '@a2a-js/sdk';
+import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
+import { ServerCallContext } from '@a2a-js/sdk/server';
+import { FabricError } from '@starloom/core';
+import type { Caller } from '../pipeline/call-request.ts';
+import { answerTrace } from '../pipeline/origin.ts';
+import type { HttpExchange } from '../transports/http.ts';
+import { CARD_PATH, toCard } from './card.ts';
+import type { A2aServerOptions } from './endpoint.ts';
+import { A2aFace, type FaceRequest } from './face.ts';
+import { serveJsonRpc } from './json-rpc.ts';
+import { serveLegacyRest } from './legacy-rest.ts';
+import { PushNotifications } from './push-notifications.ts';
+import { respond } from './respond.ts';
+import { serveRest } from './rest.ts';
+import { openScope } from './scope.ts';
+import { type CardSigner, createCardSigner } from './sign-card.ts';
+import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
+
+/** What a binding knows of a request. */
+export interface AskedFace extends Pick<Caller, 'principal' | 'headers' | 'signal' | 'cut'> {
+  readonly version: string;
+  readonly isLegacy: boolean;
+  /** Where the gateway was reached, unless the configuration says it. */
+  readonly base: string;
+}
+
+const LEGACY_REST = '/v1/';
+const MOST_CARDS = 1_000;
+
+export class A2aServer {
+  readonly #options: A2aServerOptions;
+  readonly #push: PushNotifications;
+  readonly #sign: CardSigner;
+  /** When a card was first served as it is, by its tag. */
+  readonly #firstServed = new Map<string, string>();
+
+  constructor(options: A2aServerOptions) {
+    const { jobs, guard, log, config } = options;
+    const { signing_key } = config.a2a;
+    this.#options = options;
+    this.#sign = signing_key ? createCardSigner(signing_key.reveal()) : async (card) => card;
+    this.#push = new PushNotifications({ jobs, guard, log });
+  }
+
+  async close(): Promise<void> {
+    await this.#push.close();
+  }
+
+  /** One request, whatever it came over; a FabricError with 404 for an agent that is not there. */
+  open(agentId: string | undefined, asked: AskedFace): A2aFace {
+    const { registry, config, jobs, discovery } = this.#options;
+    const { principal, isLegacy, base } = asked;
+    const scope = openScope(agentId, principal, { registry, expose: config.mcp.expose });
+    if (!scope) throw unknownAgent();
+    const card: FaceRequest['card'] = (isExtended) =>
+      this.#sign(toCard(scope, this.#cardOptions(base), isExtended));
+    const deps = { jobs, push: this.#push, discovery };
+    return new A2aFace(deps, { scope, caller: toCaller(asked), isLegacy, card });
+  }
+
+  /** `path` is what follows the URL of the agent. */
+  async serve(exchange: HttpExchange, agentId: string | undefined, path: string): Promise<void> {
+    const { config } = this.#options;
+    const { request, response, url, principal } = exchange;
+    const left = new AbortController();
+    response.once('close', () => left.abort(gone()));
+    const version = requestedVersion(request, url);
+    const isLegacy = version === LEGACY && config.a2a.versions.includes(LEGACY);
+    const { headers } = request;
+    const face = this.open(agentId, {
+      principal,
+      headers,
+      version,
+      isLegacy,
+      signal: left.signal,
+      base: `http://${headers.host}`,
+      cut: () => response.destroy(),
+    });
+    if (path === CARD_PATH) return await this.#serveCard(exchange, face, isLegacy);
+    assertVersion(version, config.a2a.versions);
+    const trace = answerTrace({ headers, meta: {} });
+    if (path === '' || path === '/') {
+      if (request.method !== 'POST') throw postOnly();
+      return await serveJsonRpc({ exchange, face, version, isLegacy, trace });
+    }
+    if (isLegacy && path.startsWith(LEGACY_REST)) {
+      const below = path.slice(LEGACY_REST.length - 1);
+      const extended = async () =>
+        toLegacyCard(await face.getAuthenticatedExtendedAgentCard(), face);
+      return await serveLegacyRest({ exchange, face, path: below, trace, card: extended });
+    }
+    await serveRest({ exchange, face, path, trace });
+  }
+
+  #cardOptions(asked: string) {
+    const { config, version, grpcPort } = this.#options;
+    const { versions, public_url } = config.a2a;
+    const base = public_url?.replace(/\/+$/, '') ?? asked;
+    return { versions, version, base, grpcPort: grpcPort() };
+  }
+
+  async #serveCard(
+    { request, response }: HttpExchange,
+    face: A2aFace,
+    isLegacy: boolean,
+  ): Promise<void> {
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw readOnly();
+    await face.awaitSkills();
+    const card = await face.getAgentCard();
+    const body = isLegacy ? await toHybrid(card, face) : toJson(card);
+    // Signatures of the same card may differ.
+    const { signatures: _, ...content } = body;
+    const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
+    const etag = `"${hash.slice(0, 32)}"`;
+    const headers = {
+      etag,
+      'last-modified': this.#lastModified(etag),
+      'cache-control': 'private, max-age=60',
+      vary: 'Authorization, A2A-Version',
+    };
+    const isKnown = request.headers['if-none-match'] === etag;
+    if (isKnown) return void response.writeHead(304, headers).end();
+    respond(response, { status: 200, contentType: 'application/json', body, headers });
+  }
+
+  #lastModified(etag: string): string {
+    const before = this.#firstServed.get(etag);
+    if (before !== undefined) return before;
+    const [oldest] = this.#firstServed.keys();
+    if (oldest !== undefined && this.#firstServed.size >= MOST_CARDS) {
+      this.#firstServed.delete(oldest);
+    }
+    const now = new Date().toUTCString();
+    this.#firstServed.set(etag, now);
+    return now;
+  }
+}
+
+/** Empty lists are written too: not every client takes a card without them. */
+function toJson(card: AgentCard): Record<string, unknown> {
+  return { skills: [], ...(AgentCard.toJSON(card) as Record<string, unknown>) };
+}
+
+/** What clients of 0.3 read, with the interfaces of 1.0 beside it; a signature is for the plain form. */
+async function toHybrid(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
+  const { supportedInterfaces } = toJson(card);
+  const plain = { ...card, signatures: [] };
+  return { ...(await translated(plain, face)), supportedInterfaces };
+}
+
+/** As the REST binding of 0.3 has it: its security is written as in 1.0. */
+async function toLegacyCard(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
+  const { securitySchemes, securityRequirements: security } = toJson(card);
+  return { ...(await translated(card, face)), securitySchemes, security };
+}
+
+/** The SDK has its translation of cards only behind the operation that reads one. */
+async function translated(card: AgentCard, face: A2aFace) {
+  const plain = { getAuthenticatedExtendedAgentCard: async () => card };
+  const handler = new LegacyRestTransportHandler(Object.assign(Object.create(face), plain));
+  return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
+}
+
+function toCaller({ principal, headers, version, signal, cut }: AskedFace): Caller {
+  return {
+    principal,
+    headers,
+    meta: {},
+    transport: 'http',
+    tool: 'a2a',
+    protocolVersion: version,
+    signal,
+    cut,
+  };
+}
+
+function unknownAgent(): FabricError {
+  return new FabricError('BAD_INPUT', 'There is no such agent', {
+    details: { reason: 'not_found', http_status: 404, fix: 'see /.well-known/agent-card.json' },
+  });
+}
+
+function postOnly(): FabricError {
+  return new FabricError('BAD_INPUT', 'JSON-RPC is posted', {
+    details: { reason: 'method_not_allowed', http_status: 405, allow: 'POST' },
+  });
+}
+
+function readOnly(): FabricError {
+  return new FabricError('BAD_INPUT', 'A card can be read only', {
+    details: { reason: 'method_not_allowed', http_status: 405, allow: 'GET, HEAD' },
+  });
+}
+
+function gone(): FabricError {
+  return new FabricError('CANCELLED', 'The client left', { details: { reason: 'client_gone' } });
+}

@@ -1,0 +1,140 @@
+import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { answers, openTestGateway } from '../test-gateway.ts';
+import type { Json } from './a2a-client.ts';
+import { request, rpc } from './raw.ts';
+
+const schema = { type: 'object', properties: { question: { type: 'string' } } };
+const agents = {
+  percy: {
+    manifest: {
+      description: 'Thinks',
+      version: '1.2.3',
+      tags: ['planner'],
+      capabilities: [
+        { name: 'reason', title: 'Reason', description: 'Thinks it over', input_schema: schema },
+        { name: 'draw', modalities: ['text', 'image'] },
+      ],
+    },
+    run: answers('42'),
+  },
+  quinn: { run: answers('43') },
+};
+const PATH = '/.well-known/agent-card.json';
+
+describe('A2A cards', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('CARD-DISC-001, STRUCT-001, PROTO-001, 002, BIND-FIELD-001: say what an agent offers, and where', async () => {
+    await using gateway = await openTestGateway(agents);
+    const { body, headers } = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET');
+    const url = `${gateway.url}/a2a/percy`;
+    expect(body).toMatchObject({
+      name: 'percy',
+      description: 'Thinks',
+      version: '1.2.3',
+      capabilities: { streaming: true, pushNotifications: true, extendedAgentCard: true },
+      supportedInterfaces: [
+        { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+        { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
+        { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
+        { url, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
+      ],
+      skills: [
+        { id: 'reason', name: 'Reason', description: 'Thinks it over', tags: ['percy', 'planner'] },
+        { id: 'draw', inputModes: ['text/plain', 'application/json', 'image/*'] },
+      ],
+    });
+    expect(headers.get('vary')).toBe('Authorization, A2A-Version');
+    expect(headers.get('cache-control')).toContain('private');
+    expect(headers.get('last-modified')).toMatch(/GMT$/);
+    const etag = headers.get('etag') ?? '';
+    const again = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET', undefined, {
+      headers: { 'if-none-match': etag },
+    });
+    expect(again.status).toBe(304);
+    expect((await request(`${gateway.url}/a2a/percy${PATH}`, 'HEAD')).status).toBe(200);
+  });
+
+  it('serve clients of 0.3 in one document with the interfaces of 1.0', async () => {
+    await using gateway = await openTestGateway(agents);
+    const asked = { version: '' };
+    const { body } = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET', undefined, asked);
+    expect(body).toMatchObject({
+      url: `${gateway.url}/a2a/percy`,
+      protocolVersion: '0.3',
+      preferredTransport: 'JSONRPC',
+      security: [{ bearer: [] }],
+      securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
+      supportedInterfaces: expect.arrayContaining([
+        expect.objectContaining({ protocolVersion: '1.0' }),
+      ]),
+    });
+  });
+
+  it('list every agent in the card of the gateway, which is an agent itself', async () => {
+    await using gateway = await openTestGateway(agents);
+    const { body } = await request(`${gateway.url}${PATH}`, 'GET');
+    expect(body.skills.map(({ id }: Json) => id)).toEqual([
+      'percy.reason',
+      'percy.draw',
+      'quinn.work',
+    ]);
+    const [{ params }] = body.capabilities.extensions;
+    expect(params.agents).toEqual([
+      { agentId: 'percy', card: `${gateway.url}/a2a/percy${PATH}` },
+      { agentId: 'quinn', card: `${gateway.url}/a2a/quinn${PATH}` },
+    ]);
+    for (const { card } of params.agents) expect((await request(card, 'GET')).status).toBe(200);
+    expect(body.supportedInterfaces[0].url).toBe(`${gateway.url}/a2a/fabric`);
+    const same = await request(`${gateway.url}/a2a/fabric${PATH}`, 'GET');
+    expect(same.body).toEqual(body);
+  });
+
+  it('have the schemas of the capabilities in the extended card', async () => {
+    await using gateway = await openTestGateway(agents);
+    const url = `${gateway.url}/a2a/percy`;
+    const byRpc = (await rpc(url, 'GetExtendedAgentCard', {})).body.result;
+    expect((await request(`${url}/extendedAgentCard`, 'GET')).body).toEqual(byRpc);
+    const [{ params }] = byRpc.capabilities.extensions;
+    expect(params.reason).toEqual({ inputSchema: schema });
+    const older = await request(`${url}/v1/card`, 'GET', undefined, { version: '' });
+    expect(older.body).toMatchObject({
+      name: 'percy',
+      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
+    });
+  });
+
+  it.each([
+    ['EdDSA', () => generateKeyPairSync('ed25519').privateKey],
+    ['ES256', () => generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey],
+  ] as const)(
+    'CARD-SIGN-001 to 003: are signed with %s where there is a key, and a change is noticed',
+    async (alg, generate) => {
+      const key: KeyObject = generate();
+      const signingKey = key.export({ format: 'pem', type: 'pkcs8' }).toString();
+      await using gateway = await openTestGateway(agents, { signingKey });
+      const { body } = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET');
+      const header = JSON.parse(atob(body.signatures[0].protected));
+      expect(header).toEqual({ alg, kid: expect.any(String), typ: 'JOSE' });
+      expect(JSON.parse(canonicalizeAgentCard(body))).not.toHaveProperty('signatures');
+      const verify = verifyAgentCardSignature(async () => createPublicKey(key));
+      await verify(body);
+      const extended = (await rpc(`${gateway.url}/a2a/percy`, 'GetExtendedAgentCard', {})).body;
+      await verify(extended.result);
+      const changed = structuredClone(body);
+      changed.securitySchemes.bearer.httpAuthSecurityScheme.scheme = 'Basic';
+      vi.spyOn(console, 'debug').mockReturnValue();
+      await expect(verify(changed)).rejects.toThrow();
+    },
+  );
+
+  it('are not signed without a key', async () => {
+    await using gateway = await openTestGateway(agents);
+    const { body } = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET');
+    expect(body).not.toHaveProperty('signatures');
+  });
+});
