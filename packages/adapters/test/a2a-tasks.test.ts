@@ -300,7 +300,7 @@ describe('a call of an A2A agent that is left', () => {
     expect((await failedCall(fake.adapter, 'task', { signal: abortWith(timeout) })).code).toBe(
       'TIMEOUT',
     );
-    await expect.poll(() => fake.methods).toContain('CancelTask');
+    await expect.poll(() => fake.methods, { timeout: 10_000 }).toContain('CancelTask');
     expect(fake.requests.at(-1)?.params).toMatchObject({ id: IDS.taskId });
   });
 
@@ -315,7 +315,7 @@ describe('a call of an A2A agent that is left', () => {
       'TIMEOUT',
     );
     expect(fake.methods).not.toContain('CancelTask');
-    await expect.poll(() => fake.methods).toContain('CancelTask');
+    await expect.poll(() => fake.methods, { timeout: 10_000 }).toContain('CancelTask');
   });
 
   it('cancels a task whose answer cannot be used', async () => {
@@ -325,7 +325,7 @@ describe('a call of an A2A agent that is left', () => {
       }),
     });
     expect((await failedCall(fake.adapter, 'task')).details.reason).toBe('wrong_task');
-    await expect.poll(() => fake.methods).toContain('CancelTask');
+    await expect.poll(() => fake.methods, { timeout: 10_000 }).toContain('CancelTask');
   });
 
   it('leaves the task running when another worker goes on with it', async () => {
