@@ -98,7 +98,7 @@ export class ToolCache {
     const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
     const flight = { ...request, idempotency: idempotencyOf(caller, 'tool_cache.get') };
     const answer = mayJoin ? await this.#flights.join(target, flight, caller.signal) : found;
-    if (answer.hit) await this.#index.noteHit(scope, target.key, request.tool, TRACE_MS);
+    if (answer.hit) await this.#index.noteHit(scope, target.key, TRACE_MS);
     else await this.#index.noteMiss(scope);
     return answer;
   }
