@@ -1,9 +1,10 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
-import type { CoordinationStore, Json, Lease, LeaseMode } from '@starloom/core';
+import type { Json } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
+import type { CoordinationStore, Lease, LeaseMode } from './coordination-store.ts';
 import { keyReused } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { LogWatch } from './feed/log-watch.ts';

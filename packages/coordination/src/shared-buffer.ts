@@ -3,7 +3,7 @@
 // those not used for longest first.
 
 import { isUtf8 } from 'node:buffer';
-import type { Clock, CoordinationStore } from '@starloom/core';
+import type { Clock } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
 import { ChunkEviction } from './buffer/chunk-eviction.ts';
@@ -17,6 +17,7 @@ import {
   referenceKey,
   toChunkBody,
 } from './buffer/chunk-record.ts';
+import type { CoordinationStore } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { type JsonObject, jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';

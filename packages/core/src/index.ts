@@ -1,18 +1,6 @@
 export type { Artifact } from './artifact-fold.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
-export { engineTime } from './coordination/engine-time.ts';
-export { type AskedEventLimits, toEventLimits } from './coordination/event-log.ts';
-export { OVERTAKEN_FOR_MS } from './coordination/lock-table.ts';
-export {
-  type Journal,
-  type JournalRecord,
-  MachineStore,
-  type MachineStoreOptions,
-} from './coordination/machine-store.ts';
-export type { OperationName, Operations } from './coordination/operations.ts';
-export type { PartitionRecord } from './coordination/partition.ts';
 export { Deadline, defaultDeadlineMs } from './deadline.ts';
 export {
   type AgentFilter,
@@ -150,6 +138,7 @@ export {
   withHandle,
 } from './jobs/transitions.ts';
 export { Watchers } from './jobs/watchers.ts';
+export type { Json } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
@@ -198,27 +187,6 @@ export {
   type Renewal,
 } from './ports/jobs.ts';
 export type { Registry, RegistryStatus } from './ports/registry.ts';
-export type {
-  AcquireResult,
-  Commit,
-  CommitResult,
-  CoordinationStore,
-  Entry,
-  EventPage,
-  Idempotency,
-  Json,
-  Lease,
-  LeaseMode,
-  LeaseRequest,
-  LockEvent,
-  LockedCommitResult,
-  ReleaseResult,
-  Snapshot,
-  StoredEvent,
-  StoreWarning,
-  Waiting,
-  Write,
-} from './ports/store.ts';
 export {
   fromHeaders,
   fromMeta,

@@ -1,6 +1,6 @@
 // Which chunks go, and how: one that an agent still needs stays, as long as that agent is there.
 
-import type { CoordinationStore, Write } from '@starloom/core';
+import type { CoordinationStore, Write } from '../coordination-store.ts';
 import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
 import { type Amount, amountOf, covers, difference, firstThatCover } from '../quota/amount.ts';
 import type { Measured } from '../quota/meter.ts';

@@ -1,7 +1,8 @@
 // What is known of the chunks of a session. Apart from the bodies, so that looking through it is
 // cheap.
 
-import type { Clock, CoordinationStore, Write } from '@starloom/core';
+import type { Clock } from '@starloom/core';
+import type { CoordinationStore, Write } from '../coordination-store.ts';
 import { notFound } from '../errors.ts';
 import { partitionOf } from '../partitions.ts';
 import { amountOf } from '../quota/amount.ts';

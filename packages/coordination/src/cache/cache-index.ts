@@ -1,7 +1,8 @@
 // What is in a scope of the cache, how large, when last used, and how often it helped. Apart from
 // the results themselves, so that looking through it is cheap.
 
-import type { Clock, CoordinationStore, Snapshot, Write } from '@starloom/core';
+import type { Clock } from '@starloom/core';
+import type { CoordinationStore, Snapshot, Write } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
 import { type Amount, amountOf, firstThatCover } from '../quota/amount.ts';
 import type { Measured } from '../quota/meter.ts';

@@ -2,16 +2,10 @@
 // after the last snapshot before it. Snapshots are made now and then by whoever writes, and by
 // nobody when it fails: then there is more to apply, or an old version cannot be read.
 
-import {
-  type CoordinationStore,
-  type Entry,
-  FabricError,
-  type Json,
-  type Log,
-  type StoredEvent,
-} from '@starloom/core';
+import { FabricError, type Json, type Log } from '@starloom/core';
 import { z } from 'zod';
 import type { Budgets } from '../budgets.ts';
+import type { CoordinationStore, Entry, StoredEvent } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { jsonSchema, sameJson } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';

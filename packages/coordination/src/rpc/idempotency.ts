@@ -4,9 +4,10 @@
 // kept for that is bounded: when there is no room, a new key is refused, since to forget one would be
 // to do its request twice.
 
-import type { Clock, CoordinationStore, Json, Idempotency as Key } from '@starloom/core';
+import type { Clock, Json } from '@starloom/core';
 import { z } from 'zod';
 import type { Budgets } from '../budgets.ts';
+import type { CoordinationStore, Idempotency as Key } from '../coordination-store.ts';
 import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
 import { digestibleJson, type JsonObject, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';

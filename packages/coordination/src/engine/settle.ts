@@ -2,7 +2,7 @@
 // keys, then lost leases, then grants. A waiter whose time is over is gone before anything is
 // granted, since nobody would take the lease.
 
-import type { Lease } from '../ports/store.ts';
+import type { Lease } from '../coordination-store.ts';
 import type { Deadline } from './deadlines.ts';
 import { grantWaiting, loseLease } from './leases.ts';
 import type { Place } from './lock-table.ts';

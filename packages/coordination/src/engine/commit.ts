@@ -6,7 +6,7 @@ import type {
   LockedCommitResult,
   Snapshot,
   Write,
-} from '../ports/store.ts';
+} from '../coordination-store.ts';
 import { isFree } from './leases.ts';
 import type { EntryRecord, Partition } from './partition.ts';
 

@@ -1,8 +1,8 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { CoordinationMachine } from '../coordination/coordination-machine.ts';
-import { engineTime } from '../coordination/engine-time.ts';
-import type { AskedEventLimits } from '../coordination/event-log.ts';
-import { MachineStore } from '../coordination/machine-store.ts';
+import { type Clock, systemClock } from '@starloom/core';
+import { CoordinationMachine } from '../engine/coordination-machine.ts';
+import { engineTime } from '../engine/engine-time.ts';
+import type { AskedEventLimits } from '../engine/event-log.ts';
+import { MachineStore } from '../engine/machine-store.ts';
 
 /** Coordination state that lives as long as the process: the state machine, and nothing beside. */
 export class MemoryCoordinationStore extends MachineStore {

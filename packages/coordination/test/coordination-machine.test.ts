@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CoordinationMachine } from '../src/index.ts';
+import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 
 const TEN_MINUTES = 600_000;
 const put = { writes: [{ kind: 'put', key: 'a', value: 1 }] } as const;

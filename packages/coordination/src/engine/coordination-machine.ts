@@ -2,7 +2,7 @@
 // operations with the same times give the same state and the same answers, always, so that an
 // engine may keep it by logging operations and applying them again.
 
-import type { EventPage, Lease, Snapshot, Waiting } from '../ports/store.ts';
+import type { EventPage, Lease, Snapshot, Waiting } from '../coordination-store.ts';
 import { type AskedEventLimits, type EventLimits, toEventLimits } from './event-log.ts';
 import type { Place } from './lock-table.ts';
 import { type OperationName, type Operations, operations } from './operations.ts';

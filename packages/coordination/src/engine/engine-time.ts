@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@starloom/core';
 
 /** How much faster than the monotonic clock it may go to catch up with the wall clock. */
 const CATCH_UP_SHARE = 0.01;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Commit } from '../../ports/store.ts';
+import type { Commit } from '../../coordination-store.ts';
 import type { StoreScenario } from './scenario.ts';
 
 export function idempotencyContract(scenario: () => StoreScenario): void {

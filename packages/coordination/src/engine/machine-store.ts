@@ -1,7 +1,7 @@
 // A coordination store on the state machine. What it answers, and what watchers hear, is in the
 // journal by then: not only an answered commit but also whatever a read has seen will survive.
 
-import type { FabricError } from '../errors.ts';
+import type { FabricError } from '@starloom/core';
 import type {
   AcquireResult,
   Commit,
@@ -15,7 +15,7 @@ import type {
   Snapshot,
   StoreWarning,
   Waiting,
-} from '../ports/store.ts';
+} from '../coordination-store.ts';
 import type { CoordinationMachine } from './coordination-machine.ts';
 import type { OperationName, Operations } from './operations.ts';
 

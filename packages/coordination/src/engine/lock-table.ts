@@ -1,4 +1,4 @@
-import type { Lease, LeaseMode } from '../ports/store.ts';
+import type { Lease, LeaseMode } from '../coordination-store.ts';
 
 /** A place in the queue of a resource. */
 export interface Place {

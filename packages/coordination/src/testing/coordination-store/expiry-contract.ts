@@ -1,5 +1,5 @@
+import type { Json } from '@starloom/core';
 import { expect, it } from 'vitest';
-import type { Json } from '../../ports/store.ts';
 import type { StoreScenario } from './scenario.ts';
 
 export function expiryContract(scenario: () => StoreScenario): void {

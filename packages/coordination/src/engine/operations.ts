@@ -6,7 +6,7 @@ import type {
   LeaseRequest,
   LockedCommitResult,
   ReleaseResult,
-} from '../ports/store.ts';
+} from '../coordination-store.ts';
 import { acquireAndCommit, commit } from './commit.ts';
 import { acquire, breakLease, cancelWait, release, renew } from './leases.ts';
 import type { Partition } from './partition.ts';

@@ -8,7 +8,7 @@ import type {
   LeaseMode,
   LeaseRequest,
   ReleaseResult,
-} from '../ports/store.ts';
+} from '../coordination-store.ts';
 import { mayOvertake, type Place } from './lock-table.ts';
 import type { Partition } from './partition.ts';
 

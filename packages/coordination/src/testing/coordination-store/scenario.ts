@@ -1,12 +1,12 @@
+import type { Json } from '@starloom/core';
 import { expect } from 'vitest';
 import type {
   Commit,
   CoordinationStore,
-  Json,
   Lease,
   LeaseRequest,
   StoredEvent,
-} from '../../ports/store.ts';
+} from '../../coordination-store.ts';
 
 export interface CoordinationStoreSubject {
   /** Empty at first. */

@@ -1,6 +1,8 @@
+import type { Clock } from '@starloom/core';
+import { ManualClock } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { type Clock, engineTime } from '../src/index.ts';
-import { ManualClock, MemoryCoordinationStore } from '../src/testing/index.ts';
+import { engineTime } from '../src/engine/engine-time.ts';
+import { MemoryCoordinationStore } from '../src/testing/index.ts';
 
 /** A wall clock that can be set, beside time that goes on. */
 class SetClock extends ManualClock {

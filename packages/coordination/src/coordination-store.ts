@@ -1,12 +1,4 @@
-import type { FabricError } from '../errors.ts';
-
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | readonly Json[]
-  | { readonly [key: string]: Json };
+import type { FabricError, Json } from '@starloom/core';
 
 export interface Entry {
   readonly value: Json;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CoordinationMachine } from '../src/index.ts';
+import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 
 /** So many that whatever takes a walk through all of them for each does not come to an end. */
 const MANY = 50_000;

@@ -2,7 +2,8 @@
 // knows whether an operation did anything. Values and events are kept as text: what a caller does to
 // a value it gave or got reaches nobody else.
 
-import type { Entry, EventPage, Json, Lease, Snapshot } from '../ports/store.ts';
+import type { Json } from '@starloom/core';
+import type { Entry, EventPage, Lease, Snapshot } from '../coordination-store.ts';
 import { type Answer, AnswerMemory } from './answer-memory.ts';
 import { type Deadline, Deadlines } from './deadlines.ts';
 import { type EventLimits, EventLog, type EventRecord } from './event-log.ts';

@@ -1,4 +1,4 @@
-import type { EventPage, StoredEvent } from '../ports/store.ts';
+import type { EventPage, StoredEvent } from '../coordination-store.ts';
 
 /** Kept as text: what a caller does to a value it gave or got reaches nobody else. */
 export interface EventRecord {

@@ -1,4 +1,4 @@
-import type { Idempotency } from '../ports/store.ts';
+import type { Idempotency } from '../coordination-store.ts';
 
 /** How long a request with an idempotency key is known. */
 const MEMORY_MS = 600_000;
