@@ -4,6 +4,7 @@
 // others write there. Subscriptions and waits are counted in this process.
 
 import type { Clock } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import { sessionCacheScope } from './cache/cache-scope.ts';
 import type { CoordinationStore, Snapshot, Write } from './coordination-store.ts';
 import { overQuota } from './errors.ts';
@@ -11,7 +12,6 @@ import { keyOf, partitionOf, SESSIONS } from './partitions.ts';
 import type { Amount } from './quota/amount.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import { RecentMap } from './support/recent-map.ts';
 
 export interface BudgetsOptions {
   readonly store: CoordinationStore;

@@ -3,7 +3,7 @@
 // those not used for longest first.
 
 import { isUtf8 } from 'node:buffer';
-import type { Clock } from '@starloom/core';
+import type { Clock, JsonObject } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
 import { ChunkEviction } from './buffer/chunk-eviction.ts';
@@ -19,7 +19,7 @@ import {
 } from './buffer/chunk-record.ts';
 import type { CoordinationStore } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
-import { type JsonObject, jsonBytes } from './json/json.ts';
+import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';

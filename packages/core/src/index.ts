@@ -138,7 +138,7 @@ export {
   withHandle,
 } from './jobs/transitions.ts';
 export { Watchers } from './jobs/watchers.ts';
-export type { Json } from './json.ts';
+export type { Json, JsonObject } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
@@ -209,6 +209,7 @@ export {
   QUESTION_MS,
   type QuestionKind,
 } from './questions.ts';
+export { RecentMap } from './recent-map.ts';
 export {
   type AdmitOptions,
   type BlockReason,

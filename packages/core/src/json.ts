@@ -5,3 +5,5 @@ export type Json =
   | string
   | readonly Json[]
   | { readonly [key: string]: Json };
+
+export type JsonObject = { readonly [key: string]: Json };

@@ -2,10 +2,10 @@
 // forgotten even if no process of today is there any more.
 
 import type { Clock, Json } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import type { CoordinationStore } from '../coordination-store.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, SESSIONS } from '../partitions.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import type { SessionMeta } from './session-record.ts';
 
 const SESSION_DUE = 'session.due';
