@@ -1,17 +1,19 @@
-// Writes the documentation that is generated from tables in the code. It is checked in, so that it
-// can be read on a web page; test/docs.test.ts fails when it is out of date.
+// Writes the documentation and the types that are generated from tables in the code. They are
+// checked in, so that they can be read on a web page; test/docs.test.ts fails when one is out of date.
 
 import { writeFileSync } from 'node:fs';
 import { describeOpenApi } from '@starloom/coordination';
 import { configurationDocs } from './config-docs.ts';
 import { coordinationDocs } from './coordination-docs.ts';
 import { formatJson } from './format-json.ts';
+import { methodTypes } from './method-types.ts';
 
 /** By path, as the text of the file. */
 export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationDocs,
   'docs/coordination.md': coordinationDocs,
   'docs/coordination.openapi.json': () => formatJson(describeOpenApi()),
+  ...methodTypes(),
 };
 
 const root = new URL('../', import.meta.url);

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { allPackages, type PackageManifest } from './support/packages.ts';
+import { allPackages, neededPackages, type PackageManifest } from './support/packages.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const LICENSE = readFileSync(join(ROOT, 'LICENSE'), 'utf8');
@@ -55,6 +55,18 @@ describe.each(allPackages().map((one) => [one.manifest.name, one] as const))('%s
       name.replace('@types/', ''),
     );
     expect(development.filter((name) => !imports(all, name))).toEqual([]);
+  });
+});
+
+describe('@starloom/coordination-client', () => {
+  it('brings no server: of ours it needs core alone, and of others ws and zod', () => {
+    const name = '@starloom/coordination-client';
+    const needed = neededPackages(name);
+    expect(needed).toEqual([name, '@starloom/core']);
+    const manifests = allPackages().filter(({ manifest }) => needed.includes(manifest.name));
+    const foreign = manifests.flatMap(({ manifest }) => Object.keys(manifest.dependencies ?? {}));
+    const others = foreign.filter((dependency) => !needed.includes(dependency));
+    expect(new Set(others)).toEqual(new Set(['ws', 'zod']));
   });
 });
 

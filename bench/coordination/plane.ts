@@ -1,7 +1,7 @@
 // The whole plane in this process: texts in, texts out, as a client sends them to `/rpc`.
 
-import { createCoordination, type RpcPeer } from '@starloom/coordination';
-import { type CoordinationStore, FabricError } from '@starloom/core';
+import { type CoordinationStore, createCoordination, type RpcPeer } from '@starloom/coordination';
+import { FabricError } from '@starloom/core';
 import { measureHere } from './measure-here.ts';
 import { type CellName, IN_FLIGHT, SESSIONS } from './plan.ts';
 import {

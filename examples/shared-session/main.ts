@@ -9,7 +9,7 @@ import {
   openCoordinationClient,
   rpcCodeOf,
   webSocketConnect,
-} from '@starloom/coordination/client';
+} from '@starloom/coordination-client';
 import { startGateway } from '../start-gateway.ts';
 import { startProgram } from '../start-program.ts';
 import { PARTS, REPORT } from './report.ts';

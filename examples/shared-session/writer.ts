@@ -3,7 +3,7 @@
 // to read what stands there, is all it takes to go on where another one stopped.
 // Arguments: its name, the session, its own part, and the line of it at which it hangs, if it does.
 
-import { openCoordinationClient, rpcCodeOf, webSocketConnect } from '@starloom/coordination/client';
+import { openCoordinationClient, rpcCodeOf, webSocketConnect } from '@starloom/coordination-client';
 import { PARTS, REPORT } from './report.ts';
 
 /** What a writer tells of itself, a line at a time. */

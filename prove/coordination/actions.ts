@@ -1,6 +1,6 @@
 // The single things that an agent of the workload asks for, each recorded as one operation.
 
-import type { LeaseMode } from '@starloom/core';
+import type { LeaseMode } from '@starloom/coordination';
 import { type Client, type Sending, toRead, toToken, toVersion } from './client.ts';
 import { Deck } from './deck.ts';
 import type { Outcome } from './history.ts';

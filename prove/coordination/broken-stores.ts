@@ -1,6 +1,6 @@
 // Stores with one known fault each. A proof that lets one of them pass proves nothing.
 
-import type { Commit, CoordinationStore, EventPage } from '@starloom/core';
+import type { Commit, CoordinationStore, EventPage } from '@starloom/coordination';
 import {
   grantInTwoSteps,
   incrementInTwoSteps,

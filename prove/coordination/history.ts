@@ -1,7 +1,8 @@
 // What every client asked and what it was told, by one clock. An operation without an answer keeps
 // its end open: it may take effect at any later time, or never.
 
-import type { Json, LeaseMode } from '@starloom/core';
+import type { LeaseMode } from '@starloom/coordination';
+import type { Json } from '@starloom/core';
 
 export type Operation =
   /** `token`: under a shared lock. */

@@ -1,8 +1,8 @@
 // The workload in one process on a store, without faults from outside: quick, and enough to find
 // what is wrong with the store itself.
 
+import type { CoordinationStore } from '@starloom/coordination';
 import { createCoordination } from '@starloom/coordination';
-import type { CoordinationStore } from '@starloom/core';
 import { type Checked, check } from './check.ts';
 import { History } from './history.ts';
 import { openLocalLink } from './link.ts';

@@ -1,7 +1,8 @@
 // Stores that do a thing in a wrong way, each around one that does it right.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { CoordinationStore, Json, Lease, Snapshot } from '@starloom/core';
+import type { CoordinationStore, Lease, Snapshot } from '@starloom/coordination';
+import type { Json } from '@starloom/core';
 
 const CONTEXT = 'context';
 const RACE_MS = 2;

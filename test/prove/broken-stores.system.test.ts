@@ -1,4 +1,4 @@
-import { MemoryCoordinationStore } from '@starloom/core/testing';
+import { MemoryCoordinationStore } from '@starloom/coordination/testing';
 import { describe, expect, it } from 'vitest';
 import { ACTS, toActs } from '../../prove/coordination/acts.ts';
 import { BROKEN_STORES } from '../../prove/coordination/broken-stores.ts';

@@ -1,7 +1,7 @@
 // Who is there. An agent is alive while the lease on its name is: beats renew it, and the epoch of a
 // life is the lease's token. Whether an agent is alive is read from the lease, never from a sweep.
 
-import type { Clock, CoordinationStore, Lease } from '@starloom/core';
+import type { Clock, JsonObject } from '@starloom/core';
 import {
   type AgentCapability,
   type AgentRecord,
@@ -16,8 +16,9 @@ import type { Caller } from './agents/caller.ts';
 import { CapabilityIndex } from './agents/capability-index.ts';
 import type { Presence } from './agents/presence.ts';
 import type { Budgets } from './budgets.ts';
+import type { CoordinationStore, Lease } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
-import { type JsonObject, jsonBytes } from './json/json.ts';
+import { jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
 import type { Amount } from './quota/amount.ts';
 import { assertSize } from './quota/assert-quota.ts';

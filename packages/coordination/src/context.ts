@@ -2,15 +2,7 @@
 // on is checked inside that one write: the caller's right, its lock or the versions it expects, and
 // the values that its result was computed from.
 
-import type {
-  Clock,
-  Commit,
-  CommitResult,
-  CoordinationStore,
-  Json,
-  LockedCommitResult,
-  Snapshot,
-} from '@starloom/core';
+import type { Clock, Json, JsonObject } from '@starloom/core';
 import { type Caller, idempotencyOf } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
 import { conflict, notANumber, tooBusy } from './context/context-errors.ts';
@@ -24,8 +16,15 @@ import {
   type UpdateOperation,
 } from './context/context-operations.ts';
 import { contextKeys, readContext, toView } from './context/context-view.ts';
+import type {
+  Commit,
+  CommitResult,
+  CoordinationStore,
+  LockedCommitResult,
+  Snapshot,
+} from './coordination-store.ts';
 import { keyReused } from './errors.ts';
-import { type JsonObject, jsonBytes } from './json/json.ts';
+import { jsonBytes } from './json/json.ts';
 import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
 import { CONTEXT_RESOURCE, type MemoryLock } from './memory-lock.ts';
 import { HEAD, keyOf, partitionOf } from './partitions.ts';

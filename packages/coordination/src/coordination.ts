@@ -1,4 +1,5 @@
-import { FabricError, type StoreWarning } from '@starloom/core';
+import { FabricError } from '@starloom/core';
+import type { StoreWarning } from './coordination-store.ts';
 import type { Connection } from './rpc/connection.ts';
 import { RpcPeer } from './rpc.ts';
 import { type CoordinationOptions, createServices, type Services } from './services.ts';

@@ -1,6 +1,6 @@
+import type { JsonObject } from '@starloom/core';
 import { z } from 'zod';
 import { REASONS, type Reason } from './errors.ts';
-import type { JsonObject } from './json/json.ts';
 import type { Method } from './methods/define-method.ts';
 
 export interface MethodDescription {

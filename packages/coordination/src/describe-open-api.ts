@@ -1,10 +1,9 @@
 // The table of methods as an OpenAPI 3.1 document. JSON-RPC has one operation per path, so methods
 // are told apart by the schema of their request; what is pushed stands under webhooks.
 
-import type { Json } from '@starloom/core';
+import type { Json, JsonObject } from '@starloom/core';
 import type { MethodDescription } from './describe-methods.ts';
 import { describePushes, type PushDescription } from './describe-pushes.ts';
-import type { JsonObject } from './json/json.ts';
 import { PROTOCOL_VERSION, SERVICE_PATHS } from './methods/discovery.ts';
 import { describeMethods } from './methods.ts';
 

@@ -3,17 +3,8 @@
 
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import {
-  type AskedEventLimits,
-  type Clock,
-  CoordinationMachine,
-  type CoordinationStore,
-  engineTime,
-  type Log,
-  MachineStore,
-  type StoreWarning,
-  systemClock,
-} from '@starloom/core';
+import { type Clock, type Log, systemClock } from '@starloom/core';
+import type { CoordinationStore, StoreWarning } from './coordination-store.ts';
 import { afterLoss } from './embedded/after-loss.ts';
 import { Checkpoint } from './embedded/checkpoint.ts';
 import type { MissingRecords } from './embedded/log-messages.ts';
@@ -21,6 +12,10 @@ import { toFabricError } from './embedded/log-problems.ts';
 import { LogThread } from './embedded/log-thread.ts';
 import { Replay } from './embedded/replay.ts';
 import { SqliteJournal } from './embedded/sqlite-journal.ts';
+import { CoordinationMachine } from './engine/coordination-machine.ts';
+import { engineTime } from './engine/engine-time.ts';
+import type { AskedEventLimits } from './engine/event-log.ts';
+import { MachineStore } from './engine/machine-store.ts';
 
 export interface EmbeddedStoreOptions extends AskedEventLimits {
   /** Without one, nothing is written and everything is gone with the process. */

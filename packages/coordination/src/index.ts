@@ -4,6 +4,26 @@ export type {
   PrincipalContexts,
 } from './context/principal-contexts.ts';
 export { type Coordination, createCoordination } from './coordination.ts';
+export type {
+  AcquireResult,
+  Commit,
+  CommitResult,
+  CoordinationStore,
+  Entry,
+  EventPage,
+  Idempotency,
+  Lease,
+  LeaseMode,
+  LeaseRequest,
+  LockEvent,
+  LockedCommitResult,
+  ReleaseResult,
+  Snapshot,
+  StoredEvent,
+  StoreWarning,
+  Waiting,
+  Write,
+} from './coordination-store.ts';
 export { describeEvents, type EventDescription } from './describe-events.ts';
 export type { MethodDescription } from './describe-methods.ts';
 export { describeOpenApi } from './describe-open-api.ts';

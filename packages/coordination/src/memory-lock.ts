@@ -1,9 +1,11 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
-import type { CoordinationStore, Json, Lease, LeaseMode } from '@starloom/core';
+import type { Json } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
+import type { CoordinationStore, Lease, LeaseMode } from './coordination-store.ts';
 import { keyReused } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { LogWatch } from './feed/log-watch.ts';
@@ -20,7 +22,6 @@ import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Access, Need, SessionAccess } from './session/session-access.ts';
 import { inBatches } from './support/in-batches.ts';
-import { RecentMap } from './support/recent-map.ts';
 
 /** The lock that an update of the context needs. */
 export const CONTEXT_RESOURCE = 'context';

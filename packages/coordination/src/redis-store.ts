@@ -2,25 +2,23 @@
 // happens whole and alone, and time is the server's. What was answered is as durable as Redis is
 // configured to make it (`appendfsync`); its `maxmemory-policy` has to be `noeviction`.
 
-import {
-  type AcquireResult,
-  type AskedEventLimits,
-  type Commit,
-  type CommitResult,
-  type CoordinationStore,
-  type EventPage,
-  FabricError,
-  type Idempotency,
-  type Lease,
-  type LeaseRequest,
-  type LockedCommitResult,
-  type Log,
-  type ReleaseResult,
-  type Snapshot,
-  type StoreWarning,
-  toEventLimits,
-  type Waiting,
-} from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import type {
+  AcquireResult,
+  Commit,
+  CommitResult,
+  CoordinationStore,
+  EventPage,
+  Idempotency,
+  Lease,
+  LeaseRequest,
+  LockedCommitResult,
+  ReleaseResult,
+  Snapshot,
+  StoreWarning,
+  Waiting,
+} from './coordination-store.ts';
+import { type AskedEventLimits, toEventLimits } from './engine/event-log.ts';
 import { commitArguments, optional } from './redis/commit-arguments.ts';
 import { RedisConnection } from './redis/connection.ts';
 import { mustBeSetUp } from './redis/engine-error.ts';

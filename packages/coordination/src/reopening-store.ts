@@ -3,13 +3,8 @@
 // whatever else this process does goes on. What was answered before is in the store; nothing else
 // survives, which is what a failed operation said.
 
-import {
-  type CoordinationStore,
-  FabricError,
-  type Lease,
-  type Log,
-  type StoreWarning,
-} from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import type { CoordinationStore, Lease, StoreWarning } from './coordination-store.ts';
 
 export interface ReopeningStoreOptions {
   readonly open: () => Promise<CoordinationStore>;

@@ -1,10 +1,4 @@
-import {
-  type Clock,
-  type CoordinationStore,
-  type Log,
-  silentLog,
-  systemClock,
-} from '@starloom/core';
+import { type Clock, type Log, silentLog, systemClock } from '@starloom/core';
 import { AgentRegistry } from './agent-registry.ts';
 import { Bindings } from './agents/bindings.ts';
 import { Presence } from './agents/presence.ts';
@@ -13,6 +7,7 @@ import { Checkpoints } from './context/checkpoints.ts';
 import { ContextHistory } from './context/context-history.ts';
 import { PrincipalContexts } from './context/principal-contexts.ts';
 import { Context } from './context.ts';
+import type { CoordinationStore } from './coordination-store.ts';
 import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
 import { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';

@@ -3,14 +3,15 @@
 // never lacks one.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock, CoordinationStore, Snapshot } from '@starloom/core';
+import type { Clock, JsonObject } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
 import type { Bindings } from './agents/bindings.ts';
 import { type Caller, fromHolder } from './agents/caller.ts';
 import type { Presence } from './agents/presence.ts';
 import type { Budgets } from './budgets.ts';
+import type { CoordinationStore, Snapshot } from './coordination-store.ts';
 import { refuse } from './errors.ts';
-import { type JsonObject, jsonBytes } from './json/json.ts';
+import { jsonBytes } from './json/json.ts';
 import { freeHolders } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
 import { assertSize } from './quota/assert-quota.ts';

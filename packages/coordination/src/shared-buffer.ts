@@ -3,11 +3,11 @@
 // those not used for longest first.
 
 import { isUtf8 } from 'node:buffer';
-import type { Clock, CoordinationStore } from '@starloom/core';
+import type { Clock, JsonObject } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
 import { ChunkEviction } from './buffer/chunk-eviction.ts';
-import { ChunkIndex, type ChunkRead } from './buffer/chunk-index.ts';
+import { ChunkIndex } from './buffer/chunk-index.ts';
 import {
   type ChunkBody,
   type ChunkEncoding,
@@ -17,8 +17,9 @@ import {
   referenceKey,
   toChunkBody,
 } from './buffer/chunk-record.ts';
+import type { CoordinationStore } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
-import { type JsonObject, jsonBytes } from './json/json.ts';
+import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/assert-quota.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
@@ -96,7 +97,7 @@ export class SharedBuffer {
       await this.#index.count(sessionId, 'misses');
       throw notFound('chunk', chunkId);
     }
-    await this.#index.noteRead(sessionId, chunkId, caller.agentId);
+    await this.#index.noteRead(sessionId, chunkId);
     return { info, ...cut(toChunkBody(body, chunkId), info, part) };
   }
 
@@ -119,17 +120,6 @@ export class SharedBuffer {
     return await this.#index.removeReference(sessionId, chunkId, caller.agentId);
   }
 
-  async annotate(
-    caller: Caller,
-    sessionId: string,
-    chunkId: string,
-    metadata: JsonObject,
-  ): Promise<ChunkRecord> {
-    assertSize('metadata_bytes', jsonBytes(metadata), this.#options.limits);
-    await this.#admit(caller, sessionId, 'writer');
-    return await this.#index.change(sessionId, chunkId, { info: { metadata } });
-  }
-
   /** One chunk, or as many of the least used as it takes to free some bytes. */
   async evict(
     caller: Caller,
@@ -149,12 +139,6 @@ export class SharedBuffer {
       if (others.length > 0) throw stillNeeded(chunk, others);
       if (await this.#eviction.evict(sessionId, chunk)) return [chunk];
     }
-  }
-
-  /** Who read what, newest first, as far as it is remembered. */
-  async reads(caller: Caller, sessionId: string): Promise<readonly ChunkRead[]> {
-    await this.#admit(caller, sessionId, 'reader');
-    return await this.#index.reads(sessionId);
   }
 
   async stats(caller: Caller, sessionId: string, reset: boolean) {

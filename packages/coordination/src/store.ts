@@ -1,4 +1,5 @@
-import type { Clock, CoordinationStore, Log } from '@starloom/core';
+import type { Clock, Log } from '@starloom/core';
+import type { CoordinationStore } from './coordination-store.ts';
 import { openEmbeddedStore } from './embedded-store.ts';
 import { openRedisStore } from './redis-store.ts';
 

@@ -2,15 +2,10 @@
 // in which the store tells of them, and now and then looks through everything, so that nothing stays
 // undone because a process died over it. Any number of processes may sweep at once.
 
-import {
-  type Clock,
-  type CoordinationStore,
-  FabricError,
-  type Json,
-  type Log,
-} from '@starloom/core';
+import { type Clock, FabricError, type Json, type Log } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
 import type { Presence } from './agents/presence.ts';
+import type { CoordinationStore } from './coordination-store.ts';
 import { expiredLease } from './feed/log-event.ts';
 import { AGENTS, SESSIONS } from './partitions.ts';
 import type { SessionEnd } from './session/session-end.ts';

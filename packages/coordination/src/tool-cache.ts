@@ -2,7 +2,7 @@
 // depends on was invalidated since it was stored, or since its computation began when that is known;
 // so a result that was on its way while its source changed never becomes valid.
 
-import type { Clock, CoordinationStore, Json } from '@starloom/core';
+import type { Clock, Json } from '@starloom/core';
 import type { AgentRegistry } from './agent-registry.ts';
 import { type Bindings, readOwner } from './agents/bindings.ts';
 import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
@@ -29,6 +29,7 @@ import {
 } from './cache/cache-scope.ts';
 import { Invalidations } from './cache/invalidations.ts';
 import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single-flight.ts';
+import type { CoordinationStore } from './coordination-store.ts';
 import { refuse } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { jsonBytes } from './json/json.ts';
@@ -98,7 +99,7 @@ export class ToolCache {
     const mayJoin = !found.hit && (request.claim || request.wait_ms > 0);
     const flight = { ...request, idempotency: idempotencyOf(caller, 'tool_cache.get') };
     const answer = mayJoin ? await this.#flights.join(target, flight, caller.signal) : found;
-    if (answer.hit) await this.#index.noteHit(scope, target.key, request.tool, TRACE_MS);
+    if (answer.hit) await this.#index.noteHit(scope, target.key, TRACE_MS);
     else await this.#index.noteMiss(scope);
     return answer;
   }

@@ -1,5 +1,5 @@
-import type { Commit } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { Commit } from '../src/coordination-store.ts';
 import { AGENTS, keyOf, partitionOf } from '../src/partitions.ts';
 import { beforeCommit, writesKey } from './support/before-commit.ts';
 import { type Client, World } from './support/world.ts';

@@ -1,6 +1,6 @@
-import type { Commit } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { infoKey } from '../src/buffer/chunk-record.ts';
+import type { Commit } from '../src/coordination-store.ts';
 import { fieldsOf } from '../src/feed/log-event.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { beforeCommit } from './support/before-commit.ts';

@@ -1,6 +1,6 @@
-import type { Commit } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { entryKey } from '../src/cache/cache-entry.ts';
+import type { Commit } from '../src/coordination-store.ts';
 import { beforeCommit, writesKey } from './support/before-commit.ts';
 import { World } from './support/world.ts';
 

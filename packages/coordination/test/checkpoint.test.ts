@@ -1,7 +1,8 @@
-import { CoordinationMachine, silentLog } from '@starloom/core';
+import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { Checkpoint } from '../src/embedded/checkpoint.ts';
 import type { SnapshotRow } from '../src/embedded/log-messages.ts';
+import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 
 const BYTES_PER_PART = 1000;
 

@@ -1,5 +1,6 @@
-import { type CoordinationStore, silentLog } from '@starloom/core';
+import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
 import { openWorld } from './fixtures/embedded-world.ts';
 

@@ -1,6 +1,6 @@
-import { MemoryCoordinationStore } from '@starloom/core/testing';
 import { expect, it } from 'vitest';
 import { createCoordination } from '../src/index.ts';
+import { MemoryCoordinationStore } from '../src/testing/index.ts';
 import { Client } from './support/world.ts';
 
 it('sees to lost agents by itself once it is started, by real time', async () => {

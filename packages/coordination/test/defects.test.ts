@@ -1,7 +1,8 @@
 // Eleven defects of an earlier implementation of this protocol. Each is named after what went wrong.
 
-import { type CoordinationStore, sha256Hex } from '@starloom/core';
+import { sha256Hex } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { createCoordination } from '../src/index.ts';
 import { Client, World } from './support/world.ts';
 

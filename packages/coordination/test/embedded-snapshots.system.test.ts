@@ -1,13 +1,11 @@
-import {
-  CoordinationMachine,
-  type CoordinationStore,
-  MachineStore,
-  silentLog,
-} from '@starloom/core';
+import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { Checkpoint } from '../src/embedded/checkpoint.ts';
 import { LogThread } from '../src/embedded/log-thread.ts';
 import { SqliteJournal } from '../src/embedded/sqlite-journal.ts';
+import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
+import { MachineStore } from '../src/engine/machine-store.ts';
 import {
   change,
   count,

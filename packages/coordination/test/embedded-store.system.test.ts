@@ -1,11 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type CoordinationStore, silentLog } from '@starloom/core';
-import { coordinationStoreContract, ManualClock } from '@starloom/core/testing';
+import { silentLog } from '@starloom/core';
+import { ManualClock } from '@starloom/core/testing';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
 import { openStore } from '../src/store.ts';
+import { coordinationStoreContract } from '../src/testing/index.ts';
 import { count, openWorld, rows } from './fixtures/embedded-world.ts';
 
 const kept = { keepsEvents: 100, keepsEventBytes: 16_000 };

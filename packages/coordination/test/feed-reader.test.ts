@@ -1,5 +1,6 @@
-import { type StoredEvent, silentLog } from '@starloom/core';
+import { silentLog } from '@starloom/core';
 import { expect, it } from 'vitest';
+import type { StoredEvent } from '../src/coordination-store.ts';
 import { FeedReader } from '../src/feed/feed-reader.ts';
 
 const TURNS = 12;

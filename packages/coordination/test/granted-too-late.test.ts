@@ -1,5 +1,5 @@
-import type { CoordinationStore } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { type Client, World } from './support/world.ts';
 

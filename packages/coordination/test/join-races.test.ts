@@ -1,5 +1,5 @@
-import type { Commit } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { Commit } from '../src/coordination-store.ts';
 import { BINDINGS, keyOf, META, partitionOf, ROSTER } from '../src/partitions.ts';
 import { beforeCommit, writesKey } from './support/before-commit.ts';
 import { World } from './support/world.ts';

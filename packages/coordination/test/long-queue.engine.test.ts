@@ -1,6 +1,6 @@
-import type { Lease } from '@starloom/core';
 import { describeWithEngine } from '@starloom/testkit';
 import { expect, it } from 'vitest';
+import type { Lease } from '../src/coordination-store.ts';
 import { baseOf, keyOf } from '../src/redis/keys.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 

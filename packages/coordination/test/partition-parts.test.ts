@@ -1,7 +1,8 @@
-import { CoordinationMachine, type PartitionRecord } from '@starloom/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type PartitionPart, PartitionReader, toParts } from '../src/embedded/partition-parts.ts';
+import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
+import type { PartitionRecord } from '../src/engine/partition.ts';
 
 /** Something of everything, with an event for each entry. */
 function partition(keys: readonly string[]): PartitionRecord {

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
-import { type CoordinationStore, FabricError } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import { describeWithEngine, freePort } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 import { openTcpProxy } from './fixtures/tcp-proxy.ts';
 

@@ -1,7 +1,8 @@
-import { type CoordinationStore, FabricError, silentLog } from '@starloom/core';
+import { FabricError, silentLog } from '@starloom/core';
 import { describeWithEngine } from '@starloom/testkit';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { RedisConnection } from '../src/redis/connection.ts';
 import { createScripts } from '../src/redis/script.ts';
 import { type StreamEntry, WatchedStream } from '../src/redis/watched-stream.ts';

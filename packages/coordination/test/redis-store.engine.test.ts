@@ -1,8 +1,8 @@
 import { silentLog } from '@starloom/core';
-import { coordinationStoreContract } from '@starloom/core/testing';
 import { describeWithEngine } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openStore } from '../src/store.ts';
+import { coordinationStoreContract } from '../src/testing/index.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 import {
   checkAgainstModel,

@@ -1,6 +1,6 @@
-import type { CoordinationStore } from '@starloom/core';
 import { describeWithEngine, openEngine } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { recordedLog } from './fixtures/recorded-log.ts';
 import { openRedisWorld, type RedisWorld } from './fixtures/redis-world.ts';
 import { openTcpProxy } from './fixtures/tcp-proxy.ts';

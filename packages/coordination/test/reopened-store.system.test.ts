@@ -1,5 +1,5 @@
-import type { CoordinationStore } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { count, openWorld, rows } from './fixtures/embedded-world.ts';
 
 const lock = { resource: 'context', holder: 'alice', mode: 'exclusive', ttlMs: 1000 } as const;

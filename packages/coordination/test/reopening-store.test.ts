@@ -1,7 +1,8 @@
-import { type CoordinationStore, FabricError, silentLog } from '@starloom/core';
-import { MemoryCoordinationStore } from '@starloom/core/testing';
+import { FabricError, silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { createCoordination, openReopeningStore } from '../src/index.ts';
+import { MemoryCoordinationStore } from '../src/testing/index.ts';
 import { Client } from './support/world.ts';
 
 const retryMs = { first: 5, most: 20 };

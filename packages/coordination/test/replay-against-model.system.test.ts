@@ -1,8 +1,9 @@
 import { join } from 'node:path';
-import { type CoordinationStore, silentLog } from '@starloom/core';
+import { silentLog } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
 import { leaveBehind } from './fixtures/embedded-world.ts';
 import {

@@ -112,13 +112,10 @@ const ROWS: Readonly<Record<MethodName, readonly Row[]>> = {
   'shared_buffer.list': [['reader', session]],
   'shared_buffer.retain': [['writer', chunk]],
   'shared_buffer.release': [['writer', chunk]],
-  'shared_buffer.annotate': [['writer', (given) => ({ ...chunk(given), metadata: {} })]],
   'shared_buffer.evict': [
     ['writer', chunk],
     ['writer', inSession({ bytes: 1 })],
   ],
-  'shared_buffer.popular': [['reader', session]],
-  'shared_buffer.history': [['reader', session]],
   'shared_buffer.stats': [
     ['reader', session],
     ['writer', inSession({ reset: true })],

@@ -204,27 +204,13 @@ describe('shared buffer', () => {
     expect(await a.refused('shared_buffer.put', large)).toMatchObject({ code: -32016 });
   });
 
-  it('says who read what, and what is read most', async () => {
+  it('lists what one agent put', async () => {
     const { world, a, b, session_id, put } = await open();
     await using _ = world;
-    const [one, two] = [(await put(a, 'one')).chunk_id, (await put(b, 'two')).chunk_id];
-    await a.call('shared_buffer.get', { session_id, chunk_id: one });
-    world.clock.advance(10_000);
-    await a.call('shared_buffer.get', { session_id, chunk_id: two });
-    await b.call('shared_buffer.get', { session_id, chunk_id: two });
-    const { chunks } = await a.call('shared_buffer.popular', { session_id });
-    expect(chunks).toEqual([
-      { chunk_id: two, reads: 2 },
-      { chunk_id: one, reads: 1 },
-    ]);
-    const lately = await a.call('shared_buffer.popular', { session_id, window_ms: 5_000 });
-    expect(lately.chunks).toEqual([{ chunk_id: two, reads: 2 }]);
-    const { reads } = await a.call('shared_buffer.history', { session_id, by: 'a' });
-    expect(reads.map(({ chunk_id }) => chunk_id)).toEqual([two, one]);
-    const ofOne = await a.call('shared_buffer.history', { session_id, chunk_id: one });
-    expect(ofOne.reads).toMatchObject([{ agent_id: 'a' }]);
-    const byB = await a.call('shared_buffer.list', { session_id, by: 'b' });
-    expect(byB.chunks.map(({ chunk_id }) => chunk_id)).toEqual([two]);
+    await put(a, 'one');
+    const { chunk_id } = await put(b, 'two');
+    const { chunks } = await a.call('shared_buffer.list', { session_id, by: 'b' });
+    expect(chunks.map((chunk) => chunk.chunk_id)).toEqual([chunk_id]);
   });
 
   it.each([
@@ -239,14 +225,5 @@ describe('shared buffer', () => {
     await world.store.commit(partitionOf.chunkBodies(session_id), { writes });
     const got = await a.call('shared_buffer.get', { session_id, chunk_id });
     expect(got).toMatchObject({ content, encoding: 'utf8', ...how });
-  });
-
-  it('changes what is said about a chunk', async () => {
-    const { world, a, session_id, put } = await open();
-    await using _ = world;
-    const { chunk_id } = await put(a, 'one');
-    const metadata = { topic: 'leases' };
-    await a.call('shared_buffer.annotate', { session_id, chunk_id, metadata });
-    expect(await a.call('shared_buffer.get', { session_id, chunk_id })).toMatchObject({ metadata });
   });
 });

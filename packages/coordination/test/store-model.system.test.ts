@@ -1,8 +1,10 @@
-import { type CoordinationStore, silentLog } from '@starloom/core';
-import { ManualClock, MemoryCoordinationStore } from '@starloom/core/testing';
+import { silentLog } from '@starloom/core';
+import { ManualClock } from '@starloom/core/testing';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore } from '../src/coordination-store.ts';
 import { openEmbeddedStore } from '../src/embedded-store.ts';
+import { MemoryCoordinationStore } from '../src/testing/index.ts';
 import {
   checkAgainstModel,
   MODEL_KEEPS_EVENTS as keepEvents,

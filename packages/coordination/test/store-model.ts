@@ -1,13 +1,13 @@
 // What a coordination store does, said as plainly as possible: one partition, lists that are
 // searched and sorted on every step, no care for speed. Engines are held against this.
 
+import type { Json } from '@starloom/core';
 import type {
   AcquireResult,
   Commit,
   CommitResult,
   EventPage,
   Idempotency,
-  Json,
   Lease,
   LeaseMode,
   LeaseRequest,
@@ -17,7 +17,7 @@ import type {
   StoredEvent,
   Waiting,
   Write,
-} from '@starloom/core';
+} from '../src/coordination-store.ts';
 
 interface ModelEntry {
   readonly value: Json;

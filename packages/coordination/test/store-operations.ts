@@ -1,8 +1,8 @@
 // Random operations on a store, each held against the model in its answer and in all it leaves.
 
-import type { Commit, CoordinationStore, Lease } from '@starloom/core';
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import type { Commit, CoordinationStore, Lease } from '../src/coordination-store.ts';
 import { ModelPartition } from './store-model.ts';
 import { type CommitPlan, PARTITIONS, RESOURCES, type Step, step } from './store-steps.ts';
 

@@ -5,7 +5,6 @@ import { partitionOf } from '../src/partitions.ts';
 import { countCalls } from './support/counted-calls.ts';
 import { type Client, World } from './support/world.ts';
 
-const DAY_MS = 86_400_000;
 const tool = 'search';
 const params = { q: 'leases', limit: 3 };
 
@@ -29,7 +28,6 @@ describe('tool cache', () => {
       hit_rate: 1 / 3,
       puts: 1,
       invalidated: 1,
-      hits_by_tool: { search: 1 },
     });
     await client.call('tool_cache.stats', { reset: true });
     expect(await client.call('tool_cache.stats', {})).toMatchObject({ hits: 0, misses: 0 });
@@ -345,31 +343,6 @@ describe('tool cache', () => {
     const hits = await Promise.all([1, 2, 3, 4].map((n) => client.call('tool_cache.get', name(n))));
     expect(hits.map(({ hit }) => hit)).toEqual([true, false, true, true]);
     expect(await client.call('tool_cache.stats', {})).toMatchObject({ entries: 3, evicted: 1 });
-  });
-
-  it('forgets how often a tool was hit when that is a week ago', async () => {
-    await using world = new World({ heartbeatIntervalMs: 90 * DAY_MS });
-    const client = await world.agent('a');
-    const hitsAfter = async (ms: number) => {
-      await world.advance(ms);
-      return (await client.call('tool_cache.stats', {})).hits_by_tool;
-    };
-    const hit = async () => {
-      await put(client, 'found');
-      await get(client);
-      await get(client);
-    };
-    await hit();
-    expect(await hitsAfter(5 * DAY_MS)).toEqual({ search: 2 });
-    await hit();
-    expect(await hitsAfter(5 * DAY_MS)).toEqual({ search: 4 });
-    expect(await hitsAfter(3 * DAY_MS)).toEqual({});
-    await hit();
-    await client.call('tool_cache.stats', { reset: true });
-    expect(await hitsAfter(0)).toEqual({});
-    await hit();
-    expect(await hitsAfter(5 * DAY_MS)).toEqual({ search: 2 });
-    expect(await hitsAfter(3 * DAY_MS)).toEqual({});
   });
 
   it('keeps a bounded number of invalidations, and none is forgotten', async () => {

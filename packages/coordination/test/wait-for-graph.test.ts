@@ -1,5 +1,5 @@
-import type { Lease, LeaseMode, Waiting } from '@starloom/core';
 import { expect, it } from 'vitest';
+import type { Lease, LeaseMode, Waiting } from '../src/coordination-store.ts';
 import { findDeadlock } from '../src/locks/wait-for-graph.ts';
 
 let count = 0;

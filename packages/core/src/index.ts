@@ -1,18 +1,6 @@
 export { type Artifact, ArtifactFold } from './artifact-fold.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
-export { type Applied, CoordinationMachine } from './coordination/coordination-machine.ts';
-export { engineTime } from './coordination/engine-time.ts';
-export { type AskedEventLimits, toEventLimits } from './coordination/event-log.ts';
-export { OVERTAKEN_FOR_MS } from './coordination/lock-table.ts';
-export {
-  type Journal,
-  type JournalRecord,
-  MachineStore,
-  type MachineStoreOptions,
-} from './coordination/machine-store.ts';
-export type { OperationName, Operations } from './coordination/operations.ts';
-export type { PartitionRecord } from './coordination/partition.ts';
 export { Deadline, defaultDeadlineMs } from './deadline.ts';
 export {
   type AgentFilter,
@@ -152,6 +140,7 @@ export {
   withHandle,
 } from './jobs/transitions.ts';
 export { Watchers } from './jobs/watchers.ts';
+export type { Json, JsonObject } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
@@ -201,27 +190,6 @@ export {
   type Renewal,
 } from './ports/jobs.ts';
 export type { Registry, RegistryStatus } from './ports/registry.ts';
-export type {
-  AcquireResult,
-  Commit,
-  CommitResult,
-  CoordinationStore,
-  Entry,
-  EventPage,
-  Idempotency,
-  Json,
-  Lease,
-  LeaseMode,
-  LeaseRequest,
-  LockEvent,
-  LockedCommitResult,
-  ReleaseResult,
-  Snapshot,
-  StoredEvent,
-  StoreWarning,
-  Waiting,
-  Write,
-} from './ports/store.ts';
 export {
   fromHeaders,
   fromMeta,
@@ -244,6 +212,7 @@ export {
   QUESTION_MS,
   type QuestionKind,
 } from './questions.ts';
+export { RecentMap } from './recent-map.ts';
 export {
   type AdmitOptions,
   type BlockReason,

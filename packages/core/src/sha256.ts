@@ -1,3 +1,4 @@
+// biome-ignore lint/correctness/noNodejsModules: hashing does no I/O
 import { hash } from 'node:crypto';
 
 /** Of the text in UTF-8; for names and pins. */

@@ -2,13 +2,11 @@ import type { CallContext } from '../src/index.ts';
 import {
   adapterContract,
   ContractAgent,
-  coordinationStoreContract,
   createMemoryJobEngine,
   exampleManifest,
   jobEngineContract,
   ManualClock,
   MemoryAdapter,
-  MemoryCoordinationStore,
   MemoryRegistry,
   registryContract,
 } from '../src/testing/index.ts';
@@ -52,13 +50,4 @@ jobEngineContract('memory', async () => {
   const advance = async (ms: number) => clock.advance(ms);
   const now = () => clock.now();
   return { engine: createMemoryJobEngine(clock), now, advance, close: nothing };
-});
-
-coordinationStoreContract('memory', async () => {
-  const clock = new ManualClock();
-  const advance = async (ms: number) => clock.advance(ms);
-  const [keepsEvents, keepsEventBytes] = [100, 16_000];
-  const limits = { keepEvents: keepsEvents, keepEventBytes: keepsEventBytes };
-  const store = new MemoryCoordinationStore({ clock, ...limits });
-  return { store, keepsEvents, keepsEventBytes, advance, close: nothing };
 });

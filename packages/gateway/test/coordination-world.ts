@@ -1,5 +1,5 @@
-import { createCoordination, openStore } from '@starloom/coordination';
-import { type CoordinationStore, silentLog } from '@starloom/core';
+import { type CoordinationStore, createCoordination, openStore } from '@starloom/coordination';
+import { silentLog } from '@starloom/core';
 import { expect } from 'vitest';
 import { openTestGateway } from './test-gateway.ts';
 

@@ -1,5 +1,6 @@
-import type { CoordinationStore, Json, Snapshot } from '@starloom/core';
+import type { Json } from '@starloom/core';
 import { z } from 'zod';
+import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
 import { jsonObjectSchema } from '../json/json.ts';
 import { AGENTS, keyOf } from '../partitions.ts';
 

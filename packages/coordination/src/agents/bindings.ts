@@ -1,11 +1,12 @@
 // An agent id belongs to the principal that used it first, until it was not used for a long time.
 
-import type { Clock, CoordinationStore } from '@starloom/core';
+import type { Clock } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import type { Budgets } from '../budgets.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { BINDINGS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
-import { RecentMap } from '../support/recent-map.ts';
 
 const TRUSTED_MS = 60_000;
 const REMEMBERED = 10_000;

@@ -1,5 +1,5 @@
-import type { Idempotency } from '@starloom/core';
 import { z } from 'zod';
+import type { Idempotency } from '../coordination-store.ts';
 import { digest } from '../partitions.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}$/;

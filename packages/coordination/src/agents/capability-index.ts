@@ -1,7 +1,7 @@
 // Which agents offer a capability, without looking at all of them. An entry is a hint: whoever reads
 // it checks the agent's record. It lives as long as the life of the agent that made it.
 
-import type { CoordinationStore } from '@starloom/core';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
 import { inBatches } from '../support/in-batches.ts';
 

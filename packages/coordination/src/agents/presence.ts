@@ -3,8 +3,9 @@
 // beat renews it. Everything here may be done again, by any process, until it is complete; the
 // others of a session are told once all the same, since the notice and the member change together.
 
-import type { Clock, CoordinationStore, Entry, Json } from '@starloom/core';
+import type { Clock, Json } from '@starloom/core';
 import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-scope.ts';
+import type { CoordinationStore, Entry } from '../coordination-store.ts';
 import { freeClaims, freeHolders } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';

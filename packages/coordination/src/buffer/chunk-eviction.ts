@@ -1,6 +1,6 @@
 // Which chunks go, and how: one that an agent still needs stays, as long as that agent is there.
 
-import type { CoordinationStore, Write } from '@starloom/core';
+import type { CoordinationStore, Write } from '../coordination-store.ts';
 import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
 import { type Amount, amountOf, covers, difference, firstThatCover } from '../quota/amount.ts';
 import type { Measured } from '../quota/meter.ts';
@@ -39,7 +39,7 @@ export class ChunkEviction {
 
   /** False when somebody took a reference meanwhile. */
   async evict(sessionId: string, chunk: IndexedChunk): Promise<boolean> {
-    const { chunk_id, references, version, body_version, bytes } = chunk;
+    const { chunk_id, references, version, body_version } = chunk;
     const keys = [
       ...[infoKey, readsKey, usedKey].map((toKey) => toKey(chunk_id)),
       ...references.map((agentId) => referenceKey(chunk_id, agentId)),
@@ -47,7 +47,6 @@ export class ChunkEviction {
     const deletes = keys.map((key): Write => ({ kind: 'delete', key }));
     const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
       writes: [...deletes, { kind: 'increment', key: countKey('evicted'), by: 1 }],
-      event: { type: 'chunk.evicted', chunk_id, bytes },
       ifKeys: new Map([[infoKey(chunk_id), version]]),
     });
     if (!ok) return false;

@@ -1,9 +1,9 @@
-// What is known of the chunks of a session, and who read them. Apart from the bodies, so that
-// looking through it is cheap.
+// What is known of the chunks of a session. Apart from the bodies, so that looking through it is
+// cheap.
 
-import type { Clock, CoordinationStore, StoredEvent, Write } from '@starloom/core';
+import type { Clock } from '@starloom/core';
+import type { CoordinationStore, Write } from '../coordination-store.ts';
 import { notFound } from '../errors.ts';
-import { fieldsOf } from '../feed/log-event.ts';
 import { partitionOf } from '../partitions.ts';
 import { amountOf } from '../quota/amount.ts';
 import {
@@ -17,15 +17,6 @@ import {
   referenceKey,
   usedKey,
 } from './chunk-record.ts';
-
-export interface ChunkRead {
-  readonly chunk_id: string;
-  readonly agent_id: string;
-  readonly at: number;
-}
-
-/** How many of the last reads and changes are looked through for who read what. */
-const ACCESS_LOG = 1_000;
 
 export class ChunkIndex {
   readonly #store: CoordinationStore;
@@ -45,21 +36,17 @@ export class ChunkIndex {
   }
 
   async add(sessionId: string, info: ChunkRecord): Promise<void> {
-    const { chunk_id, bytes, agent_id } = info;
-    await this.#store.commit(partitionOf.chunks(sessionId), {
-      writes: [{ kind: 'put', key: infoKey(chunk_id), value: info }],
-      event: { type: 'chunk.put', chunk_id, bytes, agent_id },
-    });
+    const writes = [{ kind: 'put', key: infoKey(info.chunk_id), value: info }] as const;
+    await this.#store.commit(partitionOf.chunks(sessionId), { writes });
   }
 
-  async noteRead(sessionId: string, chunkId: string, agentId: string): Promise<void> {
+  async noteRead(sessionId: string, chunkId: string): Promise<void> {
     await this.#store.commit(partitionOf.chunks(sessionId), {
       writes: [
         { kind: 'put', key: usedKey(chunkId), value: this.#clock.now() },
         { kind: 'increment', key: readsKey(chunkId), by: 1 },
         { kind: 'increment', key: countKey('hits'), by: 1 },
       ],
-      event: { type: 'chunk.read', chunk_id: chunkId, agent_id: agentId },
     });
   }
 
@@ -73,7 +60,7 @@ export class ChunkIndex {
     sessionId: string,
     chunkId: string,
     change: { readonly write?: Write; readonly info?: Partial<ChunkRecord> },
-  ): Promise<ChunkRecord> {
+  ): Promise<void> {
     const key = infoKey(chunkId);
     for (;;) {
       const entry = await this.#entry(sessionId, chunkId);
@@ -84,7 +71,7 @@ export class ChunkIndex {
         writes: change.write ? [put, change.write] : [put],
         ifKeys: new Map([[key, entry.version]]),
       });
-      if (ok) return value;
+      if (ok) return;
     }
   }
 
@@ -103,15 +90,6 @@ export class ChunkIndex {
       });
       if (ok) return true;
     }
-  }
-
-  /** Newest first, as far as the log goes back. */
-  async reads(sessionId: string): Promise<readonly ChunkRead[]> {
-    const partition = partitionOf.chunks(sessionId);
-    const { version } = await this.#store.read(partition, []);
-    const from = Math.max(0, version - ACCESS_LOG);
-    const { events } = await this.#store.events(partition, from, ACCESS_LOG);
-    return events.flatMap(toRead).reverse();
   }
 
   async stats(sessionId: string) {
@@ -145,10 +123,4 @@ export class ChunkIndex {
     const entry = entries.get(key);
     return entry && { info: chunkRecordSchema.parse(entry.value), version: entry.version };
   }
-}
-
-function toRead({ event, at }: StoredEvent): readonly ChunkRead[] {
-  const { type, chunk_id, agent_id } = fieldsOf(event);
-  if (type !== 'chunk.read') return [];
-  return [{ chunk_id: String(chunk_id), agent_id: String(agent_id), at }];
 }

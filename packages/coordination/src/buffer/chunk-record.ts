@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Json, Snapshot } from '@starloom/core';
+import type { Json } from '@starloom/core';
 import { z } from 'zod';
+import type { Snapshot } from '../coordination-store.ts';
 import { jsonObjectSchema } from '../json/json.ts';
 
 export const CHUNK_ENCODINGS = ['utf8', 'base64'] as const;

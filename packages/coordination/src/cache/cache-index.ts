@@ -1,11 +1,11 @@
 // What is in a scope of the cache, how large, when last used, and how often it helped. Apart from
 // the results themselves, so that looking through it is cheap.
 
-import type { Clock, CoordinationStore, Snapshot, Write } from '@starloom/core';
+import type { Clock } from '@starloom/core';
+import type { CoordinationStore, Snapshot, Write } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
 import { type Amount, amountOf, firstThatCover } from '../quota/amount.ts';
 import type { Measured } from '../quota/meter.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import {
   type CacheInfo,
   cacheInfoSchema,
@@ -32,17 +32,10 @@ export interface CacheContents {
 
 const INFO_PREFIX = infoKey('');
 const MARK_PREFIX = markKey('');
-const TOOL_COUNT_PREFIX = countKey('tool/');
-
-/** How long the hits of a tool are remembered after the last, and how often that is renewed. */
-const TOOL_COUNT_MS = 7 * 86_400_000;
-const RENEW_MS = 3_600_000;
-const REMEMBERED = 10_000;
 
 export class CacheIndex {
   readonly #store: CoordinationStore;
   readonly #clock: Clock;
-  readonly #renewedAt = new RecentMap<number>(REMEMBERED);
 
   constructor(store: CoordinationStore, clock: Clock) {
     this.#store = store;
@@ -57,21 +50,11 @@ export class CacheIndex {
     ]);
   }
 
-  async noteHit(scope: string, key: string, tool: string, ttlMs: number): Promise<void> {
-    const now = this.#clock.now();
-    const toolKey = `${TOOL_COUNT_PREFIX}${tool}`;
-    const writes: readonly Write[] = [
-      { kind: 'put', key: usedKey(key), value: now, ttlMs },
+  async noteHit(scope: string, key: string, ttlMs: number): Promise<void> {
+    await this.#commit(scope, [
+      { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs },
       ...counting('hits', 1),
-    ];
-    const renewal = `${scope}\n${tool}`;
-    const renewedAt = this.#renewedAt.get(renewal);
-    if (renewedAt !== undefined && now - renewedAt < RENEW_MS) {
-      await this.#commit(scope, [...writes, { kind: 'increment', key: toolKey, by: 1 }]);
-      return;
-    }
-    await this.#countAnew(scope, toolKey, writes);
-    this.#renewedAt.set(renewal, now);
+    ]);
   }
 
   async noteMiss(scope: string): Promise<void> {
@@ -133,10 +116,6 @@ export class CacheIndex {
     const entries = entriesIn(snapshot);
     const count = (name: CacheCount) => Number(snapshot.entries.get(countKey(name))?.value ?? 0);
     const [hits, misses] = [count('hits'), count('misses')];
-    const tools = [...snapshot.entries]
-      .filter(([key]) => key.startsWith(TOOL_COUNT_PREFIX))
-      .map(([key, { value }]) => [key.slice(TOOL_COUNT_PREFIX.length), Number(value)] as const)
-      .filter(([, hitsOfTool]) => hitsOfTool > 0);
     return {
       ...amountOf(entries),
       hits,
@@ -145,28 +124,16 @@ export class CacheIndex {
       puts: count('puts'),
       invalidated: count('invalidated'),
       evicted: count('evicted'),
-      hits_by_tool: Object.fromEntries(tools),
     };
   }
 
   async reset(scope: string): Promise<void> {
     const { entries } = await this.#store.read(partitionOf.cacheIndex(scope));
     const counts = [...entries.keys()].filter((key) => key.startsWith(countKey('')));
-    await this.#commit(scope, counts.map(resetting));
-  }
-
-  /** An increment keeps the time to live of a count; this begins it again. */
-  async #countAnew(scope: string, key: string, others: readonly Write[]): Promise<void> {
-    const partition = partitionOf.cacheIndex(scope);
-    for (;;) {
-      const entry = (await this.#store.read(partition, [key])).entries.get(key);
-      const value = Number(entry?.value ?? 0) + 1;
-      const { ok } = await this.#store.commit(partition, {
-        writes: [...others, { kind: 'put', key, value, ttlMs: TOOL_COUNT_MS }],
-        ifKeys: new Map([[key, entry?.version ?? 0]]),
-      });
-      if (ok) return;
-    }
+    await this.#commit(
+      scope,
+      counts.map((key) => ({ kind: 'delete', key })),
+    );
   }
 
   async #commit(scope: string, writes: readonly Write[]): Promise<void> {
@@ -185,10 +152,4 @@ function entriesIn({ entries }: Snapshot): readonly IndexedEntry[] {
 
 function counting(name: CacheCount, by: number): readonly Write[] {
   return [{ kind: 'increment', key: countKey(name), by }];
-}
-
-/** The count of a tool stays as 0, since one that an increment brings back would live for ever. */
-function resetting(key: string): Write {
-  if (!key.startsWith(TOOL_COUNT_PREFIX)) return { kind: 'delete', key };
-  return { kind: 'put', key, value: 0, ttlMs: TOOL_COUNT_MS };
 }

@@ -2,7 +2,7 @@
 // clocks differ agree on it. The index knows every mark. When there are more than a scope may have,
 // one mark on everything takes their place; it makes more void than was asked for, never less.
 
-import type { CoordinationStore } from '@starloom/core';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
 import { markKey } from './cache-entry.ts';
 import type { CacheIndex } from './cache-index.ts';

@@ -3,15 +3,9 @@
 // before it is given out, as a version of the cache: what is invalidated after that is newer than
 // the result.
 
-import {
-  type CoordinationStore,
-  type Entry,
-  type Idempotency,
-  type Json,
-  type Lease,
-  orAborted,
-} from '@starloom/core';
+import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
+import type { CoordinationStore, Entry, Idempotency, Lease } from '../coordination-store.ts';
 import { keyReused } from '../errors.ts';
 import type { EventFeeds } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';

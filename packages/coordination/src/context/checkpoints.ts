@@ -2,10 +2,11 @@
 // session that begins with one.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock, CoordinationStore } from '@starloom/core';
+import type { Clock } from '@starloom/core';
 import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
 import type { Budgets } from '../budgets.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { notFound, overQuota, refuse } from '../errors.ts';
 import { jsonBytes } from '../json/json.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';

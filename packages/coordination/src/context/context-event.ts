@@ -1,5 +1,5 @@
-import type { StoredEvent } from '@starloom/core';
 import { z } from 'zod';
+import type { StoredEvent } from '../coordination-store.ts';
 import { typeOf } from '../feed/log-event.ts';
 import { jsonObjectSchema } from '../json/json.ts';
 import { UPDATE_OPERATIONS } from './context-operations.ts';

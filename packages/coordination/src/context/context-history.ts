@@ -2,22 +2,15 @@
 // after the last snapshot before it. Snapshots are made now and then by whoever writes, and by
 // nobody when it fails: then there is more to apply, or an old version cannot be read.
 
-import {
-  type CoordinationStore,
-  type Entry,
-  FabricError,
-  type Json,
-  type Log,
-  type StoredEvent,
-} from '@starloom/core';
+import { FabricError, type Json, type Log, RecentMap } from '@starloom/core';
 import { z } from 'zod';
 import type { Budgets } from '../budgets.ts';
+import type { CoordinationStore, Entry, StoredEvent } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { jsonSchema, sameJson } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access } from '../session/session-access.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import { fromTheFuture } from './context-errors.ts';
 import { contextEventSchema, isContextUpdate } from './context-event.ts';
 import { type ContextView, replayUpdate } from './context-operations.ts';

@@ -2,9 +2,10 @@
 // the same plan. `merge` and `increment` need not know the context; the others do, and their plans
 // hold only while the keys they read are unchanged, which `ifKeys` says.
 
-import type { Entry, Json, Write } from '@starloom/core';
+import type { Json, JsonObject } from '@starloom/core';
+import type { Entry, Write } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
-import { isJsonArray, isJsonObject, type JsonObject, sameJson } from '../json/json.ts';
+import { isJsonArray, isJsonObject, sameJson } from '../json/json.ts';
 import { applyJsonPatch, jsonPatchSchema, parsePointer } from '../json/json-patch.ts';
 import { mergePatch } from '../json/merge-patch.ts';
 import { HEAD, keyOf } from '../partitions.ts';

@@ -1,4 +1,4 @@
-import type { CoordinationStore, Snapshot } from '@starloom/core';
+import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
 import { HEAD, keyOf, toContextKey } from '../partitions.ts';
 import type { ContextView } from './context-operations.ts';
 

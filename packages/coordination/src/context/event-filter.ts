@@ -1,6 +1,6 @@
-import type { StoredEvent } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
+import type { StoredEvent } from '../coordination-store.ts';
 import { toSessionEvent } from '../feed/session-event.ts';
-import type { JsonObject } from '../json/json.ts';
 import { CONTEXT_UPDATE, contextEventSchema } from './context-event.ts';
 
 export interface EventFilter {

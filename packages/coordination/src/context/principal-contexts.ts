@@ -2,7 +2,8 @@
 // no agents: it reads while any agent of its is a member, alive or not. An unknown session and one
 // that is not its own are both absent.
 
-import type { CoordinationStore, Json, Snapshot } from '@starloom/core';
+import type { Json } from '@starloom/core';
+import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
 import type { EventFeeds, Following } from '../feed/event-feed.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';

@@ -1,5 +1,5 @@
-import type { CoordinationStore } from '@starloom/core';
-import type { JsonObject } from '../json/json.ts';
+import type { JsonObject } from '@starloom/core';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { fromTheFuture } from './context-errors.ts';
 import { type EventFilter, filterEvent } from './event-filter.ts';
 

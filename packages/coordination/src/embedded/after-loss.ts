@@ -1,4 +1,4 @@
-import type { MachineStore } from '@starloom/core';
+import type { MachineStore } from '../engine/machine-store.ts';
 import { HEAD } from '../partitions.ts';
 import { inBatches } from '../support/in-batches.ts';
 import type { MissingRecords } from './log-messages.ts';

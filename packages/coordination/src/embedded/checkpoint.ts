@@ -3,7 +3,8 @@
 // that began is cut off. A snapshot says which record it includes last, so it does not matter that
 // they are of different times. When one cannot be made, the log is kept and it is tried again later.
 
-import { FabricError, type Log, type PartitionRecord } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import type { PartitionRecord } from '../engine/partition.ts';
 import type { LogBatch, SnapshotRow } from './log-messages.ts';
 import { toParts } from './partition-parts.ts';
 

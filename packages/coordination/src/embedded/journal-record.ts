@@ -1,4 +1,4 @@
-import type { JournalRecord } from '@starloom/core';
+import type { JournalRecord } from '../engine/machine-store.ts';
 
 /** As one line of JSON. Maps of a commit become lists; all else is JSON already. */
 export function encodeRecord({ partition, now, operation, args }: JournalRecord): string {

@@ -3,7 +3,7 @@
 // line for each item of a list, and further lines for what is left of a long value. (The record with
 // its lists filled is a first line too.) A partition that is not there is one empty text.
 
-import type { PartitionRecord } from '@starloom/core';
+import type { PartitionRecord } from '../engine/partition.ts';
 
 export interface PartitionPart {
   readonly text: string;

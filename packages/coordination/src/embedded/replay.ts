@@ -1,4 +1,5 @@
-import type { CoordinationMachine, OperationName, Operations } from '@starloom/core';
+import type { CoordinationMachine } from '../engine/coordination-machine.ts';
+import type { OperationName, Operations } from '../engine/operations.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { decodeRecord } from './journal-record.ts';
 import type { SnapshotRow } from './log-messages.ts';

@@ -2,7 +2,8 @@
 // that any number of operations share one flush. When a batch cannot be written, memory is ahead of
 // the disk; nothing is answered from it any more.
 
-import { FabricError, type Journal, type JournalRecord, type Log } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import type { Journal, JournalRecord } from '../engine/machine-store.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { encodeRecord } from './journal-record.ts';
 import type { LogThread } from './log-thread.ts';

@@ -1,4 +1,5 @@
-import { FabricError, type Log, type StoredEvent } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import type { StoredEvent } from '../coordination-store.ts';
 
 export interface Follower {
   /**

@@ -1,5 +1,5 @@
-import type { Json } from '@starloom/core';
-import { isJsonObject, type JsonObject } from '../json/json.ts';
+import type { Json, JsonObject } from '@starloom/core';
+import { isJsonObject } from '../json/json.ts';
 
 /** An event of a log as the object it is; ours and the engine's all are. */
 export function fieldsOf(event: Json): JsonObject {

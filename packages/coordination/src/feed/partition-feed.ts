@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { type CoordinationStore, FabricError, type Log, type StoredEvent } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
+import type { CoordinationStore, StoredEvent } from '../coordination-store.ts';
 import { type EventSource, FeedReader, type Follower } from './feed-reader.ts';
 import { RecentEvents } from './recent-events.ts';
 

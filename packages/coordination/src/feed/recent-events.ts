@@ -1,4 +1,4 @@
-import type { EventPage, StoredEvent } from '@starloom/core';
+import type { EventPage, StoredEvent } from '../coordination-store.ts';
 
 const MOST_EVENTS = 1_024;
 const MOST_SIZE = 4 * 1024 * 1024;

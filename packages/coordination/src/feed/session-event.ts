@@ -1,9 +1,9 @@
 // An event of a session's log as everybody outside sees it, pushed or read. Stores know holders and
 // tokens; the contract knows agents, the lives they are in, and lock tokens.
 
-import type { StoredEvent } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
-import type { JsonObject } from '../json/json.ts';
+import type { StoredEvent } from '../coordination-store.ts';
 import { fieldsOf } from './log-event.ts';
 
 export function toSessionEvent({ event }: StoredEvent): JsonObject {

@@ -1,7 +1,5 @@
-import { canonicalJson, type Json } from '@starloom/core';
+import { canonicalJson, type Json, type JsonObject } from '@starloom/core';
 import { z } from 'zod';
-
-export type JsonObject = { readonly [key: string]: Json };
 
 /** Any JSON value; what comes from the wire was parsed as JSON already. */
 export const jsonSchema = z.custom<Json>((value) => value !== undefined, 'expected a JSON value');

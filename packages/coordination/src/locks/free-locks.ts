@@ -1,4 +1,4 @@
-import type { CoordinationStore } from '@starloom/core';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { inBatches } from '../support/in-batches.ts';
 
 /**

@@ -1,5 +1,6 @@
-import type { FabricError, Lease, LeaseMode } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
+import type { Lease, LeaseMode } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 
 export interface LockName {

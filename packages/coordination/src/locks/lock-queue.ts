@@ -1,9 +1,10 @@
 // Standing in the queue of a lock: not for ever, not in a circle, without asking again and again, and
 // not longer than there is a place to stand in and a right to it.
 
-import { type CoordinationStore, type Json, type Lease, orAborted } from '@starloom/core';
+import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import { fromHolder } from '../agents/caller.ts';
+import type { CoordinationStore, Lease } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
 import type { LogWatch } from '../feed/log-watch.ts';

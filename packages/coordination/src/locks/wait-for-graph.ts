@@ -3,7 +3,7 @@
 // at what its last one holds: an agent that holds nothing keeps nobody waiting for ever, so it may
 // stand in a queue as often as it likes, also behind itself.
 
-import type { Lease, LeaseMode, Waiting } from '@starloom/core';
+import type { Lease, LeaseMode, Waiting } from '../coordination-store.ts';
 
 /**
  * The circle that the place with this ticket closed, being the last in it that came, as holders from

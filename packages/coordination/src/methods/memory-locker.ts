@@ -1,6 +1,6 @@
-import type { Lease, Waiting } from '@starloom/core';
 import { z } from 'zod';
 import { anyAgentIdSchema, fromHolder } from '../agents/caller.ts';
+import type { Lease, Waiting } from '../coordination-store.ts';
 import { CONTEXT_RESOURCE } from '../memory-lock.ts';
 import { defineMethod, request } from './define-method.ts';
 import {

@@ -13,7 +13,6 @@ const chunkSchema = chunkInfoSchema.extend({
   used_at: time,
   references: z.array(z.string()).describe('Agents that need it'),
 });
-const readSchema = z.object({ chunk_id: z.string(), agent_id: z.string(), at: time });
 
 const exampleId = `sha256:${'0'.repeat(64)}`;
 const exampleInfo = {
@@ -158,22 +157,6 @@ export const sharedBufferMethods = {
     }),
   }),
 
-  'shared_buffer.annotate': defineMethod({
-    summary: 'Changes what is said about a chunk',
-    params: request({ session_id: sessionId, chunk_id: chunkId, metadata }),
-    result: chunkInfoSchema,
-    errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended', 'quota'],
-    effect: 'write',
-    example: {
-      params: { session_id: exampleSession, chunk_id: exampleId, metadata: { topic: 'leases' } },
-      result: { ...exampleInfo, metadata: { topic: 'leases' } },
-    },
-    run: async ({ services, caller }, { session_id, chunk_id, metadata: about }) => {
-      const chunk = await services.buffer.annotate(caller, session_id, chunk_id, about);
-      return chunkInfoSchema.parse(chunk);
-    },
-  }),
-
   'shared_buffer.evict': defineMethod({
     summary: 'Removes a chunk, or as many of the least used as it takes to free some bytes',
     params: request({
@@ -195,57 +178,6 @@ export const sharedBufferMethods = {
         evicted: gone.map((chunk) => chunk.chunk_id),
         bytes: gone.reduce((sum, chunk) => sum + chunk.bytes, 0),
       };
-    },
-  }),
-
-  'shared_buffer.popular': defineMethod({
-    summary: 'The chunks read most often lately',
-    params: request({
-      session_id: sessionId,
-      window_ms: z.int().min(1).default(3_600_000).describe('How lately'),
-      limit,
-    }),
-    result: z.object({ chunks: z.array(z.object({ chunk_id: z.string(), reads: z.int() })) }),
-    errors: ['not_found', 'stale_epoch'],
-    effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: { chunks: [{ chunk_id: exampleId, reads: 2 }] },
-    },
-    run: async ({ services, caller }, { session_id, window_ms, limit: count }) => {
-      const since = services.clock.now() - window_ms;
-      const counts = new Map<string, number>();
-      for (const { chunk_id, at } of await services.buffer.reads(caller, session_id)) {
-        if (at >= since) counts.set(chunk_id, (counts.get(chunk_id) ?? 0) + 1);
-      }
-      const ranked = [...counts].sort(([, a], [, b]) => b - a).slice(0, count);
-      return { chunks: ranked.map(([chunk_id, reads]) => ({ chunk_id, reads })) };
-    },
-  }),
-
-  'shared_buffer.history': defineMethod({
-    summary: 'Who read what, newest first',
-    params: request({
-      session_id: sessionId,
-      chunk_id: chunkId.optional(),
-      by: anyAgentIdSchema.optional().describe('Only what this agent read'),
-      limit,
-    }),
-    result: z.object({ reads: z.array(readSchema) }),
-    errors: ['not_found', 'stale_epoch'],
-    effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: { reads: [{ chunk_id: exampleId, agent_id: 'writer', at: exampleTime }] },
-    },
-    run: async ({ services, caller }, { session_id, chunk_id, by, limit: count }) => {
-      const reads = await services.buffer.reads(caller, session_id);
-      const wanted = reads.filter(
-        (read) =>
-          (chunk_id === undefined || read.chunk_id === chunk_id) &&
-          (by === undefined || read.agent_id === by),
-      );
-      return { reads: wanted.slice(0, count) };
     },
   }),
 

@@ -152,7 +152,6 @@ export const toolCacheMethods = {
       puts: z.int(),
       invalidated: z.int(),
       evicted: z.int(),
-      hits_by_tool: z.record(z.string(), z.int()),
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
@@ -167,7 +166,6 @@ export const toolCacheMethods = {
         puts: 1,
         invalidated: 0,
         evicted: 0,
-        hits_by_tool: { search: 3 },
       },
     },
     run: async ({ services, caller }, { reset, ...where }) =>

@@ -4,8 +4,8 @@
 // What other processes add is seen at the next count.
 
 import type { Clock } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import { overQuota } from '../errors.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import { type Amount, covers, difference, NOTHING, sum } from './amount.ts';
 import type { CoordinationLimits } from './limits.ts';
 

@@ -1,4 +1,4 @@
-import type { Commit, Write } from '@starloom/core';
+import type { Commit, Write } from '../coordination-store.ts';
 
 /** As lua/commit.ts reads them; '' stands for what is absent. */
 export function commitArguments({ writes, event, ifVersion, ifKeys }: Omit<Commit, 'fence'>) {

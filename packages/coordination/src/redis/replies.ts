@@ -11,7 +11,7 @@ import type {
   Snapshot,
   StoredEvent,
   Waiting,
-} from '@starloom/core';
+} from '../coordination-store.ts';
 
 export type SnapshotReply = readonly [version: string, now: string, entries: readonly string[]];
 export type EventsReply = readonly [

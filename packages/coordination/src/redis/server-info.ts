@@ -1,4 +1,5 @@
-import { FabricError, type StoreWarning } from '@starloom/core';
+import { FabricError } from '@starloom/core';
+import type { StoreWarning } from '../coordination-store.ts';
 import type { RedisConnection } from './connection.ts';
 
 /** What Redis says of itself that coordination depends on. */

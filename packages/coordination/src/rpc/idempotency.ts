@@ -4,14 +4,15 @@
 // kept for that is bounded: when there is no room, a new key is refused, since to forget one would be
 // to do its request twice.
 
-import type { Clock, CoordinationStore, Json, Idempotency as Key } from '@starloom/core';
+import type { Clock, Json, JsonObject } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import { z } from 'zod';
 import type { Budgets } from '../budgets.ts';
+import type { CoordinationStore, Idempotency as Key } from '../coordination-store.ts';
 import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
-import { digestibleJson, type JsonObject, jsonBytes, jsonSchema } from '../json/json.ts';
+import { digestibleJson, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import { KeptBytes } from './kept-bytes.ts';
 
 const UNDER_WAY_MS = 60_000;

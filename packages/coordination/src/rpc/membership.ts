@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import type { CoordinationStore } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { isReason } from '../errors.ts';
 import { HEAD, partitionOf } from '../partitions.ts';
 import type { SessionAccess } from '../session/session-access.ts';

@@ -1,7 +1,8 @@
 // JSON-RPC 2.0 messages.
 
+import type { JsonObject } from '@starloom/core';
 import { protocolError, type RpcError } from '../errors.ts';
-import { isJsonObject, type JsonObject } from '../json/json.ts';
+import { isJsonObject } from '../json/json.ts';
 
 export type RpcId = string | number | null;
 

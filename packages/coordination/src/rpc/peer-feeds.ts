@@ -2,10 +2,10 @@
 // sessions its agents are in. It all ends with the connection, with the session, or when the agent
 // is no longer a member.
 
-import type { CoordinationStore } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';
 import type { Budgets } from '../budgets.ts';
 import type { EventFilter } from '../context/event-filter.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
 import type { EventFeeds, Following } from '../feed/event-feed.ts';
 import { partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';

@@ -1,9 +1,9 @@
 // A connection with what it has come to be: which agents registered on it, what it is told.
 
+import type { JsonObject } from '@starloom/core';
 import { FabricError } from '@starloom/core';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
-import type { JsonObject } from '../json/json.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
 import type { Connection } from './connection.ts';

@@ -1,13 +1,13 @@
 // Events of a session's log as notifications for clients, as text: what many are told alike of an
 // event is written once, however many they are.
 
-import type { StoredEvent } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import { fromHolder, toHolder } from '../agents/caller.ts';
 import { CONTEXT_UPDATE } from '../context/context-event.ts';
 import { type EventFilter, filterEvent } from '../context/event-filter.ts';
+import type { StoredEvent } from '../coordination-store.ts';
 import { fieldsOf, typeOf } from '../feed/log-event.ts';
 import { toSessionEvent } from '../feed/session-event.ts';
-import type { JsonObject } from '../json/json.ts';
 
 /** Names of notices that connected members get without asking. */
 const NOTICES: Readonly<Record<string, string>> = {

@@ -3,10 +3,10 @@
 // object, and nothing lies between it and the transport.
 
 import { hash } from 'node:crypto';
-import type { CoordinationStore, StoredEvent } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import type { EventFilter } from '../context/event-filter.ts';
+import type { CoordinationStore, StoredEvent } from '../coordination-store.ts';
 import type { EventFeeds, Follower, Following } from '../feed/event-feed.ts';
-import type { JsonObject } from '../json/json.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
 import type { Connection } from './connection.ts';
 import { versionForMember } from './membership.ts';

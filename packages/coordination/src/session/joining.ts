@@ -1,5 +1,5 @@
-import type { Commit, Entry, Snapshot } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
+import type { Commit, Entry, Snapshot } from '../coordination-store.ts';
 import { notFound } from '../errors.ts';
 import { keyOf, META, ROSTER } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';

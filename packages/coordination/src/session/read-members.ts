@@ -1,4 +1,4 @@
-import type { CoordinationStore } from '@starloom/core';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { keyOf, ROSTER } from '../partitions.ts';
 import { type Member, memberSchema, parseRoster } from './session-record.ts';
 

@@ -2,11 +2,11 @@
 // has no part in get the same answer. What was found is kept for writes only, and every such write
 // carries `guard`: the store refuses it when session or member have changed since.
 
-import type { CoordinationStore, Snapshot } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
 import { type Caller, toHolder } from '../agents/caller.ts';
+import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
 import { notFound, refuse } from '../errors.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import {
   isRoleEnough,
   type Member,

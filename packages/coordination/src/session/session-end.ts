@@ -2,9 +2,9 @@
 // hangs on it is freed, and after a while it is forgotten. Each step may be repeated; the timer of
 // the session, which the store keeps, sees to it that none is left out.
 
-import type { CoordinationStore } from '@starloom/core';
 import type { Budgets } from '../budgets.ts';
 import { sessionCacheScope } from '../cache/cache-scope.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';

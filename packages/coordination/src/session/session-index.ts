@@ -1,7 +1,8 @@
 // Which sessions an agent is a member of, and which the agents of a principal are in. Both may name
 // one too many, but never lack one. The log of a principal tells of each change after it happened.
 
-import type { CoordinationStore, Json, Write } from '@starloom/core';
+import type { Json } from '@starloom/core';
+import type { CoordinationStore, Write } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
 import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';

@@ -1,8 +1,9 @@
 // What the owners of a session may change about it: state, metadata, who may do what.
 
-import type { CoordinationStore, Json } from '@starloom/core';
+import type { Json, JsonObject } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
-import { isJsonObject, type JsonObject, jsonBytes } from '../json/json.ts';
+import type { CoordinationStore } from '../coordination-store.ts';
+import { isJsonObject, jsonBytes } from '../json/json.ts';
 import { mergePatch } from '../json/merge-patch.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';

@@ -1,10 +1,11 @@
 // The time that sessions have left, kept by the store: an idle session ends and an ended one is
 // forgotten even if no process of today is there any more.
 
-import type { Clock, CoordinationStore, Json } from '@starloom/core';
+import type { Clock, Json } from '@starloom/core';
+import { RecentMap } from '@starloom/core';
+import type { CoordinationStore } from '../coordination-store.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, SESSIONS } from '../partitions.ts';
-import { RecentMap } from '../support/recent-map.ts';
 import type { SessionMeta } from './session-record.ts';
 
 const SESSION_DUE = 'session.due';

@@ -1,4 +1,4 @@
-import type { Commit, CoordinationStore } from '@starloom/core';
+import type { Commit, CoordinationStore } from '../../src/coordination-store.ts';
 
 /** Lets something happen between what a commit was decided on and the commit itself; once. */
 export function beforeCommit(

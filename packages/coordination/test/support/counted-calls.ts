@@ -1,4 +1,4 @@
-import type { CoordinationStore } from '@starloom/core';
+import type { CoordinationStore } from '../../src/coordination-store.ts';
 
 export interface CountedCalls {
   reads: number;

@@ -1,5 +1,5 @@
-import type { CoordinationStore, LeaseRequest } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
+import type { CoordinationStore, LeaseRequest } from '../../src/coordination-store.ts';
 
 interface Opened extends AsyncDisposable {
   readonly store: CoordinationStore;

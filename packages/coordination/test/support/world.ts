@@ -1,5 +1,5 @@
 import type { Json } from '@starloom/core';
-import { ManualClock, MemoryCoordinationStore } from '@starloom/core/testing';
+import { ManualClock } from '@starloom/core/testing';
 import { expect } from 'vitest';
 import type { z } from 'zod';
 import {
@@ -12,6 +12,7 @@ import {
   type RpcError,
   type RpcPeer,
 } from '../../src/index.ts';
+import { MemoryCoordinationStore } from '../../src/testing/index.ts';
 
 type Params<Name extends MethodName> = z.input<(typeof METHODS)[Name]['params']>;
 type Result<Name extends MethodName> = z.output<(typeof METHODS)[Name]['result']>;

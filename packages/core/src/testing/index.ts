@@ -6,15 +6,10 @@ export {
   adapterContract,
 } from './adapter-contract.ts';
 export { ContractAgent, type ContractRequest } from './contract-agent.ts';
-export {
-  type CoordinationStoreSubject,
-  coordinationStoreContract,
-} from './coordination-store-contract.ts';
 export { exampleEnvelope, exampleManifest } from './examples.ts';
 export { createJobDriver, exampleJob, type JobDriver } from './job-engine/job-driver.ts';
 export { type JobEngineSubject, jobEngineContract } from './job-engine-contract.ts';
 export { ManualClock } from './manual-clock.ts';
 export { MemoryAdapter, type MemoryAgent } from './memory-adapter.ts';
-export { MemoryCoordinationStore } from './memory-coordination-store.ts';
 export type { Misbehaviour } from './misbehaving-contract.ts';
 export { type RegistrySubject, registryContract } from './registry-contract.ts';

@@ -88,15 +88,14 @@ class RpcChannel {
 
   /** Nothing is asked for, and no text is made, that the client has no room for. */
   async #answerInTime(message: unknown): Promise<void> {
-    await this.#untilRoom();
-    const reply = await this.#peer.reply(message);
-    await this.#untilRoom();
-    await this.#answer(reply);
+    const reply = await this.#whenRoom(() => this.#peer.reply(message));
+    await this.#whenRoom(() => this.#answer(reply));
   }
 
-  /** Others that waited for room may have taken it. */
-  async #untilRoom(): Promise<void> {
+  /** No other request takes the room between the check and the work: there is no await in between. */
+  async #whenRoom<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let full = this.#channel.room(); full; full = this.#channel.room()) await full;
+    return await work();
   }
 
   #afterTurn(work: () => Promise<void>): Promise<void> {

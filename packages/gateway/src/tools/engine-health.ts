@@ -1,4 +1,5 @@
-import { type Clock, FabricError, orAborted, type StoreWarning } from '@starloom/core';
+import type { StoreWarning } from '@starloom/coordination';
+import { type Clock, FabricError, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 
 /** Something that keeps state for the gateway. */

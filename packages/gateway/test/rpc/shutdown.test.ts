@@ -1,5 +1,5 @@
-import { openStore } from '@starloom/coordination';
-import { type CoordinationStore, silentLog } from '@starloom/core';
+import { type CoordinationStore, openStore } from '@starloom/coordination';
+import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { openCoordinationWorld } from '../coordination-world.ts';
 import { openLocked, post, request } from './clients.ts';

@@ -1,7 +1,7 @@
 // Leases and places as lists of JSON per resource, in the order of grants and of the queue; and what
 // time alone changes, in the order the port promises: events of expired keys, lost leases, grants.
 
-import { OVERTAKEN_FOR_MS } from '@starloom/core';
+import { OVERTAKEN_FOR_MS } from '../../engine/lock-table.ts';
 
 export const LOCKS = `
 local function library()

@@ -1,0 +1,113 @@
+// The state machine of coordination: all partitions in memory, no clock, no I/O. The same
+// operations with the same times give the same state and the same answers, always, so that an
+// engine may keep it by logging operations and applying them again.
+
+import type { EventPage, Lease, Snapshot, Waiting } from '../coordination-store.ts';
+import { type AskedEventLimits, type EventLimits, toEventLimits } from './event-log.ts';
+import type { Place } from './lock-table.ts';
+import { type OperationName, type Operations, operations } from './operations.ts';
+import { Partition, type PartitionRecord } from './partition.ts';
+import { settle } from './settle.ts';
+
+export interface Applied<Result> {
+  readonly result: Result;
+  /** False when the state is as it was; then the operation need not be logged. */
+  readonly changed: boolean;
+  /** The version of the last event, when there are new ones. */
+  readonly told: number | undefined;
+}
+
+export class CoordinationMachine {
+  readonly #partitions = new Map<string, Partition>();
+  readonly #limits: EventLimits;
+
+  constructor(limits: AskedEventLimits = {}) {
+    this.#limits = toEventLimits(limits);
+  }
+
+  /** Times must not step back. */
+  apply<Name extends OperationName>(
+    name: string,
+    now: number,
+    operation: Name,
+    ...args: Operations[Name]['args']
+  ): Applied<Operations[Name]['result']> {
+    const known = this.#partitions.get(name);
+    const partition = known ?? new Partition(this.#limits);
+    const { changes, lastEvent } = partition;
+    settle(partition, now);
+    const result = operations[operation](partition, now, ...args);
+    if (partition.changes > changes) partition.noteBlank(now);
+    const isBlank = this.#keep(name, partition, now);
+    const changed = partition.changes > changes || (isBlank && known !== undefined);
+    const told = partition.lastEvent > lastEvent ? partition.lastEvent : undefined;
+    return { result, changed, told };
+  }
+
+  /** False when there was none. */
+  drop(name: string, now: number): boolean {
+    const partition = this.#partitions.get(name);
+    if (partition !== undefined) this.#keep(name, partition.emptied(this.#limits), now);
+    return partition !== undefined;
+  }
+
+  names(): readonly string[] {
+    return [...this.#partitions.keys()];
+  }
+
+  /** Partitions that time changes now. */
+  *due(now: number): Iterable<string> {
+    for (const [name, { nextDue }] of this.#partitions) if (nextDue <= now) yield name;
+  }
+
+  read(name: string, now: number, keys?: readonly string[]): Snapshot {
+    return this.#partition(name).snapshot(now, keys);
+  }
+
+  events(name: string, after: number, limit: number): EventPage {
+    return this.#partition(name).events(after, limit);
+  }
+
+  leases(name: string, now: number, resource?: string): readonly Lease[] {
+    return this.#partition(name).leases(now, resource);
+  }
+
+  waiting(name: string, now: number, resource?: string): readonly Waiting[] {
+    const positions = new Map<string, number>();
+    return this.#partition(name)
+      .places(now, resource)
+      .map((place) => {
+        const position = (positions.get(place.resource) ?? 0) + 1;
+        positions.set(place.resource, position);
+        return toWaiting(place, position);
+      });
+  }
+
+  /** In bytes, about; 0 for one that is not there. */
+  size(name: string): number {
+    return this.#partitions.get(name)?.size ?? 0;
+  }
+
+  toRecord(name: string): PartitionRecord | undefined {
+    return this.#partitions.get(name)?.toRecord();
+  }
+
+  restore(name: string, record: PartitionRecord): void {
+    this.#partitions.set(name, new Partition(this.#limits, record));
+  }
+
+  #keep(name: string, partition: Partition, now: number): boolean {
+    const isBlank = partition.isBlank(now);
+    if (isBlank) this.#partitions.delete(name);
+    else this.#partitions.set(name, partition);
+    return isBlank;
+  }
+
+  #partition(name: string): Partition {
+    return this.#partitions.get(name) ?? new Partition(this.#limits);
+  }
+}
+
+function toWaiting({ ttlMs: _, ...place }: Place, position: number): Waiting {
+  return { ...place, position };
+}

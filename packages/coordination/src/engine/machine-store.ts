@@ -1,0 +1,201 @@
+// A coordination store on the state machine. What it answers, and what watchers hear, is in the
+// journal by then: not only an answered commit but also whatever a read has seen will survive.
+
+import type { FabricError } from '@starloom/core';
+import type {
+  AcquireResult,
+  Commit,
+  CommitResult,
+  CoordinationStore,
+  EventPage,
+  Lease,
+  LeaseRequest,
+  LockedCommitResult,
+  ReleaseResult,
+  Snapshot,
+  StoreWarning,
+  Waiting,
+} from '../coordination-store.ts';
+import type { CoordinationMachine } from './coordination-machine.ts';
+import type { OperationName, Operations } from './operations.ts';
+
+export interface JournalRecord {
+  readonly partition: string;
+  readonly now: number;
+  readonly operation: OperationName | 'drop';
+  readonly args: readonly unknown[];
+}
+
+/** Where operations are kept so that they can be applied again. */
+export interface Journal {
+  /** Set once nothing can be kept any more, whatever happens. */
+  readonly failure: FabricError | undefined;
+  /** Throws when nothing can be kept: asked before each operation, so that none is half done. */
+  assertReady(): void;
+  append(record: JournalRecord): void;
+  /** Resolves when all that was appended about the partition is safe; `undefined`: it is. */
+  flushed(partition: string): Promise<void> | undefined;
+  close(): Promise<void>;
+}
+
+export interface MachineStoreOptions {
+  readonly machine: CoordinationMachine;
+  /** The engine's time; never steps back. */
+  readonly now: () => number;
+  /** Without one, everything is gone with the process. */
+  readonly journal?: Journal | undefined;
+  /** What is known to be wrong with it from the start. */
+  readonly warnings?: readonly StoreWarning[] | undefined;
+}
+
+type Listener = (version: number) => void;
+type LeaseId = Pick<Lease, 'resource' | 'token'>;
+
+export class MachineStore implements CoordinationStore {
+  readonly #machine: CoordinationMachine;
+  readonly #now: () => number;
+  readonly #journal: Journal;
+  readonly #warnings: readonly StoreWarning[];
+  readonly #listeners = new Map<string, Set<Listener>>();
+
+  constructor({ machine, now, journal = noJournal, warnings = [] }: MachineStoreOptions) {
+    this.#warnings = warnings;
+    this.#machine = machine;
+    this.#now = now;
+    this.#journal = journal;
+  }
+
+  get failure(): FabricError | undefined {
+    return this.#journal.failure;
+  }
+
+  read(partition: string, keys?: readonly string[]): Promise<Snapshot> {
+    return this.#see(partition, () => this.#machine.read(partition, this.#now(), keys));
+  }
+
+  events(partition: string, after: number, limit: number): Promise<EventPage> {
+    return this.#see(partition, () => this.#machine.events(partition, after, limit));
+  }
+
+  leases(partition: string, resource?: string): Promise<readonly Lease[]> {
+    return this.#see(partition, () => this.#machine.leases(partition, this.#now(), resource));
+  }
+
+  waiting(partition: string, resource?: string): Promise<readonly Waiting[]> {
+    return this.#see(partition, () => this.#machine.waiting(partition, this.#now(), resource));
+  }
+
+  commit(partition: string, commit: Commit): Promise<CommitResult> {
+    return this.#apply(partition, 'commit', commit);
+  }
+
+  acquireAndCommit(
+    partition: string,
+    request: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
+    commit: Omit<Commit, 'fence'>,
+  ): Promise<LockedCommitResult> {
+    return this.#apply(partition, 'acquireAndCommit', request, commit);
+  }
+
+  acquire(partition: string, request: LeaseRequest): Promise<AcquireResult> {
+    return this.#apply(partition, 'acquire', request);
+  }
+
+  renew(partition: string, lease: LeaseId, ttlMs: number): Promise<Lease | undefined> {
+    return this.#apply(partition, 'renew', lease, ttlMs);
+  }
+
+  release(partition: string, lease: LeaseId): Promise<ReleaseResult> {
+    return this.#apply(partition, 'release', lease);
+  }
+
+  breakLease(partition: string, resource: string, token?: number): Promise<ReleaseResult> {
+    if (token === undefined) return this.#apply(partition, 'breakLease', resource);
+    return this.#apply(partition, 'breakLease', resource, token);
+  }
+
+  cancelWait(partition: string, ticket: string): Promise<boolean> {
+    return this.#apply(partition, 'cancelWait', ticket);
+  }
+
+  partitions(): readonly string[] {
+    return this.#machine.names();
+  }
+
+  /** For an engine that lost what it had answered: the next versions are larger than those. */
+  skipVersions(partition: string, versions: number): Promise<undefined> {
+    return this.#apply(partition, 'skip', versions);
+  }
+
+  async tick(): Promise<void> {
+    const due = [...this.#machine.due(this.#now())];
+    await Promise.all(due.map((partition) => this.#apply(partition, 'settle')));
+  }
+
+  async check(): Promise<readonly StoreWarning[]> {
+    this.#journal.assertReady();
+    return this.#warnings;
+  }
+
+  async size(partitions: readonly string[]): Promise<number> {
+    this.#journal.assertReady();
+    return partitions.reduce((total, partition) => total + this.#machine.size(partition), 0);
+  }
+
+  async drop(partition: string): Promise<void> {
+    this.#journal.assertReady();
+    const now = this.#now();
+    const dropped = this.#machine.drop(partition, now);
+    if (dropped) this.#journal.append({ partition, now, operation: 'drop', args: [] });
+    await this.#journal.flushed(partition);
+  }
+
+  async watch(partition: string, listener: Listener): Promise<() => Promise<void>> {
+    const listeners = this.#listeners.get(partition) ?? new Set();
+    this.#listeners.set(partition, listeners.add(listener));
+    return async () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#listeners.delete(partition);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.clear();
+    await this.#journal.close();
+  }
+
+  async #see<Result>(partition: string, look: () => Result): Promise<Result> {
+    this.#journal.assertReady();
+    const seen = look();
+    const flushed = this.#journal.flushed(partition);
+    if (flushed) await flushed;
+    return seen;
+  }
+
+  async #apply<Name extends OperationName>(
+    partition: string,
+    operation: Name,
+    ...args: Operations[Name]['args']
+  ): Promise<Operations[Name]['result']> {
+    this.#journal.assertReady();
+    const now = this.#now();
+    const { result, changed, told } = this.#machine.apply(partition, now, operation, ...args);
+    if (changed) this.#journal.append({ partition, now, operation, args });
+    const flushed = this.#journal.flushed(partition);
+    if (flushed) await flushed;
+    if (told !== undefined) this.#tell(partition, told);
+    return result;
+  }
+
+  #tell(partition: string, version: number): void {
+    for (const listener of this.#listeners.get(partition) ?? []) listener(version);
+  }
+}
+
+const noJournal: Journal = {
+  failure: undefined,
+  assertReady: () => {},
+  append: () => {},
+  flushed: () => undefined,
+  close: async () => {},
+};

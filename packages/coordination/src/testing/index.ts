@@ -1,0 +1,5 @@
+export {
+  type CoordinationStoreSubject,
+  coordinationStoreContract,
+} from './coordination-store-contract.ts';
+export { MemoryCoordinationStore } from './memory-coordination-store.ts';

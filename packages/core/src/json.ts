@@ -1,0 +1,9 @@
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
+
+export type JsonObject = { readonly [key: string]: Json };

@@ -1,0 +1,123 @@
+// The methods of coordination as TypeScript types, for the client, which has nothing of the server.
+
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describeMethods, type MethodDescription } from '@starloom/coordination';
+
+/** As much of JSON Schema as the methods use; a type that is not here fails. */
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly propertyNames?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+}
+
+const PLAIN: Readonly<Record<string, string>> = {
+  string: 'string',
+  number: 'number',
+  integer: 'number',
+  boolean: 'boolean',
+  null: 'null',
+};
+
+const ROOT = fileURLToPath(new URL('../', import.meta.url));
+const BIOME = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
+
+const FOLDER = 'packages/coordination-client/src/methods';
+const HEAD =
+  '// Written by "npm run docs" from the methods of @starloom/coordination; not to be edited.\n';
+
+/** A file for each service, and one for what all have; by path, as the text of the file. */
+export function methodTypes(): Readonly<Record<string, () => string>> {
+  const methods = Map.groupBy(describeMethods(), ({ service }) => service);
+  const common = fieldsOf(
+    describeMethods().find(({ name }) => name === 'mcp.discover')?.params ?? {},
+  );
+  const files = [...methods].map(([service, rows]) => {
+    const path = `${FOLDER}/${service.replaceAll('_', '-')}.ts`;
+    return [path, () => format(interfaceOf(service, rows, common))] as const;
+  });
+  return {
+    [`${FOLDER}/common-params.ts`]: () => format(commonParams(common)),
+    ...Object.fromEntries(files),
+  };
+}
+
+function commonParams(fields: readonly string[]): string {
+  return `${HEAD}
+/** What any request may carry. */
+export type CommonParams = { ${fields.join(' ')} };
+`;
+}
+
+function interfaceOf(
+  service: string,
+  methods: readonly MethodDescription[],
+  common: readonly string[],
+): string {
+  const rows = methods.map(({ name, params, result }) => {
+    const own = fieldsOf(params).filter((field) => !common.includes(field));
+    const taken = own.length === 0 ? 'CommonParams' : `CommonParams & { ${own.join(' ')} }`;
+    return `'${name}': { params: ${taken}; result: ${toType(result)} };`;
+  });
+  const body = rows.join('\n');
+  const words = service.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+  const json = ['Json', 'JsonObject'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
+  return `${HEAD}
+${json.length === 0 ? '' : `import type { ${json.join(', ')} } from '@starloom/core';`}
+import type { CommonParams } from './common-params.ts';
+
+export interface ${words.join('')}Methods {
+  ${body}
+}
+`;
+}
+
+function toType(schema: Schema): string {
+  const { type, anyOf, items, properties, propertyNames, additionalProperties: values } = schema;
+  if ('const' in schema) return toLiteral(schema.const);
+  if (schema.enum) return schema.enum.map(toLiteral).join(' | ');
+  if (anyOf) return anyOf.map(toType).join(' | ');
+  if (items) return `(${toType(items)})[]`;
+  if (properties) {
+    const others = typeof values === 'object' ? '[key: string]: unknown;' : '';
+    return `{ ${others} ${fieldsOf(schema).join(' ')} }`;
+  }
+  if (typeof values === 'object')
+    return `Record<${toType(propertyNames ?? {})}, ${toType(values)}>`;
+  if (type === 'object') return 'JsonObject';
+  if (type === undefined) return 'Json';
+  return [type]
+    .flat()
+    .map((name) => PLAIN[name] ?? fail(name))
+    .join(' | ');
+}
+
+function fieldsOf({ properties = {}, required = [] }: Schema): readonly string[] {
+  return Object.entries(properties).map(([name, schema]) => {
+    const type = toType(schema);
+    return required.includes(name) ? `${name}: ${type};` : `${name}?: ${type} | undefined;`;
+  });
+}
+
+function toLiteral(value: unknown): string {
+  return typeof value === 'string' ? `'${value}'` : JSON.stringify(value);
+}
+
+function fail(type: string): never {
+  throw new Error(`no TypeScript type is known for the JSON Schema type "${type}"`);
+}
+
+/** As the formatter of this repository leaves it. */
+function format(code: string): string {
+  const args = [BIOME, 'format', '--stdin-file-path=method-types.ts'];
+  const options = { cwd: ROOT, input: code, encoding: 'utf8' } as const;
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, options);
+  if (status !== 0) throw new Error(`the formatter failed: ${stderr}`);
+  return stdout;
+}
