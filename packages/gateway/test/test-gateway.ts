@@ -10,7 +10,12 @@ import type {
 } from '@starloom/core';
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
-import { createAuthenticator, createPskVerifier, type PskVerifier } from '@starloom/identity';
+import {
+  type Authenticator,
+  createAuthenticator,
+  createPskVerifier,
+  type PskVerifier,
+} from '@starloom/identity';
 import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
@@ -35,6 +40,7 @@ export interface TestGatewayOptions {
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
+  readonly authenticator?: Authenticator;
   readonly drainMs?: number;
 }
 
@@ -51,6 +57,7 @@ export async function openTestGateway(
     stallMs = 30_000,
     conversationKey,
     psk: givenPsk,
+    authenticator,
     drainMs = 10_000,
   }: TestGatewayOptions = {},
 ) {
@@ -85,7 +92,7 @@ export async function openTestGateway(
         agents[manifest.agent_id]?.run ?? (() => never()),
         agents[manifest.agent_id]?.describe,
       ),
-    authenticator: createAuthenticator({ psk, anonymous }),
+    authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     observer,
     version: '0.0.0',
     coordination,

@@ -11,7 +11,13 @@ import {
   type ObserverOptions,
   openDiscoveredFile,
 } from '@starloom/gateway';
-import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
+import {
+  type Authenticator,
+  createAuthenticator,
+  createPskVerifier,
+  openIdentity,
+  type PskKey,
+} from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
 import { readOrCreateKey } from './key-file.ts';
@@ -19,6 +25,7 @@ import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
+import { identityFolder } from './state-folder.ts';
 
 export interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
@@ -88,10 +95,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
           { manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }), log },
           { baseFolder: folder },
         ),
-      authenticator: createAuthenticator({
-        psk: createPskVerifier(keysOf(config, options.localKey)),
-        anonymous: config.auth.anonymous,
-      }),
+      authenticator: await openCallers(options, observer, closers),
       observer,
       version,
       coordination: plane.coordination,
@@ -105,6 +109,23 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     await close();
     throw error;
   }
+}
+
+/** Keys live in the state folder; without one only those of the configuration are known. */
+async function openCallers(
+  { loaded: { value: config }, localKey, stateFolder }: OpenGatewayOptions,
+  { log }: Observer,
+  closers: (() => Promise<void>)[],
+): Promise<Authenticator> {
+  const { anonymous } = config.auth;
+  const configured = keysOf(config, localKey);
+  if (stateFolder === undefined) {
+    return createAuthenticator({ psk: createPskVerifier(configured), anonymous });
+  }
+  const folder = identityFolder(stateFolder);
+  const identity = await openIdentity({ folder, configured, anonymous, log });
+  closers.push(() => identity.close());
+  return identity.authenticator;
 }
 
 /** Last opened, first closed. */

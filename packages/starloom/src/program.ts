@@ -5,6 +5,7 @@ import { addAgentsCommands } from './commands/agents.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addJobsCommands } from './commands/jobs.ts';
+import { addKeysCommands } from './commands/keys.ts';
 import { addRpcCommand } from './commands/rpc.ts';
 import { addUpCommand } from './commands/up.ts';
 import type { Terminal } from './terminal.ts';
@@ -31,6 +32,7 @@ export function createProgram(terminal: Terminal): Command {
   addJobsCommands(program, terminal);
   addAgentCommands(program, terminal.unfiltered);
   addRpcCommand(program, terminal);
+  addKeysCommands(program, terminal);
   addConfigCommands(program, terminal);
   return program;
 }

@@ -23,6 +23,11 @@ export async function makeStateFolder(env: Env): Promise<string> {
   }
 }
 
+/** Where keys, signing keys and revocations are kept. */
+export function identityFolder(stateFolder: string): string {
+  return join(stateFolder, 'identity');
+}
+
 export function notWritable(folder: string, cause: unknown): FabricError {
   const { code } = cause as NodeJS.ErrnoException;
   return new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {

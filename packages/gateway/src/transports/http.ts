@@ -9,6 +9,7 @@ import {
   mayAdministrate,
   type Principal,
   pickCredentials,
+  type RequestHeaders,
 } from '@starloom/identity';
 import {
   type BrowserGuard,
@@ -23,6 +24,8 @@ import { BodyBudget } from './body-budget.ts';
 import { idOf, refusedId } from './frame.ts';
 import { isGone, readBody } from './read-body.ts';
 import { refuseUnread } from './refuse-unread.ts';
+import { StaleConnections } from './stale-connections.ts';
+import { toCloseFrame } from './text-frame.ts';
 
 export interface HttpOptions {
   readonly host: string;
@@ -72,16 +75,21 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
+const PROBES: ReadonlySet<string> = new Set(['/livez', '/healthz', '/readyz', '/metrics']);
+/** Close code of a WebSocket. */
+const POLICY_VIOLATION = 1008;
 
 export class HttpTransport {
   readonly #options: HttpOptions;
   readonly #server: Server;
   readonly #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
+  readonly #stale: StaleConnections;
 
   constructor(options: HttpOptions) {
     this.#options = options;
     this.#assertSameSite = createBrowserGuard(options.host);
+    this.#stale = new StaleConnections(options.authenticator);
     this.#server = createServer(
       {
         headersTimeout: HEADERS_TIMEOUT_MS,
@@ -91,8 +99,9 @@ export class HttpTransport {
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.on('upgrade', (request, socket, head) =>
-      this.#upgrade(request, socket as Socket, head),
+    this.#server.on(
+      'upgrade',
+      (request, socket, head) => void this.#upgrade(request, socket as Socket, head),
     );
   }
 
@@ -112,6 +121,7 @@ export class HttpTransport {
 
   /** Takes no new connections, and ends those that are open. */
   async close(): Promise<void> {
+    this.#stale.close();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
     await closed;
@@ -119,15 +129,16 @@ export class HttpTransport {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let id: string | number | null = null;
-    const detach = this.#options.inFlight.enter();
-    response.once('close', detach);
+    const leave = this.#options.inFlight.enter();
+    response.once('close', leave);
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = this.#probe(request, url);
+      const probe = PROBES.has(url.pathname) ? await this.#probe(request, url) : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
-      const principal = this.#authenticate(request, 'http');
+      const proven = this.#authenticate(request, 'http');
+      const principal = proven instanceof Promise ? await proven : proven;
       const route = find(this.#options.routes, url);
       this.#options.inFlight.assertOpen();
       let body: unknown;
@@ -142,6 +153,10 @@ export class HttpTransport {
         }
         id = idOf(body);
       }
+      const detach = () => {
+        leave();
+        this.#endWithCredential(response, principal, () => response.destroy());
+      };
       await route.serve({ request, response, principal, url, body, detach });
     } catch (error) {
       this.#noteFailure(error);
@@ -156,14 +171,20 @@ export class HttpTransport {
     return await readBody(request, this.#options.bodyBytes, share);
   }
 
-  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const onError = () => socket.destroy();
+    socket.on('error', onError);
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const principal = this.#authenticate(request, 'ws');
+      const proven = this.#authenticate(request, 'ws');
+      const principal = proven instanceof Promise ? await proven : proven;
       const serve = find(this.#options.upgrades, url);
       this.#options.inFlight.assertOpen();
+      const end = () => socket.end(toCloseFrame(POLICY_VIOLATION, 'the credential has ended'));
+      this.#endWithCredential(socket, principal, end);
+      socket.off('error', onError);
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
@@ -175,20 +196,38 @@ export class HttpTransport {
     }
   }
 
-  #authenticate(request: IncomingMessage, transport: 'http' | 'ws'): Principal {
+  #authenticate(
+    request: IncomingMessage,
+    transport: 'http' | 'ws',
+  ): Principal | Promise<Principal> {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
-    try {
-      return this.#options.authenticator.authenticate({ transport, headers, url, connection });
-    } catch (error) {
+    const refuse = (error: unknown): never => {
       const { details } = FabricError.from(error);
-      this.#options.observer.authFailed('psk', String(details.reason ?? 'error'));
+      this.#options.observer.authFailed(kindOf(headers), String(details.reason ?? 'error'));
       throw error;
+    };
+    try {
+      const { authenticator } = this.#options;
+      const proven = authenticator.authenticate({ transport, headers, url, connection });
+      return proven instanceof Promise ? proven.catch(refuse) : proven;
+    } catch (error) {
+      return refuse(error);
     }
   }
 
+  /** For what stays open: it is not authenticated again. */
+  #endWithCredential(
+    connection: Socket | ServerResponse,
+    principal: Principal,
+    end: () => void,
+  ): void {
+    this.#stale.add(connection, principal, end);
+    connection.once('close', () => this.#stale.remove(connection));
+  }
+
   /** Answers for machines that look after the process; those with data need a key from afar. */
-  #probe(request: IncomingMessage, { pathname }: URL) {
+  async #probe(request: IncomingMessage, { pathname }: URL) {
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
     const { unready, observer } = this.#options;
     const text = { 'content-type': 'text/plain; charset=utf-8' };
@@ -201,7 +240,7 @@ export class HttpTransport {
         return { status: reason ? 503 : 200, headers: text, body: `${reason ?? 'ready'}\n` };
       }
       case '/metrics':
-        if (!isLocalPeer(request)) assertMayRead(this.#authenticate(request, 'http'));
+        if (!isLocalPeer(request)) assertMayRead(await this.#authenticate(request, 'http'));
         return {
           status: 200,
           headers: { 'content-type': METRICS_CONTENT_TYPE },
@@ -226,6 +265,12 @@ export class HttpTransport {
     if (error.code === 'INTERNAL') log.error({ error }, 'a request failed');
     else log.debug({ error }, 'a request was refused');
   }
+}
+
+/** Which kind of credential was shown, for the log. */
+function kindOf(headers: RequestHeaders): string {
+  if (headers['x-agent-passport']) return 'passport';
+  return headers['x-agent-mandate'] ? 'mandate' : 'psk';
 }
 
 /** Nearly every request asks for this; it need not be parsed again. */

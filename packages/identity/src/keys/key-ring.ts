@@ -1,0 +1,90 @@
+// All shared keys of a gateway: those of its configuration, which are fixed, and those of `keys.json`,
+// which come and go while it runs. A change makes a whole new table; the old one is never edited.
+
+import type { Clock, Log } from '@starloom/core';
+import type { Principal } from '../principal.ts';
+import { createPskVerifier, type PskKey, type PskVerifier } from '../psk.ts';
+import { LiveFile } from '../state/state-file.ts';
+import { type KeyRecord, type KeysFile, keysFile } from './key-records.ts';
+
+export interface KeyRingOptions {
+  /** Where `keys.json` is. */
+  readonly folder: string;
+  readonly configured: readonly PskKey[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Keys were added, changed or revoked. */
+  readonly onChange: () => void;
+}
+
+export class KeyRing implements PskVerifier {
+  readonly #options: KeyRingOptions;
+  #file: LiveFile<KeysFile> | undefined;
+  #verifier: PskVerifier;
+  #live: ReadonlyMap<string, KeyRecord | 'configured'>;
+
+  private constructor(options: KeyRingOptions) {
+    this.#options = options;
+    this.#verifier = createPskVerifier(options.configured);
+    this.#live = new Map();
+  }
+
+  /** BAD_INPUT when a key of the file has the id or the secret of a configured one. */
+  static async open(options: KeyRingOptions): Promise<KeyRing> {
+    const ring = new KeyRing(options);
+    const { folder, log } = options;
+    const onChange = (file: KeysFile) => ring.#follow(file);
+    ring.#file = await LiveFile.open({ ...keysFile(folder), log, onChange });
+    ring.#use(ring.#file.value);
+    return ring;
+  }
+
+  verify(bearer: string): Principal | undefined {
+    const principal = this.#verifier.verify(bearer);
+    return principal && this.isValid(principal) ? principal : undefined;
+  }
+
+  /** Whether the key with which this principal came may still be used. */
+  isValid({ keyId }: Pick<Principal, 'keyId'>): boolean {
+    return keyId !== null && this.isLive(keyId);
+  }
+
+  isLive(keyId: string): boolean {
+    const known = this.#live.get(keyId);
+    if (known === undefined || known === 'configured') return known !== undefined;
+    const { expires_at } = known;
+    return expires_at === null || Date.parse(expires_at) > this.#options.clock.now();
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+  }
+
+  #follow(file: KeysFile): void {
+    const { log, onChange } = this.#options;
+    try {
+      this.#use(file);
+      log.info({ keys: this.#live.size }, 'shared keys were read again');
+    } catch (error) {
+      // Without the new table nothing is known of what was revoked: no key of the file is let in.
+      this.#use({ ...file, keys: [] });
+      log.error({ error }, 'keys.json cannot be used; its keys are refused');
+    }
+    onChange();
+  }
+
+  #use({ keys }: KeysFile): void {
+    const { configured } = this.#options;
+    const stored = keys.filter(({ revoked_at }) => revoked_at === null);
+    this.#verifier = createPskVerifier([...configured, ...stored.map(toPskKey)]);
+    this.#live = new Map<string, KeyRecord | 'configured'>([
+      ...configured.map(({ key_id }) => [key_id, 'configured'] as const),
+      ...stored.map((record) => [record.key_id, record] as const),
+    ]);
+  }
+}
+
+function toPskKey({ key_id, key_hash, principal, tier, scopes, expires_at }: KeyRecord): PskKey {
+  const expiresAt = expires_at === null ? undefined : Date.parse(expires_at);
+  return { key_id, key_hash, principal, tier, scopes, expiresAt };
+}
