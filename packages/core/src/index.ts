@@ -153,6 +153,13 @@ export { Watchers } from './jobs/watchers.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
+  fromMandateCarriers,
+  MANDATE,
+  toMandateHeaders,
+  toMandateLine,
+  toMandateMeta,
+} from './mandate-carrier.ts';
+export {
   agentIdSchema,
   agentsFileSchema,
   type Capability,

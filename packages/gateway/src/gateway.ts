@@ -11,7 +11,14 @@ import {
   type Registry,
   systemClock,
 } from '@starloom/core';
-import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
+import {
+  type Authenticator,
+  denied,
+  type Identity,
+  LOCAL_PRINCIPAL,
+  type Principal,
+  TraceBudgets,
+} from '@starloom/identity';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
 import { findPrincipal, type GatewayConfig } from './config.ts';
@@ -32,6 +39,7 @@ import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
 import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
+import { Mandates } from './pipeline/mandates.ts';
 import { ParkedCalls } from './pipeline/parked-calls.ts';
 import { assertMember } from './pipeline/session-member.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
@@ -56,6 +64,8 @@ export interface GatewayOptions {
   readonly registry: Registry;
   readonly openAdapter: (manifest: Manifest) => Promise<Adapter>;
   readonly authenticator: Authenticator;
+  /** Mints mandates and shows the keys to verify them; without it there are none. */
+  readonly identity?: Identity | undefined;
   readonly observer: Observer;
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
@@ -123,6 +133,12 @@ export class Gateway {
       parked: this.#parked,
       callerSlots: new CallSlots({ of: 'principal', limit: config.limits.calls_per_principal }),
       agentSlots: new CallSlots({ of: 'agent', limit: config.limits.calls_per_agent }),
+      mandates: new Mandates({
+        mint: options.identity?.mint,
+        budgets: new TraceBudgets(budgetOf(config), clock),
+        maxDepth: config.limits.depth,
+      }),
+      assertCurrent: (principal) => assertCurrent(options.authenticator, principal),
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
       adapters: this.#adapters,
@@ -180,6 +196,7 @@ export class Gateway {
         version,
         inFlight: this.#inFlight,
         jobs,
+        credentials: options.identity,
       },
       toolNames: config.mcp.tool_names,
       toolsets,
@@ -202,6 +219,7 @@ export class Gateway {
       authenticator: options.authenticator,
       observer,
       inFlight: this.#inFlight,
+      jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       routes: { ...this.#mcp.routes, ...rpc?.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
@@ -290,6 +308,16 @@ export class Gateway {
     if (kind === 'tools') this.#catalog.invalidate();
     this.#mcp.listChanged(kind);
   }
+}
+
+function budgetOf({ limits }: GatewayConfig) {
+  return { calls: limits.budget_calls, ms: limits.budget_ms };
+}
+
+/** Of calls on connections and in jobs, which were let in some time ago. */
+function assertCurrent(authenticator: Authenticator, principal: Principal): void {
+  if (authenticator.isCurrent(principal)) return;
+  throw denied('revoked', 'The credential was revoked or has expired', 'send another credential');
 }
 
 function enginesOf(options: GatewayOptions): Readonly<Record<string, Engine>> {

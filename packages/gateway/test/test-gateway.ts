@@ -14,6 +14,7 @@ import {
   type Authenticator,
   createAuthenticator,
   createPskVerifier,
+  type Identity,
   type PskVerifier,
 } from '@starloom/identity';
 import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
@@ -41,6 +42,7 @@ export interface TestGatewayOptions {
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
   readonly authenticator?: Authenticator;
+  readonly identity?: Identity;
   readonly drainMs?: number;
 }
 
@@ -58,6 +60,7 @@ export async function openTestGateway(
     conversationKey,
     psk: givenPsk,
     authenticator,
+    identity,
     drainMs = 10_000,
   }: TestGatewayOptions = {},
 ) {
@@ -93,6 +96,7 @@ export async function openTestGateway(
         agents[manifest.agent_id]?.describe,
       ),
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
+    identity,
     observer,
     version: '0.0.0',
     coordination,

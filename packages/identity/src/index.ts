@@ -18,6 +18,8 @@ export {
   mayUseToolset,
   scopeProblem,
 } from './authorise.ts';
+export { type Authority, covers, intersect, toAuthority } from './authority.ts';
+export { type Budget, TraceBudgets } from './budgets.ts';
 export {
   pickCredentials,
   type RequestHeaders,
@@ -25,7 +27,7 @@ export {
   readWebSocketProtocols,
   type WebSocketProtocols,
 } from './credentials.ts';
-export type { DenialReason } from './denied.ts';
+export { type DenialReason, denied } from './denied.ts';
 export { generateKey, hashKey, KEY_PREFIX } from './generate-key.ts';
 export {
   type CreatedKey,
@@ -50,3 +52,36 @@ export {
   toAuth,
 } from './principal.ts';
 export { createPskVerifier, type PskKey, type PskVerifier } from './psk.ts';
+export type { MandateClaims, PassportClaims } from './tokens/claims.ts';
+export { createJwks, type JwksSource } from './tokens/jwks.ts';
+export {
+  type Mandate,
+  type VerifyMandateOptions,
+  verifyMandate,
+  verifyMandateChain,
+} from './tokens/mandate.ts';
+export {
+  buildOf,
+  type DelegateRequest,
+  delegateRequestSchema,
+  Mint,
+  type MintedMandate,
+  type MintRequest,
+} from './tokens/mint.ts';
+export {
+  type PassportTerms,
+  type ReadPassport,
+  readPassport,
+  signPassport,
+  signStructuredPassport,
+  toPassportClaims,
+} from './tokens/passport.ts';
+export { ReplayMemory } from './tokens/replay-memory.ts';
+export {
+  Revocations,
+  type Revoked,
+  readEpoch,
+  revoke,
+  suspendGrant,
+} from './tokens/revocations.ts';
+export { JWKS_MAX_AGE_S, rotateSigningKey, SigningKeys } from './tokens/signing-keys.ts';

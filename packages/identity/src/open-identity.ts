@@ -2,10 +2,21 @@
 // `identity` of the state, opened once and followed while it changes.
 
 import { type Clock, type Log, systemClock } from '@starloom/core';
-import { type Authenticator, createAuthenticator } from './authenticator.ts';
+import type { JSONWebKeySet } from 'jose';
+import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
+import { toScopes } from './authority.ts';
+import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
-import type { Principal } from './principal.ts';
+import type { Delegation, Principal } from './principal.ts';
 import type { PskKey } from './psk.ts';
+import type { MandateClaims } from './tokens/claims.ts';
+import { readMandate, toActors } from './tokens/mandate.ts';
+import { Mint, toCogId } from './tokens/mint.ts';
+import { readPassport, toPassportPrincipal } from './tokens/passport.ts';
+import { hashToken, type ReadToken } from './tokens/read-token.ts';
+import { Revocations } from './tokens/revocations.ts';
+import { SigningKeys } from './tokens/signing-keys.ts';
+import { rememberVerified } from './tokens/verified-tokens.ts';
 
 export interface IdentityOptions {
   /** Of the state; gateways that share it share keys and revocations. */
@@ -13,12 +24,21 @@ export interface IdentityOptions {
   /** Keys of the configuration, beside those of the folder. */
   readonly configured: readonly PskKey[];
   readonly anonymous: boolean;
+  /** Version and digest of an agent that calls back, for `cog`. */
+  readonly buildOf?: ((agentId: string) => string | undefined) | undefined;
   readonly clock?: Clock;
   readonly log: Log;
 }
 
 export interface Identity {
   readonly authenticator: Authenticator;
+  readonly mint: Mint;
+  readonly issuer: string;
+  /** Of requests without headers. */
+  readonly passports: TokenVerifier;
+  readonly mandates: TokenVerifier;
+  /** The public keys of the realm, with its name as `issuer`. */
+  jwks(): JSONWebKeySet & { readonly issuer: string };
   close(): Promise<void>;
 }
 
@@ -28,15 +48,25 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const onChange = () => {
     for (const listener of [...listeners]) listener();
   };
+  await using opened = new AsyncDisposableStack();
   const keys = await KeyRing.open({ folder, configured, clock, log, onChange });
-  const isCurrent = (principal: Principal) => {
-    const { expiresAt, mode } = principal;
-    if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
-    return mode !== 'psk' || keys.isValid(principal);
-  };
+  opened.defer(() => keys.close());
+  const signing = await SigningKeys.open({ folder, clock, log, onChange });
+  opened.defer(() => signing.close());
+  const revocations = await Revocations.open(folder, log, onChange);
+  opened.defer(() => revocations.close());
+  const epoch = () => revocations.epoch;
+  const mint = new Mint({ keys: signing, clock, epoch, record: async () => {} });
+  const callers = new Callers({ ...options, clock, keys, signing, revocations, mint });
+  const { isCurrent } = callers;
+  const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
+  const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
+  const parts = opened.move();
   return {
     authenticator: createAuthenticator({
       psk: keys,
+      passport: passports,
+      mandate: mandates,
       anonymous,
       isCurrent,
       onChange: (listener: () => void) => {
@@ -44,6 +74,108 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
         return () => listeners.delete(listener);
       },
     }),
-    close: () => keys.close(),
+    mint,
+    passports,
+    mandates,
+    get issuer() {
+      return signing.issuer;
+    },
+    jwks: () => ({ ...signing.jwks(), issuer: signing.issuer }),
+    close: () => parts.disposeAsync(),
   };
+}
+
+interface CallersOptions extends Pick<IdentityOptions, 'buildOf'> {
+  readonly clock: Clock;
+  readonly keys: KeyRing;
+  readonly signing: SigningKeys;
+  readonly revocations: Revocations;
+  readonly mint: Mint;
+}
+
+/** From verified tokens to principals, and whether these still hold. */
+class Callers {
+  readonly #options: CallersOptions;
+
+  constructor(options: CallersOptions) {
+    this.#options = options;
+  }
+
+  readonly isCurrent = (principal: Principal): boolean => {
+    const { clock, keys, revocations, mint, signing } = this.#options;
+    const { expiresAt, mode, id, keyId, delegation } = principal;
+    if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
+    if (!delegation) return mode !== 'psk' || keys.isValid(principal);
+    if (keyId !== null && !signing.isPublished(keyId)) return false;
+    const isOver = delegation.depth > 0 && mint.isOver(delegation.tokenId);
+    return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(id, delegation);
+  };
+
+  async ofPassport(text: string): Promise<Principal> {
+    const { signing, revocations, clock } = this.#options;
+    const read = await readPassport(text, signing, clock.now());
+    const principal = toPassportPrincipal(read, text);
+    if (principal.delegation) revocations.assertValid(principal.id, principal.delegation);
+    return this.#assertCurrent(principal);
+  }
+
+  /** An agent that calls on behalf of its caller. */
+  async ofMandate(token: string): Promise<Principal> {
+    const { signing, revocations, clock, mint } = this.#options;
+    const read = await readMandate(token, signing.findKey, signing.issuer, clock.now());
+    const { claims } = read;
+    const principal = this.#toPrincipal(read, token);
+    if (mint.isOver(claims.jti)) {
+      const fix = 'use a mandate only while its call lasts';
+      throw denied('replayed', 'The call of the mandate is over', fix);
+    }
+    if (principal.delegation) revocations.assertValid(principal.id, principal.delegation);
+    return this.#assertCurrent(principal);
+  }
+
+  #toPrincipal({ claims, kid }: ReadToken<MandateClaims>, token: string): Principal {
+    const { prn, sub, cog, act, mnd, aud, cap, scp, tier, epo, dep, mxd, jti, tid, bud, exp } =
+      claims;
+    const build = this.#options.buildOf?.(aud) ?? 'unknown';
+    return Object.freeze({
+      id: prn,
+      mode: 'passport',
+      tier,
+      scopes: Object.freeze(toScopes({ cap, scp })),
+      keyId: kid,
+      expiresAt: exp * 1000,
+      delegation: {
+        delegateId: aud,
+        mandateId: mnd,
+        passportId: claims.pid ?? null,
+        cogId: toCogId(aud, build, jti),
+        cap,
+        scp,
+        epoch: epo,
+        depth: dep,
+        maxDepth: mxd,
+        tokenHash: hashToken(token),
+        tokenId: jti,
+        traceId: tid,
+        budget: bud,
+        actors: [{ sub, cog }, ...toActors(act)],
+      },
+    });
+  }
+
+  /** A mandate of a caller with a key lives no longer than that key. */
+  #isGranted({ mandateId }: Delegation): boolean {
+    const [, keyId] = /^key:(.+)$/.exec(mandateId) ?? [];
+    return keyId === undefined || this.#options.keys.isLive(keyId);
+  }
+
+  #assertCurrent(principal: Principal): Principal {
+    if (this.isCurrent(principal)) return principal;
+    const { expiresAt = 0 } = principal;
+    const isExpired = expiresAt <= this.#options.clock.now();
+    const fix = 'ask for another one';
+    throw isExpired
+      ? denied('expired', 'The token has expired', fix)
+      : denied('revoked', 'The grant of the token was revoked', fix);
+  }
 }

@@ -13,8 +13,10 @@ import {
 } from '@starloom/gateway';
 import {
   type Authenticator,
+  buildOf,
   createAuthenticator,
   createPskVerifier,
+  type Identity,
   openIdentity,
   type PskKey,
 } from '@starloom/identity';
@@ -87,6 +89,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const conversationKey = options.stateFolder
       ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
       : undefined;
+    const identity = await openOwnIdentity(options, registry, observer);
+    if (identity) closers.push(() => identity.close());
     const gateway = new Gateway({
       config,
       registry,
@@ -95,7 +99,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
           { manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }), log },
           { baseFolder: folder },
         ),
-      authenticator: await openCallers(options, observer, closers),
+      authenticator: identity?.authenticator ?? configuredKeys(options),
+      identity,
       observer,
       version,
       coordination: plane.coordination,
@@ -111,21 +116,30 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
   }
 }
 
-/** Keys live in the state folder; without one only those of the configuration are known. */
-async function openCallers(
-  { loaded: { value: config }, localKey, stateFolder }: OpenGatewayOptions,
+/** Keys, signing keys and revocations live in the state folder. */
+async function openOwnIdentity(
+  options: OpenGatewayOptions,
+  registry: Registry,
   { log }: Observer,
-  closers: (() => Promise<void>)[],
-): Promise<Authenticator> {
-  const { anonymous } = config.auth;
-  const configured = keysOf(config, localKey);
-  if (stateFolder === undefined) {
-    return createAuthenticator({ psk: createPskVerifier(configured), anonymous });
-  }
-  const folder = identityFolder(stateFolder);
-  const identity = await openIdentity({ folder, configured, anonymous, log });
-  closers.push(() => identity.close());
-  return identity.authenticator;
+): Promise<Identity | undefined> {
+  const { loaded, localKey, stateFolder } = options;
+  if (stateFolder === undefined) return undefined;
+  return await openIdentity({
+    folder: identityFolder(stateFolder),
+    configured: keysOf(loaded.value, localKey),
+    anonymous: loaded.value.auth.anonymous,
+    buildOf: (agentId) => {
+      const record = registry.get(agentId);
+      return record && buildOf(record.manifest);
+    },
+    log,
+  });
+}
+
+/** Without a state folder there are only the keys of the configuration. */
+function configuredKeys({ loaded: { value }, localKey }: OpenGatewayOptions): Authenticator {
+  const { anonymous } = value.auth;
+  return createAuthenticator({ psk: createPskVerifier(keysOf(value, localKey)), anonymous });
 }
 
 /** Last opened, first closed. */

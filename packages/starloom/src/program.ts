@@ -6,6 +6,7 @@ import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addJobsCommands } from './commands/jobs.ts';
 import { addKeysCommands } from './commands/keys.ts';
+import { addPassportCommands } from './commands/passport.ts';
 import { addRpcCommand } from './commands/rpc.ts';
 import { addUpCommand } from './commands/up.ts';
 import type { Terminal } from './terminal.ts';
@@ -33,6 +34,7 @@ export function createProgram(terminal: Terminal): Command {
   addAgentCommands(program, terminal.unfiltered);
   addRpcCommand(program, terminal);
   addKeysCommands(program, terminal);
+  addPassportCommands(program, terminal);
   addConfigCommands(program, terminal);
   return program;
 }

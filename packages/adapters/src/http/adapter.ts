@@ -9,6 +9,7 @@ import {
   type Health,
   type Manifest,
   toHeaders,
+  toMandateHeaders,
 } from '@starloom/core';
 import { Pool } from 'undici';
 import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
@@ -44,7 +45,8 @@ class HttpAdapter implements Adapter {
     });
   }
 
-  async *call(envelope: Envelope, { signal, log }: CallContext): AsyncIterable<EventBody> {
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal, log } = context;
     assertWanted(signal);
     const names = assertCallable(this.#manifest, envelope);
     if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
@@ -60,6 +62,7 @@ class HttpAdapter implements Adapter {
           headers: {
             ...headers,
             ...toHeaders(envelope.trace, envelope.hop),
+            ...toMandateHeaders(context),
             accept: 'application/json, text/event-stream',
             'content-type': 'application/json',
           },

@@ -21,6 +21,7 @@ import { createAddressGuard } from '@starloom/wire';
 import { agentsFor } from '../pipeline/authorise.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
@@ -126,6 +127,7 @@ export class JobCalls {
       request: { ...request, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
+      delegate: readDelegate(caller),
       ...(isTask && { isTask, declared: caller.declared }),
     };
     const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
@@ -170,7 +172,7 @@ export class JobCalls {
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, hop, isTask, declared } = given as JobCall;
+    const { request, principal, hop, delegate, isTask, declared } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -187,7 +189,7 @@ export class JobCalls {
     const caller: Caller = {
       principal,
       headers: {},
-      meta: toMeta(job.trace, hop),
+      meta: { ...toMeta(job.trace, hop), ...(delegate && { [META_DELEGATE]: delegate }) },
       transport: 'http',
       tool: 'fabric.call',
       declared,

@@ -9,6 +9,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { FabricError, QUESTION_MS } from '@starloom/core';
+import type { Identity } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
@@ -20,6 +21,7 @@ import type { Tool } from '../tools/tool.ts';
 import { MAX_ROUNDS } from './answer-inputs.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import { type Connection, connectionOf } from './connection.ts';
+import { identified } from './meta-credential.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
@@ -33,6 +35,8 @@ export interface McpFace {
   readonly inFlight: InFlight;
   /** Serves the Tasks extension, where there are jobs. */
   readonly jobs?: JobCalls | undefined;
+  /** Verifies passports and mandates in `_meta`, where there are no headers. */
+  readonly credentials?: Pick<Identity, 'passports' | 'mandates'> | undefined;
   readonly version: string;
 }
 
@@ -96,7 +100,9 @@ interface Exchange {
 async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {
   const { catalog } = face;
   const name = String(params.name);
-  const caller = callerOf(name, exchange);
+  const caller = await identified(face, callerOf(name, exchange)).catch((error: unknown) => {
+    throw toProtocolError(FabricError.from(error));
+  });
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) throw toProtocolError(unknownTool(name));
   try {

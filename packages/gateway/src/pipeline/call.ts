@@ -10,7 +10,7 @@ import {
   type GuardedCall,
   type Trace,
 } from '@starloom/core';
-import { toAuth } from '@starloom/identity';
+import { type Principal, toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
 import { agentsFor } from './authorise.ts';
@@ -25,6 +25,7 @@ import {
 import { type DispatchCall, type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
 import { toInput } from './envelope.ts';
 import { EventChannel } from './event-channel.ts';
+import { readDelegate } from './mandates.ts';
 import { answerTrace, readOrigin } from './origin.ts';
 import type { ParkedCalls } from './parked-calls.ts';
 import { route } from './route.ts';
@@ -39,6 +40,8 @@ export interface CallDeps extends DispatchDeps {
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
   readonly callerSlots: CallSlots;
+  /** Throws AUTH_DENIED when the credential of the caller was revoked or has expired meanwhile. */
+  readonly assertCurrent: (principal: Principal) => void;
   /** Throws BAD_INPUT when the caller has no agent in the session. */
   readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
@@ -58,8 +61,10 @@ export async function runCall(
 ): Promise<CallOutcome> {
   let trace: Trace | undefined;
   try {
+    deps.assertCurrent(caller.principal);
     const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
     trace = guarded.trace;
+    deps.mandates.spend(guarded, caller.principal);
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
     if (turn) await turn;
     try {
@@ -133,15 +138,18 @@ async function serve(
       await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
     }
     const { emit, signal } = call;
-    const { notify, declared, willSend } = caller;
-    const auth = toAuth(caller.principal);
+    const { notify, declared, willSend, principal } = caller;
+    const auth = toAuth(principal);
+    const delegate = readDelegate(caller);
     const ask: DispatchCall['ask'] = (...given) => call.ask(...given);
     const resume = conversation ?? unasked(request);
     return await call.start(leg, () =>
       dispatch(
         {
           request: asked,
+          principal,
           auth,
+          delegate,
           guarded,
           candidates,
           observed,

@@ -7,7 +7,6 @@ import {
   type AskOptions,
   type Attempt,
   type Auth,
-  type CallContext,
   type CallResult,
   type Clock,
   DEFAULT_TIMEOUT_MS,
@@ -19,7 +18,6 @@ import {
   type EventBody,
   extendChain,
   FabricError,
-  type GuardedCall,
   type InputRequest,
   type InputResponse,
   type Log,
@@ -33,13 +31,15 @@ import {
 import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
-import type { ActiveAttempt, ActiveCall } from '../observe/observer.ts';
+import type { ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
+import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
 import type { Breakers } from './breaker.ts';
 import type { CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
 import { buildEnvelope, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
+import type { Mandated, Mandates } from './mandates.ts';
 import { withReadableLinks } from './resource-links.ts';
 import type { Candidate, Route } from './route.ts';
 import type { Asking } from './running-call.ts';
@@ -51,6 +51,7 @@ export interface DispatchDeps {
   readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
   readonly agentSlots: CallSlots;
+  readonly mandates: Mandates;
   readonly clock: Clock;
   readonly log: Log;
   readonly resultLength: number;
@@ -69,23 +70,18 @@ export interface Dispatched {
   readonly fallback: boolean;
 }
 
-export interface DispatchCall {
+export interface DispatchCall extends Mandated, AttemptOrigin {
   readonly request: CallRequest;
   readonly auth: Auth;
-  readonly guarded: GuardedCall;
   readonly candidates: Route['candidates'];
   readonly observed: ActiveCall;
   readonly signal: AbortSignal;
-  readonly notify?: CallContext['notify'] | undefined;
-  readonly declared?: CallContext['declared'] | undefined;
   /** Asks the caller on behalf of an agent. */
   readonly ask: (
     requests: readonly InputRequest[],
     options: AskOptions,
     by: Asking,
   ) => Promise<InputResponse[]>;
-  /** What the agent goes on with. */
-  readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
   readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
   /** Awaited before anything reaches an agent. */
   readonly willSend?: (() => Promise<void>) | undefined;
@@ -222,7 +218,7 @@ class Walk {
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
     const { request, auth, guarded, observed, signal, emit } = this.#call;
-    const { adapters, breakers, guard, schemas, resultLength, agentSlots } = this.#deps;
+    const { adapters, breakers, guard, schemas, resultLength, agentSlots, mandates } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
@@ -249,11 +245,14 @@ class Walk {
       if (turn) await turn;
       using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id) };
       using lease = await adapters.lease(manifest);
+      const mandate = await mandates.forAttempt(this.#call, manifest, capability.name);
+      using _mandate = { [Symbol.dispose]: () => mandate?.release() };
+      context.mandate = mandate?.token;
       await this.#call.willSend?.();
       await runAttempt(
         lease.adapter,
         buildEnvelope(request, {
-          auth,
+          auth: mandate ? { ...auth, ...mandate.auth } : auth,
           trace: active.trace,
           hop,
           agentId: agent_id,
@@ -349,51 +348,6 @@ class Walk {
     registry.updateHealth(agent_id, health).catch((thrown: unknown) => {
       log.warn({ agent_id, error: FabricError.from(thrown) }, 'health could not be recorded');
     });
-  }
-}
-
-/** A logger is made only for the attempt that writes to it. */
-class AttemptContext implements CallContext {
-  readonly signal: AbortSignal;
-  readonly ask: CallContext['ask'];
-  kept: AgentHandle | undefined;
-  readonly #active: ActiveAttempt;
-  readonly #call: DispatchCall;
-
-  constructor(
-    signal: AbortSignal,
-    active: ActiveAttempt,
-    call: DispatchCall,
-    ask: CallContext['ask'],
-  ) {
-    this.signal = signal;
-    this.ask = ask;
-    this.#active = active;
-    this.#call = call;
-  }
-
-  get notify(): CallContext['notify'] {
-    return this.#call.notify;
-  }
-
-  get declared(): CallContext['declared'] {
-    return this.#call.declared;
-  }
-
-  get handle(): CallContext['handle'] {
-    return this.#call.resume?.handle;
-  }
-
-  get responses(): CallContext['responses'] {
-    return this.#call.resume?.responses;
-  }
-
-  readonly keep = (handle: AgentHandle): void => {
-    this.kept = handle;
-  };
-
-  get log(): Log {
-    return this.#active.log;
   }
 }
 

@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import {
   type Authenticator,
+  JWKS_MAX_AGE_S,
   mayAdministrate,
   type Principal,
   pickCredentials,
@@ -35,6 +36,8 @@ export interface HttpOptions {
   readonly observer: Observer;
   /** Requests count from their head until their answer has left. */
   readonly inFlight: InFlight;
+  /** The public keys of the realm as JSON; anyone may read them. */
+  readonly jwks?: (() => string) | undefined;
   /** Why nobody should be sent here; `undefined` when all is well. */
   readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
@@ -75,7 +78,18 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
-const PROBES: ReadonlySet<string> = new Set(['/livez', '/healthz', '/readyz', '/metrics']);
+const JWKS_PATH = '/.well-known/jwks.json';
+const PROBES: ReadonlySet<string> = new Set([
+  '/livez',
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  JWKS_PATH,
+]);
+const JWKS_HEADERS = {
+  'content-type': 'application/jwk-set+json',
+  'cache-control': `public, max-age=${JWKS_MAX_AGE_S}`,
+};
 /** Close code of a WebSocket. */
 const POLICY_VIOLATION = 1008;
 
@@ -246,6 +260,10 @@ export class HttpTransport {
           headers: { 'content-type': METRICS_CONTENT_TYPE },
           body: observer.metricsText(),
         };
+      case JWKS_PATH: {
+        const body = this.#options.jwks?.();
+        return body === undefined ? undefined : { status: 200, headers: JWKS_HEADERS, body };
+      }
       default:
         return undefined;
     }

@@ -6,6 +6,7 @@ import {
   listKeys,
   revokeKey,
   rotateKey,
+  rotateSigningKey,
   scopeProblem,
   stateOf,
 } from '@starloom/identity';
@@ -59,10 +60,19 @@ export async function createSharedKey(
 
 export async function rotateSharedKey(
   terminal: Terminal,
-  keyId: string,
-  { overlap, json }: KeysRotateOptions,
+  keyId: string | undefined,
+  { overlap, json, signing, atOnce }: KeysRotateOptions,
 ): Promise<void> {
   const folder = await folderOf(terminal);
+  if (signing) {
+    const { kid, use_from } = await rotateSigningKey(folder, {
+      now: Date.now(),
+      atOnce: atOnce === true,
+    });
+    if (json) return terminal.print(toSafeJson({ kid, use_from }));
+    return terminal.tell(`the signing key ${kid} takes over at ${use_from}`);
+  }
+  if (keyId === undefined) throw toUsageError('which key?', 'name a key, or pass --signing');
   const rotated = await rotateKey(folder, keyId, { overlapMs: overlap, now: Date.now() });
   showOnce(terminal, rotated, json === true);
   if (!json) terminal.tell(`the key "${keyId}" is valid until ${rotated.old.expires_at}`);

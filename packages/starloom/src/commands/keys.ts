@@ -15,6 +15,8 @@ export interface KeysCreateOptions extends GlobalOptions {
 }
 
 export interface KeysRotateOptions extends GlobalOptions {
+  readonly signing?: true;
+  readonly atOnce?: true;
   readonly overlap: number;
 }
 
@@ -53,9 +55,11 @@ export function addKeysCommands(program: Command, terminal: Terminal): void {
   keys
     .command('rotate')
     .description('make a key that replaces another one; both are valid for a while')
-    .argument('<key_id>')
+    .argument('[key_id]')
+    .option('--signing', 'replace the key that signs passports and mandates instead')
+    .option('--at-once', 'with --signing: refuse everything that older keys signed')
     .option('--overlap <time>', 'how long the old key stays valid', toDurationMs, DAY_MS)
-    .action(async (keyId: string, _, command: Command) => {
+    .action(async (keyId: string | undefined, _, command: Command) => {
       const { rotateSharedKey } = await import('./keys-run.ts');
       await rotateSharedKey(terminal, keyId, command.optsWithGlobals<KeysRotateOptions>());
     });
