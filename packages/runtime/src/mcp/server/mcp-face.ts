@@ -8,6 +8,7 @@ import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
 import type { AdmittedCall, AgentGuard } from '../../guard.ts';
 import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
+import type { MandateCheck, MandateRule } from './mandate-check.ts';
 import { progressOf } from './progress.ts';
 import { Resources } from './resources.ts';
 import { toErrorResult, toResult } from './to-result.ts';
@@ -17,7 +18,10 @@ export interface McpFaceOptions {
   /** The agent's own: the calls that it makes and those that come in must meet in one. */
   readonly guard: AgentGuard;
   /** Of `agent.json`. */
-  readonly mcp: Exposure & { readonly resources: readonly string[] };
+  readonly mcp: Exposure & {
+    readonly resources: readonly string[];
+    readonly mandate?: MandateRule | undefined;
+  };
   readonly folder: string;
   readonly log: Log;
 }
@@ -44,6 +48,7 @@ export class McpFace {
   readonly resources: Resources;
   readonly log: Log;
   readonly #guard: AgentGuard;
+  readonly #checkMandate: MandateCheck | undefined;
   /** Sessions that began here, the latest last: others are not theirs to go on with. */
   readonly #sessions = new Set<string>();
   readonly #calls = new Set<Promise<unknown>>();
@@ -51,12 +56,17 @@ export class McpFace {
   readonly #unwatch: (() => void)[];
   #listed: string;
 
-  private constructor({ agent, guard, mcp, log }: McpFaceOptions, resources: Resources) {
+  private constructor(
+    { agent, guard, mcp, log }: McpFaceOptions,
+    resources: Resources,
+    checkMandate: MandateCheck | undefined,
+  ) {
     this.agent = agent;
     this.log = log;
     this.resources = resources;
     this.tools = new ExposedTools(agent, mcp, log);
     this.#guard = guard;
+    this.#checkMandate = checkMandate;
     this.#listed = JSON.stringify(this.tools.list());
     this.#unwatch = [
       agent.onToolsChanged(() => this.#compare()),
@@ -69,7 +79,7 @@ export class McpFace {
     const { guard, mcp, folder, log } = options;
     const paths = mcp.resources;
     const resources = await Resources.open({ paths, folder, agentId: guard.agentId, log });
-    return new McpFace(options, resources);
+    return new McpFace(options, resources, await openCheck(mcp.mandate, guard.agentId));
   }
 
   onListChanged(listener: (kind: ListKind) => void): () => void {
@@ -100,9 +110,10 @@ export class McpFace {
     args: unknown,
     { context, headers }: Inbound,
   ): Promise<CallToolResult> {
-    const meta = context.mcpReq._meta;
+    const said = context.mcpReq._meta;
     let trace = createTrace();
     try {
+      const meta = this.#checkMandate ? await this.#checkMandate(said, headers) : said;
       using call = this.#guard.admit({ meta, headers }, tool.name);
       trace = call.trace;
       return await (tool === ASK
@@ -175,6 +186,16 @@ export class McpFace {
   #tell(kind: ListKind): void {
     for (const listener of [...this.#listeners]) listener(kind);
   }
+}
+
+/** What verifies is loaded only where it is wanted. */
+async function openCheck(
+  rule: MandateRule | undefined,
+  agentId: string,
+): Promise<MandateCheck | undefined> {
+  if (rule === undefined) return undefined;
+  const { createMandateCheck } = await import('./mandate-check.ts');
+  return createMandateCheck(rule, agentId);
 }
 
 /** The link before our own, if the caller said who it is. */
