@@ -1,3 +1,11 @@
+export { AuditLog, type AuditLogOptions, auditFiles } from './audit/audit-log.ts';
+export type { AuditEntry, AuditRecord } from './audit/audit-record.ts';
+export {
+  type AuditFlaw,
+  type AuditProblem,
+  type AuditReport,
+  verifyAudit,
+} from './audit/verify-audit.ts';
 export {
   type Authenticator,
   type AuthenticatorOptions,
@@ -64,6 +72,7 @@ export {
   buildOf,
   type DelegateRequest,
   delegateRequestSchema,
+  grantOf,
   Mint,
   type MintedMandate,
   type MintRequest,
@@ -84,4 +93,9 @@ export {
   revoke,
   suspendGrant,
 } from './tokens/revocations.ts';
-export { JWKS_MAX_AGE_S, rotateSigningKey, SigningKeys } from './tokens/signing-keys.ts';
+export {
+  JWKS_MAX_AGE_S,
+  readPublicKeys,
+  rotateSigningKey,
+  SigningKeys,
+} from './tokens/signing-keys.ts';

@@ -3,6 +3,8 @@
 
 import { type Clock, type Log, systemClock } from '@starloom/core';
 import type { JSONWebKeySet } from 'jose';
+import { AuditLog } from './audit/audit-log.ts';
+import type { AuditEntry } from './audit/audit-record.ts';
 import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
 import { toScopes } from './authority.ts';
 import { denied } from './denied.ts';
@@ -11,7 +13,7 @@ import type { Delegation, Principal } from './principal.ts';
 import type { PskKey } from './psk.ts';
 import type { MandateClaims } from './tokens/claims.ts';
 import { readMandate, toActors } from './tokens/mandate.ts';
-import { Mint, toCogId } from './tokens/mint.ts';
+import { Mint, type MintOptions, toCogId } from './tokens/mint.ts';
 import { readPassport, toPassportPrincipal } from './tokens/passport.ts';
 import { hashToken, type ReadToken } from './tokens/read-token.ts';
 import { Revocations } from './tokens/revocations.ts';
@@ -24,6 +26,8 @@ export interface IdentityOptions {
   /** Keys of the configuration, beside those of the folder. */
   readonly configured: readonly PskKey[];
   readonly anonymous: boolean;
+  /** Where every decision and mint is written down; without it none is. */
+  readonly auditFolder?: string | undefined;
   /** Version and digest of an agent that calls back, for `cog`. */
   readonly buildOf?: ((agentId: string) => string | undefined) | undefined;
   readonly clock?: Clock;
@@ -33,6 +37,7 @@ export interface IdentityOptions {
 export interface Identity {
   readonly authenticator: Authenticator;
   readonly mint: Mint;
+  readonly audit: AuditLog | undefined;
   readonly issuer: string;
   /** Of requests without headers. */
   readonly passports: TokenVerifier;
@@ -56,7 +61,12 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const revocations = await Revocations.open(folder, log, onChange);
   opened.defer(() => revocations.close());
   const epoch = () => revocations.epoch;
-  const mint = new Mint({ keys: signing, clock, epoch, record: async () => {} });
+  const audit = options.auditFolder
+    ? await AuditLog.open({ folder: options.auditFolder, keys: signing, clock, log })
+    : undefined;
+  if (audit) opened.defer(() => audit.close());
+  const record: MintOptions['record'] = async (minted) => audit?.recorded(toMintEntry(minted));
+  const mint = new Mint({ keys: signing, clock, epoch, record });
   const callers = new Callers({ ...options, clock, keys, signing, revocations, mint });
   const { isCurrent } = callers;
   const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
@@ -75,6 +85,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       },
     }),
     mint,
+    audit,
     passports,
     mandates,
     get issuer() {
@@ -82,6 +93,27 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     },
     jwks: () => ({ ...signing.jwks(), issuer: signing.issuer }),
     close: () => parts.disposeAsync(),
+  };
+}
+
+function toMintEntry({ claims, hash }: Parameters<MintOptions['record']>[0]): AuditEntry {
+  const { prn, sub, mnd, cog, aud, cap, scp, dep, jti, pah, exp, bud, tid } = claims;
+  return {
+    type: 'mint',
+    principal: prn,
+    delegate: sub,
+    grant: mnd,
+    cog,
+    audience: aud,
+    cap,
+    scp,
+    depth: dep,
+    jti,
+    hash,
+    ...(pah !== undefined && { parent: pah }),
+    expires_at: new Date(exp * 1000).toISOString(),
+    budget: bud,
+    trace_id: tid,
   };
 }
 

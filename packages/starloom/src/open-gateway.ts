@@ -27,7 +27,7 @@ import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
-import { identityFolder } from './state-folder.ts';
+import { auditFolder, identityFolder } from './state-folder.ts';
 
 export interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
@@ -128,6 +128,7 @@ async function openOwnIdentity(
     folder: identityFolder(stateFolder),
     configured: keysOf(loaded.value, localKey),
     anonymous: loaded.value.auth.anonymous,
+    auditFolder: auditFolder(stateFolder),
     buildOf: (agentId) => {
       const record = registry.get(agentId);
       return record && buildOf(record.manifest);

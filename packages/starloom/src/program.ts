@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { asTyped } from './command-name.ts';
 import { addAgentCommands } from './commands/agent.ts';
 import { addAgentsCommands } from './commands/agents.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addJobsCommands } from './commands/jobs.ts';
@@ -35,6 +36,7 @@ export function createProgram(terminal: Terminal): Command {
   addRpcCommand(program, terminal);
   addKeysCommands(program, terminal);
   addPassportCommands(program, terminal);
+  addAuditCommands(program, terminal);
   addConfigCommands(program, terminal);
   return program;
 }

@@ -13,6 +13,7 @@ import {
 import { type Principal, toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
+import { type AuditCall, allowed, refused } from './audit-call.ts';
 import { agentsFor } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
@@ -40,6 +41,8 @@ export interface CallDeps extends DispatchDeps {
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
   readonly callerSlots: CallSlots;
+  /** Writes down what was decided on a call. */
+  readonly audit: AuditCall;
   /** Throws AUTH_DENIED when the credential of the caller was revoked or has expired meanwhile. */
   readonly assertCurrent: (principal: Principal) => void;
   /** Throws BAD_INPUT when the caller has no agent in the session. */
@@ -73,10 +76,22 @@ export async function runCall(
     } finally {
       deps.callerSlots.leave(caller.principal.id);
     }
-  } catch (error) {
-    return { ok: false, error: FabricError.from(error), trace: trace ?? answerTrace(caller) };
+  } catch (thrown) {
+    const error = FabricError.from(thrown);
+    const answered = trace ?? answerTrace(caller);
+    if (REFUSALS.has(error.code)) deps.audit(refused(request, caller, answered, error));
+    return { ok: false, error, trace: answered };
   }
 }
+
+/** Codes by which a call is refused, rather than fails. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'AUTH_DENIED',
+  'POLICY_DENIED',
+  'CAPABILITY_NOT_FOUND',
+  'RECURSION_LIMIT',
+  'RATE_LIMITED',
+]);
 
 async function observe(
   request: CallRequest,
@@ -121,6 +136,7 @@ async function serve(
   const agents = agentsFor(caller.principal, deps.registry);
   const routed = route(asked, guarded, { ...deps, agents }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
+  deps.audit(allowed(asked, caller, guarded, candidates));
   const call = new RunningCall({
     principalId: caller.principal.id,
     input: toInput(asked),

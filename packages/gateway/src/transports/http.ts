@@ -36,6 +36,8 @@ export interface HttpOptions {
   readonly observer: Observer;
   /** Requests count from their head until their answer has left. */
   readonly inFlight: InFlight;
+  /** A credential was refused. */
+  readonly onDenied: (credential: string, reason: string) => void;
   /** The public keys of the realm as JSON; anyone may read them. */
   readonly jwks?: (() => string) | undefined;
   /** Why nobody should be sent here; `undefined` when all is well. */
@@ -217,8 +219,10 @@ export class HttpTransport {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
     const refuse = (error: unknown): never => {
-      const { details } = FabricError.from(error);
-      this.#options.observer.authFailed(kindOf(headers), String(details.reason ?? 'error'));
+      const reason = String(FabricError.from(error).details.reason ?? 'error');
+      const credential = kindOf(headers);
+      this.#options.observer.authFailed(credential, reason);
+      this.#options.onDenied(credential, reason);
       throw error;
     };
     try {
