@@ -16,7 +16,6 @@ import {
   denied,
   type Identity,
   LOCAL_PRINCIPAL,
-  type Principal,
   TraceBudgets,
 } from '@starloom/identity';
 import { AdapterPool } from './adapter-pool.ts';
@@ -37,6 +36,7 @@ import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
+import type { Caller } from './pipeline/call-request.ts';
 import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
 import { Mandates } from './pipeline/mandates.ts';
@@ -139,7 +139,7 @@ export class Gateway {
         maxDepth: config.limits.depth,
       }),
       audit: (entry) => options.identity?.audit?.record(entry),
-      assertCurrent: (principal) => assertCurrent(options.authenticator, principal),
+      assertCurrent: (caller) => assertCurrent(options.authenticator, caller),
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
       adapters: this.#adapters,
@@ -198,6 +198,7 @@ export class Gateway {
         inFlight: this.#inFlight,
         jobs,
         credentials: options.identity,
+        audit: deps.audit,
       },
       toolNames: config.mcp.tool_names,
       toolsets,
@@ -317,8 +318,14 @@ function budgetOf({ limits }: GatewayConfig) {
 }
 
 /** Of calls on connections and in jobs, which were let in some time ago. */
-function assertCurrent(authenticator: Authenticator, principal: Principal): void {
-  if (authenticator.isCurrent(principal)) return;
+function assertCurrent(
+  authenticator: Authenticator,
+  { principal, isStored }: Pick<Caller, 'principal' | 'isStored'>,
+): void {
+  const isRefused = isStored
+    ? authenticator.isRevoked?.(principal)
+    : !authenticator.isCurrent(principal);
+  if (!isRefused) return;
   throw denied('revoked', 'The credential was revoked or has expired', 'send another credential');
 }
 

@@ -46,6 +46,7 @@ export interface AuthenticatorOptions extends KeyAuthenticatorOptions {
   readonly mandate?: TokenVerifier;
   /** Whether what was proven before still holds: not revoked, not expired. */
   readonly isCurrent?: (principal: Principal) => boolean;
+  readonly isRevoked?: Authenticator['isRevoked'];
   readonly onChange?: Authenticator['onChange'];
 }
 
@@ -54,6 +55,11 @@ export interface Authenticator {
   authenticate(request: AuthRequest): Principal | Promise<Principal>;
   /** Whether a caller that was let in may still be served. */
   isCurrent(principal: Principal): boolean;
+  /**
+   * Whether the credential of a call that was accepted earlier, a job say, was revoked since. One that
+   * expired meanwhile, or that only another gateway knows, was not.
+   */
+  readonly isRevoked?: ((principal: Principal) => boolean) | undefined;
   /** Calls back when credentials were revoked or changed; returns how to stop that. */
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
 }
@@ -82,6 +88,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const proven = new WeakMap<object, Proven>();
   return {
     isCurrent,
+    isRevoked: options.isRevoked,
     onChange: options.onChange,
     authenticate(request) {
       if (request.transport === 'stdio') return LOCAL_PRINCIPAL;

@@ -79,6 +79,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       mandate: mandates,
       anonymous,
       isCurrent,
+      isRevoked: callers.isRevoked,
       onChange: (listener: () => void) => {
         listeners.add(listener);
         return () => listeners.delete(listener);
@@ -143,6 +144,14 @@ class Callers {
     return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(id, delegation);
   };
 
+  readonly isRevoked = ({ id, mode, keyId, delegation }: Principal): boolean => {
+    const { keys, revocations } = this.#options;
+    if (!delegation) return mode === 'psk' && keyId !== null && keys.isRevoked(keyId);
+    const grant = keyOfGrant(delegation);
+    if (grant !== undefined && keys.isRevoked(grant)) return true;
+    return revocations.reasonAgainst(id, delegation) !== undefined;
+  };
+
   async ofPassport(text: string): Promise<Principal> {
     const { signing, revocations, clock } = this.#options;
     const read = await readPassport(text, signing, clock.now());
@@ -196,8 +205,8 @@ class Callers {
   }
 
   /** A mandate of a caller with a key lives no longer than that key. */
-  #isGranted({ mandateId }: Delegation): boolean {
-    const [, keyId] = /^key:(.+)$/.exec(mandateId) ?? [];
+  #isGranted(delegation: Delegation): boolean {
+    const keyId = keyOfGrant(delegation);
     return keyId === undefined || this.#options.keys.isLive(keyId);
   }
 
@@ -210,4 +219,9 @@ class Callers {
       ? denied('expired', 'The token has expired', fix)
       : denied('revoked', 'The grant of the token was revoked', fix);
   }
+}
+
+/** The key that a mandate goes back to, where its caller came with one. */
+function keyOfGrant({ mandateId }: Delegation): string | undefined {
+  return /^key:(.+)$/.exec(mandateId)?.[1];
 }

@@ -198,6 +198,7 @@ export class JobCalls {
         if (isForwarded(event)) await context.emit(toBody(event), event.agent_id);
       },
       willSend: () => context.markSent(),
+      isStored: true,
       questionMs: INPUT_MS,
       cut: () => {},
     };

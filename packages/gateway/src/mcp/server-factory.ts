@@ -14,7 +14,9 @@ import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { TASKS_EXTENSION } from '../jobs/tasks-required.ts';
+import { type AuditCall, refused } from '../pipeline/audit-call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
+import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -37,6 +39,8 @@ export interface McpFace {
   readonly jobs?: JobCalls | undefined;
   /** Verifies passports and mandates in `_meta`, where there are no headers. */
   readonly credentials?: Pick<Identity, 'passports' | 'mandates'> | undefined;
+  /** Writes down that a tool was refused. */
+  readonly audit: AuditCall;
   readonly version: string;
 }
 
@@ -104,7 +108,11 @@ async function callTool(face: McpFace, exchange: Exchange, params: Params): Prom
     throw toProtocolError(FabricError.from(error));
   });
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
-  if (!tool) throw toProtocolError(unknownTool(name));
+  if (!tool) {
+    const error = unknownTool(name);
+    face.audit(refused({ capability: name }, caller, answerTrace(caller), error));
+    throw toProtocolError(error);
+  }
   try {
     return await tool.run(params.arguments, caller);
   } catch (error) {

@@ -28,7 +28,7 @@ export function allowed(
 }
 
 export function refused(
-  { agentId, capability }: CallRequest,
+  { agentId, capability }: Pick<CallRequest, 'agentId' | 'capability'>,
   caller: Caller,
   trace: Trace,
   { code, details }: FabricError,

@@ -10,7 +10,7 @@ import {
   type GuardedCall,
   type Trace,
 } from '@starloom/core';
-import { type Principal, toAuth } from '@starloom/identity';
+import { toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
 import { type AuditCall, allowed, refused } from './audit-call.ts';
@@ -44,7 +44,7 @@ export interface CallDeps extends DispatchDeps {
   /** Writes down what was decided on a call. */
   readonly audit: AuditCall;
   /** Throws AUTH_DENIED when the credential of the caller was revoked or has expired meanwhile. */
-  readonly assertCurrent: (principal: Principal) => void;
+  readonly assertCurrent: (caller: Pick<Caller, 'principal' | 'isStored'>) => void;
   /** Throws BAD_INPUT when the caller has no agent in the session. */
   readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
@@ -64,7 +64,7 @@ export async function runCall(
 ): Promise<CallOutcome> {
   let trace: Trace | undefined;
   try {
-    deps.assertCurrent(caller.principal);
+    deps.assertCurrent(caller);
     const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
     trace = guarded.trace;
     deps.mandates.spend(guarded, caller.principal);

@@ -33,7 +33,7 @@ const MOST_WAITING = 20_000;
 const RETRY_MS = 1_000;
 const SEAL_AFTER = 1_000;
 const SEAL_MS = 5_000;
-/** Lines for refused credentials, each second: whoever has none must not fill the log. */
+/** Lines for refused credentials, each second: callers without one must not fill the log. */
 const DENIED_PER_SECOND = 20;
 
 export class AuditLog {

@@ -3,7 +3,7 @@
 // every `seal`, are signed with the key of the realm: through the hashes that is a signature over all
 // lines above.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 
 export const FIRST_LINK = '0'.repeat(64);
@@ -86,7 +86,7 @@ export type SignedAuditRecord = Extract<AuditRecord, { signature: string }>;
 
 /** What the next line carries as `prev`. */
 export function linkOf(line: string): string {
-  return createHash('sha256').update(line).digest('hex');
+  return hash('sha256', line, 'hex');
 }
 
 /** What is signed: the line without its signature, which comes last. */

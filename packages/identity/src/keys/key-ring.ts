@@ -56,6 +56,12 @@ export class KeyRing implements PskVerifier {
     return expires_at === null || Date.parse(expires_at) > this.#options.clock.now();
   }
 
+  /** Whether the key was ended by command; one that is unknown here may be of another gateway. */
+  isRevoked(keyId: string): boolean {
+    const records = this.#file?.value.keys ?? [];
+    return records.some(({ key_id, revoked_at }) => key_id === keyId && revoked_at !== null);
+  }
+
   async close(): Promise<void> {
     await this.#file?.close();
   }

@@ -114,7 +114,7 @@ export class LiveFile<T> {
   }
 }
 
-/** Others must not read it, whoever copied it here. */
+/** Other users must not read it, however it came here. */
 async function closeToOthers(path: string, log: Log): Promise<void> {
   const mode = await stat(path).then(
     (found) => found.mode,

@@ -1,7 +1,7 @@
 // Reads a signed token. Everything about its form is checked before the signature, so that nothing is
 // left for a library to be lenient with: one algorithm, one type, a key id, and no other header.
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { FabricError } from '@starloom/core';
 import { jsonExcess, membersIn } from '@starloom/wire';
 import { type CryptoKey, compactVerify, errors, type JWSHeaderParameters } from 'jose';
@@ -44,7 +44,7 @@ export async function readSigned<Claims>(
 
 /** SHA-256 of a credential, as the next mandate names it. */
 export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url');
+  return hash('sha256', token, 'base64url');
 }
 
 /** JSON of an object in which no key stands twice; the parser would keep the last. */
