@@ -1,4 +1,4 @@
-import { chmod, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLog } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
@@ -161,21 +161,18 @@ describe('the audit log', () => {
   });
 
   it('refuses what must be written down while it cannot be, and goes on when it can', async () => {
-    if (process.getuid?.() === 0) return void (await brokenAsRoot());
     await using world = await openWorld({ fileBytes: 100 });
     const log = await world.open();
-    await chmod(world.folder, 0o500);
+    await rm(world.folder, { recursive: true });
     await log.recorded(entry('a')).catch(() => {});
     await expect(log.recorded(entry('b'))).rejects.toMatchObject({ code: 'INTERNAL' });
-    await chmod(world.folder, 0o700);
-    await expect
-      .poll(() =>
-        log.recorded(entry('c')).then(
-          () => true,
-          () => false,
-        ),
-      )
-      .toBe(true);
+    await mkdir(world.folder);
+    const isWritten = () =>
+      log.recorded(entry('c')).then(
+        () => true,
+        () => false,
+      );
+    await expect.poll(isWritten).toBe(true);
     await log.close();
     expect(await world.verify()).toMatchObject({ intact: true });
   });
@@ -191,26 +188,6 @@ describe('the audit log', () => {
     expect(records).toBe(2 + 20 + 1 + 1);
   });
 });
-
-/** Root may write everywhere: the folder is taken away instead. */
-async function brokenAsRoot(): Promise<void> {
-  await using world = await openWorld({ fileBytes: 100 });
-  const log = await world.open();
-  await rm(world.folder, { recursive: true });
-  await log.recorded(entry('a')).catch(() => {});
-  await expect(log.recorded(entry('b'))).rejects.toMatchObject({ code: 'INTERNAL' });
-  await (await import('node:fs/promises')).mkdir(world.folder);
-  await expect
-    .poll(() =>
-      log.recorded(entry('c')).then(
-        () => true,
-        () => false,
-      ),
-    )
-    .toBe(true);
-  await log.close();
-  expect(await world.verify()).toMatchObject({ intact: true });
-}
 
 function change(lines: string[], at: number, from: string, to: string): string[] {
   return lines.map((line, index) => (index === at ? line.replace(from, to) : line));

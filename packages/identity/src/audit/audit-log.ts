@@ -4,7 +4,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type Clock, FabricError, type Log } from '@starloom/core';
 import type { SigningKeys } from '../tokens/signing-keys.ts';
 import { type AuditEntry, FIRST_LINK, linkOf, toSignedBytes } from './audit-record.ts';
@@ -29,7 +29,7 @@ interface Waiting {
 
 const FILE_BYTES = 8 * 1024 ** 2;
 const TOTAL_BYTES = 256 * 1024 ** 2;
-const MOST_WAITING = 20_000;
+const MOST_WAITING = 100_000;
 const RETRY_MS = 1_000;
 const SEAL_AFTER = 1_000;
 const SEAL_MS = 5_000;
@@ -143,8 +143,9 @@ export class AuditLog {
 
   async #turnOver(): Promise<void> {
     await this.#file?.end();
+    const continues = this.#file?.link;
     this.#file = undefined;
-    this.#file = await this.#begin();
+    this.#file = await this.#begin(continues);
     await this.#prune();
   }
 
@@ -167,9 +168,9 @@ export class AuditLog {
       });
   }
 
-  async #begin(): Promise<AuditFile> {
+  async #begin(known?: Continued): Promise<AuditFile> {
     const { folder, keys, clock } = this.#options;
-    const continues = await lastLink(folder);
+    const continues = known ?? (await lastLink(folder));
     this.#files += 1;
     const path = join(folder, nameAt(clock.now(), this.#files));
     return await AuditFile.create(path, { keys, clock, continues });
@@ -206,6 +207,7 @@ interface AuditFileOptions {
 }
 
 class AuditFile {
+  readonly #path: string;
   readonly #handle: FileHandle;
   readonly #options: AuditFileOptions;
   #seq = 0;
@@ -214,17 +216,23 @@ class AuditFile {
   /** Lines that no signature covers yet. */
   unsealed = 0;
 
-  private constructor(handle: FileHandle, options: AuditFileOptions) {
+  private constructor(path: string, handle: FileHandle, options: AuditFileOptions) {
+    this.#path = path;
     this.#handle = handle;
     this.#options = options;
     this.#prev = options.continues?.hash ?? FIRST_LINK;
   }
 
   static async create(path: string, options: AuditFileOptions): Promise<AuditFile> {
-    const file = new AuditFile(await open(path, 'ax', 0o600), options);
+    const file = new AuditFile(path, await open(path, 'ax', 0o600), options);
     const { continues } = options;
     await file.#sign({ type: 'open', version: 1, continues });
     return file;
+  }
+
+  /** Where another file goes on. */
+  get link(): Continued {
+    return { file: basename(this.#path), hash: this.#prev };
   }
 
   async write(entries: readonly Waiting[]): Promise<void> {

@@ -3,7 +3,13 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type AuditRecord, auditFiles, readPublicKeys, verifyAudit } from '@starloom/identity';
+import {
+  type AuditRecord,
+  type AuditReport,
+  auditFiles,
+  readPublicKeys,
+  verifyAudit,
+} from '@starloom/identity';
 import type { GlobalOptions } from '../global-options.ts';
 import { toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
@@ -17,15 +23,7 @@ interface Flaw {
   readonly flaw: string;
 }
 
-interface Report {
-  readonly intact: boolean;
-  readonly files: number;
-  readonly records: number;
-  readonly unsealed: number;
-  /** Without an end: still written, or its process was killed. */
-  readonly open: readonly string[];
-  readonly problems: readonly Flaw[];
-}
+type Report = Omit<AuditReport, 'problems'> & { readonly problems: readonly Flaw[] };
 
 export async function verifyAuditLog(
   terminal: Terminal,
