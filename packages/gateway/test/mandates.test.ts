@@ -11,6 +11,7 @@ import {
   toPassportClaims,
   verifyMandate,
 } from '@starloom/identity';
+import { openSqliteJobs } from '@starloom/jobs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { call, connect, openTestGateway, type TestAgent } from './test-gateway.ts';
 
@@ -175,6 +176,30 @@ describe('mandates', () => {
     });
     expect((await ask({ ttl_s: 5 })).payload.error.code).toBe('BAD_INPUT');
     expect(seen).toEqual([]);
+  });
+
+  it("reach neither the jobs nor the sessions of the caller's principal", async () => {
+    let url = '';
+    let listed: unknown;
+    const planner = agent(wanting, async ({ mandate = '' }) => {
+      await using client = await connectWith(url, { 'x-agent-mandate': mandate });
+      listed = (await call(client, 'fabric.job.list', {})).payload.jobs;
+      return 'planned';
+    });
+    const jobs = await openSqliteJobs({ path: join(folder, 'jobs.sqlite') });
+    const options = { authenticator: identity.authenticator, identity, jobs };
+    const gateway = await openTestGateway({ planner, coder: agent({}) }, options);
+    url = gateway.url;
+    const { headers } = await asPassport(['planner/*', 'coder/*']);
+    const client = await connectWith(url, headers);
+    const args = { agent_id: 'coder', capability: 'work', idempotency_key: 'k' };
+    await call(client, 'fabric.call', args);
+    await call(client, 'fabric.call', { agent_id: 'planner', capability: 'work' });
+    expect((await call(client, 'fabric.job.list', {})).payload.jobs).toHaveLength(1);
+    expect(listed).toEqual([]);
+    await client.close();
+    await gateway[Symbol.asyncDispose]();
+    await jobs.close();
   });
 
   it('share one budget among all calls below a root call', async () => {

@@ -56,6 +56,7 @@ export {
   type AuthMode,
   type Delegation,
   LOCAL_PRINCIPAL,
+  onBehalfOf,
   type Principal,
   toAuth,
 } from './principal.ts';

@@ -9,7 +9,7 @@ import { type Authenticator, createAuthenticator, type TokenVerifier } from './a
 import { toScopes } from './authority.ts';
 import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
-import type { Delegation, Principal } from './principal.ts';
+import { type Delegation, type Principal, toOwnerId } from './principal.ts';
 import type { PskKey } from './psk.ts';
 import type { MandateClaims } from './tokens/claims.ts';
 import { readMandate, toActors } from './tokens/mandate.ts';
@@ -136,27 +136,27 @@ class Callers {
 
   readonly isCurrent = (principal: Principal): boolean => {
     const { clock, keys, revocations, mint, signing } = this.#options;
-    const { expiresAt, mode, id, keyId, delegation } = principal;
+    const { expiresAt, mode, keyId, delegation } = principal;
     if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
     if (!delegation) return mode !== 'psk' || keys.isValid(principal);
     if (keyId !== null && !signing.isPublished(keyId)) return false;
     const isOver = delegation.depth > 0 && mint.isOver(delegation.tokenId);
-    return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(id, delegation);
+    return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(delegation);
   };
 
-  readonly isRevoked = ({ id, mode, keyId, delegation }: Principal): boolean => {
+  readonly isRevoked = ({ mode, keyId, delegation }: Principal): boolean => {
     const { keys, revocations } = this.#options;
     if (!delegation) return mode === 'psk' && keyId !== null && keys.isRevoked(keyId);
     const grant = keyOfGrant(delegation);
     if (grant !== undefined && keys.isRevoked(grant)) return true;
-    return revocations.reasonAgainst(id, delegation) !== undefined;
+    return revocations.reasonAgainst(delegation) !== undefined;
   };
 
   async ofPassport(text: string): Promise<Principal> {
     const { signing, revocations, clock } = this.#options;
     const read = await readPassport(text, signing, clock.now());
     const principal = toPassportPrincipal(read, text);
-    if (principal.delegation) revocations.assertValid(principal.id, principal.delegation);
+    if (principal.delegation) revocations.assertValid(principal.delegation);
     return this.#assertCurrent(principal);
   }
 
@@ -170,7 +170,7 @@ class Callers {
       const fix = 'use a mandate only while its call lasts';
       throw denied('replayed', 'The call of the mandate is over', fix);
     }
-    if (principal.delegation) revocations.assertValid(principal.id, principal.delegation);
+    if (principal.delegation) revocations.assertValid(principal.delegation);
     return this.#assertCurrent(principal);
   }
 
@@ -179,13 +179,14 @@ class Callers {
       claims;
     const build = this.#options.buildOf?.(aud) ?? 'unknown';
     return Object.freeze({
-      id: prn,
+      id: toOwnerId(prn, aud),
       mode: 'passport',
       tier,
       scopes: Object.freeze(toScopes({ cap, scp })),
       keyId: kid,
       expiresAt: exp * 1000,
       delegation: {
+        principalId: prn,
         delegateId: aud,
         mandateId: mnd,
         passportId: claims.pid ?? null,

@@ -4,6 +4,7 @@ export type AuthMode = Auth['mode'];
 
 /** Who calls, as far as this process has verified it. */
 export interface Principal {
+  /** Who owns what the caller makes: jobs, conversations, sessions. */
   readonly id: string;
   readonly mode: AuthMode;
   readonly tier: TrustTier;
@@ -19,6 +20,8 @@ export interface Principal {
 
 /** From a verified passport or mandate. JSON, since it is stored with jobs. */
 export interface Delegation {
+  /** On whose behalf (`prn`); the same along a chain. */
+  readonly principalId: string;
   /** Who acts for the principal (claim `sub`); of a mandate the agent that it was minted for. */
   readonly delegateId: string;
   /** Under which grant (`mnd`). */
@@ -51,6 +54,16 @@ export interface Actor {
   readonly cog: string;
 }
 
+/** On whose behalf a call is made: traces and budgets belong to it. */
+export function onBehalfOf({ id, delegation }: Principal): string {
+  return delegation?.principalId ?? id;
+}
+
+/** What a delegate makes is its own: it does not reach what its principal or another delegate has. */
+export function toOwnerId(principalId: string, delegateId: string): string {
+  return principalId === delegateId ? principalId : `${principalId}/${delegateId}`;
+}
+
 /** A caller on the same machine and under the same user: its end of a pipe proves that. */
 export const LOCAL_PRINCIPAL: Principal = Object.freeze({
   id: 'local',
@@ -67,10 +80,11 @@ export const ANONYMOUS_PRINCIPAL: Principal = Object.freeze({
 });
 
 /** The `auth` part of the envelope of a call by this principal. */
-export function toAuth({ id, mode, tier, scopes, keyId, delegation }: Principal): Auth {
+export function toAuth(principal: Principal): Auth {
+  const { mode, tier, scopes, keyId, delegation } = principal;
   return {
     mode,
-    principal_id: id,
+    principal_id: onBehalfOf(principal),
     agent_passport_id: delegation?.passportId ?? null,
     signature: null,
     key_id: keyId,

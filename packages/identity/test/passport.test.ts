@@ -13,12 +13,12 @@ describe('a passport', () => {
     const token = await world.passport();
     const caller = await world.authenticate(HEADER, token);
     expect(caller).toMatchObject({
-      id: 'ada',
+      id: 'ada/desk',
       mode: 'passport',
       tier: 'org',
       scopes: ['agent:planner', 'agent:coder', 'capability:files/read', 'toolset:coordination'],
       keyId: world.kid,
-      delegation: { delegateId: 'desk', depth: 0, maxDepth: 5 },
+      delegation: { principalId: 'ada', delegateId: 'desk', depth: 0, maxDepth: 5 },
     });
     expect(await world.authenticate(HEADER, token)).toBe(caller);
   });
@@ -37,7 +37,10 @@ describe('a passport', () => {
     const shuffled = Object.fromEntries(Object.entries(passport).reverse());
     for (const form of [text, JSON.stringify(shuffled), JSON.stringify(passport, null, 1)]) {
       const flat = form.replaceAll('\n', ' ');
-      expect(await world.authenticate(HEADER, flat)).toMatchObject({ id: 'ada', mode: 'passport' });
+      expect(await world.authenticate(HEADER, flat)).toMatchObject({
+        id: 'ada/desk',
+        mode: 'passport',
+      });
     }
     for (const [name, value] of [
       ['principal_id', 'eve'],
@@ -79,7 +82,7 @@ describe('a passport', () => {
       details: { reason: 'revoked' },
     });
     const fresh = await world.passport({ epoch });
-    expect((await world.authenticate(HEADER, fresh)).id).toBe('ada');
+    expect((await world.authenticate(HEADER, fresh)).id).toBe('ada/desk');
   });
 
   it('is refused while its grant is suspended', async () => {
@@ -121,7 +124,7 @@ describe('signing keys', () => {
     expect(kidOf((await mintFor(world.identity, 'coder')).token)).toBe(world.kid);
     world.clock.advance(331_000);
     expect(kidOf((await mintFor(world.identity, 'coder')).token)).toBe(kid);
-    expect((await world.authenticate(HEADER, before)).id).toBe('ada');
+    expect((await world.authenticate(HEADER, before)).id).toBe('ada/desk');
     world.clock.advance(24 * 3_600_000 + 61_000);
     expect(world.identity.jwks().keys.map((key) => key.kid)).toEqual([kid]);
   });

@@ -16,6 +16,7 @@ import {
   type StoredJob,
   toMeta,
 } from '@starloom/core';
+import { onBehalfOf } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { agentsFor } from '../pipeline/authorise.ts';
@@ -114,7 +115,7 @@ export class JobCalls {
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps } = this.#options;
     const { principal } = caller;
-    const guarded = deps.guard.admit(readOrigin(caller), { principal: principal.id });
+    const guarded = deps.guard.admit(readOrigin(caller), { principal: onBehalfOf(principal) });
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
     const agents = agentsFor(principal, deps.registry);
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;

@@ -1,7 +1,7 @@
 // What the audit log says of a call: whether it was let through, to whom, and on whose behalf.
 
 import type { FabricError, GuardedCall, Trace } from '@starloom/core';
-import { type AuditEntry, grantOf } from '@starloom/identity';
+import { type AuditEntry, grantOf, onBehalfOf } from '@starloom/identity';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { Route } from './route.ts';
 
@@ -47,9 +47,9 @@ export function refused(
 }
 
 function whoOf({ principal }: Caller) {
-  const { id, mode, delegation } = principal;
+  const { mode, delegation } = principal;
   return {
-    principal: id,
+    principal: onBehalfOf(principal),
     ...(delegation && { delegate: delegation.delegateId }),
     grant: grantOf(principal),
     mode,

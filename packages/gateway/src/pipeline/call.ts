@@ -10,7 +10,7 @@ import {
   type GuardedCall,
   type Trace,
 } from '@starloom/core';
-import { toAuth } from '@starloom/identity';
+import { onBehalfOf, toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
 import { type AuditCall, allowed, refused } from './audit-call.ts';
@@ -65,7 +65,9 @@ export async function runCall(
   let trace: Trace | undefined;
   try {
     deps.assertCurrent(caller);
-    const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
+    const guarded = deps.guard.admit(readOrigin(caller), {
+      principal: onBehalfOf(caller.principal),
+    });
     trace = guarded.trace;
     deps.mandates.spend(guarded, caller.principal);
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);

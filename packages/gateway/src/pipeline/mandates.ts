@@ -7,6 +7,7 @@ import {
   type DelegateRequest,
   delegateRequestSchema,
   type Mint,
+  onBehalfOf,
   type Principal,
   type TraceBudgets,
 } from '@starloom/identity';
@@ -43,10 +44,11 @@ export class Mandates {
   }
 
   /** Counts a call below a root call; POLICY_DENIED when the budget of its trace is spent. */
-  spend(guarded: GuardedCall, { id, delegation }: Principal): void {
+  spend(guarded: GuardedCall, principal: Principal): void {
     if (guarded.hop.depth <= 1) return;
     const { budgets } = this.#options;
-    budgets.spend(guarded.root ?? id, guarded.trace.trace_id, delegation?.budget);
+    const owner = guarded.root ?? onBehalfOf(principal);
+    budgets.spend(owner, guarded.trace.trace_id, principal.delegation?.budget);
   }
 
   /** `undefined` for an agent that wants none. */
@@ -60,7 +62,7 @@ export class Mandates {
     if (!mint) throw noMint(target.agent_id);
     const traceId = guarded.trace.trace_id;
     const granted = smaller(principal.delegation?.budget, delegate);
-    const budget = budgets.left(guarded.root ?? principal.id, traceId, granted);
+    const budget = budgets.left(guarded.root ?? onBehalfOf(principal), traceId, granted);
     const minted = await mint.mint({
       principal,
       target,

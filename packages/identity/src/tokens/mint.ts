@@ -16,7 +16,7 @@ import { z } from 'zod';
 import { type Authority, beyond, covers, forTier, intersect, toAuthority } from '../authority.ts';
 import { MAX_TOKEN_LENGTH } from '../credentials.ts';
 import { denied } from '../denied.ts';
-import type { Actor, Delegation, Principal } from '../principal.ts';
+import { type Actor, type Delegation, onBehalfOf, type Principal } from '../principal.ts';
 import {
   MANDATE_TYPE,
   MAX_CAP,
@@ -107,6 +107,7 @@ export class Mint {
     const end = Math.floor((principal.expiresAt ?? Number.POSITIVE_INFINITY) / 1000);
     const exp = Math.min(end, iat + (requested?.ttl_s ?? DEFAULT_LIFE_S));
     if (exp <= iat) throw denied('expired', 'The credential of the caller has expired', 'log in');
+    const prn = onBehalfOf(principal);
     const { sub, cog, actors } = actingFor(principal);
     const act = toNestedActor(actors);
     const dep = (delegation?.depth ?? 0) + 1;
@@ -116,8 +117,8 @@ export class Mint {
       ver: 1,
       iss: keys.issuer,
       sub,
-      prn: principal.id,
-      ...(sub === principal.id && { slf: true }),
+      prn,
+      ...(sub === prn && { slf: true }),
       mnd: grantOf(principal),
       cog,
       aud: target.agent_id,

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { type Authority, toScopes } from '../authority.ts';
 import { MAX_TOKEN_LENGTH } from '../credentials.ts';
 import { denied } from '../denied.ts';
-import type { Principal } from '../principal.ts';
+import { type Principal, toOwnerId } from '../principal.ts';
 import {
   assertClaims,
   badClaims,
@@ -116,13 +116,14 @@ export async function readPassport(
 export function toPassportPrincipal({ claims, kid }: ReadPassport, text: string): Principal {
   const { prn, sub, mnd, cap, scp, tier, epo, mxd, jti, exp, bud } = claims;
   return Object.freeze({
-    id: prn,
+    id: toOwnerId(prn, sub),
     mode: 'passport',
     tier,
     scopes: Object.freeze(toScopes({ cap, scp })),
     keyId: kid,
     expiresAt: exp * 1000,
     delegation: Object.freeze({
+      principalId: prn,
       delegateId: sub,
       mandateId: mnd,
       passportId: jti,

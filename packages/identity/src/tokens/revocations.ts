@@ -27,7 +27,7 @@ export type Revoked = 'principal' | 'delegate' | 'grant';
 
 const PREFIX = { principal: 'prn', delegate: 'sub', grant: 'mnd' } as const;
 
-type Subject = Pick<Delegation, 'delegateId' | 'mandateId' | 'epoch' | 'actors'>;
+type Subject = Pick<Delegation, 'principalId' | 'delegateId' | 'mandateId' | 'epoch' | 'actors'>;
 
 export class Revocations {
   readonly #file: LiveFile<RevocationsFile>;
@@ -45,9 +45,9 @@ export class Revocations {
   }
 
   /** Why the credential is void; `undefined` when it is not. */
-  reasonAgainst(principalId: string, subject: Subject): 'revoked' | 'suspended' | undefined {
+  reasonAgainst(subject: Subject): 'revoked' | 'suspended' | undefined {
     const { revoked, suspended } = this.#file.value;
-    const { delegateId, mandateId, epoch, actors } = subject;
+    const { principalId, delegateId, mandateId, epoch, actors } = subject;
     const isVoid = (key: string) => (revoked[key]?.epoch ?? 0) > epoch;
     const acting = [delegateId, ...actors.map(({ sub }) => sub)];
     if (
@@ -60,8 +60,8 @@ export class Revocations {
     return suspended.includes(mandateId) ? 'suspended' : undefined;
   }
 
-  assertValid(principalId: string, subject: Subject): void {
-    const reason: DenialReason | undefined = this.reasonAgainst(principalId, subject);
+  assertValid(subject: Subject): void {
+    const reason: DenialReason | undefined = this.reasonAgainst(subject);
     if (!reason) return;
     const fix = 'ask the operator of the gateway for another passport';
     throw denied(reason, `The credential is ${reason}`, fix);

@@ -1,6 +1,7 @@
 import { text as readAll } from 'node:stream/consumers';
 import { silentLog, systemClock } from '@starloom/core';
 import {
+  onBehalfOf,
   openIdentity,
   readEpoch,
   revoke,
@@ -85,7 +86,8 @@ export async function verifyPassport(
   const identity = await openIdentity({ folder, configured: [], anonymous: false, log: silentLog });
   try {
     const caller = await identity.passports.verify(token);
-    const { id: principal, tier, scopes, delegation, expiresAt = 0 } = caller;
+    const { tier, scopes, delegation, expiresAt = 0 } = caller;
+    const principal = onBehalfOf(caller);
     const expires_at = new Date(expiresAt).toISOString();
     const delegate = delegation?.delegateId;
     const grant = delegation?.mandateId;
