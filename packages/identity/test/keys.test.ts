@@ -113,6 +113,20 @@ describe('keys of the state folder', () => {
     await expect(openRing(folder.path)).rejects.toMatchObject({ details: { reason: 'config' } });
   });
 
+  it('stay known when one is created with the id of a configured key', async () => {
+    await using folder = await temporaryFolder();
+    const { key } = await createKey(folder.path, CI, Date.now());
+    const secret = generateKey();
+    const owner = { principal: 'x', tier: 'org', scopes: [] } as const;
+    const ring = await openRing(folder.path, [{ key_id: 'fixed', key: secret, ...owner }]);
+    const twin = await createKey(folder.path, { ...CI, keyId: 'fixed' }, Date.now());
+    const last = await createKey(folder.path, { ...CI, keyId: 'last' }, Date.now());
+    await expect.poll(() => ring.verify(last.key)?.keyId).toBe('last');
+    expect(ring.verify(twin.key)).toBeUndefined();
+    expect([ring.verify(key)?.keyId, ring.verify(secret)?.keyId]).toEqual(['ci', 'fixed']);
+    await ring.close();
+  });
+
   it('stay known while the file cannot be read', async () => {
     await using folder = await temporaryFolder();
     const { key } = await createKey(folder.path, CI, Date.now());

@@ -66,16 +66,15 @@ export class KeyRing implements PskVerifier {
     await this.#file?.close();
   }
 
+  /** A key with the id of a configured one is left out: the others must not suffer from it. */
   #follow(file: KeysFile): void {
-    const { log, onChange } = this.#options;
-    try {
-      this.#use(file);
-      log.info({ keys: this.#live.size }, 'shared keys were read again');
-    } catch (error) {
-      // Without the new table nothing is known of what was revoked: no key of the file is let in.
-      this.#use({ ...file, keys: [] });
-      log.error({ error }, 'keys.json cannot be used; its keys are refused');
-    }
+    const { configured, log, onChange } = this.#options;
+    const taken = new Set(configured.map(({ key_id }) => key_id));
+    const keys = file.keys.filter(({ key_id }) => !taken.has(key_id));
+    this.#use({ ...file, keys });
+    const left_out = file.keys.length - keys.length;
+    if (left_out > 0) log.error({ left_out }, 'keys with the id of a configured key are refused');
+    log.info({ keys: this.#live.size }, 'shared keys were read again');
     onChange();
   }
 
