@@ -15,8 +15,14 @@ export interface MandateRule {
 
 type Carrier = Readonly<Record<string, unknown>>;
 
-/** What the carriers of a call are worth: trace and depth as the mandate says. */
-export type MandateCheck = (meta: Carrier | undefined, headers: Carrier) => Promise<Carrier>;
+export interface Mandated {
+  /** Of the call, with trace and depth as the mandate says. */
+  readonly meta: Carrier | undefined;
+  /** With which the agent may call on. */
+  readonly mandate?: string;
+}
+
+export type MandateCheck = (meta: Carrier | undefined, headers: Carrier) => Promise<Mandated>;
 
 /** AUTH_DENIED for a call without a mandate that holds. */
 export function createMandateCheck(rule: MandateRule, agentId: string): MandateCheck {
@@ -28,10 +34,10 @@ export function createMandateCheck(rule: MandateRule, agentId: string): MandateC
     if (token === undefined) throw missing(audience);
     const { traceId, depth } = await verifyMandate(token, { jwks, issuer, audience, replay });
     const stated = Number(meta?.[META.depth] ?? depth);
+    const deepest = String(Math.max(depth, Number.isFinite(stated) ? stated : depth));
     return {
-      ...meta,
-      [META.trace]: traceId,
-      [META.depth]: String(Math.max(depth, Number.isFinite(stated) ? stated : depth)),
+      meta: { ...meta, [META.trace]: traceId, [META.depth]: deepest },
+      mandate: token,
     };
   };
 }

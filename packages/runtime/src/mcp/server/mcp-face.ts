@@ -2,11 +2,11 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import { createTrace, FabricError, type Hop, type Log } from '@starloom/core';
+import { createTrace, FabricError, type GuardedCall, type Hop, type Log } from '@starloom/core';
 import { z } from 'zod';
 import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
-import type { AdmittedCall, AgentGuard } from '../../guard.ts';
+import type { AgentGuard } from '../../guard.ts';
 import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
 import type { MandateCheck, MandateRule } from './mandate-check.ts';
 import { progressOf } from './progress.ts';
@@ -33,6 +33,11 @@ export interface Inbound {
   readonly context: ServerContext;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** A call that may run, with the mandate under which it does. */
+interface ServedCall extends GuardedCall {
+  readonly mandate: string | undefined;
 }
 
 const MAX_SESSIONS = 10_000;
@@ -113,12 +118,14 @@ export class McpFace {
     const said = context.mcpReq._meta;
     let trace = createTrace();
     try {
-      const meta = this.#checkMandate ? await this.#checkMandate(said, headers) : said;
+      const checked = (await this.#checkMandate?.(said, headers)) ?? { meta: said };
+      const { meta, mandate } = { mandate: undefined, ...checked };
       using call = this.#guard.admit({ meta, headers }, tool.name);
       trace = call.trace;
+      const served = { ...call, mandate };
       return await (tool === ASK
-        ? this.#ask(args, call, context)
-        : this.#call(tool, args, call, context));
+        ? this.#ask(args, served, context)
+        : this.#call(tool, args, served, context));
     } catch (error) {
       const failure = FabricError.from(error);
       const { code, details } = failure;
@@ -130,7 +137,7 @@ export class McpFace {
   async #call(
     { name }: ExposedTool,
     args: unknown,
-    { trace, hop }: AdmittedCall,
+    { trace, hop, mandate }: ServedCall,
     context: ServerContext,
   ): Promise<CallToolResult> {
     const { result, error } = await this.agent.callTool({
@@ -138,6 +145,7 @@ export class McpFace {
       origin: 'remote',
       trace,
       hop,
+      mandate,
       signal: context.mcpReq.signal,
       onEvent: progressOf(context, this.#guard.agentId, trace),
     });
@@ -147,7 +155,7 @@ export class McpFace {
 
   async #ask(
     args: unknown,
-    { trace, hop }: AdmittedCall,
+    { trace, hop, mandate }: ServedCall,
     context: ServerContext,
   ): Promise<CallToolResult> {
     const { prompt, session_id } = parseAsk(args);
@@ -159,6 +167,7 @@ export class McpFace {
         source: callerOf(hop),
         trace,
         hop,
+        mandate,
         signal: context.mcpReq.signal,
         onEvent: progressOf(context, this.#guard.agentId, trace),
         ...(session_id !== undefined && { sessionId: session_id }),
