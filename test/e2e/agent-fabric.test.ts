@@ -1,7 +1,9 @@
 import { type ManifestInput, manifestSchema, silentLog } from '@starloom/core';
+import { openIdentity } from '@starloom/identity';
 import { type Agent, openAgent } from '@starloom/runtime';
 import { McpFace, openMcpHttp } from '@starloom/runtime/mcp';
 import { defineTool } from '@starloom/sdk';
+import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { openGateway } from './gateway.ts';
@@ -16,6 +18,7 @@ async function serveAgent(
   name: string,
   tools: Parameters<typeof openAgent>[0]['tools'] = [],
   gateway?: string,
+  mandate?: { readonly jwks: string; readonly issuer: string },
 ): Promise<ServedAgent> {
   const plugins = gateway ? [{ name: 'fabric', config: { url: gateway } }] : [];
   const expose_tools = [...tools.map((tool) => tool.name), ...(gateway ? ['fabric:call'] : [])];
@@ -26,7 +29,7 @@ async function serveAgent(
         version: '1.0.0',
         provider: { kind: 'scripted', script: ['unused'] },
         plugins,
-        mcp: { expose_tools },
+        mcp: { expose_tools, ...(mandate && { mandate }) },
       },
       folder: import.meta.dirname,
     },
@@ -107,5 +110,58 @@ describe('an agent that calls others through the gateway', () => {
       code: 'RECURSION_LIMIT',
       details: { cycle: ['caller/fabric:call', 'caller/fabric:call'] },
     });
+  });
+
+  it('[G12] [G13] acts for its caller under the mandate that it verified, and with no more rights', async () => {
+    await using folder = await temporaryFolder();
+    const identity = await openIdentity({
+      folder: folder.path,
+      configured: [],
+      anonymous: true,
+      log: silentLog,
+    });
+    const seen: (string | undefined)[] = [];
+    const work = defineTool({
+      name: 'desk:work',
+      description: 'Works',
+      effect: 'read',
+      parameters: z.strictObject({ task: z.string() }),
+      execute({ task }, { mandate }) {
+        seen.push(mandate);
+        return `${task}: done`;
+      },
+    });
+    await using gateway = await openGateway([], [], identity);
+    const { issuer } = identity;
+    const rule = { jwks: `${gateway.url}/.well-known/jwks.json`, issuer };
+    await using percy = await serveAgent('percy', [work], undefined, rule);
+    await using other = await serveAgent('other', [work]);
+    await using planner = await serveAgent('planner', [], gateway.url, rule);
+    const may_call = ['capability:percy/*'];
+    for (const manifest of [
+      { ...percy.manifest, auth: { mandate: true } },
+      other.manifest,
+      { ...planner.manifest, auth: { mandate: true, may_call } },
+    ]) {
+      await gateway.registry.register(manifestSchema.parse({ ...manifest, trust_tier: 'org' }));
+    }
+    const ask = (agent_id: string) =>
+      gateway.call({
+        agent_id: 'planner',
+        capability: 'fabric:call',
+        arguments: { agent_id, capability: 'desk:work', task: 'tidy up' },
+      });
+    expect(await ask('percy')).toMatchObject({ ok: true, result: { answer: 'tidy up: done' } });
+    expect((await ask('other')).error).toMatchObject({ code: 'CAPABILITY_NOT_FOUND' });
+    expect(seen).toEqual([expect.stringMatching(/^eyJ/)]);
+    const [, claims = ''] = seen[0]?.split('.') ?? [];
+    expect(JSON.parse(Buffer.from(claims, 'base64url').toString())).toMatchObject({
+      sub: 'planner',
+      prn: 'anonymous',
+      aud: 'percy',
+      dep: 2,
+      cap: ['percy/desk:work'],
+    });
+    await identity.close();
   });
 });

@@ -2,10 +2,14 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { openAdapter } from '@starloom/adapters';
 import { type ManifestInput, MemoryRegistry } from '@starloom/core';
 import { createObserver, Gateway, gatewayConfigSchema } from '@starloom/gateway';
-import { createAuthenticator, createPskVerifier } from '@starloom/identity';
+import { createAuthenticator, createPskVerifier, type Identity } from '@starloom/identity';
 
 /** A gateway of this process with the real adapters, open to anybody on loopback. */
-export async function openGateway(manifests: readonly ManifestInput[], lines: string[] = []) {
+export async function openGateway(
+  manifests: readonly ManifestInput[],
+  lines: string[] = [],
+  identity?: Identity,
+) {
   const observer = createObserver({
     level: 'debug',
     otlp: null,
@@ -17,7 +21,10 @@ export async function openGateway(manifests: readonly ManifestInput[], lines: st
     config: gatewayConfigSchema.parse({ listen: { port: 0 } }),
     registry,
     openAdapter: (manifest) => openAdapter({ manifest, log: observer.log }),
-    authenticator: createAuthenticator({ psk: createPskVerifier([]), anonymous: true }),
+    authenticator:
+      identity?.authenticator ??
+      createAuthenticator({ psk: createPskVerifier([]), anonymous: true }),
+    identity,
     observer,
     version: '0.0.0',
     drainMs: 1_000,

@@ -144,6 +144,13 @@ export type { Json, JsonObject } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
+  fromMandateCarriers,
+  MANDATE,
+  toMandateHeaders,
+  toMandateLine,
+  toMandateMeta,
+} from './mandate-carrier.ts';
+export {
   agentIdSchema,
   agentsFileSchema,
   type Capability,

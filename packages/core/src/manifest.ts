@@ -141,6 +141,11 @@ const manifestFields = z.strictObject({
     .strictObject({
       mandate: z.boolean().default(false).describe('Send a mandate with every call'),
       principal: z.string().min(1).optional().describe('The principal it calls back as'),
+      may_call: z
+        .array(z.string().min(1).max(200))
+        .max(64)
+        .optional()
+        .describe('What it may call for its callers, as scopes: agent:…, capability:agent/name'),
     })
     .optional()
     .describe('What the agent wants to know of the caller'),

@@ -5,19 +5,28 @@ import { signingAlgorithm } from './signing-algorithm.ts';
 
 const MIN_KEY_LENGTH = 16;
 const MIN_DISTINCT_CHARACTERS = 6;
-const WELL_KNOWN = /^(?:changeme|secret|password|passwd|default|example|admin|starloom)+$/;
+/** Words and runs of which sample and default keys are made; what is left must be hard to guess. */
+const WELL_KNOWN =
+  /change-?me|change|replace|insert|place-?holder|put|your|my|the|this|here|me|with|real|for|secret|shared|password|passwd|default|example|sample|dummy|admin|starloom|fabric|agent|gateway|dev|local|test|salt|token|api|psk|key|bearer|sk|slk|letmein|qwerty|(.)\1{3,}|0?1234567890?|abcdef(?:gh)?|deadbeef|[^a-z0-9]+/g;
+const MIN_UNKNOWN = 8;
 
-/** Refuses shared keys that somebody could guess. */
+/** Refuses shared keys that an attacker could guess, and those of samples. */
 export function checkSharedKey(key: string): Complaint | undefined {
-  const fix = 'use a long random key, such as the output of: openssl rand -base64 32';
+  const fix = 'use a long random key: "starloom keys create", or openssl rand -base64 32';
   if (key.length < MIN_KEY_LENGTH) {
     return { message: `is shorter than ${MIN_KEY_LENGTH} characters`, fix };
   }
-  const letters = key.toLowerCase().replace(/[^a-z]/g, '');
-  if (WELL_KNOWN.test(letters) || new Set(key).size < MIN_DISTINCT_CHARACTERS) {
-    return { message: 'is a well-known word or easy to guess', fix };
+  const unknown = key.toLowerCase().replace(WELL_KNOWN, '');
+  const isGuessable = unknown.length < MIN_UNKNOWN || new Set(key).size < MIN_DISTINCT_CHARACTERS;
+  if (isGuessable || isRepeated(key)) {
+    return { message: 'is a well-known word, a sample or easy to guess', fix };
   }
   return undefined;
+}
+
+/** A short text over and over: `hunter2hunter2hunter2`. */
+function isRepeated(key: string): boolean {
+  return `${key}${key}`.indexOf(key, 1) < key.length;
 }
 
 /** Refuses a list in which two entries have the same name. */

@@ -167,6 +167,18 @@ export const limitsSchema = z.strictObject({
     .max(1_000_000)
     .default(2048)
     .describe('WebSockets that one caller may have open'),
+  budget_calls: z
+    .int()
+    .min(0)
+    .max(1_000_000)
+    .default(1000)
+    .describe('Calls that agents may make below one call of a client, all together'),
+  budget_ms: z
+    .int()
+    .min(1_000)
+    .max(30 * DAY_MS)
+    .default(DAY_MS)
+    .describe('For how long after it such calls may begin, in milliseconds'),
 });
 
 const heartbeat = z

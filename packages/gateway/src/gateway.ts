@@ -11,7 +11,13 @@ import {
   type Registry,
   systemClock,
 } from '@starloom/core';
-import { type Authenticator, LOCAL_PRINCIPAL } from '@starloom/identity';
+import {
+  type Authenticator,
+  denied,
+  type Identity,
+  LOCAL_PRINCIPAL,
+  TraceBudgets,
+} from '@starloom/identity';
 import { createAddressGuard } from '@starloom/wire';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { A2aEndpoint } from './a2a/endpoint.ts';
@@ -33,8 +39,10 @@ import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
+import type { Caller } from './pipeline/call-request.ts';
 import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
+import { Mandates } from './pipeline/mandates.ts';
 import { ParkedCalls } from './pipeline/parked-calls.ts';
 import { assertMember } from './pipeline/session-member.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
@@ -59,6 +67,8 @@ export interface GatewayOptions {
   readonly registry: Registry;
   readonly openAdapter: (manifest: Manifest) => Promise<Adapter>;
   readonly authenticator: Authenticator;
+  /** Mints mandates and shows the keys to verify them; without it there are none. */
+  readonly identity?: Identity | undefined;
   readonly observer: Observer;
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
@@ -129,6 +139,13 @@ export class Gateway {
       parked: this.#parked,
       callerSlots: new CallSlots({ of: 'principal', limit: config.limits.calls_per_principal }),
       agentSlots: new CallSlots({ of: 'agent', limit: config.limits.calls_per_agent }),
+      mandates: new Mandates({
+        mint: options.identity?.mint,
+        budgets: new TraceBudgets(budgetOf(config), clock),
+        maxDepth: config.limits.depth,
+      }),
+      audit: (entry) => options.identity?.audit?.record(entry),
+      assertCurrent: (caller) => assertCurrent(options.authenticator, caller),
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
       adapters: this.#adapters,
@@ -201,6 +218,8 @@ export class Gateway {
         version,
         inFlight: this.#inFlight,
         jobs,
+        credentials: options.identity,
+        audit: deps.audit,
       },
       toolNames: config.mcp.tool_names,
       toolsets,
@@ -224,6 +243,8 @@ export class Gateway {
       authenticator: options.authenticator,
       observer,
       inFlight: this.#inFlight,
+      onDenied: (credential, reason) => options.identity?.audit?.denied(credential, reason),
+      jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       routes: { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
@@ -315,6 +336,22 @@ export class Gateway {
     if (kind === 'tools') this.#catalog.invalidate();
     this.#mcp.listChanged(kind);
   }
+}
+
+function budgetOf({ limits }: GatewayConfig) {
+  return { calls: limits.budget_calls, ms: limits.budget_ms };
+}
+
+/** Of calls on connections and in jobs, which were let in some time ago. */
+function assertCurrent(
+  authenticator: Authenticator,
+  { principal, isStored }: Pick<Caller, 'principal' | 'isStored'>,
+): void {
+  const isRefused = isStored
+    ? authenticator.isRevoked?.(principal)
+    : !authenticator.isCurrent(principal);
+  if (!isRefused) return;
+  throw denied('revoked', 'The credential was revoked or has expired', 'send another credential');
 }
 
 function enginesOf(options: GatewayOptions): Readonly<Record<string, Engine>> {

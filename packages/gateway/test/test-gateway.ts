@@ -10,7 +10,13 @@ import type {
 } from '@starloom/core';
 import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
-import { createAuthenticator, createPskVerifier, type PskVerifier } from '@starloom/identity';
+import {
+  type Authenticator,
+  createAuthenticator,
+  createPskVerifier,
+  type Identity,
+  type PskVerifier,
+} from '@starloom/identity';
 import { Secret } from '@starloom/wire/config';
 import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
@@ -36,6 +42,8 @@ export interface TestGatewayOptions {
   readonly log?: (line: string) => void;
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
+  readonly authenticator?: Authenticator;
+  readonly identity?: Identity;
   readonly drainMs?: number;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
@@ -56,6 +64,8 @@ export async function openTestGateway(
     stallMs = 30_000,
     conversationKey,
     psk: givenPsk,
+    authenticator,
+    identity,
     drainMs = 10_000,
     signingKey,
     grpcTls,
@@ -101,7 +111,8 @@ export async function openTestGateway(
         agents[manifest.agent_id]?.run ?? (() => never()),
         agents[manifest.agent_id]?.describe,
       ),
-    authenticator: createAuthenticator({ psk, anonymous }),
+    authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
+    identity,
     observer,
     version: '0.0.0',
     coordination,

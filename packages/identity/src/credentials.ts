@@ -32,9 +32,12 @@ export interface WebSocketProtocols {
 const FIX_HEADER = 'send one header "Authorization: Bearer <key>"';
 const FIX_PROTOCOL = 'offer the subprotocol "bearer.<base64url of the key>" once, beside "mcp"';
 const BEARER_PREFIX = 'bearer.';
+/** Of passports and mandates, in characters. */
+export const MAX_TOKEN_LENGTH = 8_192;
 const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
   'authorization',
   'x-agent-passport',
+  'x-agent-mandate',
   'sec-websocket-protocol',
 ]);
 const CREDENTIAL_LENGTHS: ReadonlySet<number> = new Set(
@@ -52,6 +55,19 @@ export function readBearer(headers: RequestHeaders): string | undefined {
   const [, bearer] = /^Bearer +(\S+)$/i.exec(value) ?? [];
   if (bearer !== undefined && isBearerText(bearer)) return bearer;
   throw denied('malformed', 'The Authorization header is not "Bearer <key>"', FIX_HEADER);
+}
+
+/** The token in a header of its own; `undefined` when there is no such header. */
+export function readToken(headers: RequestHeaders, name: string): string | undefined {
+  const [value, ...more] = valuesOf(headers, name);
+  if (value === undefined) return undefined;
+  const fix = `send one header "${name}" with one token in it`;
+  if (more.length > 0) {
+    throw denied('several_credentials', `The request has two headers "${name}"`, fix);
+  }
+  const token = value.trim();
+  if (token !== '' && token.length <= MAX_TOKEN_LENGTH) return token;
+  throw denied('malformed', `The header "${name}" is empty or too long`, fix);
 }
 
 /** Splits `Sec-WebSocket-Protocol` into the credential, if there is one, and the protocols. */
@@ -81,7 +97,8 @@ export function assertNoCredentialInUrl(url: string): void {
   const parsed = URL.parse(url, 'http://localhost');
   if (!parsed) throw denied('malformed', 'The URL of the request cannot be read', FIX_HEADER);
   const named = [...parsed.searchParams].some(([name, value]) => {
-    return CREDENTIAL_PARAMETERS.has(fold(name)) || value.startsWith(KEY_PREFIX);
+    const isSecret = value.startsWith(KEY_PREFIX) || LOOKS_LIKE_TOKEN.test(value);
+    return isSecret || CREDENTIAL_PARAMETERS.has(fold(name));
   });
   if (!named && parsed.username === '' && parsed.password === '') return;
   throw denied('credential_in_url', 'Credentials in the URL are not accepted', fix);
@@ -97,6 +114,9 @@ export function valuesOf(headers: RequestHeaders, wanted: string): readonly stri
   return values;
 }
 
+/** A JWT, whatever the parameter is called. */
+const LOOKS_LIKE_TOKEN = /^eyJ[\w-]+\.[\w-]+\./;
+
 const CREDENTIAL_PARAMETERS: ReadonlySet<string> = new Set([
   'accesstoken',
   'apikey',
@@ -109,6 +129,7 @@ const CREDENTIAL_PARAMETERS: ReadonlySet<string> = new Set([
   'psk',
   'secret',
   'token',
+  'xagentmandate',
   'xagentpassport',
 ]);
 

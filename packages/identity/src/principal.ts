@@ -4,6 +4,7 @@ export type AuthMode = Auth['mode'];
 
 /** Who calls, as far as this process has verified it. */
 export interface Principal {
+  /** Who owns what the caller makes: jobs, conversations, sessions. */
   readonly id: string;
   readonly mode: AuthMode;
   readonly tier: TrustTier;
@@ -11,6 +12,56 @@ export interface Principal {
   readonly scopes: readonly string[];
   /** Which of its keys it used; `null` when it needed none. */
   readonly keyId: string | null;
+  /** In milliseconds; from then on it is not served any more. */
+  readonly expiresAt?: number;
+  /** What a passport or a mandate says of the one who acts for the principal. */
+  readonly delegation?: Delegation;
+}
+
+/** From a verified passport or mandate. JSON, since it is stored with jobs. */
+export interface Delegation {
+  /** On whose behalf (`prn`); the same along a chain. */
+  readonly principalId: string;
+  /** Who acts for the principal (claim `sub`); of a mandate the agent that it was minted for. */
+  readonly delegateId: string;
+  /** Under which grant (`mnd`). */
+  readonly mandateId: string;
+  readonly passportId: string | null;
+  /** Which running instance acts (`cog`). */
+  readonly cogId: string;
+  /** What it may call, as `agent/capability` globs (`cap`). */
+  readonly cap: readonly string[];
+  /** Everything else it may use (`scp`). */
+  readonly scp: readonly string[];
+  /** Revocations up to this number were known when the credential was made (`epo`). */
+  readonly epoch: number;
+  /** Mandates above the next one; 0 for a passport. */
+  readonly depth: number;
+  readonly maxDepth: number;
+  /** SHA-256 of the credential, base64url (`pah` of the next mandate). */
+  readonly tokenHash: string;
+  /** Of the credential itself. */
+  readonly tokenId: string;
+  /** The trace of a mandate, which its bearer cannot leave. */
+  readonly traceId?: string | undefined;
+  readonly budget?: { readonly calls: number; readonly ms: number } | undefined;
+  /** Who acted before (`act`), the last one first. */
+  readonly actors: readonly Actor[];
+}
+
+export interface Actor {
+  readonly sub: string;
+  readonly cog: string;
+}
+
+/** On whose behalf a call is made: traces and budgets belong to it. */
+export function onBehalfOf({ id, delegation }: Principal): string {
+  return delegation?.principalId ?? id;
+}
+
+/** What a delegate makes is its own: it does not reach what its principal or another delegate has. */
+export function toOwnerId(principalId: string, delegateId: string): string {
+  return principalId === delegateId ? principalId : `${principalId}/${delegateId}`;
 }
 
 /** A caller on the same machine and under the same user: its end of a pipe proves that. */
@@ -29,18 +80,19 @@ export const ANONYMOUS_PRINCIPAL: Principal = Object.freeze({
 });
 
 /** The `auth` part of the envelope of a call by this principal. */
-export function toAuth({ id, mode, tier, scopes, keyId }: Principal): Auth {
+export function toAuth(principal: Principal): Auth {
+  const { mode, tier, scopes, keyId, delegation } = principal;
   return {
     mode,
-    principal_id: id,
-    agent_passport_id: null,
+    principal_id: onBehalfOf(principal),
+    agent_passport_id: delegation?.passportId ?? null,
     signature: null,
     key_id: keyId,
-    delegate_id: null,
-    mandate_id: null,
-    cog_id: null,
+    delegate_id: delegation?.delegateId ?? null,
+    mandate_id: delegation?.mandateId ?? null,
+    cog_id: delegation?.cogId ?? null,
     tier,
-    cap: [],
-    scp: [...scopes],
+    cap: [...(delegation?.cap ?? [])],
+    scp: [...(delegation?.scp ?? scopes)],
   };
 }

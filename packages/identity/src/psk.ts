@@ -3,7 +3,7 @@
 // a hash, finding one in a map tells nothing by its timing. The cost of a check does not depend on
 // how many keys there are. How strong a configured key must be is the configuration's business.
 
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { FabricError, type TrustTier } from '@starloom/core';
 import { isBearerText } from './bearer-text.ts';
 import { hashKey } from './generate-key.ts';
@@ -16,6 +16,8 @@ interface PskOwner {
   readonly principal: string;
   readonly tier: TrustTier;
   readonly scopes: readonly string[];
+  /** In milliseconds; from then on the key is refused. */
+  readonly expiresAt?: number | undefined;
 }
 
 /** A key itself, or what `hashKey` made of it. */
@@ -30,21 +32,37 @@ export function createPskVerifier(keys: readonly PskKey[]): PskVerifier {
   const secret = randomBytes(32).toString('hex');
   // Both parts have a fixed length, so the hash of both together is as good as an HMAC, in one step.
   const digestOf = (storedHash: string) => hash('sha256', secret + storedHash, 'base64');
-  const principals = new Map<string, Principal>();
+  const known = new Map<string, { readonly digest: Buffer; readonly principal: Principal }>();
+  const ids = new Set<string>();
   for (const key of keys) {
     const digest = digestOf(toStoredHash(key));
-    const twin = principals.get(digest);
-    if (twin) throw badKey(key, `is the same as the key "${twin.keyId}"`);
-    principals.set(digest, toPrincipal(key));
+    const twin = known.get(digest);
+    if (twin) throw badKey(key, `is the same as the key "${twin.principal.keyId}"`);
+    if (ids.has(key.key_id)) throw badKey(key, 'is there twice');
+    ids.add(key.key_id);
+    known.set(digest, { digest: Buffer.from(digest), principal: toPrincipal(key) });
   }
   return {
-    verify: (bearer) => principals.get(digestOf(hashKey(bearer))),
+    verify(bearer) {
+      const digest = digestOf(hashKey(bearer));
+      const found = known.get(digest);
+      return found && timingSafeEqual(found.digest, Buffer.from(digest))
+        ? found.principal
+        : undefined;
+    },
   };
 }
 
-function toPrincipal({ principal, tier, scopes, key_id }: PskKey): Principal {
+function toPrincipal({ principal, tier, scopes, key_id, expiresAt }: PskKey): Principal {
   const owned = Object.freeze([...scopes]);
-  return Object.freeze({ id: principal, mode: 'psk', tier, scopes: owned, keyId: key_id });
+  return Object.freeze({
+    id: principal,
+    mode: 'psk',
+    tier,
+    scopes: owned,
+    keyId: key_id,
+    ...(expiresAt !== undefined && { expiresAt }),
+  });
 }
 
 function toStoredHash(key: PskKey): string {

@@ -4,11 +4,9 @@
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { agentsFileSchema, FabricError, type Manifest } from '@starloom/core';
-import { configError, loadConfig } from '@starloom/wire';
+import { configError, fingerprintOf, loadConfig, withFileLock } from '@starloom/wire';
 import { putManifest, removeManifest } from './agents-text.ts';
 import { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
-import { withFileLock } from './file-lock.ts';
-import { fingerprintOf } from './file-watch.ts';
 import { notRegistered, unfitForFile } from './register-errors.ts';
 import { replaceFile } from './replace-file.ts';
 

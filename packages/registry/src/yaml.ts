@@ -13,11 +13,10 @@ import {
   type RegistryStatus,
   systemClock,
 } from '@starloom/core';
-import { problemsOf, toProblemText } from '@starloom/wire';
+import { FileWatch, fingerprintOf, problemsOf, toProblemText } from '@starloom/wire';
 import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
 import type { OptionSchemas } from './endpoint-options.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
-import { FileWatch, fingerprintOf } from './file-watch.ts';
 import { parseManifest } from './parse-manifest.ts';
 
 export interface YamlRegistryOptions {

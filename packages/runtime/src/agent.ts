@@ -64,7 +64,8 @@ export class Agent implements AgentFace, AsyncDisposable {
     try {
       const outcome = await sessions.use(sessionId, signal, async (session) => {
         try {
-          const turn = { session, trace, hop, signal, emit };
+          const { mandate } = options;
+          const turn = { session, trace, hop, mandate, signal, emit };
           return await this.#serve(turn, segments, options);
         } finally {
           this.#save(session, emit);
@@ -80,13 +81,14 @@ export class Agent implements AgentFace, AsyncDisposable {
   }
 
   async callTool(inbound: InboundCall): Promise<ToolOutcome> {
-    const { origin, trace, hop, onEvent, sessionId = NO_SESSION } = inbound;
+    const { origin, trace, hop, mandate, onEvent, sessionId = NO_SESSION } = inbound;
     const { clock, toolPath } = this.#parts;
     const emit = createEmit(this.bus, { sessionId, trace, clock, onEvent });
     using running = this.#running.start(inbound.signal);
     const { signal } = running;
     const call = { id: crypto.randomUUID(), ...inbound.call };
-    return await toolPath.call({ call, origin, sessionId, trace, hop, signal, blocks: [] }, emit);
+    const request = { call, origin, sessionId, trace, hop, mandate, signal, blocks: [] };
+    return await toolPath.call(request, emit);
   }
 
   tools(): ReadonlyMap<string, ITool> {
@@ -142,7 +144,7 @@ export class Agent implements AgentFace, AsyncDisposable {
 
   /** The user's own call: on the same path as the model's, without asking the model. */
   async #command(command: SlashCommand, turn: Turn): Promise<TurnOutcome> {
-    const { session, request, trace, hop, signal, emit } = turn;
+    const { session, request, trace, hop, mandate, signal, emit } = turn;
     if (command.kind === 'help') return withoutModel([{ type: 'text', text: command.text }]);
     if (command.kind === 'problem') {
       throw new FabricError('BAD_INPUT', command.text, {
@@ -151,7 +153,16 @@ export class Agent implements AgentFace, AsyncDisposable {
     }
     const call = { id: crypto.randomUUID(), ...command.call };
     const { result, block, error } = await this.#parts.toolPath.call(
-      { call, origin: 'user', sessionId: session.id, trace, hop, signal, blocks: [request] },
+      {
+        call,
+        origin: 'user',
+        sessionId: session.id,
+        trace,
+        hop,
+        mandate,
+        signal,
+        blocks: [request],
+      },
       emit,
     );
     session.add(request, block);

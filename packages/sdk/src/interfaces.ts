@@ -98,6 +98,8 @@ export interface ToolContext {
   readonly sessionId: string;
   readonly trace: { readonly trace_id: string; readonly span_id: string };
   readonly hop: { readonly depth: number; readonly chain: readonly string[] };
+  /** With which the agent may call on for its caller. No model sees it, and no log. */
+  readonly mandate?: string | undefined;
   /** Reports progress to the client. */
   progress(message: string, percent?: number): void;
 }

@@ -1,8 +1,9 @@
 // `client.json`: how to reach what runs here, for its owner alone. A gateway leaves it in the state
 // folder, a served agent in the folder of its own state.
 
-import { chmod, mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeOwnFile as writeText } from '@starloom/wire/own-file';
 import { z } from 'zod';
 import { notWritable } from './state-folder.ts';
 
@@ -25,18 +26,11 @@ export function writeClientFile(folder: string, client: ClientFile): Promise<str
   return writeOwnFile(folder, NAME, client);
 }
 
-/**
- * A file for its owner alone. Written beside and put in place at once: a reader never sees half of
- * it.
- */
+/** A file of the state folder, for its owner alone. */
 export async function writeOwnFile(folder: string, name: string, value: object): Promise<string> {
   const path = join(folder, name);
-  const fresh = `${path}.${process.pid}`;
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    await writeFile(fresh, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
-    await chmod(fresh, 0o600);
-    await rename(fresh, path);
+    await writeText(path, `${JSON.stringify(value, null, 2)}\n`);
     return path;
   } catch (cause) {
     throw notWritable(folder, cause);

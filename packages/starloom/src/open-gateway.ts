@@ -11,7 +11,15 @@ import {
   type ObserverOptions,
   openDiscoveredFile,
 } from '@starloom/gateway';
-import { createAuthenticator, createPskVerifier, type PskKey } from '@starloom/identity';
+import {
+  type Authenticator,
+  buildOf,
+  createAuthenticator,
+  createPskVerifier,
+  type Identity,
+  openIdentity,
+  type PskKey,
+} from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
 import { readOrCreateKey } from './key-file.ts';
@@ -19,6 +27,7 @@ import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
+import { auditFolder, identityFolder } from './state-folder.ts';
 
 export interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
@@ -80,6 +89,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const conversationKey = options.stateFolder
       ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
       : undefined;
+    const identity = await openOwnIdentity(options, registry, observer);
+    if (identity) closers.push(() => identity.close());
     const gateway = new Gateway({
       config,
       registry,
@@ -88,10 +99,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
           { manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }), log },
           { baseFolder: folder },
         ),
-      authenticator: createAuthenticator({
-        psk: createPskVerifier(keysOf(config, options.localKey)),
-        anonymous: config.auth.anonymous,
-      }),
+      authenticator: identity?.authenticator ?? configuredKeys(options),
+      identity,
       observer,
       version,
       coordination: plane.coordination,
@@ -105,6 +114,33 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     await close();
     throw error;
   }
+}
+
+/** Keys, signing keys and revocations live in the state folder. */
+async function openOwnIdentity(
+  options: OpenGatewayOptions,
+  registry: Registry,
+  { log }: Observer,
+): Promise<Identity | undefined> {
+  const { loaded, localKey, stateFolder } = options;
+  if (stateFolder === undefined) return undefined;
+  return await openIdentity({
+    folder: identityFolder(stateFolder),
+    configured: keysOf(loaded.value, localKey),
+    anonymous: loaded.value.auth.anonymous,
+    auditFolder: auditFolder(stateFolder),
+    buildOf: (agentId) => {
+      const record = registry.get(agentId);
+      return record && buildOf(record.manifest);
+    },
+    log,
+  });
+}
+
+/** Without a state folder there are only the keys of the configuration. */
+function configuredKeys({ loaded: { value }, localKey }: OpenGatewayOptions): Authenticator {
+  const { anonymous } = value.auth;
+  return createAuthenticator({ psk: createPskVerifier(keysOf(value, localKey)), anonymous });
 }
 
 /** Last opened, first closed. */

@@ -2,9 +2,12 @@ import { Command } from 'commander';
 import { asTyped } from './command-name.ts';
 import { addAgentCommands } from './commands/agent.ts';
 import { addAgentsCommands } from './commands/agents.ts';
+import { addAuditCommands } from './commands/audit.ts';
 import { addConfigCommands } from './commands/config.ts';
 import { addFabricCommands } from './commands/fabric.ts';
 import { addJobsCommands } from './commands/jobs.ts';
+import { addKeysCommands } from './commands/keys.ts';
+import { addPassportCommands } from './commands/passport.ts';
 import { addRpcCommand } from './commands/rpc.ts';
 import { addUpCommand } from './commands/up.ts';
 import type { Terminal } from './terminal.ts';
@@ -31,6 +34,9 @@ export function createProgram(terminal: Terminal): Command {
   addJobsCommands(program, terminal);
   addAgentCommands(program, terminal.unfiltered);
   addRpcCommand(program, terminal);
+  addKeysCommands(program, terminal);
+  addPassportCommands(program, terminal);
+  addAuditCommands(program, terminal);
   addConfigCommands(program, terminal);
   return program;
 }

@@ -23,6 +23,16 @@ export async function makeStateFolder(env: Env): Promise<string> {
   }
 }
 
+/** Where keys, signing keys and revocations are kept. */
+export function identityFolder(stateFolder: string): string {
+  return join(stateFolder, 'identity');
+}
+
+/** Where the gateway writes down what it decided. */
+export function auditFolder(stateFolder: string): string {
+  return join(stateFolder, 'audit');
+}
+
 export function notWritable(folder: string, cause: unknown): FabricError {
   const { code } = cause as NodeJS.ErrnoException;
   return new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {

@@ -13,6 +13,8 @@ export {
 } from './deadline-signal.ts';
 export { type DrainedOptions, drained } from './drained.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
+export { withFileLock } from './file-lock.ts';
+export { FileWatch, type FileWatchOptions, fingerprintOf } from './file-watch.ts';
 export { findModule } from './find-module.ts';
 export { holdProcess } from './hold-process.ts';
 export {
@@ -28,11 +30,13 @@ export {
   type JsonExcess,
   type JsonLimits,
   jsonExcess,
+  membersIn,
   UPSTREAM_JSON_LIMITS,
 } from './json-limits.ts';
 export type { BadLine } from './line-splitter.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
+export { writeOwnFile } from './own-file.ts';
 export {
   type ManagedProcess,
   type ProcessExit,

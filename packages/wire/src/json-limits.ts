@@ -67,6 +67,23 @@ export function endOfString(text: string, start: number): number {
   return at;
 }
 
+/**
+ * How many members the objects of a JSON text have: strings that a colon follows. Of a key that
+ * stands twice the parser keeps the last, and a proxy before us may have read the first.
+ */
+export function membersIn(text: string): number {
+  let members = 0;
+  for (let at = text.indexOf('"'); at !== -1; ) {
+    let after = endOfString(text, at) + 1;
+    while (text.charCodeAt(after) <= SPACE) after += 1;
+    if (text[after] === ':') members += 1;
+    at = text.indexOf('"', after);
+  }
+  return members;
+}
+
+/** No character of JSON between values is greater. */
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const BACKSLASH = 0x5c;

@@ -8,6 +8,7 @@ import {
   type Health,
   type Manifest,
   toHeaders,
+  toMandateHeaders,
 } from '@starloom/core';
 import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
 import { describeManifest } from '../upstream/describe-manifest.ts';
@@ -32,11 +33,12 @@ class HttpAdapter implements Adapter {
     this.#client = new HttpClient(manifest, target);
   }
 
-  async *call(envelope: Envelope, { signal, log }: CallContext): AsyncIterable<EventBody> {
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal, log } = context;
     assertWanted(signal);
     const names = assertCallable(this.#manifest, envelope);
     const { path } = this.#client.target;
-    const headers = toHeaders(envelope.trace, envelope.hop);
+    const headers = { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
     const request = { method: 'POST', path, headers, body: envelope } as const;
     yield* this.#client.exchange(request, { names, signal, log, readerFor: createReader });
   }

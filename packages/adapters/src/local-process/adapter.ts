@@ -46,7 +46,8 @@ class LocalProcessAdapter implements Adapter {
     if (this.#program.pooled) this.#shared = new SharedProcess(() => this.#start(log), clock);
   }
 
-  async *call(envelope: Envelope, { signal, log }: CallContext): AsyncIterable<EventBody> {
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal, log } = context;
     assertWanted(signal);
     const names = assertCallable(this.#manifest, envelope);
     const process = await this.#acquire(log).catch((error: unknown) => {
@@ -64,7 +65,7 @@ class LocalProcessAdapter implements Adapter {
     signal.addEventListener('abort', onAbort, { once: true });
     try {
       assertWanted(signal);
-      call = process.begin(envelope, names, log);
+      call = process.begin(envelope, names, context);
       yield* call.events;
     } finally {
       signal.removeEventListener('abort', onAbort);

@@ -3,7 +3,13 @@
 // process ends or breaks the contract its calls fail, and it is ended with all it started.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Envelope, type ErrorCode, FabricError, type Log } from '@starloom/core';
+import {
+  type CallContext,
+  type Envelope,
+  type ErrorCode,
+  FabricError,
+  type Log,
+} from '@starloom/core';
 import { type ManagedProcess, type ProcessExit, spawnProcess } from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
@@ -62,14 +68,19 @@ export class AgentProcess {
   }
 
   /** Sends the call; an error thrown here means that nothing was sent. */
-  begin(envelope: Envelope, names: CallNames, log: Log): ProcessCall {
+  begin(
+    envelope: Envelope,
+    names: CallNames,
+    context: Pick<CallContext, 'log' | 'mandate'>,
+  ): ProcessCall {
     const spanId = envelope.trace.span_id;
     this.#assertTakes(spanId, names);
     const { program, excerpt } = this.#options;
     const maxBytes = program.maxOutputBytes;
+    const { log } = context;
     const call = new ProcessCall({ spanId, names, maxBytes, excerpt, log });
     this.#calls.set(spanId, call);
-    this.#send(toEnvelopeLine(envelope));
+    this.#send(toEnvelopeLine(envelope, context));
     return call;
   }
 

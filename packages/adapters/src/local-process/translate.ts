@@ -1,6 +1,6 @@
 // The lines of the local-process contract: `{"envelope": …}` and `{"cancel": …}` in, events out.
 
-import { type Envelope, FabricError } from '@starloom/core';
+import { type CallContext, type Envelope, FabricError, toMandateLine } from '@starloom/core';
 import { assertJsonLimits } from '@starloom/wire';
 import { toFields } from '../upstream/reported-error.ts';
 
@@ -14,8 +14,11 @@ export interface AgentLine {
   readonly error: unknown;
 }
 
-export function toEnvelopeLine(envelope: Envelope): string {
-  return `${JSON.stringify({ envelope })}\n`;
+export function toEnvelopeLine(
+  envelope: Envelope,
+  context: Pick<CallContext, 'mandate'> = {},
+): string {
+  return `${JSON.stringify({ envelope, ...toMandateLine(context) })}\n`;
 }
 
 export function toCancelLine(spanId: string): string {

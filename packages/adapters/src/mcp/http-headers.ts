@@ -3,7 +3,7 @@ import {
   type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
-import { FabricError, HEADER, META } from '@starloom/core';
+import { FabricError, HEADER, MANDATE, META } from '@starloom/core';
 import { isObject, metaOf } from './json-rpc.ts';
 import { toHeaderValue } from './param-headers.ts';
 
@@ -24,9 +24,11 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   'tasks/cancel': 'taskId',
 };
 
-const TRACE_KEYS = Object.entries(META).map(([name, key]) => {
-  return [key, HEADER[name as keyof typeof HEADER]] as const;
-});
+/** Keys of `_meta` that are headers too. */
+const CARRIED_KEYS = [
+  ...Object.entries(META).map(([name, key]) => [key, HEADER[name as keyof typeof HEADER]] as const),
+  [MANDATE.meta, MANDATE.header] as const,
+];
 
 const VISIBLE = /^[\x20-\x7e]{1,8192}$/;
 
@@ -57,7 +59,7 @@ export function postHeaders(
   session: SessionHeaders,
 ): Headers {
   const headers = { ...base, ...extra };
-  addTrace(headers, message);
+  addCarried(headers, message);
   addSession(headers, session);
   if ('method' in message && 'id' in message) addMirrored(headers, message);
   headers['content-type'] = 'application/json';
@@ -73,9 +75,9 @@ export function sessionHeaders(base: Headers, session: SessionHeaders, lastEvent
   return headers;
 }
 
-function addTrace(headers: Headers, message: JSONRPCMessage): void {
+function addCarried(headers: Headers, message: JSONRPCMessage): void {
   const meta = metaOf(message);
-  for (const [key, header] of TRACE_KEYS) {
+  for (const [key, header] of CARRIED_KEYS) {
     const value = meta[key];
     if (typeof value === 'string' && VISIBLE.test(value)) headers[header] = value;
   }

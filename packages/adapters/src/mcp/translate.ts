@@ -13,6 +13,7 @@ import {
   FabricError,
   type FinalData,
   TOOL_ERROR,
+  toMandateMeta,
   toMeta,
 } from '@starloom/core';
 import { bounded, fromErrorPayload } from './error-payload.ts';
@@ -31,9 +32,13 @@ export function toToolCall(
   name: string,
   toolArguments: JsonObject,
   { trace, hop }: Envelope,
-  { declared, ask }: Pick<CallContext, 'declared' | 'ask'>,
+  { declared, ask, mandate }: Pick<CallContext, 'declared' | 'ask' | 'mandate'>,
 ): JsonObject {
-  const _meta: JsonObject = { ...toMeta(trace, hop), ...(ask && CAN_BE_ASKED) };
+  const _meta: JsonObject = {
+    ...toMeta(trace, hop),
+    ...toMandateMeta({ mandate }),
+    ...(ask && CAN_BE_ASKED),
+  };
   for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
     if (declared?.[key] !== undefined) _meta[key] = withoutTasks(declared[key]);
   }

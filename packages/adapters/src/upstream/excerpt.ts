@@ -10,6 +10,8 @@ const LIMIT = 1_000;
 const READ_LIMIT = 65_536;
 /** Shorter values are words like "true", whose loss would only garble the text. */
 const MIN_SECRET_LENGTH = 8;
+/** A signed token, such as the mandate of the call. */
+const TOKEN = /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g;
 
 /** Made once per agent: it knows which values of the manifest must not come back. */
 export function createExcerpt({ endpoint }: Manifest): Excerpt {
@@ -30,5 +32,6 @@ export function createExcerpt({ endpoint }: Manifest): Excerpt {
 }
 
 function redact(text: string, secrets: readonly string[]): string {
-  return secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text);
+  const known = secrets.reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text);
+  return known.replace(TOKEN, '[redacted]');
 }

@@ -31,6 +31,11 @@ export interface CallContext {
   readonly keep?: ((handle: AgentHandle, options?: KeepOptions) => void) | undefined;
   /** What a caller of the agent's own protocol declared of itself, as that protocol says it. */
   readonly declared?: Readonly<Record<string, unknown>> | undefined;
+  /**
+   * For an agent whose manifest asks for one: minted for this attempt alone. It travels with the call
+   * as `toMandateHeaders`, `toMandateMeta` or `toMandateLine` write it, and is never logged.
+   */
+  readonly mandate?: string | undefined;
 }
 
 /** What an adapter needs to go on with an agent later; JSON, at most 128 KiB. */

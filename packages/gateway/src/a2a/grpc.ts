@@ -50,6 +50,7 @@ const MAX_STREAMS = 1_024;
 const FAREWELL_MS = 1_000;
 
 export class A2aGrpc {
+  readonly #principals = new WeakMap<Metadata, Principal>();
   readonly #options: A2aGrpcOptions;
   readonly #server: Server;
   readonly #closing = new AbortController();
@@ -141,26 +142,37 @@ export class A2aGrpc {
     new ServerInterceptingCall(call, {
       start: (next) => {
         const listener = new ServerListenerBuilder().withOnReceiveMetadata((metadata, pass) => {
-          try {
-            this.#authenticate(metadata);
-            this.#options.inFlight.assertOpen();
-            pass(metadata);
-          } catch (error) {
-            call.sendStatus(toGrpcStatus(error));
-          }
+          this.#admit(metadata).then(
+            () => pass(metadata),
+            (error: unknown) => call.sendStatus(toGrpcStatus(error)),
+          );
         });
         next(listener.build());
       },
     });
 
-  #authenticate(metadata: Metadata): Principal {
+  async #admit(metadata: Metadata): Promise<void> {
+    this.#principals.set(metadata, await this.#authenticate(metadata));
+    this.#options.inFlight.assertOpen();
+  }
+
+  #authenticate(metadata: Metadata): Principal | Promise<Principal> {
     const values = metadata.get('authorization').flatMap((value) => ['authorization', `${value}`]);
-    const passports = metadata.get('x-agent-passport');
-    const raw = [...values, ...passports.flatMap((value) => ['x-agent-passport', `${value}`])];
+    const tokens = ['x-agent-passport', 'x-agent-mandate'].flatMap((name) =>
+      metadata.get(name).flatMap((value) => [name, `${value}`]),
+    );
+    const raw = [...values, ...tokens];
     return this.#options.authenticator.authenticate({
       transport: 'http',
       headers: pickCredentials(raw),
     });
+  }
+
+  /** A credential may be good for one use, so it is looked at once. */
+  #callerOf(metadata: Metadata): Principal {
+    const principal = this.#principals.get(metadata);
+    if (principal) return principal;
+    throw new FabricError('INTERNAL', 'A gRPC call passed without authentication');
   }
 
   #unary<Asked extends Request, Answer>(work: (face: A2aFace, request: Asked) => Promise<Answer>) {
@@ -210,7 +222,7 @@ export class A2aGrpc {
     const isOwn = request.tenant === '' || request.tenant === OWN_ID;
     const agentId = isOwn ? undefined : request.tenant;
     return server.open(agentId, {
-      principal: this.#authenticate(metadata),
+      principal: this.#callerOf(metadata),
       headers: metadata.getMap(),
       version,
       signal,

@@ -82,7 +82,7 @@ export class A2aServer {
     });
     if (path === CARD_PATH) return await this.#serveCard(exchange, face, isLegacy);
     assertVersion(version, config.a2a.versions);
-    const trace = answerTrace({ headers, meta: {} });
+    const trace = answerTrace({ headers, meta: {}, principal });
     if (path === '' || path === '/') {
       if (request.method !== 'POST') throw postOnly();
       return await serveJsonRpc({ exchange, face, version, isLegacy, trace });

@@ -1,5 +1,5 @@
 import type { Capability, Hop, JobRetryPolicy } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
+import type { DelegateRequest, Principal } from '@starloom/identity';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 
 /** What is stored of a call, for the gateway that runs it. */
@@ -7,6 +7,8 @@ export interface JobCall {
   readonly request: CallRequest;
   readonly principal: Principal;
   readonly hop: Hop;
+  /** What the caller asked the mint for. */
+  readonly delegate?: DelegateRequest | undefined;
   readonly isTask?: boolean | undefined;
   /** What the caller of a task declared of itself. */
   readonly declared?: Caller['declared'];

@@ -16,11 +16,13 @@ import {
   type StoredJob,
   toMeta,
 } from '@starloom/core';
+import { onBehalfOf } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { agentsFor } from '../pipeline/authorise.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
@@ -116,7 +118,7 @@ export class JobCalls {
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps } = this.#options;
     const { principal } = caller;
-    const guarded = deps.guard.admit(readOrigin(caller), { principal: principal.id });
+    const guarded = deps.guard.admit(readOrigin(caller), { principal: onBehalfOf(principal) });
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
     const agents = agentsFor(principal, deps.registry);
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
@@ -129,6 +131,7 @@ export class JobCalls {
       request: { ...request, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
+      delegate: readDelegate(caller),
       ...(isTask && { isTask, declared: caller.declared }),
       ...(source !== undefined && { source }),
     };
@@ -190,7 +193,7 @@ export class JobCalls {
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, hop, isTask, declared } = given as JobCall;
+    const { request, principal, hop, delegate, isTask, declared } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -208,7 +211,7 @@ export class JobCalls {
     const caller: Caller = {
       principal,
       headers: {},
-      meta: toMeta(job.trace, hop),
+      meta: { ...toMeta(job.trace, hop), ...(delegate && { [META_DELEGATE]: delegate }) },
       transport: 'http',
       tool: 'fabric.call',
       declared,
@@ -218,6 +221,7 @@ export class JobCalls {
       },
       willSend: () => context.markSent(),
       keepRunning: (conversation_id) => context.keepHandle({ conversation_id }),
+      isStored: true,
       questionMs: INPUT_MS,
       cut: () => {},
     };

@@ -9,6 +9,7 @@ import type { ToolResult } from '../pipeline/respond.ts';
 import { Answer } from '../transports/answer.ts';
 import type { Connection } from './connection.ts';
 import { type LeanCall, MODERN_REVISION } from './lean-call.ts';
+import { assertNoCredential } from './meta-credential.ts';
 import { toRelayedError } from './protocol-error.ts';
 import type { McpFace } from './server-factory.ts';
 import { toCaller } from './to-caller.ts';
@@ -54,8 +55,11 @@ export async function serveLeanCall(
   const { signal } = gone;
   const onGone = () => gone.abort();
   const answer = session?.begin(call.id, response, onGone) ?? new Answer(response, { onGone });
-  const run = (answered: Params) =>
-    call.tool.run(call.args, callerOf(call, connection, signal, answer, session, answered));
+  const run = (answered: Params) => {
+    assertNoCredential(call.meta);
+    const caller = callerOf(call, connection, signal, answer, session, answered);
+    return call.tool.run(call.args, caller);
+  };
   try {
     const result = await (session?.answering?.(run, call.id, signal) ?? run({}));
     answer.finish(toText(call, { result: toWire(result, call, face) }));

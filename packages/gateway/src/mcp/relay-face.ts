@@ -322,13 +322,14 @@ function toRequest(
   const connection = connectionOf(context, opened);
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
-  const { traceId, hop } = readOrigin({ headers: connection.headers, meta });
+  const { headers, principal } = connection;
+  const { traceId, hop } = readOrigin({ headers, meta, principal });
   const declared = declaredBy(server, context);
   const logLevel = declared[LOG_LEVEL_META_KEY];
   const { inputResponses } = mcpReq;
   const requestState = mcpReq.requestState();
   return {
-    principal: connection.principal,
+    principal,
     method: mcpReq.method,
     params: {
       ...params,

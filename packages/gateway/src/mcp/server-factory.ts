@@ -9,17 +9,21 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { FabricError, QUESTION_MS } from '@starloom/core';
+import type { Identity } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { TASKS_EXTENSION } from '../jobs/tasks-required.ts';
+import { type AuditCall, refused } from '../pipeline/audit-call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
+import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import type { ToolCatalog } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
 import { MAX_ROUNDS } from './answer-inputs.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import { type Connection, connectionOf } from './connection.ts';
+import { identified } from './meta-credential.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
@@ -33,6 +37,10 @@ export interface McpFace {
   readonly inFlight: InFlight;
   /** Serves the Tasks extension, where there are jobs. */
   readonly jobs?: JobCalls | undefined;
+  /** Verifies passports and mandates in `_meta`, where there are no headers. */
+  readonly credentials?: Pick<Identity, 'passports' | 'mandates'> | undefined;
+  /** Writes down that a tool was refused. */
+  readonly audit: AuditCall;
   readonly version: string;
 }
 
@@ -96,9 +104,15 @@ interface Exchange {
 async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {
   const { catalog } = face;
   const name = String(params.name);
-  const caller = callerOf(name, exchange);
+  const caller = await identified(face, callerOf(name, exchange)).catch((error: unknown) => {
+    throw toProtocolError(FabricError.from(error));
+  });
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
-  if (!tool) throw toProtocolError(unknownTool(name));
+  if (!tool) {
+    const error = unknownTool(name);
+    face.audit(refused({ capability: name }, caller, answerTrace(caller), error));
+    throw toProtocolError(error);
+  }
   try {
     return await tool.run(params.arguments, caller);
   } catch (error) {

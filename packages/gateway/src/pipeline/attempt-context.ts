@@ -6,25 +6,37 @@ import {
   type Log,
 } from '@starloom/core';
 import type { ActiveAttempt } from '../observe/observer.ts';
-import type { DispatchCall } from './dispatch.ts';
 import type { Asking } from './running-call.ts';
 
-/** A logger is made only for the attempt that writes to it. */
+/** What a call gives to each of its attempts. */
+export interface AttemptOrigin {
+  readonly notify?: CallContext['notify'] | undefined;
+  readonly declared?: CallContext['declared'] | undefined;
+  /** What the agent goes on with. */
+  readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
+  /** Stores with what the call goes on if this process ends now. */
+  readonly keepRunning?: KeepRunning | undefined;
+}
+
+type KeepRunning = (handle: AgentHandle, by: Asking) => Promise<void>;
+
+/** What an adapter gets beside the envelope. A logger is made only for the attempt that writes to it. */
 export class AttemptContext implements CallContext {
   readonly signal: AbortSignal;
   readonly ask: CallContext['ask'];
+  mandate: string | undefined;
   /** With what the conversation goes on after the call. */
   kept: AgentHandle | undefined;
   /** Settles when what runs at the agent is stored; events wait for it. */
   stored: Promise<void> | undefined;
   readonly #active: ActiveAttempt;
-  readonly #call: DispatchCall;
+  readonly #call: AttemptOrigin;
   readonly #by: Asking;
 
   constructor(
     signal: AbortSignal,
     active: ActiveAttempt,
-    call: DispatchCall,
+    call: AttemptOrigin,
     by: Asking,
     ask: CallContext['ask'],
   ) {
@@ -61,10 +73,7 @@ export class AttemptContext implements CallContext {
   }
 
   /** A job that lost its claim is ended by its signal, so nothing is thrown here. */
-  async #store(
-    handle: AgentHandle,
-    keepRunning: NonNullable<DispatchCall['keepRunning']>,
-  ): Promise<void> {
+  async #store(handle: AgentHandle, keepRunning: KeepRunning): Promise<void> {
     try {
       await keepRunning(handle, this.#by);
     } catch (error) {

@@ -73,6 +73,8 @@ export interface Caller {
    * caller did not ask for events.
    */
   readonly send?: ((event: FabricEvent, place?: EventPlace) => Promise<void>) | undefined;
+  /** The call was accepted earlier and stored: its credential may have expired since. */
+  readonly isStored?: boolean | undefined;
   /** Awaited before anything of the call may reach an agent; rejects when that must not happen. */
   readonly willSend?: (() => Promise<void>) | undefined;
   /** Stores the id of a conversation with which the call goes on if this process ends. */

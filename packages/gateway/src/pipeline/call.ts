@@ -10,9 +10,10 @@ import {
   type GuardedCall,
   type Trace,
 } from '@starloom/core';
-import { toAuth } from '@starloom/identity';
+import { onBehalfOf, toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
+import { type AuditCall, allowed, refused } from './audit-call.ts';
 import { agentsFor } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
@@ -25,6 +26,7 @@ import {
 import { type DispatchCall, type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
 import { toInput } from './envelope.ts';
 import { EventChannel } from './event-channel.ts';
+import { readDelegate } from './mandates.ts';
 import { answerTrace, readOrigin } from './origin.ts';
 import type { ParkedCalls } from './parked-calls.ts';
 import { route } from './route.ts';
@@ -39,6 +41,10 @@ export interface CallDeps extends DispatchDeps {
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
   readonly callerSlots: CallSlots;
+  /** Writes down what was decided on a call. */
+  readonly audit: AuditCall;
+  /** Throws AUTH_DENIED when the credential of the caller was revoked or has expired meanwhile. */
+  readonly assertCurrent: (caller: Pick<Caller, 'principal' | 'isStored'>) => void;
   /** Throws BAD_INPUT when the caller has no agent in the session. */
   readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
@@ -58,8 +64,12 @@ export async function runCall(
 ): Promise<CallOutcome> {
   let trace: Trace | undefined;
   try {
-    const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
+    deps.assertCurrent(caller);
+    const guarded = deps.guard.admit(readOrigin(caller), {
+      principal: onBehalfOf(caller.principal),
+    });
     trace = guarded.trace;
+    deps.mandates.spend(guarded, caller.principal);
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
     if (turn) await turn;
     try {
@@ -68,10 +78,22 @@ export async function runCall(
     } finally {
       deps.callerSlots.leave(caller.principal.id);
     }
-  } catch (error) {
-    return { ok: false, error: FabricError.from(error), trace: trace ?? answerTrace(caller) };
+  } catch (thrown) {
+    const error = FabricError.from(thrown);
+    const answered = trace ?? answerTrace(caller);
+    if (REFUSALS.has(error.code)) deps.audit(refused(request, caller, answered, error));
+    return { ok: false, error, trace: answered };
   }
 }
+
+/** Codes by which a call is refused, rather than fails. */
+const REFUSALS: ReadonlySet<string> = new Set([
+  'AUTH_DENIED',
+  'POLICY_DENIED',
+  'CAPABILITY_NOT_FOUND',
+  'RECURSION_LIMIT',
+  'RATE_LIMITED',
+]);
 
 async function observe(
   request: CallRequest,
@@ -116,6 +138,7 @@ async function serve(
   const agents = agentsFor(caller.principal, deps.registry);
   const routed = route(asked, guarded, { ...deps, agents }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
+  deps.audit(allowed(asked, caller, guarded, candidates));
   const call = new RunningCall({
     principalId: caller.principal.id,
     input: toInput(asked),
@@ -133,8 +156,9 @@ async function serve(
       await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
     }
     const { emit, signal } = call;
-    const { notify, declared, willSend } = caller;
-    const auth = toAuth(caller.principal);
+    const { notify, declared, willSend, principal } = caller;
+    const auth = toAuth(principal);
+    const delegate = readDelegate(caller);
     const ask: DispatchCall['ask'] = (...given) => call.ask(...given);
     const resume = conversation ?? unasked(request);
     const keepRunning = keeperOf(caller, deps);
@@ -142,8 +166,9 @@ async function serve(
       dispatch(
         {
           request: asked,
-          principalId: caller.principal.id,
+          principal,
           auth,
+          delegate,
           guarded,
           candidates,
           observed,

@@ -7,7 +7,6 @@ import {
   type AskOptions,
   type Attempt,
   type Auth,
-  type CallContext,
   type CallResult,
   type Clock,
   DEFAULT_TIMEOUT_MS,
@@ -19,7 +18,6 @@ import {
   type EventBody,
   extendChain,
   FabricError,
-  type GuardedCall,
   type InputRequest,
   type InputResponse,
   type Log,
@@ -35,12 +33,13 @@ import type { AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
-import { AttemptContext } from './attempt-context.ts';
+import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
 import type { Breakers } from './breaker.ts';
 import type { CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
 import { buildEnvelope, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
+import type { Mandated, Mandates } from './mandates.ts';
 import { withReadableLinks } from './resource-links.ts';
 import type { Candidate, Route } from './route.ts';
 import type { Asking } from './running-call.ts';
@@ -52,6 +51,7 @@ export interface DispatchDeps {
   readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
   readonly agentSlots: CallSlots;
+  readonly mandates: Mandates;
   readonly clock: Clock;
   readonly log: Log;
   readonly resultLength: number;
@@ -70,27 +70,19 @@ export interface Dispatched {
   readonly fallback: boolean;
 }
 
-export interface DispatchCall {
+export interface DispatchCall extends Mandated, AttemptOrigin {
   readonly request: CallRequest;
-  readonly principalId: string;
   readonly auth: Auth;
-  readonly guarded: GuardedCall;
   readonly candidates: Route['candidates'];
   readonly observed: ActiveCall;
   readonly signal: AbortSignal;
-  readonly notify?: CallContext['notify'] | undefined;
-  readonly declared?: CallContext['declared'] | undefined;
   /** Asks the caller on behalf of an agent. */
   readonly ask: (
     requests: readonly InputRequest[],
     options: AskOptions,
     by: Asking,
   ) => Promise<InputResponse[]>;
-  /** What the agent goes on with. */
-  readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
   readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
-  /** Stores with what the call goes on if this process ends now. */
-  readonly keepRunning?: ((handle: AgentHandle, by: Asking) => Promise<void>) | undefined;
   /** Awaited before anything reaches an agent. */
   readonly willSend?: (() => Promise<void>) | undefined;
 }
@@ -161,7 +153,7 @@ class Walk {
   /** True when the candidate answered; throws when no other may be tried. */
   async try(candidate: Candidate, { degrade = false } = {}): Promise<boolean> {
     const { breakers } = this.#deps;
-    const { principalId } = this.#call;
+    const { id: principalId } = this.#call.principal;
     const { agent_id } = candidate.record.manifest;
     this.#assertGoesOn();
     if (candidate.availability === 'open-circuit' || !breakers.admit(agent_id, principalId)) {
@@ -227,8 +219,9 @@ class Walk {
     fold: ResultFold,
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
-    const { request, principalId, auth, guarded, observed, signal, emit } = this.#call;
-    const { adapters, breakers, guard, schemas, resultLength, agentSlots } = this.#deps;
+    const { request, principal, auth, guarded, observed, signal, emit } = this.#call;
+    const { adapters, breakers, guard, schemas, resultLength, agentSlots, mandates } = this.#deps;
+    const { id: principalId } = principal;
     const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
@@ -255,11 +248,14 @@ class Walk {
       if (turn) await turn;
       using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id, principalId) };
       using lease = await adapters.lease(manifest);
+      const mandate = await mandates.forAttempt(this.#call, manifest, capability.name);
+      using _mandate = { [Symbol.dispose]: () => mandate?.release() };
+      context.mandate = mandate?.token;
       await this.#call.willSend?.();
       await runAttempt(
         lease.adapter,
         buildEnvelope(request, {
-          auth,
+          auth: mandate ? { ...auth, ...mandate.auth } : auth,
           trace: active.trace,
           hop,
           agentId: agent_id,

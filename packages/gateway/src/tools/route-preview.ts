@@ -1,4 +1,5 @@
 import { agentIdSchema, capabilityNameSchema, type Registry } from '@starloom/core';
+import { onBehalfOf } from '@starloom/identity';
 import { z } from 'zod';
 import { agentsFor } from '../pipeline/authorise.ts';
 import { readOrigin } from '../pipeline/origin.ts';
@@ -25,7 +26,9 @@ export function routePreviewTool(deps: Omit<RouteDeps, 'agents'> & { registry: R
     },
     annotations: READ_ONLY,
     run({ agent_id, capability, stream }, caller) {
-      const guarded = deps.guard.admit(readOrigin(caller), { principal: caller.principal.id });
+      const guarded = deps.guard.admit(readOrigin(caller), {
+        principal: onBehalfOf(caller.principal),
+      });
       const request = { agentId: agent_id, capability, stream };
       const agents = agentsFor(caller.principal, deps.registry);
       const { candidates, skipped } = route(request, guarded, { ...deps, agents });

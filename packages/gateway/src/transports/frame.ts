@@ -3,7 +3,13 @@
 // cannot be kept, and JSON-RPC 2.0.
 
 import { FabricError } from '@starloom/core';
-import { endOfString, type JsonExcess, type JsonLimits, jsonExcess } from '@starloom/wire';
+import {
+  endOfString,
+  type JsonExcess,
+  type JsonLimits,
+  jsonExcess,
+  membersIn,
+} from '@starloom/wire';
 
 export interface FrameLimits extends JsonLimits {
   readonly batch: number;
@@ -100,21 +106,6 @@ function assertShape(frame: unknown, limits: FrameLimits): { keys: number; isLar
 }
 
 /**
- * How many members the objects of a JSON text have: strings that a colon follows. Of a key that
- * stands twice the parser keeps the last, and a proxy before us may have read the first.
- */
-function membersIn(text: string): number {
-  let members = 0;
-  for (let at = text.indexOf('"'); at !== -1; ) {
-    let after = endOfString(text, at) + 1;
-    while (text.charCodeAt(after) <= SPACE) after += 1;
-    if (text[after] === ':') members += 1;
-    at = text.indexOf('"', after);
-  }
-  return members;
-}
-
-/**
  * Whole numbers that a double would change. What is written as a fraction or power is meant as a
  * double, and so is what a double of that size is written as.
  */
@@ -132,8 +123,6 @@ function assertExact(text: string): void {
   }
 }
 
-/** No character of JSON between values is greater. */
-const SPACE = 0x20;
 const NUMBER = /[-\d][-+.\deE]*/y;
 const WHOLE = /^-?\d{16,}$/;
 

@@ -6,9 +6,11 @@ import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import {
   type Authenticator,
+  JWKS_MAX_AGE_S,
   mayAdministrate,
   type Principal,
   pickCredentials,
+  type RequestHeaders,
 } from '@starloom/identity';
 import {
   type BrowserGuard,
@@ -26,6 +28,8 @@ import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
+import { StaleConnections } from './stale-connections.ts';
+import { toCloseFrame } from './text-frame.ts';
 
 export interface HttpOptions {
   readonly host: string;
@@ -36,6 +40,10 @@ export interface HttpOptions {
   readonly observer: Observer;
   /** Requests count from their head until their answer has left. */
   readonly inFlight: InFlight;
+  /** A credential was refused. */
+  readonly onDenied: (credential: string, reason: string) => void;
+  /** The public keys of the realm as JSON; anyone may read them. */
+  readonly jwks?: (() => string) | undefined;
   /** Why nobody should be sent here; `undefined` when all is well. */
   readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
@@ -82,6 +90,20 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
+const JWKS_PATH = '/.well-known/jwks.json';
+const PROBES: ReadonlySet<string> = new Set([
+  '/livez',
+  '/healthz',
+  '/readyz',
+  '/metrics',
+  JWKS_PATH,
+]);
+const JWKS_HEADERS = {
+  'content-type': 'application/jwk-set+json',
+  'cache-control': `public, max-age=${JWKS_MAX_AGE_S}`,
+};
+/** Close code of a WebSocket. */
+const POLICY_VIOLATION = 1008;
 
 export class HttpTransport {
   readonly #options: HttpOptions;
@@ -91,11 +113,13 @@ export class HttpTransport {
   readonly #unread = new UnreadRefusals();
   readonly #large = new OnePerTurn();
   readonly #sockets: OpenSockets;
+  readonly #stale: StaleConnections;
 
   constructor(options: HttpOptions) {
     this.#options = options;
     this.#assertSameSite = createBrowserGuard(options.host);
     this.#sockets = new OpenSockets(options.socketsPerPrincipal);
+    this.#stale = new StaleConnections(options.authenticator);
     this.#server = createServer(
       {
         headersTimeout: HEADERS_TIMEOUT_MS,
@@ -105,8 +129,9 @@ export class HttpTransport {
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
-    this.#server.on('upgrade', (request, socket, head) =>
-      this.#upgrade(request, socket as Socket, head),
+    this.#server.on(
+      'upgrade',
+      (request, socket, head) => void this.#upgrade(request, socket as Socket, head),
     );
   }
 
@@ -126,6 +151,7 @@ export class HttpTransport {
 
   /** Takes no new connections, and ends those that are open. */
   async close(): Promise<void> {
+    this.#stale.close();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
     await closed;
@@ -135,15 +161,16 @@ export class HttpTransport {
     let id: string | number | null = null;
     const { inFlight } = this.#options;
     const isLate = inFlight.isClosing;
-    const detach = inFlight.enter();
-    response.once('close', detach);
+    const leave = inFlight.enter();
+    response.once('close', leave);
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = this.#probe(request, url);
+      const probe = PROBES.has(url.pathname) ? await this.#probe(request, url) : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
-      const principal = this.#authenticate(request, 'http');
+      const proven = this.#authenticate(request, 'http');
+      const principal = proven instanceof Promise ? await proven : proven;
       const route = findRoute(this.#options.routes, url);
       let body: unknown;
       if (request.method !== 'POST') inFlight.assertOpen();
@@ -159,6 +186,10 @@ export class HttpTransport {
         id = idOf(body);
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
+      const detach = () => {
+        leave();
+        this.#endWithCredential(response, principal, () => response.destroy());
+      };
       await route.serve({ request, response, principal, url, body, detach });
     } catch (error) {
       this.#noteFailure(error);
@@ -175,15 +206,21 @@ export class HttpTransport {
     return text;
   }
 
-  #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
+  async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
+    const onError = () => socket.destroy();
+    socket.on('error', onError);
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const principal = this.#authenticate(request, 'ws');
+      const proven = this.#authenticate(request, 'ws');
+      const principal = proven instanceof Promise ? await proven : proven;
       const serve = find(this.#options.upgrades, url);
       this.#options.inFlight.assertOpen();
       this.#sockets.add(principal.id, socket);
+      const end = () => socket.end(toCloseFrame(POLICY_VIOLATION, 'the credential has ended'));
+      this.#endWithCredential(socket, principal, end);
+      socket.off('error', onError);
       serve({ request, socket, head, principal, url });
     } catch (error) {
       this.#noteFailure(error);
@@ -195,20 +232,40 @@ export class HttpTransport {
     }
   }
 
-  #authenticate(request: IncomingMessage, transport: 'http' | 'ws'): Principal {
+  #authenticate(
+    request: IncomingMessage,
+    transport: 'http' | 'ws',
+  ): Principal | Promise<Principal> {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
-    try {
-      return this.#options.authenticator.authenticate({ transport, headers, url, connection });
-    } catch (error) {
-      const { details } = FabricError.from(error);
-      this.#options.observer.authFailed('psk', String(details.reason ?? 'error'));
+    const refuse = (error: unknown): never => {
+      const reason = String(FabricError.from(error).details.reason ?? 'error');
+      const credential = kindOf(headers);
+      this.#options.observer.authFailed(credential, reason);
+      this.#options.onDenied(credential, reason);
       throw error;
+    };
+    try {
+      const { authenticator } = this.#options;
+      const proven = authenticator.authenticate({ transport, headers, url, connection });
+      return proven instanceof Promise ? proven.catch(refuse) : proven;
+    } catch (error) {
+      return refuse(error);
     }
   }
 
+  /** For what stays open: it is not authenticated again. */
+  #endWithCredential(
+    connection: Socket | ServerResponse,
+    principal: Principal,
+    end: () => void,
+  ): void {
+    this.#stale.add(connection, principal, end);
+    connection.once('close', () => this.#stale.remove(connection));
+  }
+
   /** Answers for machines that look after the process; those with data need a key from afar. */
-  #probe(request: IncomingMessage, { pathname }: URL) {
+  async #probe(request: IncomingMessage, { pathname }: URL) {
     if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
     const { unready, observer } = this.#options;
     const text = { 'content-type': 'text/plain; charset=utf-8' };
@@ -221,12 +278,16 @@ export class HttpTransport {
         return { status: reason ? 503 : 200, headers: text, body: `${reason ?? 'ready'}\n` };
       }
       case '/metrics':
-        if (!isLocalPeer(request)) assertMayRead(this.#authenticate(request, 'http'));
+        if (!isLocalPeer(request)) assertMayRead(await this.#authenticate(request, 'http'));
         return {
           status: 200,
           headers: { 'content-type': METRICS_CONTENT_TYPE },
           body: observer.metricsText(),
         };
+      case JWKS_PATH: {
+        const body = this.#options.jwks?.();
+        return body === undefined ? undefined : { status: 200, headers: JWKS_HEADERS, body };
+      }
       default:
         return undefined;
     }
@@ -252,6 +313,12 @@ export class HttpTransport {
 
 /** To parse and serve a body of this length takes a moment, which others should not have to wait for. */
 const LARGE_LENGTH = 256 * 1024;
+
+/** Which kind of credential was shown, for the log. */
+function kindOf(headers: RequestHeaders): string {
+  if (headers['x-agent-passport']) return 'passport';
+  return headers['x-agent-mandate'] ? 'mandate' : 'psk';
+}
 
 /** Nearly every request asks for this; it need not be parsed again. */
 const MCP_TARGET = new URL('http://gateway/mcp');

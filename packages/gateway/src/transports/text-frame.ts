@@ -1,4 +1,5 @@
 const FINAL_TEXT = 0x81;
+const FINAL_CLOSE = 0x88;
 const TWO_BYTES = 126;
 const EIGHT_BYTES = 127;
 
@@ -12,6 +13,12 @@ let latest: { readonly text: string; readonly frame: Buffer } | undefined;
 export function toTextFrame(text: string): Buffer {
   if (text !== latest?.text) latest = { text, frame: encode(text) };
   return latest.frame;
+}
+
+/** The frame that ends a connection; the reason has at most 123 bytes. */
+export function toCloseFrame(code: number, reason: string): Buffer {
+  const text = Buffer.from(reason).subarray(0, 123);
+  return Buffer.concat([Buffer.from([FINAL_CLOSE, 2 + text.length, code >> 8, code & 0xff]), text]);
 }
 
 function encode(text: string): Buffer {

@@ -29,10 +29,21 @@ export const limitsSchema = z.strictObject({
 
 const toolNames = z.array(z.string().min(1)).default([]);
 
+const mandateSchema = z.strictObject({
+  jwks: z
+    .url({ protocol: /^https?$/ })
+    .describe("The gateway's public keys: http://…/.well-known/jwks.json"),
+  issuer: z.string().min(1).describe('The realm, as "issuer" of that document'),
+  audience: z.string().min(1).optional().describe('Id of the agent at the gateway; its name'),
+});
+
 const exposureSchema = z.strictObject({
   expose_tools: toolNames.describe('Tools that other agents may call, such as fs:read_file'),
   private_tools: toolNames.describe('Tools that are never exposed, whatever expose_tools says'),
   resources: z.array(z.string().min(1)).default([]).describe('Files that other agents may read'),
+  mandate: mandateSchema
+    .optional()
+    .describe('Serve only calls with a mandate of the gateway, verified here'),
 });
 
 const pluginSchema = z.strictObject({

@@ -38,6 +38,7 @@ export interface Turn {
   readonly request: Block;
   readonly trace: Trace;
   readonly hop: Hop;
+  readonly mandate?: string | undefined;
   readonly signal: AbortSignal;
   readonly emit: Emit;
 }
@@ -146,13 +147,13 @@ type AnsweredCall = ToolOutcome & { readonly call: ToolCall };
 /** At the same time, a bounded number of them; results in the order of the calls. */
 async function callTools(
   calls: readonly Required<ToolCall>[],
-  { session, trace, hop, signal, time, emit }: TimedTurn,
+  { session, trace, hop, mandate, signal, time, emit }: TimedTurn,
   { toolPath, system }: LoopParts,
 ): Promise<AnsweredCall[]> {
   const sessionId = session.id;
   const blocks = system ? [system, ...session.blocks] : session.blocks;
   const pause = () => time.pause();
-  const given = { origin: 'model', sessionId, hop, signal, pause, blocks } as const;
+  const given = { origin: 'model', sessionId, hop, mandate, signal, pause, blocks } as const;
   const run = async (call: Required<ToolCall>): Promise<AnsweredCall> => {
     const span = childTrace(trace);
     return { call, ...(await toolPath.call({ call, trace: span, ...given }, emit)) };

@@ -34,6 +34,8 @@ export interface ToolRequest {
   readonly trace: Trace;
   /** Of the call or turn that is being served; a tool that calls out adds one. */
   readonly hop: Hop;
+  /** With which the agent may call on for its caller. No model sees it, and no log. */
+  readonly mandate?: string | undefined;
   readonly signal: AbortSignal;
   /** Stops the clock of the turn while a person is asked. */
   readonly pause?: () => Disposable;
@@ -107,6 +109,7 @@ export interface InboundCall {
   readonly sessionId?: string;
   readonly trace: Trace;
   readonly hop: Hop;
+  readonly mandate?: string | undefined;
   readonly signal: AbortSignal;
   readonly onEvent?: (event: AgentEvent) => void;
 }
@@ -124,6 +127,7 @@ export interface TurnOptions {
   /** Of the call that this turn serves. */
   readonly trace?: Trace;
   readonly hop?: Hop;
+  readonly mandate?: string | undefined;
 }
 
 export interface TurnResult {

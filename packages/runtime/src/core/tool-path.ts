@@ -131,7 +131,7 @@ export class ToolPath {
     args: Arguments,
     emit: Emit,
   ): Promise<ToolOutcome> {
-    const { call, sessionId, trace, hop } = request;
+    const { call, sessionId, trace, hop, mandate } = request;
     using deadline = deadlineSignal({
       ms: tool.timeoutMs ?? DEFAULT_TIMEOUT_MS,
       parent: request.signal,
@@ -148,7 +148,7 @@ export class ToolPath {
     };
     try {
       signal.throwIfAborted();
-      const context = { signal, sessionId, trace, hop, progress };
+      const context = { signal, sessionId, trace, hop, mandate, progress };
       const running = (async () => tool.execute(structuredClone(args) as never, context))();
       const output = toSegments(await orAborted(running, signal));
       return this.#label(request, tool, { id: call.id, name: tool.name, output });

@@ -2,12 +2,13 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import { createTrace, FabricError, type Hop, type Log } from '@starloom/core';
+import { createTrace, FabricError, type GuardedCall, type Hop, type Log } from '@starloom/core';
 import { z } from 'zod';
 import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
-import type { AdmittedCall, AgentGuard } from '../../guard.ts';
+import type { AgentGuard } from '../../guard.ts';
 import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
+import type { MandateCheck, MandateRule } from './mandate-check.ts';
 import { progressOf } from './progress.ts';
 import { Resources } from './resources.ts';
 import { toErrorResult, toResult } from './to-result.ts';
@@ -17,7 +18,10 @@ export interface McpFaceOptions {
   /** The agent's own: the calls that it makes and those that come in must meet in one. */
   readonly guard: AgentGuard;
   /** Of `agent.json`. */
-  readonly mcp: Exposure & { readonly resources: readonly string[] };
+  readonly mcp: Exposure & {
+    readonly resources: readonly string[];
+    readonly mandate?: MandateRule | undefined;
+  };
   readonly folder: string;
   readonly log: Log;
 }
@@ -29,6 +33,11 @@ export interface Inbound {
   readonly context: ServerContext;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
+}
+
+/** A call that may run, with the mandate under which it does. */
+interface ServedCall extends GuardedCall {
+  readonly mandate: string | undefined;
 }
 
 const MAX_SESSIONS = 10_000;
@@ -44,6 +53,7 @@ export class McpFace {
   readonly resources: Resources;
   readonly log: Log;
   readonly #guard: AgentGuard;
+  readonly #checkMandate: MandateCheck | undefined;
   /** Sessions that began here, the latest last: others are not theirs to go on with. */
   readonly #sessions = new Set<string>();
   readonly #calls = new Set<Promise<unknown>>();
@@ -51,12 +61,17 @@ export class McpFace {
   readonly #unwatch: (() => void)[];
   #listed: string;
 
-  private constructor({ agent, guard, mcp, log }: McpFaceOptions, resources: Resources) {
+  private constructor(
+    { agent, guard, mcp, log }: McpFaceOptions,
+    resources: Resources,
+    checkMandate: MandateCheck | undefined,
+  ) {
     this.agent = agent;
     this.log = log;
     this.resources = resources;
     this.tools = new ExposedTools(agent, mcp, log);
     this.#guard = guard;
+    this.#checkMandate = checkMandate;
     this.#listed = JSON.stringify(this.tools.list());
     this.#unwatch = [
       agent.onToolsChanged(() => this.#compare()),
@@ -69,7 +84,7 @@ export class McpFace {
     const { guard, mcp, folder, log } = options;
     const paths = mcp.resources;
     const resources = await Resources.open({ paths, folder, agentId: guard.agentId, log });
-    return new McpFace(options, resources);
+    return new McpFace(options, resources, await openCheck(mcp.mandate, guard.agentId));
   }
 
   onListChanged(listener: (kind: ListKind) => void): () => void {
@@ -100,14 +115,17 @@ export class McpFace {
     args: unknown,
     { context, headers }: Inbound,
   ): Promise<CallToolResult> {
-    const meta = context.mcpReq._meta;
+    const said = context.mcpReq._meta;
     let trace = createTrace();
     try {
+      const checked = (await this.#checkMandate?.(said, headers)) ?? { meta: said };
+      const { meta, mandate } = { mandate: undefined, ...checked };
       using call = this.#guard.admit({ meta, headers }, tool.name);
       trace = call.trace;
+      const served = { ...call, mandate };
       return await (tool === ASK
-        ? this.#ask(args, call, context)
-        : this.#call(tool, args, call, context));
+        ? this.#ask(args, served, context)
+        : this.#call(tool, args, served, context));
     } catch (error) {
       const failure = FabricError.from(error);
       const { code, details } = failure;
@@ -119,7 +137,7 @@ export class McpFace {
   async #call(
     { name }: ExposedTool,
     args: unknown,
-    { trace, hop }: AdmittedCall,
+    { trace, hop, mandate }: ServedCall,
     context: ServerContext,
   ): Promise<CallToolResult> {
     const { result, error } = await this.agent.callTool({
@@ -127,6 +145,7 @@ export class McpFace {
       origin: 'remote',
       trace,
       hop,
+      mandate,
       signal: context.mcpReq.signal,
       onEvent: progressOf(context, this.#guard.agentId, trace),
     });
@@ -136,7 +155,7 @@ export class McpFace {
 
   async #ask(
     args: unknown,
-    { trace, hop }: AdmittedCall,
+    { trace, hop, mandate }: ServedCall,
     context: ServerContext,
   ): Promise<CallToolResult> {
     const { prompt, session_id } = parseAsk(args);
@@ -148,6 +167,7 @@ export class McpFace {
         source: callerOf(hop),
         trace,
         hop,
+        mandate,
         signal: context.mcpReq.signal,
         onEvent: progressOf(context, this.#guard.agentId, trace),
         ...(session_id !== undefined && { sessionId: session_id }),
@@ -175,6 +195,16 @@ export class McpFace {
   #tell(kind: ListKind): void {
     for (const listener of [...this.#listeners]) listener(kind);
   }
+}
+
+/** What verifies is loaded only where it is wanted. */
+async function openCheck(
+  rule: MandateRule | undefined,
+  agentId: string,
+): Promise<MandateCheck | undefined> {
+  if (rule === undefined) return undefined;
+  const { createMandateCheck } = await import('./mandate-check.ts');
+  return createMandateCheck(rule, agentId);
 }
 
 /** The link before our own, if the caller said who it is. */

@@ -47,9 +47,10 @@ export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promi
       }),
     { onerror: (error) => face.log.debug({ error: error.message }, 'mcp') },
   );
+  const serve = listener(handler, host, authenticator);
   const server = createHttpServer(
     { headersTimeout: 15_000, requestTimeout: 30_000 },
-    listener(handler, host, authenticator),
+    (request, response) => void serve(request, response),
   );
   const stop = face.onListChanged((kind) => tellSubscribers(handler.notify, kind));
   const url = await listen(server, host, port);
@@ -72,12 +73,13 @@ export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promi
 function listener(handler: McpHttpHandler, host: string, authenticator?: Authenticator) {
   const serve = toNodeHandler(handler, { maxRequestBodySize: MAX_BODY_BYTES });
   const assertSameSite = createBrowserGuard(host);
-  return (request: IncomingMessage, response: ServerResponse): void => {
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     try {
       assertSameSite(request.headers);
       if (request.url?.split('?')[0] !== '/mcp') throw notFound();
       const { headersDistinct: headers, url } = request;
-      authenticator?.authenticate({ transport: 'http', headers, url });
+      const proven = authenticator?.authenticate({ transport: 'http', headers, url });
+      if (proven instanceof Promise) await proven;
     } catch (error) {
       sendRefusal(response, error, null, 'payload');
       return;

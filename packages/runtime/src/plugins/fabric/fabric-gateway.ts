@@ -1,7 +1,7 @@
 // A gateway as an agent sees it: an MCP server over HTTP with two tools. Calls carry the trace on, one
 // hop deeper; failures keep the code the gateway gave them.
 
-import { FabricError, silentLog } from '@starloom/core';
+import { FabricError, silentLog, toMandateHeaders } from '@starloom/core';
 import type { ContentSegment, ToolContext, ToolOutput } from '@starloom/sdk';
 import { ServerToolSource } from '../../mcp/client/server-tool-source.ts';
 import { isObject, type JsonObject } from '../../mcp/json.ts';
@@ -23,16 +23,8 @@ export class FabricGateway {
 
   constructor(options: FabricGatewayOptions) {
     this.#options = options;
-    const { url, key } = options;
-    this.#source = new ServerToolSource(
-      {
-        name: SERVER,
-        url: `${url.replace(/\/+$/, '')}/mcp?tool_names=dots`,
-        headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
-        allowed_tools: ['fabric.agent.list', 'fabric.call'],
-      },
-      { folder: '.', client: CLIENT, log: silentLog },
-    );
+    const { key } = options;
+    this.#source = this.#open(key === undefined ? {} : { authorization: `Bearer ${key}` });
   }
 
   /** A call may fall back to other agents, each within its own time. */
@@ -41,16 +33,39 @@ export class FabricGateway {
   }
 
   agents(filter: JsonObject, context: ToolContext): Promise<ToolOutput> {
-    return this.#source.call('fabric.agent.list', filter, context);
+    return this.#call('fabric.agent.list', filter, context);
   }
 
   async call(call: JsonObject, context: ToolContext): Promise<ToolOutput> {
     const args = { ...call, timeout_ms: this.#options.timeoutMs, stream: true };
-    return toAnswer(await this.#source.call('fabric.call', args, context));
+    return toAnswer(await this.#call('fabric.call', args, context));
   }
 
   close(): Promise<void> {
     return this.#source.close();
+  }
+
+  /** Under a mandate the agent acts for its caller, with no more rights than that; else for itself. */
+  async #call(tool: string, args: JsonObject, context: ToolContext): Promise<ContentSegment[]> {
+    if (context.mandate === undefined) return await this.#source.call(tool, args, context);
+    const source = this.#open(toMandateHeaders(context));
+    try {
+      return await source.call(tool, args, context);
+    } finally {
+      await source.close();
+    }
+  }
+
+  #open(headers: Record<string, string>): ServerToolSource {
+    return new ServerToolSource(
+      {
+        name: SERVER,
+        url: `${this.#options.url.replace(/\/+$/, '')}/mcp?tool_names=dots`,
+        headers,
+        allowed_tools: ['fabric.agent.list', 'fabric.call'],
+      },
+      { folder: '.', client: CLIENT, log: silentLog },
+    );
   }
 }
 

@@ -1,0 +1,131 @@
+// What is measured: the ways to authenticate, beside the same check by the library alone.
+
+import { manifestSchema, silentLog, systemClock } from '@starloom/core';
+import {
+  type AuthRequest,
+  createAuthenticator,
+  createKey,
+  createPskVerifier,
+  generateKey,
+  LOCAL_PRINCIPAL,
+  openIdentity,
+  SigningKeys,
+  signPassport,
+  signStructuredPassport,
+  toPassportClaims,
+  verifyMandate,
+} from '@starloom/identity';
+import { temporaryFolder } from '@starloom/testkit';
+import { createLocalJWKSet, jwtVerify } from 'jose';
+
+export const CASES = [
+  'key',
+  'passport_cached',
+  'passport_first',
+  'structured_first',
+  'passport_bare',
+  'mint',
+  'mandate_first',
+] as const;
+export type CaseName = (typeof CASES)[number];
+
+export type Work = () => unknown;
+
+export interface Cases extends AsyncDisposable {
+  readonly work: Readonly<Record<CaseName, Work>>;
+}
+
+export async function openCases(): Promise<Cases> {
+  const folder = await temporaryFolder();
+  const { path } = folder;
+  const grant = { keyId: 'bench', principal: 'bench', tier: 'org', scopes: ['*'] } as const;
+  const { key } = await createKey(path, grant, Date.now());
+  const log = silentLog;
+  const identity = await openIdentity({ folder: path, configured: [], anonymous: false, log });
+  const signing = await SigningKeys.open({ folder: path, clock: systemClock, log });
+  const claims = () =>
+    toPassportClaims(
+      {
+        principal: 'ada',
+        delegate: 'desk',
+        cap: ['planner/*', 'coder/*', 'files/read'],
+        scp: ['toolset:coordination'],
+        tier: 'org',
+        lifeMs: 3_600_000,
+        maxDepth: 5,
+        epoch: 0,
+        now: Date.now(),
+      },
+      signing.issuer,
+    );
+  const token = await signPassport(claims(), signing);
+  const structured = signStructuredPassport(claims(), signing);
+  const { issuer } = signing;
+  const jwks = identity.jwks();
+  const bare = createLocalJWKSet(jwks);
+  const target = manifestSchema.parse({
+    agent_id: 'coder',
+    endpoint: { transport: 'http', uri: 'http://127.0.0.1:1/' },
+    trust_tier: 'org',
+    auth: { mandate: true },
+  });
+  const mint = () =>
+    identity.mint.mint({
+      principal: LOCAL_PRINCIPAL,
+      target,
+      capability: 'code',
+      traceId: '550e8400-e29b-41d4-a716-446655440000',
+      maxDepth: 5,
+      budget: { calls: 10, ms: 1_000 },
+    });
+  const { token: mandate } = await mint();
+  const request = (headers: Record<string, string>): AuthRequest => {
+    return { transport: 'http', headers, url: '/mcp' };
+  };
+  const byKey = request({ authorization: `Bearer ${key}` });
+  const byPassport = request({ 'x-agent-passport': token });
+  const { authenticator } = identity;
+  await authenticator.authenticate(byPassport);
+  const unknown = verifyEachTime(path);
+  return {
+    work: {
+      key: () => authenticator.authenticate(byKey),
+      passport_cached: () => authenticator.authenticate(byPassport),
+      passport_first: await unknown(token),
+      structured_first: await unknown(structured),
+      passport_bare: () => jwtVerify(token, bare, { issuer, audience: issuer }),
+      mint: async () => (await mint()).release(),
+      mandate_first: () =>
+        verifyMandate(mandate, { jwks: bare as never, issuer, audience: 'coder' }),
+    },
+    async [Symbol.asyncDispose]() {
+      await signing.close();
+      await identity.close();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Past the memory of verified tokens: the same work as for a token that was never seen. */
+function verifyEachTime(path: string) {
+  return async (text: string): Promise<Work> => {
+    const { readPassport } = await import('@starloom/identity');
+    const keys = await SigningKeys.open({ folder: path, clock: systemClock, log: silentLog });
+    const psk = createPskVerifier([{ key_id: 'x', key: generateKey(), ...OWNER }]);
+    const passport = {
+      verify: async (shown: string) => {
+        await readPassport(shown, keys, Date.now());
+        return LOCAL_PRINCIPAL;
+      },
+    };
+    const authenticator = createAuthenticator({ psk, anonymous: false, passport });
+    const request: AuthRequest = {
+      transport: 'http',
+      headers: { 'x-agent-passport': text },
+      url: '/mcp',
+    };
+    return () => authenticator.authenticate(request);
+  };
+}
+
+const OWNER = { principal: 'x', tier: 'org', scopes: [] } as const;

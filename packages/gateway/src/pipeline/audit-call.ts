@@ -1,0 +1,61 @@
+// What the audit log says of a call: whether it was let through, to whom, and on whose behalf.
+
+import type { FabricError, GuardedCall, Trace } from '@starloom/core';
+import { type AuditEntry, grantOf, onBehalfOf } from '@starloom/identity';
+import type { Caller, CallRequest } from './call-request.ts';
+import type { Route } from './route.ts';
+
+export type AuditCall = (entry: AuditEntry) => void;
+
+export function allowed(
+  { capability }: CallRequest,
+  caller: Caller,
+  { trace, hop }: GuardedCall,
+  candidates: readonly Route['candidates'][number][],
+): AuditEntry {
+  const [first, ...rest] = candidates.map(({ record }) => record.manifest.agent_id);
+  return {
+    type: 'call',
+    decision: 'allow',
+    ...whoOf(caller),
+    ...(first !== undefined && { agent_id: first }),
+    capability,
+    ...(rest.length > 0 && { fallbacks: rest }),
+    trace_id: trace.trace_id,
+    depth: hop.depth,
+    tool: caller.tool,
+  };
+}
+
+export function refused(
+  { agentId, capability }: Pick<CallRequest, 'agentId' | 'capability'>,
+  caller: Caller,
+  trace: Trace,
+  { code, details }: FabricError,
+): AuditEntry {
+  return {
+    type: 'call',
+    decision: 'deny',
+    ...whoOf(caller),
+    ...(agentId !== undefined && { agent_id: clip(agentId) }),
+    capability: clip(capability),
+    code,
+    ...(typeof details.reason === 'string' && { reason: details.reason }),
+    trace_id: trace.trace_id,
+    tool: clip(caller.tool),
+  };
+}
+
+function whoOf({ principal }: Caller) {
+  const { mode, delegation } = principal;
+  return {
+    principal: onBehalfOf(principal),
+    ...(delegation && { delegate: delegation.delegateId }),
+    grant: grantOf(principal),
+    mode,
+  };
+}
+
+function clip(text: string): string {
+  return text.slice(0, 200).toWellFormed();
+}

@@ -1,0 +1,122 @@
+// The mandate of one attempt: for agents whose manifest asks for one, however the caller authenticated.
+// All calls below a root call share its budget.
+
+import { type Auth, FabricError, type GuardedCall, type Manifest } from '@starloom/core';
+import {
+  type Budget,
+  type DelegateRequest,
+  delegateRequestSchema,
+  type Mint,
+  onBehalfOf,
+  type Principal,
+  type TraceBudgets,
+} from '@starloom/identity';
+import type { Caller } from './call-request.ts';
+
+export interface MandatesOptions {
+  /** Where there is none, agents that ask for a mandate cannot be called. */
+  readonly mint: Mint | undefined;
+  readonly budgets: TraceBudgets;
+  /** The deepest chain. */
+  readonly maxDepth: number;
+}
+
+export interface Mandated {
+  readonly principal: Principal;
+  readonly guarded: GuardedCall;
+  readonly delegate: DelegateRequest | undefined;
+}
+
+/** What an attempt carries, and what its envelope says of it. */
+export interface CarriedMandate {
+  readonly token: string;
+  readonly auth: Partial<Auth>;
+  release(): void;
+}
+
+export const META_DELEGATE = 'io.starloom/delegate';
+
+export class Mandates {
+  readonly #options: MandatesOptions;
+
+  constructor(options: MandatesOptions) {
+    this.#options = options;
+  }
+
+  /** Counts a call below a root call; POLICY_DENIED when the budget of its trace is spent. */
+  spend(guarded: GuardedCall, principal: Principal): void {
+    if (guarded.hop.depth <= 1) return;
+    const { budgets } = this.#options;
+    const owner = guarded.root ?? onBehalfOf(principal);
+    budgets.spend(owner, guarded.trace.trace_id, principal.delegation?.budget);
+  }
+
+  /** `undefined` for an agent that wants none. */
+  async forAttempt(
+    { principal, guarded, delegate }: Mandated,
+    target: Manifest,
+    capability: string,
+  ): Promise<CarriedMandate | undefined> {
+    if (target.auth?.mandate !== true) return undefined;
+    const { mint, budgets, maxDepth } = this.#options;
+    if (!mint) throw noMint(target.agent_id);
+    const traceId = guarded.trace.trace_id;
+    const granted = smaller(principal.delegation?.budget, delegate);
+    const budget = budgets.left(guarded.root ?? onBehalfOf(principal), traceId, granted);
+    const minted = await mint.mint({
+      principal,
+      target,
+      capability,
+      traceId,
+      maxDepth,
+      budget,
+      requested: delegate,
+    });
+    const { sub, prn, mnd, cog, cap, scp, pid } = minted.claims;
+    return {
+      token: minted.token,
+      auth: {
+        principal_id: prn,
+        delegate_id: sub,
+        mandate_id: mnd,
+        cog_id: cog,
+        agent_passport_id: pid ?? null,
+        cap,
+        scp,
+      },
+      release: minted.release,
+    };
+  }
+}
+
+/** What the caller asks the mint for; BAD_INPUT when it cannot be read. */
+export function readDelegate({ meta }: Pick<Caller, 'meta'>): DelegateRequest | undefined {
+  const given = meta[META_DELEGATE];
+  if (given === undefined) return undefined;
+  const parsed = delegateRequestSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw new FabricError('BAD_INPUT', `The request for a mandate cannot be read`, {
+    details: {
+      reason: 'delegate',
+      fix: `write _meta["${META_DELEGATE}"] as {cap?, scp?, ttl_s? (60 to 300), calls?, ms?}`,
+    },
+  });
+}
+
+/** A passport may allow less than the caller asks for, and the other way round. */
+function smaller(granted: Partial<Budget> = {}, asked: DelegateRequest = {}): Budget {
+  const least = (name: keyof Budget) =>
+    Math.min(granted[name] ?? Number.POSITIVE_INFINITY, asked[name] ?? Number.POSITIVE_INFINITY);
+  return { calls: least('calls'), ms: least('ms') };
+}
+
+function noMint(agentId: string): FabricError {
+  return new FabricError('POLICY_DENIED', `The agent ${agentId} wants a mandate for every call`, {
+    details: {
+      reason: 'no_mint',
+      agent_id: agentId,
+      sent: false,
+      fix: 'run the gateway with a state folder, where its signing keys are kept',
+    },
+  });
+}

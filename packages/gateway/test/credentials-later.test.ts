@@ -1,0 +1,139 @@
+// Credentials away from the headers of a request: in `_meta` on stdio, and of calls that run later.
+
+import { join } from 'node:path';
+import { type Envelope, silentLog, systemClock } from '@starloom/core';
+import {
+  createKey,
+  type Identity,
+  openIdentity,
+  revokeKey,
+  rotateKey,
+  SigningKeys,
+  signPassport,
+  signStructuredPassport,
+  toPassportClaims,
+} from '@starloom/identity';
+import { openSqliteJobs } from '@starloom/jobs';
+import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { open, PipeTransport } from './message-clients.ts';
+import { call, connect, openTestGateway, type TestAgent } from './test-gateway.ts';
+
+describe('credentials', () => {
+  let opened: AsyncDisposableStack;
+  let folder: TemporaryFolder;
+  let identity: Identity;
+  let callers: Envelope['auth'][];
+
+  beforeEach(async () => {
+    opened = new AsyncDisposableStack();
+    folder = opened.use(await temporaryFolder());
+    identity = await openIdentity({
+      folder: folder.path,
+      configured: [],
+      anonymous: false,
+      log: silentLog,
+    });
+    opened.defer(() => identity.close());
+    callers = [];
+  });
+  afterEach(() => opened.disposeAsync());
+
+  const agent: TestAgent = {
+    async *run({ auth }) {
+      callers.push(auth);
+      yield { type: 'final', data: { answer: 'ok' } };
+    },
+  };
+
+  it('[G12] a passport in _meta of a request on stdio narrows that request alone', async () => {
+    await using gateway = await openTestGateway(
+      { coder: agent, other: agent },
+      { authenticator: identity.authenticator, identity },
+    );
+    const transport = new PipeTransport();
+    void gateway.gateway.serveStdio(transport.toServer, transport.fromServer);
+    const client = await open(transport, 'auto');
+    const keys = await SigningKeys.open({
+      folder: folder.path,
+      clock: systemClock,
+      log: silentLog,
+    });
+    opened.defer(() => keys.close());
+    const terms = { principal: 'ada', cap: ['coder/*'], scp: [], tier: 'org' } as const;
+    const life = { lifeMs: 60_000, maxDepth: 3, epoch: 0, now: Date.now() };
+    const claims = toPassportClaims({ ...terms, ...life }, keys.issuer);
+    const ask = (agent_id: string, passport?: unknown) =>
+      call(
+        client,
+        'fabric.call',
+        { agent_id, capability: 'work' },
+        passport === undefined ? {} : { meta: { 'io.starloom/passport': passport } },
+      );
+    const compact = await signPassport(claims, keys);
+    const structured = JSON.parse(signStructuredPassport(claims, keys));
+    for (const passport of [compact, structured]) {
+      expect((await ask('coder', passport)).payload.ok).toBe(true);
+      expect((await ask('other', passport)).payload.error.code).toBe('CAPABILITY_NOT_FOUND');
+    }
+    expect((await ask('other')).payload.ok).toBe(true);
+    expect(callers.map(({ principal_id }) => principal_id)).toEqual(['ada', 'ada', 'local']);
+    await expect(ask('coder', `${compact}x`)).rejects.toMatchObject({ code: -32001 });
+    await expect(ask('coder', { principal_id: 'eve' })).rejects.toMatchObject({ code: -32001 });
+    await client.close();
+  });
+
+  it('a job runs after its key was replaced, and not after its key was revoked', async () => {
+    const grant = { keyId: 'ci', principal: 'ci', tier: 'org', scopes: ['*'] } as const;
+    const { key } = await createKey(folder.path, grant, Date.now());
+    await expect.poll(() => identity.authenticator.isRevoked?.(asKey('ci'))).toBe(false);
+    const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
+    const gateway = await openTestGateway(
+      { coder: agent },
+      { authenticator: identity.authenticator, identity, jobs },
+    );
+    opened.defer(async () => {
+      await gateway[Symbol.asyncDispose]();
+      await jobs.close();
+    });
+    const bearer = (secret: string) => ({ authorization: `Bearer ${secret}` });
+    await expect.poll(() => isLetIn(gateway.url, bearer(key))).toBe(true);
+    await using client = await connect(gateway.url, 'auto', bearer(key));
+    const later = async () => {
+      const run_at = new Date(Date.now() + 1_500).toISOString();
+      const args = { capability: 'work', async: true, run_at };
+      return (await call(client, 'fabric.call', args)).payload.job_id;
+    };
+    const kept = await later();
+    const now = Date.now();
+    const fresh = await rotateKey(folder.path, 'ci', { overlapMs: 0, now });
+    await expect.poll(() => isLetIn(gateway.url, bearer(fresh.key))).toBe(true);
+    await using next = await connect(gateway.url, 'auto', bearer(fresh.key));
+    const stateOf = async (job_id: string) =>
+      (await call(next, 'fabric.job.status', { job_id })).payload.job;
+    await expect.poll(async () => (await stateOf(kept)).state).toBe('succeeded');
+    const args = {
+      capability: 'work',
+      async: true,
+      run_at: new Date(Date.now() + 1_500).toISOString(),
+    };
+    const dropped = (await call(next, 'fabric.call', args)).payload.job_id;
+    await revokeKey(folder.path, 'ci.2', Date.now());
+    const { key: other } = await createKey(folder.path, { ...grant, keyId: 'reader' }, Date.now());
+    await expect.poll(() => isLetIn(gateway.url, bearer(other))).toBe(true);
+    await using reader = await connect(gateway.url, 'auto', bearer(other));
+    const read = async () =>
+      (await call(reader, 'fabric.job.status', { job_id: dropped })).payload.job;
+    await expect.poll(async () => (await read()).state).toBe('failed');
+    expect((await read()).error).toMatchObject({ code: 'AUTH_DENIED' });
+    expect(callers).toHaveLength(1);
+  });
+});
+
+function asKey(keyId: string) {
+  return { id: 'ci', mode: 'psk', tier: 'org', scopes: [], keyId } as const;
+}
+
+async function isLetIn(url: string, headers: Record<string, string>): Promise<boolean> {
+  return (await fetch(`${url}/mcp`, { headers })).status !== 401;
+}

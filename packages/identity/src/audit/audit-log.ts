@@ -1,0 +1,305 @@
+// Writes the audit log. Entries are written in batches, in order, at the end of the turn in which they
+// were made; a mint waits until its line is in the file. Where a line cannot be written, nothing is
+// skipped in silence: entries wait within bounds, and what had to be dropped is counted in the log itself.
+
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { type Clock, FabricError, type Log } from '@starloom/core';
+import type { SigningKeys } from '../tokens/signing-keys.ts';
+import { type AuditEntry, FIRST_LINK, linkOf, toSignedBytes } from './audit-record.ts';
+
+export interface AuditLogOptions {
+  readonly folder: string;
+  readonly keys: SigningKeys;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A file that is larger is closed, and another one continues it. */
+  readonly fileBytes?: number;
+  /** What all files may take together; the oldest are removed. */
+  readonly totalBytes?: number;
+}
+
+interface Waiting {
+  readonly entry: AuditEntry;
+  readonly at: number;
+  /** Of who waits for the line. */
+  readonly written?: PromiseWithResolvers<void>;
+}
+
+const FILE_BYTES = 8 * 1024 ** 2;
+const TOTAL_BYTES = 256 * 1024 ** 2;
+const MOST_WAITING = 100_000;
+const RETRY_MS = 1_000;
+const SEAL_AFTER = 1_000;
+const SEAL_MS = 5_000;
+/** Lines for refused credentials, each second: callers without one must not fill the log. */
+const DENIED_PER_SECOND = 20;
+
+export class AuditLog {
+  readonly #options: AuditLogOptions;
+  readonly #sealing: NodeJS.Timeout;
+  #file: AuditFile | undefined;
+  #waiting: Waiting[] = [];
+  #lost = 0;
+  #flushing: Promise<void> | undefined;
+  #files = 0;
+  #denied = { second: 0, count: 0 };
+  #closed = false;
+
+  private constructor(options: AuditLogOptions) {
+    this.#options = options;
+    this.#sealing = setInterval(() => this.#seal(), SEAL_MS).unref();
+  }
+
+  static async open(options: AuditLogOptions): Promise<AuditLog> {
+    await mkdir(options.folder, { recursive: true, mode: 0o700 });
+    const log = new AuditLog(options);
+    log.#file = await log.#begin();
+    return log;
+  }
+
+  /** Written soon; never throws and never waits. */
+  record(entry: AuditEntry): void {
+    this.#add({ entry, at: this.#options.clock.now() });
+  }
+
+  /** Resolves when the line is in the file; INTERNAL when it cannot be written. */
+  async recorded(entry: AuditEntry): Promise<void> {
+    const written = Promise.withResolvers<void>();
+    this.#add({ entry, at: this.#options.clock.now(), written });
+    await written.promise;
+  }
+
+  /** A credential that was refused; many in one second share a line. */
+  denied(credential: string, reason: string): void {
+    const second = Math.floor(this.#options.clock.now() / 1000);
+    const before = this.#denied;
+    if (before.second !== second) {
+      const more = before.count - DENIED_PER_SECOND;
+      if (more > 0) this.record({ type: 'denied', credential: 'any', reason: 'many', more });
+      this.#denied = { second, count: 0 };
+    }
+    this.#denied.count += 1;
+    if (this.#denied.count <= DENIED_PER_SECOND) {
+      this.record({ type: 'denied', credential, reason });
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#sealing);
+    while (this.#flushing) await this.#flushing;
+    this.#closed = true;
+    await this.#file?.end().catch((error: unknown) => this.#failed(error));
+  }
+
+  #add(waiting: Waiting): void {
+    if (this.#closed || this.#waiting.length >= MOST_WAITING) {
+      this.#lost += 1;
+      waiting.written?.reject(notWritten());
+      return;
+    }
+    this.#waiting.push(waiting);
+    this.#flushSoon();
+  }
+
+  /** One flush at a time; what comes meanwhile goes with the next batch. */
+  #flushSoon(): void {
+    this.#flushing ??= new Promise<void>((resolve) => setImmediate(resolve))
+      .then(() => this.#flush())
+      .then((isDone) => {
+        this.#flushing = undefined;
+        if (isDone && this.#waiting.length > 0) this.#flushSoon();
+      });
+  }
+
+  /** False when it is tried again later. */
+  async #flush(): Promise<boolean> {
+    const batch = this.#waiting;
+    this.#waiting = [];
+    try {
+      this.#file ??= await this.#begin();
+      await this.#file.write(this.#withLost(batch));
+      for (const { written } of batch.splice(0)) written?.resolve();
+      if (this.#file.bytes > (this.#options.fileBytes ?? FILE_BYTES)) await this.#turnOver();
+      else if (this.#file.unsealed >= SEAL_AFTER) await this.#file.seal();
+      return true;
+    } catch (error) {
+      for (const { written } of batch) written?.reject(notWritten());
+      this.#waiting = [...batch.filter(({ written }) => !written), ...this.#waiting];
+      this.#failed(error);
+      setTimeout(() => this.#flushSoon(), RETRY_MS).unref();
+      return false;
+    }
+  }
+
+  /** What waited for too long is gone, and the log says how much. */
+  #withLost(waiting: readonly Waiting[]): readonly Waiting[] {
+    if (this.#lost === 0) return waiting;
+    const entry = { type: 'lost', entries: this.#lost } as const;
+    this.#lost = 0;
+    return [{ entry, at: this.#options.clock.now() }, ...waiting];
+  }
+
+  async #turnOver(): Promise<void> {
+    await this.#file?.end();
+    const continues = this.#file?.link;
+    this.#file = undefined;
+    this.#file = await this.#begin(continues);
+    await this.#prune();
+  }
+
+  /** A file that failed is left as it is; another one continues from its last whole line. */
+  #failed(error: unknown): void {
+    void this.#file?.abandon();
+    this.#file = undefined;
+    this.#options.log.error({ error: FabricError.from(error) }, 'the audit log cannot be written');
+  }
+
+  #seal(): void {
+    const file = this.#file;
+    if (this.#flushing || this.#closed || !file || file.unsealed === 0) return;
+    this.#flushing = file
+      .seal()
+      .catch((error: unknown) => this.#failed(error))
+      .then(() => {
+        this.#flushing = undefined;
+        if (this.#waiting.length > 0) this.#flushSoon();
+      });
+  }
+
+  async #begin(known?: Continued): Promise<AuditFile> {
+    const { folder, keys, clock } = this.#options;
+    const continues = known ?? (await lastLink(folder));
+    this.#files += 1;
+    const path = join(folder, nameAt(clock.now(), this.#files));
+    return await AuditFile.create(path, { keys, clock, continues });
+  }
+
+  async #prune(): Promise<void> {
+    const { folder, totalBytes = TOTAL_BYTES } = this.#options;
+    const names = await auditFiles(folder);
+    const sizes = await Promise.all(
+      names.map(async (name) => (await stat(join(folder, name))).size),
+    );
+    let total = sizes.reduce((sum, size) => sum + size, 0);
+    for (const [index, name] of names.slice(0, -1).entries()) {
+      if (total <= totalBytes) return;
+      total -= sizes[index] ?? 0;
+      await rm(join(folder, name), { force: true });
+    }
+  }
+}
+
+function notWritten(): FabricError {
+  return new FabricError('INTERNAL', 'The audit log cannot be written');
+}
+
+interface Continued {
+  readonly file: string;
+  readonly hash: string;
+}
+
+interface AuditFileOptions {
+  readonly keys: SigningKeys;
+  readonly clock: Clock;
+  readonly continues: Continued | null;
+}
+
+class AuditFile {
+  readonly #path: string;
+  readonly #handle: FileHandle;
+  readonly #options: AuditFileOptions;
+  #seq = 0;
+  #prev: string;
+  bytes = 0;
+  /** Lines that no signature covers yet. */
+  unsealed = 0;
+
+  private constructor(path: string, handle: FileHandle, options: AuditFileOptions) {
+    this.#path = path;
+    this.#handle = handle;
+    this.#options = options;
+    this.#prev = options.continues?.hash ?? FIRST_LINK;
+  }
+
+  static async create(path: string, options: AuditFileOptions): Promise<AuditFile> {
+    const file = new AuditFile(path, await open(path, 'ax', 0o600), options);
+    const { continues } = options;
+    await file.#sign({ type: 'open', version: 1, continues });
+    return file;
+  }
+
+  /** Where another file goes on. */
+  get link(): Continued {
+    return { file: basename(this.#path), hash: this.#prev };
+  }
+
+  async write(entries: readonly Waiting[]): Promise<void> {
+    const lines: string[] = [];
+    let [seq, prev] = [this.#seq, this.#prev];
+    for (const { entry, at } of entries) {
+      seq += 1;
+      const line = JSON.stringify({ seq, at: new Date(at).toISOString(), ...entry, prev });
+      prev = linkOf(line);
+      lines.push(line);
+    }
+    await this.#append(lines);
+    this.#seq = seq;
+    this.#prev = prev;
+    this.unsealed += lines.length;
+  }
+
+  async seal(): Promise<void> {
+    await this.#sign({ type: 'seal' });
+  }
+
+  async end(): Promise<void> {
+    await this.#sign({ type: 'close' });
+    await this.#handle.close();
+  }
+
+  async abandon(): Promise<void> {
+    await this.#handle.close().catch(() => {});
+  }
+
+  async #sign(entry: object): Promise<void> {
+    const { keys, clock } = this.#options;
+    const at = new Date(clock.now()).toISOString();
+    const place = { seq: this.#seq + 1, at, ...entry, prev: this.#prev, kid: keys.currentKid };
+    const { signature } = keys.signBytes(toSignedBytes(place));
+    const line = JSON.stringify({ ...place, signature });
+    await this.#append([line]);
+    this.#seq += 1;
+    this.#prev = linkOf(line);
+    this.unsealed = 0;
+  }
+
+  async #append(lines: readonly string[]): Promise<void> {
+    const text = Buffer.from(`${lines.join('\n')}\n`);
+    await this.#handle.appendFile(text);
+    this.bytes += text.length;
+  }
+}
+
+/** Oldest first. */
+export async function auditFiles(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch(() => []);
+  return names.filter((name) => name.endsWith('.jsonl')).sort();
+}
+
+/** Where the next file goes on: the last whole line of the last file. */
+async function lastLink(folder: string): Promise<Continued | null> {
+  const file = (await auditFiles(folder)).at(-1);
+  if (file === undefined) return null;
+  const lines = (await readFile(join(folder, file), 'utf8')).split('\n').slice(0, -1);
+  const line = lines.at(-1);
+  return { file, hash: line === undefined ? FIRST_LINK : linkOf(line) };
+}
+
+/** Sorts by time, then by number; two processes that begin at once still differ. */
+function nameAt(ms: number, number: number): string {
+  const time = new Date(ms).toISOString().replaceAll(/[:.]/g, '-');
+  const id = randomBytes(4).toString('hex');
+  return `${time}-${String(number).padStart(6, '0')}-${id}.jsonl`;
+}

@@ -1,0 +1,95 @@
+// The form of the audit log: files of lines of JSON, numbered, each with the hash of the line before it.
+// A file begins with `open`, which names the file that it continues, and ends with `close`. Both, and
+// every `seal`, are signed with the key of the realm: through the hashes that is a signature over all
+// lines above.
+
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+
+export const FIRST_LINK = '0'.repeat(64);
+
+const placed = {
+  seq: z.int().positive(),
+  at: z.iso.datetime(),
+  prev: z.string().regex(/^[0-9a-f]{64}$/),
+};
+const signed = { ...placed, kid: z.string(), signature: z.base64url() };
+
+const callFields = {
+  principal: z.string(),
+  delegate: z.string().optional(),
+  grant: z.string(),
+  mode: z.string(),
+  agent_id: z.string().optional(),
+  capability: z.string(),
+  /** Others that may serve the call when the first one fails. */
+  fallbacks: z.array(z.string()).optional(),
+  code: z.string().optional(),
+  reason: z.string().optional(),
+  trace_id: z.string(),
+  depth: z.int().optional(),
+  tool: z.string(),
+};
+
+const mintFields = {
+  principal: z.string(),
+  delegate: z.string(),
+  grant: z.string(),
+  cog: z.string(),
+  audience: z.string(),
+  cap: z.array(z.string()),
+  scp: z.array(z.string()),
+  depth: z.int(),
+  jti: z.string(),
+  /** SHA-256 of the mandate, and of what it was minted from. */
+  hash: z.string(),
+  parent: z.string().optional(),
+  expires_at: z.iso.datetime(),
+  budget: z.strictObject({ calls: z.int(), ms: z.int() }),
+  trace_id: z.string(),
+};
+
+const deniedFields = {
+  credential: z.string(),
+  reason: z.string(),
+  /** Further ones in the same second, which have no line of their own. */
+  more: z.int().optional(),
+};
+
+const openSchema = z.strictObject({
+  type: z.literal('open'),
+  version: z.literal(1),
+  continues: z.strictObject({ file: z.string(), hash: z.string() }).nullable(),
+  ...signed,
+});
+
+export const auditRecordSchema = z.discriminatedUnion('type', [
+  openSchema,
+  z.strictObject({
+    type: z.literal('call'),
+    decision: z.enum(['allow', 'deny']),
+    ...callFields,
+    ...placed,
+  }),
+  z.strictObject({ type: z.literal('mint'), ...mintFields, ...placed }),
+  z.strictObject({ type: z.literal('denied'), ...deniedFields, ...placed }),
+  z.strictObject({ type: z.literal('lost'), entries: z.int(), ...placed }),
+  z.strictObject({ type: z.literal('seal'), ...signed }),
+  z.strictObject({ type: z.literal('close'), ...signed }),
+]);
+
+export type AuditRecord = z.output<typeof auditRecordSchema>;
+type Unplaced<One> = One extends unknown ? Omit<One, keyof typeof signed> : never;
+/** A record before it has its place. */
+export type AuditEntry = Unplaced<AuditRecord>;
+export type SignedAuditRecord = Extract<AuditRecord, { signature: string }>;
+
+/** What the next line carries as `prev`. */
+export function linkOf(line: string): string {
+  return hash('sha256', line, 'hex');
+}
+
+/** What is signed: the line without its signature, which comes last. */
+export function toSignedBytes(record: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(record));
+}

@@ -1,0 +1,95 @@
+// All shared keys of a gateway: those of its configuration, which are fixed, and those of `keys.json`,
+// which come and go while it runs. A change makes a whole new table; the old one is never edited.
+
+import type { Clock, Log } from '@starloom/core';
+import type { Principal } from '../principal.ts';
+import { createPskVerifier, type PskKey, type PskVerifier } from '../psk.ts';
+import { LiveFile } from '../state/state-file.ts';
+import { type KeyRecord, type KeysFile, keysFile } from './key-records.ts';
+
+export interface KeyRingOptions {
+  /** Where `keys.json` is. */
+  readonly folder: string;
+  readonly configured: readonly PskKey[];
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Keys were added, changed or revoked. */
+  readonly onChange: () => void;
+}
+
+export class KeyRing implements PskVerifier {
+  readonly #options: KeyRingOptions;
+  #file: LiveFile<KeysFile> | undefined;
+  #verifier: PskVerifier;
+  #live: ReadonlyMap<string, KeyRecord | 'configured'>;
+
+  private constructor(options: KeyRingOptions) {
+    this.#options = options;
+    this.#verifier = createPskVerifier(options.configured);
+    this.#live = new Map();
+  }
+
+  /** BAD_INPUT when a key of the file has the id or the secret of a configured one. */
+  static async open(options: KeyRingOptions): Promise<KeyRing> {
+    const ring = new KeyRing(options);
+    const { folder, log } = options;
+    const onChange = (file: KeysFile) => ring.#follow(file);
+    ring.#file = await LiveFile.open({ ...keysFile(folder), log, onChange });
+    ring.#use(ring.#file.value);
+    return ring;
+  }
+
+  verify(bearer: string): Principal | undefined {
+    const principal = this.#verifier.verify(bearer);
+    return principal && this.isValid(principal) ? principal : undefined;
+  }
+
+  /** Whether the key with which this principal came may still be used. */
+  isValid({ keyId }: Pick<Principal, 'keyId'>): boolean {
+    return keyId !== null && this.isLive(keyId);
+  }
+
+  isLive(keyId: string): boolean {
+    const known = this.#live.get(keyId);
+    if (known === undefined || known === 'configured') return known !== undefined;
+    const { expires_at } = known;
+    return expires_at === null || Date.parse(expires_at) > this.#options.clock.now();
+  }
+
+  /** Whether the key was ended by command; one that is unknown here may be of another gateway. */
+  isRevoked(keyId: string): boolean {
+    const records = this.#file?.value.keys ?? [];
+    return records.some(({ key_id, revoked_at }) => key_id === keyId && revoked_at !== null);
+  }
+
+  async close(): Promise<void> {
+    await this.#file?.close();
+  }
+
+  /** A key with the id of a configured one is left out: the others must not suffer from it. */
+  #follow(file: KeysFile): void {
+    const { configured, log, onChange } = this.#options;
+    const taken = new Set(configured.map(({ key_id }) => key_id));
+    const keys = file.keys.filter(({ key_id }) => !taken.has(key_id));
+    this.#use({ ...file, keys });
+    const left_out = file.keys.length - keys.length;
+    if (left_out > 0) log.error({ left_out }, 'keys with the id of a configured key are refused');
+    log.info({ keys: this.#live.size }, 'shared keys were read again');
+    onChange();
+  }
+
+  #use({ keys }: KeysFile): void {
+    const { configured } = this.#options;
+    const stored = keys.filter(({ revoked_at }) => revoked_at === null);
+    this.#verifier = createPskVerifier([...configured, ...stored.map(toPskKey)]);
+    this.#live = new Map<string, KeyRecord | 'configured'>([
+      ...configured.map(({ key_id }) => [key_id, 'configured'] as const),
+      ...stored.map((record) => [record.key_id, record] as const),
+    ]);
+  }
+}
+
+function toPskKey({ key_id, key_hash, principal, tier, scopes, expires_at }: KeyRecord): PskKey {
+  const expiresAt = expires_at === null ? undefined : Date.parse(expires_at);
+  return { key_id, key_hash, principal, tier, scopes, expiresAt };
+}

@@ -1,0 +1,228 @@
+// Who may call a gateway, and what it hands on to agents: everything that lives in the folder
+// `identity` of the state, opened once and followed while it changes.
+
+import { type Clock, type Log, systemClock } from '@starloom/core';
+import type { JSONWebKeySet } from 'jose';
+import { AuditLog } from './audit/audit-log.ts';
+import type { AuditEntry } from './audit/audit-record.ts';
+import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
+import { toScopes } from './authority.ts';
+import { denied } from './denied.ts';
+import { KeyRing } from './keys/key-ring.ts';
+import { type Delegation, type Principal, toOwnerId } from './principal.ts';
+import type { PskKey } from './psk.ts';
+import type { MandateClaims } from './tokens/claims.ts';
+import { readMandate, toActors } from './tokens/mandate.ts';
+import { Mint, type MintOptions, toCogId } from './tokens/mint.ts';
+import { readPassport, toPassportPrincipal } from './tokens/passport.ts';
+import { hashToken, type ReadToken } from './tokens/read-token.ts';
+import { Revocations } from './tokens/revocations.ts';
+import { SigningKeys } from './tokens/signing-keys.ts';
+import { rememberVerified } from './tokens/verified-tokens.ts';
+
+export interface IdentityOptions {
+  /** Of the state; gateways that share it share keys and revocations. */
+  readonly folder: string;
+  /** Keys of the configuration, beside those of the folder. */
+  readonly configured: readonly PskKey[];
+  readonly anonymous: boolean;
+  /** Where every decision and mint is written down; without it none is. */
+  readonly auditFolder?: string | undefined;
+  /** Version and digest of an agent that calls back, for `cog`. */
+  readonly buildOf?: ((agentId: string) => string | undefined) | undefined;
+  readonly clock?: Clock;
+  readonly log: Log;
+}
+
+export interface Identity {
+  readonly authenticator: Authenticator;
+  readonly mint: Mint;
+  readonly audit: AuditLog | undefined;
+  readonly issuer: string;
+  /** Of requests without headers. */
+  readonly passports: TokenVerifier;
+  readonly mandates: TokenVerifier;
+  /** The public keys of the realm, with its name as `issuer`. */
+  jwks(): JSONWebKeySet & { readonly issuer: string };
+  close(): Promise<void>;
+}
+
+export async function openIdentity(options: IdentityOptions): Promise<Identity> {
+  const { folder, configured, anonymous, clock = systemClock, log } = options;
+  const listeners = new Set<() => void>();
+  const onChange = () => {
+    for (const listener of [...listeners]) listener();
+  };
+  await using opened = new AsyncDisposableStack();
+  const keys = await KeyRing.open({ folder, configured, clock, log, onChange });
+  opened.defer(() => keys.close());
+  const signing = await SigningKeys.open({ folder, clock, log, onChange });
+  opened.defer(() => signing.close());
+  const revocations = await Revocations.open(folder, log, onChange);
+  opened.defer(() => revocations.close());
+  const epoch = () => revocations.epoch;
+  const audit = options.auditFolder
+    ? await AuditLog.open({ folder: options.auditFolder, keys: signing, clock, log })
+    : undefined;
+  if (audit) opened.defer(() => audit.close());
+  const record: MintOptions['record'] = async (minted) => audit?.recorded(toMintEntry(minted));
+  const mint = new Mint({ keys: signing, clock, epoch, record });
+  const callers = new Callers({ ...options, clock, keys, signing, revocations, mint });
+  const { isCurrent } = callers;
+  const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
+  const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
+  const parts = opened.move();
+  return {
+    authenticator: createAuthenticator({
+      psk: keys,
+      passport: passports,
+      mandate: mandates,
+      anonymous,
+      isCurrent,
+      isRevoked: callers.isRevoked,
+      onChange: (listener: () => void) => {
+        listeners.add(listener);
+        return () => listeners.delete(listener);
+      },
+    }),
+    mint,
+    audit,
+    passports,
+    mandates,
+    get issuer() {
+      return signing.issuer;
+    },
+    jwks: () => ({ ...signing.jwks(), issuer: signing.issuer }),
+    close: () => parts.disposeAsync(),
+  };
+}
+
+function toMintEntry({ claims, hash }: Parameters<MintOptions['record']>[0]): AuditEntry {
+  const { prn, sub, mnd, cog, aud, cap, scp, dep, jti, pah, exp, bud, tid } = claims;
+  return {
+    type: 'mint',
+    principal: prn,
+    delegate: sub,
+    grant: mnd,
+    cog,
+    audience: aud,
+    cap,
+    scp,
+    depth: dep,
+    jti,
+    hash,
+    ...(pah !== undefined && { parent: pah }),
+    expires_at: new Date(exp * 1000).toISOString(),
+    budget: bud,
+    trace_id: tid,
+  };
+}
+
+interface CallersOptions extends Pick<IdentityOptions, 'buildOf'> {
+  readonly clock: Clock;
+  readonly keys: KeyRing;
+  readonly signing: SigningKeys;
+  readonly revocations: Revocations;
+  readonly mint: Mint;
+}
+
+/** From verified tokens to principals, and whether these still hold. */
+class Callers {
+  readonly #options: CallersOptions;
+
+  constructor(options: CallersOptions) {
+    this.#options = options;
+  }
+
+  readonly isCurrent = (principal: Principal): boolean => {
+    const { clock, keys, revocations, mint, signing } = this.#options;
+    const { expiresAt, mode, keyId, delegation } = principal;
+    if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
+    if (!delegation) return mode !== 'psk' || keys.isValid(principal);
+    if (keyId !== null && !signing.isPublished(keyId)) return false;
+    const isOver = delegation.depth > 0 && mint.isOver(delegation.tokenId);
+    return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(delegation);
+  };
+
+  readonly isRevoked = ({ mode, keyId, delegation }: Principal): boolean => {
+    const { keys, revocations } = this.#options;
+    if (!delegation) return mode === 'psk' && keyId !== null && keys.isRevoked(keyId);
+    const grant = keyOfGrant(delegation);
+    if (grant !== undefined && keys.isRevoked(grant)) return true;
+    return revocations.reasonAgainst(delegation) !== undefined;
+  };
+
+  async ofPassport(text: string): Promise<Principal> {
+    const { signing, revocations, clock } = this.#options;
+    const read = await readPassport(text, signing, clock.now());
+    const principal = toPassportPrincipal(read, text);
+    if (principal.delegation) revocations.assertValid(principal.delegation);
+    return this.#assertCurrent(principal);
+  }
+
+  /** An agent that calls on behalf of its caller. */
+  async ofMandate(token: string): Promise<Principal> {
+    const { signing, revocations, clock, mint } = this.#options;
+    const read = await readMandate(token, signing.findKey, signing.issuer, clock.now());
+    const { claims } = read;
+    const principal = this.#toPrincipal(read, token);
+    if (mint.isOver(claims.jti)) {
+      const fix = 'use a mandate only while its call lasts';
+      throw denied('replayed', 'The call of the mandate is over', fix);
+    }
+    if (principal.delegation) revocations.assertValid(principal.delegation);
+    return this.#assertCurrent(principal);
+  }
+
+  #toPrincipal({ claims, kid }: ReadToken<MandateClaims>, token: string): Principal {
+    const { prn, sub, cog, act, mnd, aud, cap, scp, tier, epo, dep, mxd, jti, tid, bud, exp } =
+      claims;
+    const build = this.#options.buildOf?.(aud) ?? 'unknown';
+    return Object.freeze({
+      id: toOwnerId(prn, aud),
+      mode: 'passport',
+      tier,
+      scopes: Object.freeze(toScopes({ cap, scp })),
+      keyId: kid,
+      expiresAt: exp * 1000,
+      delegation: {
+        principalId: prn,
+        delegateId: aud,
+        mandateId: mnd,
+        passportId: claims.pid ?? null,
+        cogId: toCogId(aud, build, jti),
+        cap,
+        scp,
+        epoch: epo,
+        depth: dep,
+        maxDepth: mxd,
+        tokenHash: hashToken(token),
+        tokenId: jti,
+        traceId: tid,
+        budget: bud,
+        actors: [{ sub, cog }, ...toActors(act)],
+      },
+    });
+  }
+
+  /** A mandate of a caller with a key lives no longer than that key. */
+  #isGranted(delegation: Delegation): boolean {
+    const keyId = keyOfGrant(delegation);
+    return keyId === undefined || this.#options.keys.isLive(keyId);
+  }
+
+  #assertCurrent(principal: Principal): Principal {
+    if (this.isCurrent(principal)) return principal;
+    const { expiresAt = 0 } = principal;
+    const isExpired = expiresAt <= this.#options.clock.now();
+    const fix = 'ask for another one';
+    throw isExpired
+      ? denied('expired', 'The token has expired', fix)
+      : denied('revoked', 'The grant of the token was revoked', fix);
+  }
+}
+
+/** The key that a mandate goes back to, where its caller came with one. */
+function keyOfGrant({ mandateId }: Delegation): string | undefined {
+  return /^key:(.+)$/.exec(mandateId)?.[1];
+}

@@ -1,0 +1,141 @@
+// A JSON file of the state folder that several processes share: gateways read it live, commands change
+// it. Writers take turns by a lock, a change is put in place at once, and readers follow within a second.
+
+import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { FabricError, type Log } from '@starloom/core';
+import { FileWatch, fingerprintOf, withFileLock, writeOwnFile } from '@starloom/wire';
+import type { z } from 'zod';
+
+export interface StateFileOptions<T> {
+  readonly path: string;
+  readonly schema: z.ZodType<T>;
+  /** What a file that does not exist stands for. */
+  readonly empty: T;
+}
+
+export interface LiveFileOptions<T> extends StateFileOptions<T> {
+  readonly log: Log;
+  /** After every change, also of our own. */
+  readonly onChange: (value: T) => void;
+}
+
+/** Events of the folder come first; a poll finds what a network file system does not tell. */
+const POLL_MS = 500;
+const SETTLE_MS = 50;
+
+/** What the file says; BAD_INPUT when it cannot be used. */
+export async function readState<T>({ path, schema, empty }: StateFileOptions<T>): Promise<T> {
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw unusable(path, error.code ?? 'unreadable', error);
+  });
+  if (text === undefined) return empty;
+  const parsed = schema.safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  throw unusable(path, 'its content is not valid');
+}
+
+/** Changes the file; `edit` sees what others wrote before. Resolves when the change is on the disk. */
+export async function changeState<T>(
+  options: StateFileOptions<T>,
+  edit: (value: T) => T | Promise<T>,
+): Promise<T> {
+  const { path } = options;
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  return await withFileLock(path, async () => {
+    const before = await readState(options);
+    const after = await edit(before);
+    if (after !== before) await writeOwnFile(path, `${JSON.stringify(after, null, 2)}\n`);
+    return after;
+  });
+}
+
+/** The file as it is now. A file that became unusable is logged, and what it said before stays. */
+export class LiveFile<T> {
+  readonly #options: LiveFileOptions<T>;
+  #value: T;
+  #watch: FileWatch | undefined;
+  #turn: Promise<unknown> = Promise.resolve();
+
+  private constructor(options: LiveFileOptions<T>, value: T) {
+    this.#options = options;
+    this.#value = value;
+  }
+
+  static async open<T>(options: LiveFileOptions<T>): Promise<LiveFile<T>> {
+    const { path, log } = options;
+    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    const known = await fingerprintOf(path);
+    await closeToOthers(path, log);
+    const file = new LiveFile(options, await readState(options));
+    const onChange = () => void file.reload();
+    file.#watch = new FileWatch({
+      path,
+      known,
+      onChange,
+      log,
+      settleMs: SETTLE_MS,
+      pollMs: POLL_MS,
+    });
+    return file;
+  }
+
+  get value(): T {
+    return this.#value;
+  }
+
+  async change(edit: (value: T) => T | Promise<T>): Promise<T> {
+    await changeState(this.#options, edit);
+    await this.reload();
+    return this.#value;
+  }
+
+  /** Reads the file now; a change of the file needs no such call. */
+  reload(): Promise<void> {
+    const read = this.#turn.then(async () => {
+      const { path, log, onChange } = this.#options;
+      try {
+        const value = await readState(this.#options);
+        if (JSON.stringify(value) === JSON.stringify(this.#value)) return;
+        this.#value = value;
+        onChange(value);
+      } catch (error) {
+        log.error({ path, error: FabricError.from(error) }, 'the file cannot be used; no change');
+      }
+    });
+    this.#turn = read;
+    return read;
+  }
+
+  async close(): Promise<void> {
+    this.#watch?.close();
+    await this.#turn;
+  }
+}
+
+/** Other users must not read it, however it came here. */
+async function closeToOthers(path: string, log: Log): Promise<void> {
+  const mode = await stat(path).then(
+    (found) => found.mode,
+    () => undefined,
+  );
+  if (mode === undefined || (mode & 0o077) === 0 || process.platform === 'win32') return;
+  await chmod(path, 0o600);
+  log.warn({ path }, 'other users could read the file; its mode is 0600 now');
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function unusable(path: string, why: string, cause?: unknown): FabricError {
+  return new FabricError('BAD_INPUT', `The file ${path} cannot be used: ${why}`, {
+    details: { reason: 'config', file: path, fix: 'restore it from a backup, or remove it' },
+    cause,
+  });
+}

@@ -1,0 +1,152 @@
+import { text as readAll } from 'node:stream/consumers';
+import { silentLog, systemClock } from '@starloom/core';
+import {
+  onBehalfOf,
+  openIdentity,
+  readEpoch,
+  revoke,
+  SigningKeys,
+  signPassport,
+  signStructuredPassport,
+  suspendGrant,
+  toAuthority,
+  toPassportClaims,
+} from '@starloom/identity';
+import type { GlobalOptions } from '../global-options.ts';
+import { toSafeJson } from '../plain-text.ts';
+import { toUsageError } from '../report-error.ts';
+import { identityFolder, makeStateFolder } from '../state-folder.ts';
+import type { Terminal } from '../terminal.ts';
+import { assertScopes, toTier } from './keys-run.ts';
+import type { PassportCreateOptions, RevokedKind } from './passport.ts';
+
+const MAX_LIFE_MS = 24 * 3_600_000;
+const BUDGET_MS = 24 * 3_600_000;
+
+export async function createPassport(
+  terminal: Terminal,
+  principal: string,
+  options: PassportCreateOptions,
+): Promise<void> {
+  const { delegate, scope, tier: named, life, depth, calls, structured, json } = options;
+  assertScopes(scope);
+  if (life > MAX_LIFE_MS || life < 60_000) {
+    throw toUsageError('a passport lives for 1 minute to 24 hours', 'choose another --life');
+  }
+  const folder = await folderOf(terminal);
+  const tier = toTier(named);
+  const keys = await SigningKeys.open({ folder, clock: systemClock, log: silentLog });
+  try {
+    const claims = toPassportClaims(
+      {
+        principal,
+        delegate,
+        ...toAuthority(scope, tier),
+        tier,
+        lifeMs: life,
+        maxDepth: depth,
+        epoch: await readEpoch(folder),
+        now: Date.now(),
+        ...(calls !== undefined && { budget: { calls, ms: BUDGET_MS } }),
+      },
+      keys.issuer,
+    );
+    const token = structured
+      ? signStructuredPassport(claims, keys)
+      : await signPassport(claims, keys);
+    if (json) return void terminal.print(toSafeJson({ passport: token, claims }));
+    const until = new Date(claims.exp * 1000).toISOString();
+    terminal.tell(
+      `passport of ${claims.sub} for ${principal}, grant ${claims.mnd}, until ${until}`,
+    );
+    terminal.print(token);
+  } finally {
+    await keys.close();
+  }
+}
+
+export async function showPassport(
+  terminal: Terminal,
+  given: string,
+  { json }: GlobalOptions,
+): Promise<void> {
+  const token = await tokenOf(given);
+  const shown = token.startsWith('{') ? parse(token) : decode(token);
+  terminal.print(toSafeJson(shown, json ? undefined : 2));
+  if (!json) terminal.tell('not verified; see "starloom passport verify"');
+}
+
+export async function verifyPassport(
+  terminal: Terminal,
+  given: string,
+  { json }: GlobalOptions,
+): Promise<void> {
+  const token = await tokenOf(given);
+  const folder = await folderOf(terminal);
+  const identity = await openIdentity({ folder, configured: [], anonymous: false, log: silentLog });
+  try {
+    const caller = await identity.passports.verify(token);
+    const { tier, scopes, delegation, expiresAt = 0 } = caller;
+    const principal = onBehalfOf(caller);
+    const expires_at = new Date(expiresAt).toISOString();
+    const delegate = delegation?.delegateId;
+    const grant = delegation?.mandateId;
+    if (json) {
+      return void terminal.print(
+        toSafeJson({ valid: true, principal, delegate, grant, tier, scopes, expires_at }),
+      );
+    }
+    terminal.print(`valid: ${delegate} acts for ${principal} until ${expires_at}`);
+    terminal.print(`  tier ${tier}, grant ${grant}`);
+    terminal.print(`  ${scopes.join(' ')}`);
+  } finally {
+    await identity.close();
+  }
+}
+
+export async function revokePassports(
+  terminal: Terminal,
+  kind: RevokedKind,
+  id: string,
+  { json }: GlobalOptions,
+): Promise<void> {
+  const epoch = await revoke(await folderOf(terminal), kind, id, Date.now());
+  if (json) terminal.print(toSafeJson({ revoked: { kind, id }, epoch }));
+  else terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
+}
+
+export async function setSuspended(
+  terminal: Terminal,
+  grant: string,
+  isSuspended: boolean,
+  { json }: GlobalOptions,
+): Promise<void> {
+  await suspendGrant(await folderOf(terminal), grant, isSuspended);
+  if (json) terminal.print(toSafeJson({ grant, suspended: isSuspended }));
+  else terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
+}
+
+async function folderOf({ env }: Terminal): Promise<string> {
+  return identityFolder(await makeStateFolder(env));
+}
+
+async function tokenOf(given: string): Promise<string> {
+  return (given === '-' ? await readAll(process.stdin) : given).trim();
+}
+
+function decode(token: string): object {
+  const [header = '', claims = ''] = token.split('.');
+  return { header: parsePart(header), claims: parsePart(claims) };
+}
+
+function parsePart(part: string): unknown {
+  return parse(Buffer.from(part, 'base64url').toString('utf8'));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw toUsageError('This is no passport', 'give the token as "passport create" printed it');
+  }
+}
