@@ -1,4 +1,5 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import { agentClientProtocolOptionsSchema } from './agent-client-protocol/options.ts';
 import { httpOptionsSchema } from './http/options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
@@ -21,6 +22,11 @@ export const adapters = {
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
     options: httpOptionsSchema,
+  },
+  'agent-client-protocol': {
+    load: async () =>
+      (await import('./agent-client-protocol/adapter.ts')).createAgentClientProtocolAdapter,
+    options: agentClientProtocolOptionsSchema,
   },
 } satisfies AdapterTable;
 

@@ -9,6 +9,8 @@ import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
+const PROTOCOLS = ['mcp', 'local-process', 'http', 'agent-client-protocol'];
+
 const FACTORY = `function createAdapter({ manifest }) {
   return {
     async *call({ input }) {
@@ -23,8 +25,10 @@ const ESM = `export ${FACTORY}`;
 const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 
 describe('the table of adapters', () => {
+  const editor = { transport: 'stdio' as const, protocol: 'agent-client-protocol', command: 'sh' };
+
   it('has a line for each protocol of ours', async () => {
-    expect(Object.keys(adapters)).toEqual(['mcp', 'local-process', 'http']);
+    expect(Object.keys(adapters)).toEqual(PROTOCOLS);
     for (const { load, options } of Object.values(adapters)) {
       expect(await load()).toBeTypeOf('function');
       expect(options.safeParse({}).success).toBe(true);
@@ -36,6 +40,7 @@ describe('the table of adapters', () => {
     ['local-process', { transport: 'process' as const, command: 'sh' }],
     ['http', { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' }],
     ['mcp', { transport: 'http' as const, uri: 'http://127.0.0.1:1/' }],
+    ['agent-client-protocol', editor],
   ])('opens %s for an endpoint of that kind', async (_, endpoint) => {
     const adapter = await openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog });
     await adapter.close();
@@ -46,6 +51,7 @@ describe('the table of adapters', () => {
     { transport: 'process' as const, command: 'sh' },
     { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
     { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
+    editor,
   ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
     const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
     expect(await failureOf(openAdapter({ manifest, log: silentLog }))).toMatchObject({
@@ -125,7 +131,7 @@ describe('[G37] an adapter of another package', () => {
         agent_id: 'subject',
         protocol,
         reason,
-        known: ['mcp', 'local-process', 'http'],
+        known: PROTOCOLS,
         fix: expect.any(String),
       },
     });

@@ -16,11 +16,11 @@ import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { describeManifest } from '../upstream/describe-manifest.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
+import { findProgram } from '../upstream/find-program.ts';
+import { SharedProcess } from '../upstream/shared-process.ts';
 import { AgentProcess } from './agent-process.ts';
-import { findProgram } from './find-program.ts';
 import type { ProcessCall } from './process-call.ts';
 import { type Program, parseProgram } from './program.ts';
-import { SharedProcess } from './shared-process.ts';
 
 export interface LocalProcessAdapterOptions extends AdapterOptions {
   readonly clock?: Clock;
@@ -35,7 +35,7 @@ class LocalProcessAdapter implements Adapter {
   readonly #manifest: Manifest;
   readonly #program: Program;
   readonly #excerpt: Excerpt;
-  readonly #shared: SharedProcess | undefined;
+  readonly #shared: SharedProcess<AgentProcess> | undefined;
   readonly #alive = new Set<AgentProcess>();
   #closed = false;
 
@@ -75,7 +75,7 @@ class LocalProcessAdapter implements Adapter {
   async health(): Promise<Health> {
     const checked_at = new Date().toISOString();
     if (this.#closed) return { status: 'offline', checked_at, message: 'The adapter is closed' };
-    if (this.#shared?.isRunning) return { status: 'online', checked_at };
+    if (this.#shared?.running) return { status: 'online', checked_at };
     if (this.#shared && this.#shared.backoffMs > 0) {
       return { status: 'degraded', checked_at, message: 'The program keeps dying' };
     }
