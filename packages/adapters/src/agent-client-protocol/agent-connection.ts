@@ -20,6 +20,7 @@ import { isolate } from '../upstream/isolation.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import { answerAgent } from './agent-requests.ts';
 import { AgentSession } from './agent-session.ts';
+import { readInitialized, readNewSession, readPrompted } from './answers.ts';
 import { toFailure } from './failure.ts';
 import { ServedFiles } from './files.ts';
 import type { SessionHandle } from './handle.ts';
@@ -81,12 +82,13 @@ export class AgentClientConnection {
       files: this.#files,
       terminals: this.#terminals,
     }).connect(openMessageStream({ child, onUpdate, excerpt, log }));
+    void child.exited.then(() => this.#close());
     this.gone = this.#rpc.closed.then(() => this.#end());
     this.ready = this.#initialize();
     this.ready.catch((error: unknown) => this.stop(FabricError.from(error)));
   }
 
-  /** How many prompts the agent has answered. */
+  /** How many prompts the agent has answered; one that we ended did not die by itself. */
   get served(): number {
     return this.#served;
   }
@@ -132,7 +134,7 @@ export class AgentClientConnection {
 
   async open(signal: AbortSignal): Promise<AgentSession> {
     const { cwd } = this.#options.settings;
-    const made = this.#request(AGENT.session.new, { cwd, mcpServers: [] });
+    const made = this.#request(AGENT.session.new, { cwd, mcpServers: [] }).then(readNewSession);
     try {
       const { sessionId } = await orAborted(made, signal);
       const session = this.#add(sessionId);
@@ -163,13 +165,11 @@ export class AgentClientConnection {
       ...request,
     });
     const ended = answered
-      .then(
-        (response) => {
-          this.#served += 1;
-          turn.finish(response);
-        },
-        (error: unknown) => turn.fail(error),
-      )
+      .then((response) => {
+        this.#served += 1;
+        turn.finish(readPrompted(response));
+      })
+      .catch((error: unknown) => turn.fail(error))
       .then(() => {
         session.running = undefined;
       });
@@ -188,7 +188,7 @@ export class AgentClientConnection {
       .catch((err: unknown) => log.debug({ err }, 'the agent could not be told to stop'));
     if (await settlesWithin(running.ended, settings.options.grace_ms)) return;
     log.info({}, 'the agent does not end a cancelled turn: its process is replaced');
-    this.#close();
+    this.#retire();
     if (this.#users === 0) await this.stop();
   }
 
@@ -224,7 +224,8 @@ export class AgentClientConnection {
     const { start_timeout_ms: ms, auth_method: methodId } = this.#options.settings.options;
     using deadline = deadlineSignal({ ms, reason: () => tooSlow(ms) });
     const { signal } = deadline;
-    const agent = await orAborted(this.#request(AGENT.initialize, this.#introduction()), signal);
+    const answer = this.#request(AGENT.initialize, this.#introduction());
+    const agent = readInitialized(await orAborted(answer, signal));
     if (agent.protocolVersion !== PROTOCOL_VERSION) throw wrongVersion(agent.protocolVersion);
     if (methodId) await orAborted(this.#request(AGENT.authenticate, { methodId }), signal);
     this.#agent = agent;
@@ -290,8 +291,16 @@ export class AgentClientConnection {
   #rest(): void {
     const { idle_ms } = this.#options.settings.options;
     this.#idle = setTimeout(() => {
-      if (this.canResume || this.#sessions.size === 0) void this.stop();
+      if (!this.canResume && this.#sessions.size > 0) return;
+      this.#retire();
+      void this.stop();
     }, idle_ms).unref();
+  }
+
+  /** It did nothing for which its successor would have to wait. */
+  #retire(): void {
+    this.#served += 1;
+    this.#close();
   }
 
   #request<Method extends AgentRequestMethod>(

@@ -57,7 +57,7 @@ const FAILURES: ReadonlySet<number> = new Set([-32_700, -32_600, -32_603, -32_80
 
 export function toFailure(error: unknown, excerpt: Excerpt): FabricError {
   if (FabricError.is(error)) return error;
-  if (!isRequestError(error)) return malformed(error);
+  if (!isRequestError(error)) return FabricError.from(error);
   const { code, data } = error;
   if (isErrorPayload(data)) return reportedError(data.error, excerpt);
   const own = { ...FAILED, reason: TOOL_ERROR };
@@ -97,14 +97,6 @@ const STOPS: Readonly<Record<string, string>> = {
 function isRequestError(error: unknown): error is RequestError {
   if (error instanceof RequestError) return true;
   return error instanceof Error && error.name === 'RequestError';
-}
-
-function malformed(cause: unknown): FabricError {
-  if (!(cause instanceof Error) || cause.name !== 'ZodError') return FabricError.from(cause);
-  return new FabricError('UPSTREAM_ERROR', 'The answer of the agent is malformed', {
-    details: { reason: 'bad_answer', fix: 'report it to the maker of the agent' },
-    cause,
-  });
 }
 
 function detailOf(data: unknown): string | undefined {
