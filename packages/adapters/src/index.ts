@@ -5,6 +5,11 @@ import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 
+export {
+  EDITOR_AGENT_PRESETS,
+  type EditorAgentName,
+  type EditorAgentPreset,
+} from './agent-client-protocol/presets.ts';
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';

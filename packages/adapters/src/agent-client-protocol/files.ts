@@ -62,14 +62,17 @@ export class ServedFiles {
   }
 }
 
-/** Errors of ours as the agent understands them: what is missing, and what is not allowed. */
+/**
+ * Errors of ours as the agent understands them: what is missing, and what is not allowed. Agents look
+ * for the words "Resource not found" before they create a file.
+ */
 export async function refusing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
     const { code, message, details } = FabricError.from(error);
-    const { reason } = details;
-    if (reason === 'not_found') throw new RequestError(-32_002, message, { reason });
+    const { reason, path } = details;
+    if (reason === 'not_found') throw RequestError.resourceNotFound(String(path));
     const number = code === 'BAD_INPUT' || code === 'POLICY_DENIED' ? -32_602 : -32_603;
     throw new RequestError(number, message, { reason });
   }

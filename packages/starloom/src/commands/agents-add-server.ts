@@ -27,7 +27,7 @@ export function toCommandManifest(
   const transport = PROCESS_PROTOCOLS.includes(options.protocol ?? '') ? 'process' : 'stdio';
   if (options.header !== undefined) throw toUsageError('--header goes with a URL');
   const isElsewhere = resolve(cwd) !== resolve(folder);
-  return toManifest(name, options, {
+  return toServerManifest(name, options, {
     transport,
     ...(options.protocol !== undefined && { protocol: options.protocol }),
     command,
@@ -40,7 +40,7 @@ export function toCommandManifest(
 export function toUrlManifest(url: string, options: AddOptions): Manifest {
   if (!URL.canParse(url)) throw toUsageError(`"${url}" is no URL`);
   if (options.env !== undefined) throw toUsageError('--env goes with a command');
-  return toManifest(options.name ?? nameOfUrl(new URL(url)), options, {
+  return toServerManifest(options.name ?? nameOfUrl(new URL(url)), options, {
     transport: 'http',
     ...(options.protocol !== undefined && { protocol: options.protocol }),
     uri: url,
@@ -48,7 +48,7 @@ export function toUrlManifest(url: string, options: AddOptions): Manifest {
   });
 }
 
-function toManifest(
+export function toServerManifest(
   name: string,
   options: AddOptions,
   endpoint: ManifestInput['endpoint'],
