@@ -3,6 +3,7 @@
 
 import type { ContentBlock, PromptCapabilities } from '@agentclientprotocol/sdk';
 import { type Attachment, type Capability, type Envelope, FabricError } from '@starloom/core';
+import { toContextText, toPromptText } from '../upstream/prompt-text.ts';
 
 type Input = Envelope['input'];
 
@@ -11,11 +12,11 @@ export function toPromptBlocks(
   capability: Capability,
   capabilities: PromptCapabilities,
 ): ContentBlock[] {
-  const { text, rest } = promptOf(input);
+  const { text, context } = toPromptText(input);
   const command = capability.tool?.startsWith('/') ? capability.tool : undefined;
   const words = [command, text].filter((part) => part !== undefined && part !== '').join(' ');
   const blocks: ContentBlock[] = words === '' ? [] : [{ type: 'text', text: words }];
-  if (Object.keys(rest).length > 0) blocks.push(toContext(rest, capabilities));
+  if (Object.keys(context).length > 0) blocks.push(toContext(context, capabilities));
   const given = input.attachments.map((each, at) => toBlock(each, at, capabilities));
   if (blocks.length + given.length > 0) return [...blocks, ...given];
   throw new FabricError('BAD_INPUT', 'The prompt is empty', {
@@ -23,20 +24,12 @@ export function toPromptBlocks(
   });
 }
 
-/** The words for the agent, and what was given beside them. */
-function promptOf({ task, arguments: given, context }: Input) {
-  if (given === undefined) return { text: task, rest: context };
-  const { prompt, task: asked, ...others } = given;
-  const text = [prompt, asked, task].find((value) => typeof value === 'string' && value !== '');
-  return { text: String(text ?? ''), rest: { ...context, ...others } };
-}
-
 function toContext(
   context: Readonly<Record<string, unknown>>,
   { embeddedContext }: PromptCapabilities,
 ): ContentBlock {
+  if (!embeddedContext) return { type: 'text', text: toContextText(context) };
   const text = JSON.stringify(context);
-  if (!embeddedContext) return { type: 'text', text: `Context, as JSON:\n${text}` };
   const resource = { uri: 'starloom:context', mimeType: 'application/json', text };
   return { type: 'resource', resource };
 }
