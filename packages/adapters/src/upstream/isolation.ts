@@ -70,7 +70,10 @@ function inside(
   { writable, hidden, network }: Isolation,
 ): ProcessOptions {
   const cwd = resolve(start.cwd ?? '.');
-  const folders = [cwd, ...writable.map((folder) => resolve(cwd, folder))];
+  const mounts = [
+    ...[cwd, ...writable].map((folder) => ({ folder: resolve(cwd, folder), isHidden: false })),
+    ...hidden.map((folder) => ({ folder: resolve(cwd, folder), isHidden: true })),
+  ].sort((one, other) => depthOf(one.folder) - depthOf(other.folder));
   return {
     ...start,
     cwd,
@@ -79,8 +82,9 @@ function inside(
       ...NAMESPACES,
       ...(network ? [] : ['--unshare-net']),
       ...VIEW,
-      ...hidden.flatMap((folder) => ['--tmpfs', resolve(cwd, folder)]),
-      ...folders.flatMap((folder) => ['--bind', folder, folder]),
+      ...mounts.flatMap(({ folder, isHidden }) =>
+        isHidden ? ['--tmpfs', folder] : ['--bind', folder, folder],
+      ),
       '--chdir',
       cwd,
       '--',
@@ -88,6 +92,11 @@ function inside(
       ...(start.args ?? []),
     ],
   };
+}
+
+/** What lies inside another folder is mounted after it: the rule closest to a path counts. */
+function depthOf(folder: string): number {
+  return folder.split('/').filter((name) => name !== '').length;
 }
 
 /** By the PATH it was looked for in: whether it works here is tried once. */
