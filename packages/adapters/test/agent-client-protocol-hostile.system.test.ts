@@ -167,6 +167,46 @@ describe('what an editor agent may ask of the gateway', () => {
   });
 
   it.each([
+    [{ line: 2, limit: 1 }, 'two\n'],
+    [{ line: 3 }, 'three\nfour'],
+    [{ limit: 2 }, 'one\ntwo\n'],
+    [{ line: 9 }, ''],
+  ])('is served the lines %j of a file', async (range, content) => {
+    const world = EditorWorld.open();
+    writeFileSync(world.file('a.txt'), 'one\ntwo\nthree\nfour');
+    const env = { TARGET: world.file('a.txt'), RANGE: JSON.stringify(range) };
+    const options = { root: world.folder };
+    const adapter = world.opened({ ...hostileAgent('asks for files', env), options });
+    expect(await repliedTo(adapter)).toEqual({ result: { content } });
+  });
+
+  it('gets output and exit of the programs it runs, and only their last part', async () => {
+    const { replies } = await inTerminal({
+      SCRIPT: 'echo one; echo two >&2; pwd; exit 3',
+      STEPS: 'wait_for_exit,output,release,output',
+    });
+    expect(replies).toMatchObject([
+      { terminalId: expect.any(String) },
+      { exitCode: 3, signal: null },
+      { output: expect.stringMatching(/^one\ntwo\n\/.+\n$/), truncated: false },
+      {},
+      { code: -32_002 },
+    ]);
+    const { replies: cut } = await inTerminal({
+      SCRIPT: 'printf 0123456789',
+      LIMIT: '4',
+      STEPS: 'wait_for_exit,output',
+    });
+    expect(cut[2]).toMatchObject({ output: '6789', truncated: true, exitStatus: { exitCode: 0 } });
+  });
+
+  it('ends a program that it does not want to wait for', async () => {
+    const steps = { SCRIPT: 'exec sleep 1000', STEPS: 'kill,wait_for_exit,output' };
+    const { replies } = await inTerminal(steps);
+    expect(replies.slice(1, 3)).toMatchObject([{}, { signal: 'SIGTERM' }]);
+  });
+
+  it.each([
     ['write', undefined],
     ['read', 'read_only'],
   ])('may write below the root when files is %s', async (files, reason) => {
@@ -270,6 +310,13 @@ async function repliedTo(adapter: Adapter, more: Partial<CallContext> = {}): Pro
   const { jsonrpc, ...reply } = JSON.parse(answer);
   expect(jsonrpc).toBe('2.0');
   return reply;
+}
+
+async function inTerminal(env: Record<string, string>): Promise<{ replies: unknown[] }> {
+  const world = EditorWorld.open();
+  const options = { root: world.folder, terminal: true };
+  const adapter = world.opened({ ...hostileAgent('uses a terminal', env), options });
+  return (await repliedTo(adapter)) as { replies: unknown[] };
 }
 
 function pidsOf(world: EditorWorld): number[] {

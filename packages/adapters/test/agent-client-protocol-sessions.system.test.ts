@@ -155,7 +155,10 @@ describe('processes of an editor agent', () => {
 describe('how an editor agent is set up', () => {
   it('logs in as the manifest says', async () => {
     const denied = converse(open({ NEEDS_LOGIN: '1' }).adapter, 'echo in');
-    await expect(denied).rejects.toMatchObject({ code: 'AUTH_DENIED', details: { sent: false } });
+    await expect(denied).rejects.toMatchObject({
+      code: 'AUTH_DENIED',
+      details: { sent: false, auth_methods: ['key'] },
+    });
     const { adapter } = open({ NEEDS_LOGIN: '1' }, { auth_method: 'key' });
     expect((await converse(adapter, 'echo in')).answer).toBe('in');
     const wrong = converse(open({}, { auth_method: 'other' }).adapter, 'echo in');

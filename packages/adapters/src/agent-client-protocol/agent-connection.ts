@@ -15,6 +15,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import { FabricError, type Log, orAborted } from '@starloom/core';
 import { deadlineSignal, type ManagedProcess, settlesWithin, spawnProcess } from '@starloom/wire';
+import { cleanText } from '../upstream/clean-text.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { isolate } from '../upstream/isolation.ts';
 import { toFields } from '../upstream/reported-error.ts';
@@ -142,7 +143,7 @@ export class AgentClientConnection {
       return session;
     } catch (error) {
       void made.then(({ sessionId }) => this.closeSession(sessionId)).catch(() => {});
-      throw error;
+      throw this.#withLogins(FabricError.from(error));
     }
   }
 
@@ -285,6 +286,13 @@ export class AgentClientConnection {
     if (!turn) return;
     turn.takeUpdate(update, bytes);
     await turn.events.room();
+  }
+
+  /** Which logins the agent offers, for people who have to choose one. */
+  #withLogins(error: FabricError): FabricError {
+    if (error.code !== 'AUTH_DENIED') return error;
+    const methods = this.#agent?.authMethods ?? [];
+    return error.with({ auth_methods: methods.slice(0, 20).map(({ id }) => cleanText(id, 100)) });
   }
 
   /** Ends the process when no call comes, unless a conversation would be lost with it. */
