@@ -1,22 +1,20 @@
 // Command lines of other projects that answer one prompt, each set up so that its model is the server
 // of a test. Their packages bring programs per platform; scripts of the packages are not run.
 
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { ManifestInput } from '@starloom/core';
-import { type ProgramResult, prepareNpm } from '@starloom/testkit';
-import type { EditorAgentPlace } from './editor-agents.ts';
+import type { ProgramResult } from '@starloom/testkit';
+import { type AgentHome, KEY, npm, writeCodexConfig, writeInto } from './agent-home.ts';
 
 export interface CommandLine {
   readonly name: string;
   readonly prepare: () => Promise<ProgramResult>;
-  readonly endpoint: (place: EditorAgentPlace) => Promise<ManifestInput['endpoint']>;
+  readonly endpoint: (place: AgentHome) => Promise<ManifestInput['endpoint']>;
   /** What makes its model use a tool that needs no one's consent here. */
   readonly tool: string;
   readonly keepsConversations: boolean;
 }
 
-const KEY = 'not-a-key';
 const PLATFORM = `${process.platform}-${process.arch}`;
 
 export const COMMAND_LINES: readonly CommandLine[] = [
@@ -40,11 +38,7 @@ export const COMMAND_LINES: readonly CommandLine[] = [
     keepsConversations: true,
     tool: 'USE exec_command {"cmd":"echo used"}.',
     async endpoint({ modules, home, model }) {
-      const provider = `base_url = "${model}/v1"\nwire_api = "responses"\nenv_key = "STUB_KEY"`;
-      await put(
-        join(home, '.codex/config.toml'),
-        `model = "stub"\nmodel_provider = "stub"\n[model_providers.stub]\nname = "stub"\n${provider}`,
-      );
+      await writeCodexConfig(home, model, 'STUB_KEY');
       return program({
         preset: 'codex',
         command: join(modules, '.bin/codex'),
@@ -61,7 +55,7 @@ export const COMMAND_LINES: readonly CommandLine[] = [
     tool: 'USE write_file {"file_path":"made.txt","content":"used"}.',
     async endpoint({ modules, home, model }) {
       const settings = { security: { auth: { selectedType: 'gemini-api-key' } } };
-      await put(join(home, '.gemini/settings.json'), JSON.stringify(settings));
+      await writeInto(join(home, '.gemini/settings.json'), JSON.stringify(settings));
       return program({
         preset: 'gemini',
         command: join(modules, '.bin/gemini'),
@@ -88,7 +82,7 @@ export const COMMAND_LINES: readonly CommandLine[] = [
         models: { stub: { name: 'stub' } },
       };
       const config = { model: 'stub/stub', small_model: 'stub/stub', provider: { stub: provider } };
-      await put(join(home, '.config/opencode/opencode.json'), JSON.stringify(config));
+      await writeInto(join(home, '.config/opencode/opencode.json'), JSON.stringify(config));
       return program({
         preset: 'opencode',
         command: join(modules, `opencode-${PLATFORM}/bin/opencode`),
@@ -107,10 +101,6 @@ interface ProgramOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-function npm(name: string) {
-  return { prepare: () => prepareNpm([name]) };
-}
-
 function program({ preset, command, args = [], home, env }: ProgramOptions) {
   return {
     transport: 'process' as const,
@@ -124,9 +114,4 @@ function program({ preset, command, args = [], home, env }: ProgramOptions) {
     },
     options: { preset, cwd: home },
   };
-}
-
-async function put(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text);
 }

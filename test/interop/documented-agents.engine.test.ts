@@ -1,104 +1,82 @@
 // The manifests of docs/agents-of-every-protocol.md, run as they stand there.
 
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ManifestInput } from '@starloom/core';
-import { describeWithPeer, prepareNpm, temporaryFolder } from '@starloom/testkit';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describeWithPeer, temporaryFolder } from '@starloom/testkit';
+import { describe, expect, it, vi } from 'vitest';
 import { parse } from 'yaml';
 import { codeBlocks } from '../support/code-blocks.ts';
 import { connect } from '../support/connect.ts';
 import { startGateway } from '../support/start-gateway.ts';
+import { KEY, npm, writeCodexConfig } from './agent-home.ts';
 import { startModelServer } from './model-server.ts';
 
 const PAGE = await readFile(
   new URL('../../docs/agents-of-every-protocol.md', import.meta.url),
   'utf8',
 );
+const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
 
 describe('the manifests of the page on agents of every protocol', () => {
-  const stack = { current: new AsyncDisposableStack() };
-  afterEach(async () => {
-    await stack.current.disposeAsync();
-    stack.current = new AsyncDisposableStack();
-  });
-
-  const run = async (
-    agentId: string,
-    given: Record<string, unknown>,
-    env: Record<string, string> = {},
-    files: Record<string, string> = {},
-  ) => {
-    const { use } = stack.current;
-    const add = use.bind(stack.current) as <T extends AsyncDisposable>(value: T) => T;
-    const gateway = add(await startGateway({ agents: [], env }));
-    for (const [name, text] of Object.entries(files)) {
-      await writeFile(join(gateway.folder, name), text);
-    }
-    await writeFile(join(gateway.folder, 'agents.yaml'), JSON.stringify([manifestOf(agentId)]));
-    const client = add(await connect(gateway));
-    return expect.poll(
-      async () => {
-        const { structuredContent } = await client.callTool(
-          { name: 'fabric.call', arguments: { agent_id: agentId, ...given } },
-          { timeout: 120_000 },
-        );
-        return structuredContent;
-      },
-      { timeout: 120_000, interval: 500 },
-    );
-  };
-
-  it('a program of lines', async () => {
+  it('run a program of lines', async () => {
     const [program = ''] = blocks('js');
-    const answered = await run(
-      'greeter',
-      { capability: 'greet', task: 'Ada' },
-      { PATH: `${dirname(process.execPath)}:${process.env.PATH}` },
-      { 'greeter.mjs': program },
-    );
-    await answered.toMatchObject({ ok: true, result: { answer: 'Hello Ada' } });
+    const called = { capability: 'greet', task: 'Ada' };
+    const files = { 'greeter.mjs': program };
+    expect(await run('greeter', called, { PATH }, files)).toMatchObject({
+      ok: true,
+      result: { answer: 'Hello Ada' },
+    });
   });
 
-  it('an editor agent by npx', async () => {
-    const model = stack.current.use(await startModelServer());
-    const answered = await run(
-      'coder',
-      { capability: 'prompt', task: 'Ping.' },
-      await home(model.url),
-    );
-    await answered.toMatchObject({ ok: true, result: { answer: expect.stringContaining('pong') } });
+  it('run an editor agent by npx', async () => {
+    expect(await runCodex('coder', 'prompt', PATH)).toMatchObject({
+      ok: true,
+      result: { answer: expect.stringContaining('pong from stub') },
+    });
   });
 
-  describeWithPeer(
-    'a command line',
-    () => prepareNpm(['@openai/codex@0.166.0']),
-    (modules) => {
-      it('by its preset', async () => {
-        const model = stack.current.use(await startModelServer());
-        const place = await home(model.url);
-        const env = { ...place, PATH: `${join(modules, '.bin')}:${place.PATH}` };
-        const answered = await run('once', { capability: 'ask', task: 'Ping.' }, env);
-        await answered.toMatchObject({ ok: true, result: { answer: 'pong from stub' } });
+  const { prepare } = npm('@openai/codex@0.166.0');
+  describeWithPeer('with a command line', prepare, (modules) => {
+    it('run it by its preset', async () => {
+      const path = `${join(modules, '.bin')}:${PATH}`;
+      expect(await runCodex('once', 'ask', path)).toMatchObject({
+        ok: true,
+        result: { answer: 'pong from stub' },
       });
-    },
-  );
-
-  /** A home in which codex finds its model on our server. */
-  async function home(
-    model: string,
-  ): Promise<{ HOME: string; PATH: string; OPENAI_API_KEY: string }> {
-    const folder = stack.current.use(await temporaryFolder()).path;
-    await mkdir(join(folder, '.codex'));
-    const provider = `base_url = "${model}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"`;
-    await writeFile(
-      join(folder, '.codex/config.toml'),
-      `model = "stub"\nmodel_provider = "stub"\n[model_providers.stub]\nname = "stub"\n${provider}\n`,
-    );
-    const PATH = `${dirname(process.execPath)}:${process.env.PATH}`;
-    return { HOME: folder, PATH, OPENAI_API_KEY: 'not-a-key' };
-  }
+    });
+  });
 });
+
+async function runCodex(agentId: string, capability: string, path: string): Promise<unknown> {
+  await using model = await startModelServer();
+  await using home = await temporaryFolder();
+  await writeCodexConfig(home.path, model.url, 'OPENAI_API_KEY');
+  const env = { HOME: home.path, PATH: path, OPENAI_API_KEY: KEY };
+  return await run(agentId, { capability, task: 'Ping.' }, env);
+}
+
+/** Calls the agent of a gateway that has its manifest alone. */
+async function run(
+  agentId: string,
+  called: Readonly<Record<string, unknown>>,
+  env: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string>> = {},
+): Promise<unknown> {
+  await using gateway = await startGateway({ agents: [manifestOf(agentId)], env });
+  for (const [name, text] of Object.entries(files)) {
+    await writeFile(join(gateway.folder, name), text);
+  }
+  await using client = await connect(gateway);
+  const call = async () => {
+    const request = { name: 'fabric.call', arguments: { agent_id: agentId, ...called } };
+    const { structuredContent } = await client.callTool(request, { timeout: 120_000 });
+    // The first start by npx downloads the agent.
+    expect(JSON.stringify(structuredContent)).not.toContain('not_discovered');
+    return structuredContent;
+  };
+  return await vi.waitFor(call, { timeout: 150_000, interval: 1_000 });
+}
 
 function manifestOf(agentId: string): ManifestInput {
   const manifests = blocks('yaml').flatMap((code) => parse(code) as ManifestInput[]);

@@ -1,47 +1,25 @@
 // Editor agents of other projects, each set up so that its model is the server of a test. They get a
 // home folder of their own and no keys.
 
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { ManifestInput } from '@starloom/core';
-import { type ProgramResult, prepareNpm } from '@starloom/testkit';
-
-export interface EditorAgentPlace {
-  /** `node_modules` with the agent. */
-  readonly modules: string;
-  /** Its home, in which it works, too. */
-  readonly home: string;
-  /** Of the model server. */
-  readonly model: string;
-}
+import type { ProgramResult } from '@starloom/testkit';
+import { type AgentHome, KEY, npm, writeCodexConfig, writeInto } from './agent-home.ts';
 
 export interface EditorAgent {
   readonly name: string;
   readonly prepare: () => Promise<ProgramResult>;
-  readonly endpoint: (place: EditorAgentPlace) => Promise<ManifestInput['endpoint']>;
+  readonly endpoint: (place: AgentHome) => Promise<ManifestInput['endpoint']>;
   /** What makes its model write "written" to the file "made.txt", where its tools work in a test. */
   readonly write?: string;
 }
-
-const KEY = 'not-a-key';
 
 export const EDITOR_AGENTS: readonly EditorAgent[] = [
   {
     name: 'codex',
     ...npm('@zed-industries/codex-acp@0.16.0'),
     async endpoint({ modules, home, model }) {
-      await put(
-        join(home, '.codex/config.toml'),
-        [
-          'model = "stub"',
-          'model_provider = "stub"',
-          '[model_providers.stub]',
-          'name = "stub"',
-          `base_url = "${model}/v1"`,
-          'wire_api = "responses"',
-          'env_key = "STUB_KEY"',
-        ].join('\n'),
-      );
+      await writeCodexConfig(home, model, 'STUB_KEY');
       return program(modules, 'codex-acp', home, { STUB_KEY: KEY });
     },
   },
@@ -80,16 +58,12 @@ export const EDITOR_AGENTS: readonly EditorAgent[] = [
     async endpoint({ modules, home, model }) {
       const provider = { name: 'stub', baseUrl: `${model}/v1`, apiKey: KEY, models: ['stub'] };
       const config = { nanocoder: { providers: [provider] } };
-      await put(join(home, 'agents.config.json'), JSON.stringify(config));
+      await writeInto(join(home, 'agents.config.json'), JSON.stringify(config));
       const endpoint = program(modules, 'nanocoder', home, {}, ['--acp']);
       return { ...endpoint, options: { ...endpoint.options, mode: 'normal' } };
     },
   },
 ];
-
-function npm(name: string) {
-  return { prepare: () => prepareNpm([name]) };
-}
 
 function program(
   modules: string,
@@ -106,9 +80,4 @@ function program(
     env: { ...env, HOME: home, XDG_CONFIG_HOME: join(home, '.config') },
     options: { cwd: home },
   };
-}
-
-async function put(path: string, text: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, text);
 }

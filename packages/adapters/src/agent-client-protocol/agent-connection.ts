@@ -165,15 +165,17 @@ export class AgentClientConnection {
       sessionId: session.id,
       ...request,
     });
+    // Cleared before the call hears of its end: from then on there is nothing to cancel.
+    const isOver = () => {
+      session.running = undefined;
+    };
     const ended = answered
+      .finally(isOver)
       .then((response) => {
         this.#served += 1;
         turn.finish(readPrompted(response));
       })
-      .catch((error: unknown) => turn.fail(error))
-      .then(() => {
-        session.running = undefined;
-      });
+      .catch((error: unknown) => turn.fail(error));
     session.running = { turn, ended };
     return ended;
   }

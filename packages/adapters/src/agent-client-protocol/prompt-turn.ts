@@ -8,16 +8,11 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
-import {
-  type CallContext,
-  type EventBody,
-  FabricError,
-  type InputRequest,
-  type InputResponse,
-} from '@starloom/core';
+import type { CallContext, EventBody, InputRequest, InputResponse } from '@starloom/core';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { assertOutputFits } from '../upstream/output-limit.ts';
 import { stopFailure, toFailure } from './failure.ts';
 import type { PermissionPolicy } from './options.ts';
 import {
@@ -61,7 +56,7 @@ export class PromptTurn {
   takeUpdate(update: unknown, bytes: number): void {
     this.#bytes += bytes;
     try {
-      if (this.#bytes > this.#options.maxBytes) throw tooLarge(this.#options.maxBytes);
+      assertOutputFits(this.#bytes, this.#options.maxBytes);
       this.#push(this.#translator.update(update), bytes);
     } catch (error) {
       this.fail(error);
@@ -122,14 +117,4 @@ export class PromptTurn {
   #push(bodies: readonly EventBody[], bytes: number): void {
     for (const [at, body] of bodies.entries()) this.events.push(body, at === 0 ? bytes : 0);
   }
-}
-
-function tooLarge(limit: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent wrote too much', {
-    details: {
-      reason: 'output_too_large',
-      limit,
-      fix: 'ask for less, or raise max_output_bytes',
-    },
-  });
 }
