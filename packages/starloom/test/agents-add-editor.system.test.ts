@@ -20,6 +20,7 @@ describe('starloom agents add --acp', () => {
     expect(await world.agents()).toBe(entry);
     expect(stderr).toContain('"@google/gemini-cli@0.61.0"');
     expect(stderr).toMatch(/^login: log in with "gemini"/m);
+    expect(stderr).toContain('starloom call gemini prompt "…"');
   });
 
   it('takes a name of your own, and writes what a gateway accepts, for each of them', async () => {

@@ -182,7 +182,10 @@ function nextSteps(written: Manifest, agent: AgentView | undefined, place: Agent
   lines.push('Try next');
   if (!place.gateway) lines.push('  starloom up');
   lines.push(`  starloom agents tools ${agent_id}`);
-  const example = exampleOf(agent?.capabilities ?? written.capabilities ?? []);
+  const isEditorAgent = written.endpoint.protocol === 'agent-client-protocol';
+  const example =
+    exampleOf(agent?.capabilities ?? written.capabilities ?? []) ??
+    (isEditorAgent ? 'prompt "…"' : undefined);
   if (example !== undefined) lines.push(`  starloom call ${agent_id} ${example}`);
   return lines.join('\n');
 }
