@@ -1,5 +1,6 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
 import { a2aOptionsSchema } from './a2a/options.ts';
+import { agentClientProtocolOptionsSchema } from './agent-client-protocol/options.ts';
 import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
 import { httpOptionsSchema } from './http/options.ts';
@@ -8,6 +9,11 @@ import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 
 export { isAgentCard } from './a2a/agent-card.ts';
+export {
+  EDITOR_AGENT_PRESETS,
+  type EditorAgentName,
+  type EditorAgentPreset,
+} from './agent-client-protocol/presets.ts';
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
@@ -30,6 +36,11 @@ export const adapters = {
   a2a: {
     load: async () => (await import('./a2a/adapter.ts')).createA2aAdapter,
     options: a2aOptionsSchema,
+  },
+  'agent-client-protocol': {
+    load: async () =>
+      (await import('./agent-client-protocol/adapter.ts')).createAgentClientProtocolAdapter,
+    options: agentClientProtocolOptionsSchema,
   },
   'agent-communication-protocol': {
     load: async () =>

@@ -9,7 +9,15 @@ import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
-const KNOWN = ['mcp', 'local-process', 'http', 'a2a', 'agent-communication-protocol', 'agent-zero'];
+const KNOWN = [
+  'mcp',
+  'local-process',
+  'http',
+  'a2a',
+  'agent-client-protocol',
+  'agent-communication-protocol',
+  'agent-zero',
+];
 
 const FACTORY = `function createAdapter({ manifest }) {
   return {
@@ -25,6 +33,8 @@ const ESM = `export ${FACTORY}`;
 const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 
 describe('the table of adapters', () => {
+  const editor = { transport: 'stdio' as const, protocol: 'agent-client-protocol', command: 'sh' };
+
   it('has a line for each protocol of ours', async () => {
     expect(Object.keys(adapters)).toEqual(KNOWN);
     for (const { load, options } of Object.values(adapters)) {
@@ -40,6 +50,7 @@ describe('the table of adapters', () => {
     ['mcp', { transport: 'http' as const, uri: 'http://127.0.0.1:1/' }],
     ['agent-communication-protocol', at('agent-communication-protocol')],
     ['agent-zero', at('agent-zero')],
+    ['agent-client-protocol', editor],
   ])('opens %s for an endpoint of that kind', async (_, endpoint) => {
     const adapter = await openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog });
     await adapter.close();
@@ -53,6 +64,7 @@ describe('the table of adapters', () => {
     { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
     at('agent-communication-protocol'),
     at('agent-zero'),
+    editor,
   ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
     const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
     expect(await failureOf(openAdapter({ manifest, log: silentLog }))).toMatchObject({

@@ -280,11 +280,11 @@ function completed(named: Capability, own: Capability): Capability {
   return {
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
-    ...(annotations && { annotations }),
     ...(input_schema && { input_schema }),
     ...(output_schema && { output_schema }),
     ...(idempotent !== undefined && { idempotent }),
     ...named,
+    ...(annotations && { annotations: { ...annotations, ...named.annotations } }),
   };
 }
 

@@ -15,7 +15,7 @@ export {
 } from './engine.ts';
 export { chromiumArguments } from './engines/chromium.ts';
 export { freePort } from './free-port.ts';
-export { type PeerOptions, prepareGo, preparePython } from './peer.ts';
+export { type PeerOptions, prepareGo, prepareNpm, preparePython } from './peer.ts';
 export {
   findProgram,
   type ProgramDefinition,

@@ -23,6 +23,7 @@ const GO: ProgramDefinition = {
   package: 'golang-go',
   folders: ['/usr/local/go/bin'],
 };
+const NPM: ProgramDefinition = { names: ['npm'], package: 'npm' };
 /** Installs a hundred packages in seconds, where pip needs a minute. */
 const UV = 'uv==0.13.7';
 const TEN_MINUTES = 600_000;
@@ -66,6 +67,25 @@ export async function prepareGo(source: string, options: PeerOptions = {}): Prom
       },
     });
     return join(folder, 'program');
+  });
+}
+
+/** The folder of packages of npm, each named with its exact version; their scripts are not run. */
+export async function prepareNpm(
+  packages: readonly string[],
+  options: PeerOptions = {},
+): Promise<ProgramResult> {
+  return preparePeer('npm', NPM, options, async (npm) => {
+    const folder = await prepareFolder({
+      ...options,
+      name: 'npm',
+      madeFrom: [process.version, ...packages],
+      build: async (path) => {
+        const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts'];
+        await run(npm, [...install, '--prefix', path, ...packages]);
+      },
+    });
+    return join(folder, 'node_modules');
   });
 }
 

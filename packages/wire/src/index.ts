@@ -53,6 +53,7 @@ export {
   type SseWriter,
   type SseWriterOptions,
 } from './sse-writer.ts';
+export { StderrTail } from './stderr-tail.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
 export { streamTurns, TurnBudget, type TurnBudgetOptions } from './turn-budget.ts';
 export { atTurnEnd } from './turn-end.ts';

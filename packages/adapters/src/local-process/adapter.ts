@@ -12,15 +12,18 @@ import {
   type Manifest,
   systemClock,
 } from '@starloom/core';
-import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
+import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { describeManifest } from '../upstream/describe-manifest.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
+import { describeIsolation } from '../upstream/isolation.ts';
+import { programHealth } from '../upstream/program-health.ts';
+import { SharedProcess } from '../upstream/shared-process.ts';
 import { AgentProcess } from './agent-process.ts';
-import { findProgram } from './find-program.ts';
+import { runCommandLine } from './command-line.ts';
+import type { PresetName } from './presets.ts';
 import type { ProcessCall } from './process-call.ts';
 import { type Program, parseProgram } from './program.ts';
-import { SharedProcess } from './shared-process.ts';
 
 export interface LocalProcessAdapterOptions extends AdapterOptions {
   readonly clock?: Clock;
@@ -35,8 +38,11 @@ class LocalProcessAdapter implements Adapter {
   readonly #manifest: Manifest;
   readonly #program: Program;
   readonly #excerpt: Excerpt;
-  readonly #shared: SharedProcess | undefined;
+  readonly #shared: SharedProcess<AgentProcess> | undefined;
   readonly #alive = new Set<AgentProcess>();
+  /** Processes of command lines, which end with the signal. */
+  readonly #runs = new Set<Promise<unknown>>();
+  readonly #stopRuns = new AbortController();
   #closed = false;
 
   constructor({ manifest, log, clock = systemClock }: LocalProcessAdapterOptions) {
@@ -50,6 +56,9 @@ class LocalProcessAdapter implements Adapter {
     const { signal, log } = context;
     assertWanted(signal);
     const names = assertCallable(this.#manifest, envelope);
+    if (this.#program.preset !== undefined) {
+      return yield* this.#runOnce(this.#program.preset, envelope, context, names);
+    }
     const process = await this.#acquire(log).catch((error: unknown) => {
       throw FabricError.from(error).with({ ...names, sent: false });
     });
@@ -74,24 +83,50 @@ class LocalProcessAdapter implements Adapter {
   }
 
   async health(): Promise<Health> {
-    const checked_at = new Date().toISOString();
-    if (this.#closed) return { status: 'offline', checked_at, message: 'The adapter is closed' };
-    if (this.#shared?.isRunning) return { status: 'online', checked_at };
-    if (this.#shared && this.#shared.backoffMs > 0) {
-      return { status: 'degraded', checked_at, message: 'The program keeps dying' };
-    }
-    if (await findProgram(this.#program.start)) return { status: 'online', checked_at };
-    const message = 'The program is not there, or may not be executed';
-    return { status: 'offline', checked_at, message };
+    const { start, isolation } = this.#program;
+    return programHealth({
+      start,
+      isolation,
+      isClosed: this.#closed,
+      isRunning: this.#shared?.running !== undefined,
+      isBackingOff: this.#shared !== undefined && this.#shared.backoffMs > 0,
+    });
   }
 
   async describe(): Promise<AgentDescription> {
-    return describeManifest(this.#manifest);
+    const { capabilities, ...described } = describeManifest(this.#manifest);
+    const { isolation } = this.#program;
+    return { ...described, capabilities: await describeIsolation(capabilities, isolation) };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([...this.#alive].map((process) => process.stop(closedError(this.#manifest))));
+    const error = closedError(this.#manifest);
+    this.#stopRuns.abort(error);
+    await Promise.all([...this.#alive].map((process) => process.stop(error)));
+    await Promise.all(this.#runs);
+  }
+
+  #runOnce(
+    preset: PresetName,
+    envelope: Envelope,
+    context: CallContext,
+    names: CallNames,
+  ): AsyncIterable<EventBody> {
+    if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
+    return runCommandLine({
+      preset,
+      envelope,
+      context,
+      names,
+      program: this.#program,
+      excerpt: this.#excerpt,
+      closing: this.#stopRuns.signal,
+      onStarted: (gone) => {
+        this.#runs.add(gone);
+        void gone.then(() => this.#runs.delete(gone));
+      },
+    });
   }
 
   #acquire(log: Log): Promise<AgentProcess> {

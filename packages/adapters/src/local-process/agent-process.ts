@@ -13,6 +13,7 @@ import {
 import { type ManagedProcess, type ProcessExit, spawnProcess } from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { isolate } from '../upstream/isolation.ts';
 import { toUpstream } from '../upstream/process-exit.ts';
 import { isEventType } from '../upstream/read-event.ts';
 import { ProcessCall } from './process-call.ts';
@@ -42,7 +43,8 @@ export class AgentProcess {
   static async start(options: AgentProcessOptions): Promise<AgentProcess> {
     const { program, excerpt, log } = options;
     const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
-    return new AgentProcess(await spawnProcess({ ...program.start, onStderrLine }), options);
+    const start = await isolate(program.start, program.isolation);
+    return new AgentProcess(await spawnProcess({ ...start, onStderrLine }), options);
   }
 
   private constructor(child: ManagedProcess, options: AgentProcessOptions) {

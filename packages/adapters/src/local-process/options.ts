@@ -1,11 +1,13 @@
 import { z } from 'zod';
-
-const bytes = z.int().positive();
+import { programOptions } from '../upstream/program-options.ts';
+import { PRESET_NAMES } from './presets.ts';
 
 export const localProcessOptionsSchema = z.strictObject({
+  ...programOptions,
   pooled: z.boolean().default(false).describe('One process for all calls, not one per call'),
-  max_line_bytes: bytes.default(16_777_216).describe('Longest line the agent may write'),
-  max_output_bytes: bytes.default(67_108_864).describe('All it may write for one call'),
-  grace_ms: z.int().nonnegative().default(2_000).describe('From cancel to end, and end to kill'),
   cwd: z.string().min(1).optional().describe('Folder it runs in; default: that of the gateway'),
+  preset: z
+    .enum(PRESET_NAMES)
+    .optional()
+    .describe('A command line that is known by name, in its JSON mode; without it our own lines'),
 });

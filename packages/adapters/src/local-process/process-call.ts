@@ -2,6 +2,7 @@ import { FabricError, type Log } from '@starloom/core';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { assertOutputFits } from '../upstream/output-limit.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import { reportedError } from '../upstream/reported-error.ts';
 import type { AgentLine } from './translate.ts';
@@ -29,7 +30,7 @@ export class ProcessCall {
   take(line: AgentLine, bytes: number): void {
     this.#bytes += bytes;
     try {
-      this.#assertSize();
+      assertOutputFits(this.#bytes, this.#options.maxBytes);
       if (line.type === 'error') throw reportedError(line.error, this.#options.excerpt);
       const body = readEvent(line.type, line.data);
       if (body !== undefined) this.events.push(body, bytes);
@@ -46,17 +47,5 @@ export class ProcessCall {
   #passOver(type: string): void {
     const { excerpt, log } = this.#options;
     log.debug({ type: excerpt(type) }, 'an event of the agent is passed over');
-  }
-
-  #assertSize(): void {
-    const { maxBytes } = this.#options;
-    if (this.#bytes <= maxBytes) return;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent wrote too much', {
-      details: {
-        reason: 'output_too_large',
-        limit: maxBytes,
-        fix: 'answer with less, or raise max_output_bytes',
-      },
-    });
   }
 }

@@ -10,7 +10,8 @@ const CAPACITY = 65_536;
 const EVENT_BYTES = 64;
 
 interface Held<Item> {
-  readonly body: Item;
+  /** An event, or what is done when its turn comes. */
+  readonly next: Item | (() => Promise<void>);
   readonly bytes: number;
 }
 
@@ -43,10 +44,21 @@ export class CallEvents<Item extends { readonly type: string } = EventBody>
   push(body: Item, bytes: number): void {
     if (this.#ended || this.#abandoned) return;
     this.#produced = true;
-    this.#held.push({ body, bytes: bytes + EVENT_BYTES });
+    this.#held.push({ next: body, bytes: bytes + EVENT_BYTES });
     this.#heldBytes += bytes + EVENT_BYTES;
     if (body.type === 'final') this.#end();
     else this.#consumer?.resolve();
+  }
+
+  /**
+   * Does `work` once the events before it were consumed; the next event waits for it, and its failure
+   * ends the call. Dropped, as events are, when the call ends before its turn comes.
+   */
+  defer(work: () => Promise<void>): void {
+    if (this.#ended || this.#abandoned) return;
+    this.#held.push({ next: work, bytes: EVENT_BYTES });
+    this.#heldBytes += EVENT_BYTES;
+    this.#consumer?.resolve();
   }
 
   /** Ends the call with `error`, once the events before it were consumed. */
@@ -73,11 +85,12 @@ export class CallEvents<Item extends { readonly type: string } = EventBody>
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     try {
       while (true) {
-        const next = this.#held.shift();
-        if (next !== undefined) {
-          this.#heldBytes -= next.bytes;
+        const held = this.#held.shift();
+        if (held !== undefined) {
+          this.#heldBytes -= held.bytes;
           if (!this.isFull) this.#makeRoom();
-          yield next.body;
+          if (typeof held.next === 'function') await held.next();
+          else yield held.next;
           continue;
         }
         if (this.#failure !== undefined) throw this.#failure;

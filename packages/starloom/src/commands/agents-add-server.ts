@@ -28,7 +28,7 @@ export function toCommandManifest(
   const transport = PROCESS_PROTOCOLS.includes(options.protocol ?? '') ? 'process' : 'stdio';
   if (options.header !== undefined) throw toUsageError('--header goes with a URL');
   const isElsewhere = resolve(cwd) !== resolve(folder);
-  return toManifest(name, options, {
+  return toServerManifest(name, options, {
     transport,
     ...(options.protocol !== undefined && { protocol: options.protocol }),
     command,
@@ -43,8 +43,8 @@ export function toUrlManifest(url: string, options: AddOptions): Manifest {
   if (options.env !== undefined) throw toUsageError('--env goes with a command');
   const name = options.name ?? nameOfUrl(new URL(url));
   const zero = options.protocol === 'mcp' ? undefined : agentZeroAddress(new URL(url));
-  if (zero) return toManifest(name, options, toAgentZero(zero, options));
-  return toManifest(name, options, {
+  if (zero) return toServerManifest(name, options, toAgentZero(zero, options));
+  return toServerManifest(name, options, {
     transport: 'http',
     ...(options.protocol !== undefined && { protocol: options.protocol }),
     uri: url,
@@ -67,7 +67,7 @@ function toAgentZero(
   };
 }
 
-function toManifest(
+export function toServerManifest(
   name: string,
   options: AddOptions,
   endpoint: ManifestInput['endpoint'],

@@ -16,6 +16,7 @@ import { toAgentId } from '../to-agent-id.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import type { AddOptions } from './agents.ts';
 import { findAgentCard } from './agents-add-card.ts';
+import { toEditorManifest } from './agents-add-editor.ts';
 import { toAgentManifest } from './agents-add-manifest.ts';
 import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
 import { awaitAgent } from './agents-await.ts';
@@ -26,19 +27,19 @@ const WAIT_MS = 60_000;
 
 export async function addAgent(
   terminal: Terminal,
-  what: string,
+  what: string | undefined,
   command: readonly string[],
   options: AddOptions,
 ): Promise<void> {
   await using place = await findAgentsPlace(terminal, options);
-  const { manifest, isOwn } = await toManifest(terminal, what, command, options, place);
+  const { manifest, isOwn, login } = await toManifest(terminal, what, command, options, place);
   const { agent_id } = manifest;
   const before = place.isNew ? undefined : await findEntry(place.file, agent_id);
   if (before && !isSameEndpoint(before, manifest) && !options.force) {
     throw idIsTaken(agent_id, place.shown);
   }
   const written = before && isOwn ? updated(before, manifest) : manifest;
-  if (options.dryRun) return showPlan(terminal, written, place, options);
+  if (options.dryRun) return showPlan(terminal, written, place, { ...options, login });
   warnOfSecrets(terminal, written);
   const since = Date.now();
   await changeAgentsFile(
@@ -49,8 +50,11 @@ export async function addAgent(
       optionSchemas: OPTION_SCHEMAS,
     },
   );
-  if (!options.json)
+  if (!options.json) {
     terminal.tell(`${agent_id} is in ${place.shown}${place.isNew ? ' (new)' : ''}`);
+    if (login !== undefined) terminal.tell(toAnnotatedYaml([toManifestEntry(written)]));
+    if (login !== undefined) terminal.tell(`login: ${login}`);
+  }
   const isUnchanged = before !== undefined && JSON.stringify(before) === JSON.stringify(written);
   const agent =
     place.gateway && options.wait
@@ -63,7 +67,8 @@ export async function addAgent(
   if (options.json) {
     const tools = agent && toolRows(agent);
     const state = agent && { status: agent.health.status, tools };
-    return terminal.print(toSafeJson({ agent: written, file: place.shown, ...state }));
+    const told = login === undefined ? {} : { login };
+    return terminal.print(toSafeJson({ agent: written, file: place.shown, ...told, ...state }));
   }
   if (agent) terminal.print(toolTable(agent, terminal.columns));
   terminal.tell(nextSteps(written, agent, place));
@@ -71,11 +76,16 @@ export async function addAgent(
 
 async function toManifest(
   { env, cwd }: Terminal,
-  what: string,
+  what: string | undefined,
   command: readonly string[],
   options: AddOptions,
   { folder }: AgentsPlace,
-): Promise<{ manifest: Manifest; isOwn: boolean }> {
+): Promise<{ manifest: Manifest; isOwn: boolean; login?: string }> {
+  if (options.acp !== undefined) {
+    if (command.length > 0) throw toUsageError('--acp says itself how the agent is started');
+    return { ...toEditorManifest(options.acp, what, options, { cwd, folder }), isOwn: false };
+  }
+  if (what === undefined) throw toUsageError('name the agent, or choose one with --acp');
   if (command.length > 0) {
     if (options.name !== undefined)
       throw toUsageError('with a command, the name comes before "--"');
@@ -138,12 +148,14 @@ function showPlan(
   terminal: Terminal,
   manifest: Manifest,
   { shown, isNew }: AgentsPlace,
-  { json }: AddOptions,
+  { json, login }: AddOptions & { readonly login: string | undefined },
 ): void {
+  const told = login === undefined ? {} : { login };
   if (json) {
-    terminal.print(toSafeJson({ agent: manifest, file: shown, dry_run: true }));
+    terminal.print(toSafeJson({ agent: manifest, file: shown, ...told, dry_run: true }));
     return;
   }
+  if (login !== undefined) terminal.tell(`login: ${login}`);
   terminal.tell(`would be written to ${shown}${isNew ? ' (new)' : ''}; nothing was changed`);
   terminal.print(toAnnotatedYaml([toManifestEntry(manifest)]));
 }
@@ -184,7 +196,10 @@ function nextSteps(written: Manifest, agent: AgentView | undefined, place: Agent
   lines.push('Try next');
   if (!place.gateway) lines.push('  starloom up');
   lines.push(`  starloom agents tools ${agent_id}`);
-  const example = exampleOf(agent?.capabilities ?? written.capabilities ?? []);
+  const isEditorAgent = written.endpoint.protocol === 'agent-client-protocol';
+  const example =
+    exampleOf(agent?.capabilities ?? written.capabilities ?? []) ??
+    (isEditorAgent ? 'prompt "…"' : undefined);
   if (example !== undefined) lines.push(`  starloom call ${agent_id} ${example}`);
   return lines.join('\n');
 }

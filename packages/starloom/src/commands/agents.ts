@@ -1,5 +1,6 @@
 // The commands about which agents there are, and those that add and remove them.
 
+import type { EditorAgentName } from '@starloom/adapters';
 import { TRUST_TIERS } from '@starloom/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { GlobalOptions } from '../global-options.ts';
@@ -15,6 +16,8 @@ export interface AgentsOptions extends GlobalOptions {
 }
 
 export interface AddOptions extends GlobalOptions {
+  /** The name of an agent made for editors. */
+  readonly acp?: EditorAgentName;
   readonly name?: string;
   /** The same, as it was called first. */
   readonly as?: string;
@@ -108,9 +111,10 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('add')
     .description('put an MCP server or another agent behind the gateway')
-    .usage('<name> -- <command> [arguments]  |  <url>  |  <folder>')
-    .argument('<agent>', 'a name before "-- <command>"; or a URL; or the folder of an agent.json')
+    .usage('<name> -- <command> [arguments]  |  <url>  |  <folder>  |  --acp <agent>')
+    .argument('[agent]', 'a name before "-- <command>"; or a URL; or the folder of an agent.json')
     .argument('[command...]', 'after "--": the program that serves MCP on standard input')
+    .option('--acp <agent>', 'one made for editors: claude, codex, gemini, opencode, qwen, goose …')
     .option('--name <id>', 'what it is called, with a URL or a folder')
     .addOption(new Option('--as <id>').hideHelp())
     .option(
@@ -142,9 +146,10 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
         ],
         ['starloom agents add https://agent.example.com/.well-known/agent-card.json', 'A2A'],
         ['starloom agents add ./my-agent', 'made with "agent init"'],
+        ['starloom agents add --acp claude', 'an agent made for editors'],
       ),
     )
-    .action(async (agent: string, words: string[], _, command: Command) => {
+    .action(async (agent: string | undefined, words: string[], _, command: Command) => {
       const { addAgent } = await import('./agents-add.ts');
       await addAgent(terminal, agent, words, command.optsWithGlobals<AddOptions>());
     });

@@ -5,8 +5,7 @@ import { type Stats, watch } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { FabricError, type Log } from '@starloom/core';
-import { openFile } from '../../plugins/fs/open-file.ts';
-import { Roots } from '../../plugins/fs/roots.ts';
+import { openFile, Roots } from '@starloom/wire/files';
 import { walk } from '../../plugins/fs/walk.ts';
 
 export interface ResourcesOptions {

@@ -1,10 +1,8 @@
 import { FabricError } from '@starloom/core';
 import { defineTool, type ITool } from '@starloom/sdk';
+import { fileFailure, readText, replaceFile } from '@starloom/wire/files';
 import { z } from 'zod';
-import { fileFailure } from './file-failure.ts';
 import type { FsTools } from './fs-tools.ts';
-import { readText } from './read-text.ts';
-import { replaceFile } from './replace-file.ts';
 import { assertFits } from './write-file.ts';
 
 const parameters = z.strictObject({

@@ -1,5 +1,5 @@
+import type { Roots } from '@starloom/wire/files';
 import type { Turns } from '../turns.ts';
-import type { Roots } from './roots.ts';
 
 /** What the tools of the plugin share. */
 export interface FsTools {

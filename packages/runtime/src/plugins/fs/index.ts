@@ -1,10 +1,10 @@
 import { definePlugin } from '@starloom/sdk';
+import { Roots } from '@starloom/wire/files';
 import { z } from 'zod';
 import { Turns } from '../turns.ts';
 import { editFileTool } from './edit-file.ts';
 import { listTool } from './list-folder.ts';
 import { readFileTool } from './read-file.ts';
-import { Roots } from './roots.ts';
 import { searchTool } from './search-files.ts';
 import { writeFileTool } from './write-file.ts';
 

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { defineTool, type ITool } from '@starloom/sdk';
+import { fileFailure } from '@starloom/wire/files';
 import { z } from 'zod';
-import { fileFailure } from './file-failure.ts';
 import type { FsTools } from './fs-tools.ts';
 import { walk } from './walk.ts';
 

@@ -1,11 +1,9 @@
 import { FabricError } from '@starloom/core';
 import { defineTool, type ITool } from '@starloom/sdk';
 import { readLines } from '@starloom/wire';
+import { openFile, type Roots, readText } from '@starloom/wire/files';
 import { z } from 'zod';
 import type { FsTools } from './fs-tools.ts';
-import { openFile } from './open-file.ts';
-import { readText } from './read-text.ts';
-import type { Roots } from './roots.ts';
 
 const parameters = z.strictObject({
   path: z.string().describe('The file, relative to the root'),

@@ -1,10 +1,8 @@
 import { basename } from 'node:path';
 import { defineTool, type ITool } from '@starloom/sdk';
+import { fileFailure, type Roots, readText } from '@starloom/wire/files';
 import { z } from 'zod';
-import { fileFailure } from './file-failure.ts';
 import type { FsTools } from './fs-tools.ts';
-import { readText } from './read-text.ts';
-import type { Roots } from './roots.ts';
 import { walk } from './walk.ts';
 import { matchesWildcards } from './wildcards.ts';
 

@@ -1,8 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { type FileHandle, open, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FOLDER, pathOf } from './open-folder.ts';
-import type { Roots } from './roots.ts';
+import { FOLDER, pathOf, type Roots } from '@starloom/wire/files';
 
 export interface Walked {
   readonly path: string;

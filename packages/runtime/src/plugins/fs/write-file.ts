@@ -1,9 +1,8 @@
 import { FabricError } from '@starloom/core';
 import { defineTool, type ITool } from '@starloom/sdk';
+import { fileFailure, replaceFile } from '@starloom/wire/files';
 import { z } from 'zod';
-import { fileFailure } from './file-failure.ts';
 import type { FsTools } from './fs-tools.ts';
-import { replaceFile } from './replace-file.ts';
 
 const parameters = z.strictObject({
   path: z.string().describe('The file, relative to the root; folders are made as needed'),

@@ -1,7 +1,7 @@
 import { readdir, readFile, realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { FabricError } from '@starloom/core';
-import { isInside } from '../fs/roots.ts';
+import { isInside } from '@starloom/wire/files';
 
 /**
  * POLICY_DENIED when `.git` of the folder, or what it refers to, lies outside of the folder: a link, a

@@ -1,29 +1,36 @@
-// The one process of a pooled agent: started by the first call, replaced by the next call after it
+// One process that many calls share: started by the first call, replaced by the next call after it
 // died. One that dies before it has served a call is not started again at once: until its time has
 // come calls are refused, so that they can go elsewhere.
 
 import { type Clock, FabricError } from '@starloom/core';
-import type { AgentProcess } from './agent-process.ts';
 
 const FIRST_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 30_000;
 
-export class SharedProcess {
-  readonly #start: () => Promise<AgentProcess>;
+export interface SharableProcess {
+  /** How many calls it has brought to an end itself. */
+  readonly served: number;
+  /** Resolves once it takes no more calls. */
+  readonly closed: Promise<void>;
+}
+
+export class SharedProcess<Process extends SharableProcess> {
+  readonly #start: () => Promise<Process>;
   readonly #clock: Clock;
-  #current: Promise<AgentProcess> | undefined;
-  #isRunning = false;
+  #current: Promise<Process> | undefined;
+  #running: Process | undefined;
   #failures = 0;
   /** On the monotonic clock. */
   #notBefore = 0;
 
-  constructor(start: () => Promise<AgentProcess>, clock: Clock) {
+  constructor(start: () => Promise<Process>, clock: Clock) {
     this.#start = start;
     this.#clock = clock;
   }
 
-  get isRunning(): boolean {
-    return this.#isRunning;
+  /** The process that takes calls now, if one does. */
+  get running(): Process | undefined {
+    return this.#running;
   }
 
   /** How long no process is started; 0 when one may be. */
@@ -32,16 +39,16 @@ export class SharedProcess {
   }
 
   /** Rejects with AGENT_OFFLINE, nothing having been sent. */
-  async acquire(): Promise<AgentProcess> {
+  async acquire(): Promise<Process> {
     if (this.#current === undefined) this.#assertRested();
     this.#current ??= this.#open();
     return this.#current;
   }
 
-  async #open(): Promise<AgentProcess> {
+  async #open(): Promise<Process> {
     try {
       const process = await this.#start();
-      this.#isRunning = true;
+      this.#running = process;
       void process.closed.then(() => this.#onClosed(process));
       return process;
     } catch (error) {
@@ -50,9 +57,9 @@ export class SharedProcess {
     }
   }
 
-  #onClosed({ served }: AgentProcess): void {
+  #onClosed({ served }: Process): void {
     this.#current = undefined;
-    this.#isRunning = false;
+    this.#running = undefined;
     this.#failures = served > 0 ? 0 : this.#failures + 1;
     if (this.#failures === 0) return;
     const backoff = FIRST_BACKOFF_MS * 2 ** (this.#failures - 1);

@@ -1,0 +1,169 @@
+// Agents made for editors: programs that speak the Agent Client Protocol. The gateway is their client.
+// One session per conversation; processes are shared, and replaced when they die.
+
+import {
+  type Adapter,
+  type AdapterOptions,
+  type AgentDescription,
+  type CallContext,
+  type Capability,
+  type Clock,
+  capabilitySchema,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  findCapability,
+  type Health,
+  type Log,
+  type Manifest,
+  orAborted,
+  systemClock,
+} from '@starloom/core';
+import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
+import { cleanText } from '../upstream/clean-text.ts';
+import { closedError } from '../upstream/closed-error.ts';
+import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
+import { describeIsolation } from '../upstream/isolation.ts';
+import { programHealth } from '../upstream/program-health.ts';
+import { AgentClientConnection } from './agent-connection.ts';
+import { parseHandle } from './handle.ts';
+import { type OpenTurn, openTurn } from './open-turn.ts';
+import { ProcessPool } from './process-pool.ts';
+import { parseSettings, type Settings } from './settings.ts';
+
+export interface AgentClientProtocolAdapterOptions extends AdapterOptions {
+  readonly clock?: Clock;
+}
+
+/** What an agent serves when its manifest does not say. */
+const PROMPT = {
+  name: 'prompt',
+  streaming: true,
+  description: 'Gives the agent a task in words, as an editor does.',
+  input_schema: {
+    type: 'object',
+    properties: { prompt: { type: 'string', description: 'What the agent should do' } },
+    required: ['prompt'],
+  },
+  timeout_ms: 600_000,
+};
+
+export function createAgentClientProtocolAdapter(
+  options: AgentClientProtocolAdapterOptions,
+): Adapter {
+  return new AgentClientProtocolAdapter(options);
+}
+
+class AgentClientProtocolAdapter implements Adapter {
+  /** With what it serves. */
+  readonly #manifest: Manifest & { readonly capabilities: readonly Capability[] };
+  readonly #isDeclared: boolean;
+  readonly #settings: Settings;
+  readonly #excerpt: Excerpt;
+  readonly #log: Log;
+  readonly #pool: ProcessPool;
+  readonly #alive = new Set<AgentClientConnection>();
+  #closed = false;
+
+  constructor({ manifest, log, clock = systemClock }: AgentClientProtocolAdapterOptions) {
+    const capabilities = manifest.capabilities ?? [capabilitySchema.parse(PROMPT)];
+    this.#manifest = { ...manifest, capabilities };
+    this.#isDeclared = manifest.capabilities !== undefined;
+    this.#settings = parseSettings(manifest);
+    this.#excerpt = createExcerpt(manifest);
+    this.#log = log.child({ agent_id: manifest.agent_id });
+    const { processes } = this.#settings.options;
+    this.#pool = new ProcessPool(() => this.#start(), processes, clock);
+  }
+
+  async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
+    const { signal } = context;
+    assertWanted(signal);
+    const { turn, leave } = await this.#open(envelope, context);
+    const onAbort = () => {
+      turn.events.abort(FabricError.from(signal.reason));
+      leave();
+    };
+    signal.addEventListener('abort', onAbort, { once: true });
+    try {
+      assertWanted(signal);
+      yield* turn.events;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      leave();
+    }
+  }
+
+  async health(): Promise<Health> {
+    const { start, isolation } = this.#settings;
+    return programHealth({
+      start,
+      isolation,
+      isClosed: this.#closed,
+      isRunning: this.#pool.ready !== undefined,
+      isBackingOff: this.#pool.isBackingOff,
+    });
+  }
+
+  /** Starts the agent only when the manifest does not say what it serves. */
+  async describe({ signal }: CallContext): Promise<AgentDescription> {
+    const { agent_id, capabilities, version } = this.#manifest;
+    try {
+      if (!this.#isDeclared) await this.#meet(signal);
+      const info = this.#pool.ready?.agent?.agentInfo;
+      const title = cleanText(info?.title ?? info?.name, 200);
+      const description = this.#manifest.description ?? title;
+      return {
+        version: cleanText(info?.version, 100) || version,
+        ...(description && { description }),
+        capabilities: await describeIsolation(capabilities, this.#settings.isolation),
+      };
+    } catch (error) {
+      throw FabricError.from(error).with({ agent_id });
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const error = closedError(this.#manifest);
+    await Promise.all([...this.#alive].map((connection) => connection.stop(error)));
+  }
+
+  async #open(envelope: Envelope, context: CallContext): Promise<OpenTurn> {
+    const names = assertCallable(this.#manifest, envelope);
+    const capability = findCapability(this.#manifest, names.capability) as Capability;
+    const { options } = this.#settings;
+    const excerpt = this.#excerpt;
+    try {
+      const handle = context.handle && parseHandle(context.handle);
+      const connection = await orAborted(this.#pool.acquire(handle), context.signal);
+      const asked = { envelope, context, capability, names, handle, options, excerpt };
+      return await openTurn(connection, asked);
+    } catch (error) {
+      throw FabricError.from(error).with({ ...names, sent: false });
+    }
+  }
+
+  async #meet(signal: AbortSignal): Promise<void> {
+    const connection = await orAborted(this.#pool.acquire(), signal);
+    connection.enter();
+    try {
+      await orAborted(connection.ready, signal);
+    } finally {
+      connection.leave();
+    }
+  }
+
+  async #start(): Promise<AgentClientConnection> {
+    if (this.#closed) throw closedError(this.#manifest);
+    const connection = await AgentClientConnection.start({
+      settings: this.#settings,
+      excerpt: this.#excerpt,
+      log: this.#log,
+    });
+    this.#alive.add(connection);
+    void connection.gone.then(() => this.#alive.delete(connection));
+    if (this.#closed) await connection.stop(closedError(this.#manifest));
+    return connection;
+  }
+}

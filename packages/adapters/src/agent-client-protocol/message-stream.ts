@@ -1,0 +1,141 @@
+// The lines of an agent as the messages of the SDK's connection, and back. What the SDK must not see
+// stays here: lines that are no JSON-RPC, answers to requests never made, floods. Updates of sessions
+// are handed over before the next line is looked at, so that none is overtaken by the answer to its
+// prompt, and while their call has no room nothing more is read.
+
+import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
+import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
+import { assertJsonLimits, type ManagedProcess, settlesWithin } from '@starloom/wire';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { toUpstream } from '../upstream/process-exit.ts';
+import { toFields } from '../upstream/reported-error.ts';
+
+export interface MessageStreamOptions {
+  readonly child: ManagedProcess;
+  /** Takes a `session/update`; resolves when more may come. */
+  readonly onUpdate: (params: unknown, bytes: number) => Promise<void>;
+  readonly excerpt: Excerpt;
+  readonly log: Log;
+}
+
+/** Many programs greet on stdout before they speak the protocol; few do so at length. */
+const MAX_STRAY_BYTES = 1_048_576;
+const MAX_OPEN_REQUESTS = 256;
+/** How long the reason for an end is waited for. */
+const EXIT_MS = 1_000;
+
+export function openMessageStream(options: MessageStreamOptions): Stream {
+  const filter = new MessageFilter(options);
+  const { child } = options;
+  const lines = child.lines();
+  const readable = new ReadableStream<AnyMessage>(
+    {
+      async pull(controller) {
+        try {
+          for (;;) {
+            const { value: line, done } = await lines.next();
+            if (done) throw await goneFailure(options);
+            const message = await filter.take(line);
+            if (message) return controller.enqueue(message);
+          }
+        } catch (error) {
+          controller.error(FabricError.from(error));
+        }
+      },
+      cancel: () => void lines.return(),
+    },
+    { highWaterMark: 0 },
+  );
+  const writable = new WritableStream<AnyMessage>({
+    write(message) {
+      filter.sent(message);
+      child.write(`${JSON.stringify(message)}\n`).catch((err: unknown) => {
+        options.log.debug({ err }, 'the agent does not read its input');
+      });
+    },
+  });
+  return { readable, writable };
+}
+
+class MessageFilter {
+  readonly #options: MessageStreamOptions;
+  /** Requests of ours that the agent has to answer. */
+  readonly #asked = new Set<unknown>();
+  /** Requests of the agent that we have to answer. */
+  #open = 0;
+  #strayBytes = 0;
+
+  constructor(options: MessageStreamOptions) {
+    this.#options = options;
+  }
+
+  sent(message: AnyMessage): void {
+    if (!('id' in message)) return;
+    if ('method' in message) this.#asked.add(message.id);
+    else this.#open -= 1;
+  }
+
+  /** The message for the SDK, when the line is one. */
+  async take(line: string): Promise<AnyMessage | undefined> {
+    if (line.trim() === '') return undefined;
+    assertJsonLimits(line);
+    const message = toFields(parse(line));
+    if (message.jsonrpc !== '2.0') return this.#passOver(line);
+    this.#strayBytes = 0;
+    if (typeof message.method !== 'string') return this.#answer(message);
+    if ('id' in message) return this.#request(message);
+    if (message.method !== 'session/update') return message as unknown as AnyMessage;
+    await this.#options.onUpdate(message.params, Buffer.byteLength(line));
+    return undefined;
+  }
+
+  #answer(message: Readonly<Record<string, unknown>>): AnyMessage | undefined {
+    if (this.#asked.delete(message.id)) return message as unknown as AnyMessage;
+    this.#options.log.debug({}, 'the agent answered a request that is not open');
+    return undefined;
+  }
+
+  #request(message: Readonly<Record<string, unknown>>): AnyMessage {
+    this.#open += 1;
+    if (this.#open <= MAX_OPEN_REQUESTS) return message as unknown as AnyMessage;
+    throw new FabricError('UPSTREAM_ERROR', 'The agent asked too much at once', {
+      details: { reason: 'too_many_requests', limit: MAX_OPEN_REQUESTS, fix: 'see its log' },
+    });
+  }
+
+  #passOver(line: string): undefined {
+    const { log, excerpt } = this.#options;
+    this.#strayBytes += Buffer.byteLength(line) + 1;
+    log.debug({ line: excerpt(line.slice(0, 200)) }, 'agent wrote something else to stdout');
+    if (this.#strayBytes <= MAX_STRAY_BYTES) return;
+    throw new FabricError('UPSTREAM_ERROR', 'The agent wrote lines that are not of its protocol', {
+      details: { reason: 'invalid_json', fix: 'write logs to stderr' },
+    });
+  }
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Its output ended: how it exits and what it wrote last is the reason, if it comes soon. */
+async function goneFailure({ child, excerpt }: MessageStreamOptions): Promise<FabricError> {
+  await settlesWithin(child.stop(), EXIT_MS);
+  const stillRunning = Promise.resolve({ code: null, signal: null });
+  const exit = await Promise.race([child.exited, stillRunning]);
+  return processEnded(toUpstream(exit, excerpt(child.stderrTail(), 'tail')));
+}
+
+export function processEnded(upstream?: ErrorDetails): FabricError {
+  return new FabricError('AGENT_OFFLINE', 'The process of the agent ended', {
+    details: {
+      reason: 'process_ended',
+      ...(upstream && { upstream }),
+      fix: 'see what the agent wrote to stderr',
+    },
+  });
+}

@@ -1,0 +1,132 @@
+// From an envelope to a prompt at the agent: all that may fail before anything is sent, then the turn.
+
+import {
+  type CallContext,
+  type Capability,
+  type Envelope,
+  FabricError,
+  orAborted,
+  toMeta,
+} from '@starloom/core';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import type { AgentClientConnection } from './agent-connection.ts';
+import type { AgentSession } from './agent-session.ts';
+import { lostSession, refusedSession, type SessionHandle, toHandle } from './handle.ts';
+import type { AgentClientProtocolOptions } from './options.ts';
+import { toPromptBlocks } from './prompt-blocks.ts';
+import { PromptTurn } from './prompt-turn.ts';
+
+export interface OpenTurnOptions {
+  readonly envelope: Envelope;
+  readonly context: CallContext;
+  readonly capability: Capability;
+  readonly names: CallNames;
+  readonly handle: SessionHandle | undefined;
+  readonly options: AgentClientProtocolOptions;
+  readonly excerpt: Excerpt;
+}
+
+export interface OpenTurn {
+  readonly turn: PromptTurn;
+  /** The call is over for us: an agent still at work is asked to stop. */
+  readonly leave: () => void;
+}
+
+/** Rejects before anything is sent. */
+export async function openTurn(
+  connection: AgentClientConnection,
+  asked: OpenTurnOptions,
+): Promise<OpenTurn> {
+  const { envelope, context, capability, handle } = asked;
+  const { signal } = context;
+  connection.enter();
+  let session: AgentSession | undefined;
+  try {
+    const { agentCapabilities } = await orAborted(connection.ready, signal);
+    const allowed = agentCapabilities?.promptCapabilities ?? {};
+    const prompt = toPromptBlocks(envelope.input, capability, allowed);
+    session = handle ? await takeUp(connection, handle, signal) : await connection.open(signal);
+    const endTurn = await waitForTurn(session, signal);
+    const turn = toTurn(connection, session, asked);
+    try {
+      const _meta = toMeta(envelope.trace, envelope.hop);
+      const ended = connection.prompt(session, { prompt, _meta }, turn);
+      void ended.then(() => afterTurn(connection, session as AgentSession, asked, turn, endTurn));
+    } catch (error) {
+      endTurn();
+      throw error;
+    }
+    return { turn, leave: leaving(connection, session, turn) };
+  } catch (error) {
+    if (session && !handle) void connection.closeSession(session.id);
+    connection.leave();
+    throw error;
+  }
+}
+
+async function takeUp(
+  connection: AgentClientConnection,
+  handle: SessionHandle,
+  signal: AbortSignal,
+): Promise<AgentSession> {
+  const session = connection.holds(handle);
+  if (session) return session;
+  if (!connection.canResume) throw lostSession(handle);
+  return connection.resume(handle.session_id, signal).catch((error: unknown) => {
+    throw refusedSession(handle, FabricError.from(error));
+  });
+}
+
+/** A turn that is not wanted any more must not hold up those behind it. */
+async function waitForTurn(session: AgentSession, signal: AbortSignal): Promise<() => void> {
+  const taken = session.takeTurn();
+  try {
+    return await orAborted(taken, signal);
+  } catch (error) {
+    void taken.then((end) => end());
+    throw error;
+  }
+}
+
+function toTurn(
+  connection: AgentClientConnection,
+  session: AgentSession,
+  { names, context, options, excerpt }: OpenTurnOptions,
+): PromptTurn {
+  return new PromptTurn({
+    names,
+    context,
+    permissions: options.permissions,
+    maxBytes: options.max_output_bytes,
+    excerpt,
+    onAnswered: () => context.keep?.(toHandle(session.id, connection.id)),
+  });
+}
+
+/** A session that no handle leads to is of no more use. */
+function afterTurn(
+  connection: AgentClientConnection,
+  session: AgentSession,
+  { handle, context }: OpenTurnOptions,
+  turn: PromptTurn,
+  endTurn: () => void,
+): void {
+  endTurn();
+  const isKept = handle !== undefined || (turn.isAnswered && context.keep !== undefined);
+  if (!isKept) void connection.closeSession(session.id);
+}
+
+function leaving(
+  connection: AgentClientConnection,
+  session: AgentSession,
+  turn: PromptTurn,
+): () => void {
+  let isLeft = false;
+  return () => {
+    if (isLeft) return;
+    isLeft = true;
+    void connection.cancel(session, turn);
+    connection.leave();
+  };
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { programOptions } from '../upstream/program-options.ts';
+
+const ms = z.int().nonnegative();
+
+export const PERMISSION_POLICIES = ['ask', 'allow', 'deny'] as const;
+
+export const agentClientProtocolOptionsSchema = z.strictObject({
+  ...programOptions,
+  cwd: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder of the program and its sessions; default: root, else that of the gateway'),
+  root: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Folder in which the gateway serves files; without it such requests are refused'),
+  files: z.enum(['read', 'write']).default('write').describe('What the agent may do below root'),
+  terminal: z
+    .boolean()
+    .default(false)
+    .describe('May the agent run programs through the gateway? Needs root'),
+  permissions: z
+    .enum(PERMISSION_POLICIES)
+    .default('ask')
+    .describe('Answer to requests for permission: the caller decides, always yes, always no'),
+  auth_method: z.string().min(1).optional().describe('Login method to use after the start'),
+  mode: z.string().min(1).optional().describe('Session mode, by its id at the agent'),
+  config: z
+    .record(z.string(), z.union([z.string(), z.boolean()]))
+    .optional()
+    .describe('Session options by their ids at the agent, such as the model'),
+  processes: z.int().min(1).max(32).default(1).describe('Processes that share the sessions'),
+  sessions: z.int().positive().default(64).describe('Idle sessions kept per process'),
+  idle_ms: ms.default(300_000).describe('A process without calls ends after this, if it may'),
+  start_timeout_ms: z.int().positive().default(120_000).describe('From the start to ready'),
+});
+
+export type AgentClientProtocolOptions = z.infer<typeof agentClientProtocolOptionsSchema>;
+export type PermissionPolicy = (typeof PERMISSION_POLICIES)[number];

@@ -1,0 +1,120 @@
+// One prompt and what comes of it: updates become events, requests of the agent become questions to
+// the caller, in the order in which they came. It ends once; what comes later is dropped.
+
+import type {
+  CreateElicitationRequest,
+  CreateElicitationResponse,
+  PromptResponse,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+} from '@agentclientprotocol/sdk';
+import type { CallContext, EventBody, InputRequest, InputResponse } from '@starloom/core';
+import type { CallNames } from '../upstream/assert-callable.ts';
+import { CallEvents } from '../upstream/call-events.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { assertOutputFits } from '../upstream/output-limit.ts';
+import { stopFailure, toFailure } from './failure.ts';
+import type { PermissionPolicy } from './options.ts';
+import {
+  CANCELLED,
+  decide,
+  toElicited,
+  toElicitedQuestion,
+  toPermission,
+  toPermissionQuestion,
+} from './questions.ts';
+import { Translator } from './translate.ts';
+
+export interface PromptTurnOptions {
+  readonly names: CallNames;
+  readonly context: CallContext;
+  readonly permissions: PermissionPolicy;
+  readonly maxBytes: number;
+  readonly excerpt: Excerpt;
+  /** The agent ended the turn: the conversation can go on. */
+  readonly onAnswered: () => void;
+}
+
+export class PromptTurn {
+  readonly events = new CallEvents();
+  readonly #options: PromptTurnOptions;
+  readonly #translator = new Translator();
+  readonly #over = Promise.withResolvers<undefined>();
+  #bytes = 0;
+  #questions = 0;
+  #isAnswered = false;
+
+  constructor(options: PromptTurnOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the agent itself ended it. */
+  get isAnswered(): boolean {
+    return this.#isAnswered;
+  }
+
+  takeUpdate(update: unknown, bytes: number): void {
+    this.#bytes += bytes;
+    try {
+      assertOutputFits(this.#bytes, this.#options.maxBytes);
+      this.#push(this.#translator.update(update), bytes);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  async permission(request: RequestPermissionRequest): Promise<RequestPermissionResponse> {
+    const { permissions } = this.#options;
+    this.#push(this.#translator.permission(request.toolCall), 0);
+    if (permissions !== 'ask') return decide(permissions, request.options);
+    if (request.options.length === 0) return CANCELLED;
+    const response = await this.#ask((id) => toPermissionQuestion(id, request));
+    return toPermission(response, request.options);
+  }
+
+  async elicit(request: CreateElicitationRequest): Promise<CreateElicitationResponse> {
+    return toElicited(await this.#ask((id) => toElicitedQuestion(id, request)));
+  }
+
+  /** The agent answered the prompt. */
+  finish({ stopReason }: PromptResponse): void {
+    const { excerpt, names, onAnswered } = this.#options;
+    this.#isAnswered = true;
+    onAnswered();
+    const failure = stopFailure(stopReason, excerpt(this.#translator.text));
+    if (failure) this.events.fail(failure.with(names));
+    else this.#push(this.#translator.end(), 0);
+    this.stop();
+  }
+
+  fail(error: unknown): void {
+    const { excerpt, names } = this.#options;
+    this.events.fail(toFailure(error, excerpt).with(names));
+    this.stop();
+  }
+
+  /** Open questions are answered `cancel`: the caller left, or the turn is over. */
+  stop(): void {
+    this.#over.resolve(undefined);
+  }
+
+  /** `undefined` when no caller can be asked, or the turn ends before it answers. */
+  async #ask(
+    toQuestion: (id: string) => InputRequest | undefined,
+  ): Promise<InputResponse | undefined> {
+    const { ask } = this.#options.context;
+    this.#questions += 1;
+    const question = toQuestion(`question-${this.#questions}`);
+    if (!ask || !question) return undefined;
+    const answered = Promise.withResolvers<InputResponse | undefined>();
+    this.events.defer(async () => {
+      const [response] = await ask([question]);
+      answered.resolve(response);
+    });
+    return Promise.race([answered.promise, this.#over.promise]);
+  }
+
+  #push(bodies: readonly EventBody[], bytes: number): void {
+    for (const [at, body] of bodies.entries()) this.events.push(body, at === 0 ? bytes : 0);
+  }
+}

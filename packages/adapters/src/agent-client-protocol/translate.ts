@@ -1,0 +1,122 @@
+// Updates of a session as events of a call. The agent's text becomes tokens, what it thinks and plans
+// becomes progress, its tools become tool calls. An agent made with Starloom may put a whole event
+// into `_meta["io.starloom/event"]`; it is taken as it is.
+
+import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
+import type { EventBody, FinalData } from '@starloom/core';
+import { cleanText } from '../upstream/clean-text.ts';
+import { readEvent } from '../upstream/read-event.ts';
+import { toFields } from '../upstream/reported-error.ts';
+import { ToolCalls } from './tool-calls.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const EVENT_KEY = 'io.starloom/event';
+const MAX_ID = 256;
+const MAX_NOTE = 2_000;
+
+export class Translator {
+  readonly #tools = new ToolCalls();
+  readonly #texts: string[] = [];
+  #artifacts = 0;
+  #told: FinalData | undefined;
+
+  /** Throws UPSTREAM_ERROR for an event of ours that is malformed. */
+  update(value: unknown): readonly EventBody[] {
+    const update = toFields(value);
+    const carried = toFields(toFields(update._meta)[EVENT_KEY]);
+    if (typeof carried.type === 'string') return this.#carried(carried.type, carried.data);
+    switch (update.sessionUpdate) {
+      case 'agent_message_chunk':
+        return this.#message(toFields(update.content));
+      case 'agent_thought_chunk':
+        return note(toFields(update.content).text);
+      case 'tool_call':
+      case 'tool_call_update':
+        return this.#tools.take(update);
+      case 'plan':
+        return toPlan(update.entries);
+      case 'notice':
+        return note(update.message);
+      case 'compaction_update':
+        return note('The agent shortens the conversation');
+      default:
+        return [];
+    }
+  }
+
+  /** Some agents announce a tool call only when they ask for permission. */
+  permission(toolCall: ToolCallUpdate): readonly EventBody[] {
+    return this.#tools.begin({ ...toolCall });
+  }
+
+  /** What the agent left open, then the answer. */
+  end(): readonly EventBody[] {
+    const answer = this.#texts.join('');
+    const told = this.#told;
+    const data = told ? { ...told, answer: told.answer === '' ? answer : told.answer } : { answer };
+    return [...this.#tools.end(), { type: 'final', data }];
+  }
+
+  /** What was said so far. */
+  get text(): string {
+    return this.#texts.join('');
+  }
+
+  #carried(type: string, data: unknown): readonly EventBody[] {
+    const body = readEvent(type, data);
+    if (body?.type === 'final') this.#told = body.data;
+    if (body?.type === 'token') this.#texts.push(body.data.text);
+    return body === undefined || body.type === 'final' ? [] : [body];
+  }
+
+  #message(content: Fields): readonly EventBody[] {
+    if (content.type === 'text') {
+      if (typeof content.text !== 'string' || content.text === '') return [];
+      this.#texts.push(content.text);
+      return [{ type: 'token', data: { text: content.text } }];
+    }
+    const artifact = ARTIFACT_TYPES.has(content.type) ? this.#artifact(content) : undefined;
+    const body = artifact && readEvent('artifact', artifact);
+    return body ? [body] : [];
+  }
+
+  #artifact(content: Fields): Fields {
+    this.#artifacts += 1;
+    const id = `artifact-${this.#artifacts}`;
+    const inner = content.type === 'resource' ? toFields(content.resource) : content;
+    const uri = typeof inner.uri === 'string' && inner.uri !== '' ? inner.uri : undefined;
+    const text = content.type === 'resource' ? inner.text : undefined;
+    const data = inner.blob ?? inner.data;
+    return {
+      id: uri?.slice(0, MAX_ID) ?? id,
+      name: inner.name ?? uri?.split('/').at(-1) ?? null,
+      media_type: inner.mimeType ?? (text === undefined ? BYTES : 'text/plain'),
+      ...(typeof text === 'string' ? { text } : data ? { data } : { uri: uri ?? null }),
+      last: true,
+    };
+  }
+}
+
+const ARTIFACT_TYPES = new Set<unknown>(['image', 'audio', 'resource', 'resource_link']);
+const BYTES = 'application/octet-stream';
+
+/** How far the agent is, by the entries of its plan that are done. */
+function toPlan(value: unknown): readonly EventBody[] {
+  const entries = Array.isArray(value) ? value.map(toFields) : [];
+  if (entries.length === 0) return [];
+  const done = entries.filter(({ status }) => status === 'completed').length;
+  const current = entries.find(({ status }) => status === 'in_progress');
+  const message = cleanText(current?.content, MAX_NOTE);
+  return [
+    {
+      type: 'progress',
+      data: { percent: (100 * done) / entries.length, ...(message && { message }) },
+    },
+  ];
+}
+
+function note(text: unknown): readonly EventBody[] {
+  const message = typeof text === 'string' ? text : '';
+  return message === '' ? [] : [{ type: 'progress', data: { message } }];
+}

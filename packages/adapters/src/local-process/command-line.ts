@@ -1,0 +1,166 @@
+// One call of a command line that is known by name: a process of its own, the prompt on its standard
+// input, its lines of JSON as events. The prompt is never an argument: it could be read as an option,
+// and long ones do not fit.
+
+import {
+  type CallContext,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  formatChain,
+  toTraceparent,
+} from '@starloom/core';
+import {
+  assertJsonLimits,
+  type ManagedProcess,
+  type ProcessOptions,
+  spawnProcess,
+} from '@starloom/wire';
+import { assertWanted, type CallNames } from '../upstream/assert-callable.ts';
+import type { Excerpt } from '../upstream/excerpt.ts';
+import { isolate } from '../upstream/isolation.ts';
+import { toUpstream } from '../upstream/process-exit.ts';
+import { toContextText, toPromptText } from '../upstream/prompt-text.ts';
+import { toFields } from '../upstream/reported-error.ts';
+import { type CommandLineReader, PRESETS, type PresetName } from './presets.ts';
+import type { Program } from './program.ts';
+import { isSessionId } from './session-id.ts';
+
+export interface CommandLineOptions {
+  readonly preset: PresetName;
+  readonly envelope: Envelope;
+  readonly context: CallContext;
+  readonly names: CallNames;
+  readonly program: Program;
+  readonly excerpt: Excerpt;
+  /** Aborts when the adapter is closed. */
+  readonly closing: AbortSignal;
+  /** Given what resolves when the process and all it started are gone. */
+  readonly onStarted: (gone: Promise<unknown>) => void;
+}
+
+export async function* runCommandLine(options: CommandLineOptions): AsyncGenerator<EventBody> {
+  const { names } = options;
+  let isSent = false;
+  try {
+    const prompt = toPrompt(options.envelope.input);
+    const child = await start(options);
+    isSent = true;
+    yield* read(child, prompt, options);
+  } catch (error) {
+    throw FabricError.from(error).with(isSent ? names : { ...names, sent: false });
+  }
+}
+
+async function start({ preset, envelope, context, program, excerpt }: CommandLineOptions) {
+  const sessionId = sessionOf(context);
+  const args = PRESETS[preset].args(program.start.args ?? [], sessionId);
+  const env = { ...program.start.env, ...traceOf(envelope) };
+  const once: ProcessOptions = { ...program.start, args, env };
+  const onStderrLine = (line: string) => context.log.debug({ line: excerpt(line) }, 'agent stderr');
+  assertWanted(context.signal);
+  return spawnProcess({ ...(await isolate(once, program.isolation)), onStderrLine });
+}
+
+async function* read(
+  child: ManagedProcess,
+  prompt: string,
+  options: CommandLineOptions,
+): AsyncGenerator<EventBody> {
+  const { context, closing, preset, onStarted } = options;
+  const gone = Promise.withResolvers<void>();
+  onStarted(gone.promise);
+  const stop = () => void child.stop();
+  for (const signal of [context.signal, closing]) signal.addEventListener('abort', stop);
+  try {
+    assertWanted(context.signal);
+    assertWanted(closing);
+    child.stdin.end(prompt);
+    const reader = PRESETS[preset].createReader();
+    for await (const line of child.lines()) {
+      yield* take(line, reader, options);
+      if (reader.isDone) break;
+    }
+    assertWanted(context.signal);
+    assertWanted(closing);
+    yield await finish(child, reader, options);
+  } finally {
+    for (const signal of [context.signal, closing]) signal.removeEventListener('abort', stop);
+    void child.stop().then(() => gone.resolve());
+  }
+}
+
+/** Programs print warnings between their lines of JSON; those are passed over. */
+function* take(
+  line: string,
+  reader: CommandLineReader,
+  { context, excerpt }: CommandLineOptions,
+): Generator<EventBody> {
+  assertJsonLimits(line);
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    if (line !== '') context.log.debug({ line: excerpt(line) }, 'the agent wrote no JSON');
+    return;
+  }
+  yield* reader.read(toFields(value));
+}
+
+async function finish(
+  child: ManagedProcess,
+  reader: CommandLineReader,
+  { context, excerpt }: CommandLineOptions,
+): Promise<EventBody> {
+  const exit = reader.isDone ? undefined : await child.stop();
+  const { failure } = reader;
+  const upstream = exit && toUpstream(exit, excerpt(child.stderrTail(), 'tail'));
+  if (failure) {
+    throw new FabricError(failure.code, failure.message, {
+      details: {
+        reason: failure.reason,
+        upstream: { ...upstream, ...(failure.text && { message: excerpt(failure.text) }) },
+        fix: 'see details.upstream',
+      },
+    });
+  }
+  if (exit && (exit.code !== 0 || !reader.hasAnswer)) {
+    throw new FabricError('UPSTREAM_ERROR', 'The agent ended without an answer', {
+      details: { reason: 'no_final', upstream, fix: 'see what it wrote to stderr' },
+    });
+  }
+  if (reader.sessionId !== undefined) context.keep?.({ session_id: reader.sessionId });
+  return { type: 'final', data: { answer: reader.answer } };
+}
+
+function toPrompt(input: Envelope['input']): string {
+  if (input.attachments.length > 0) {
+    throw new FabricError('BAD_INPUT', 'The agent takes no attachments', {
+      details: { reason: 'attachments_unsupported', fix: 'put what it needs into the task' },
+    });
+  }
+  const { text, context } = toPromptText(input);
+  const parts = [text, ...(Object.keys(context).length > 0 ? [toContextText(context)] : [])];
+  const prompt = parts.filter((part) => part !== '').join('\n\n');
+  if (prompt !== '') return prompt;
+  throw new FabricError('BAD_INPUT', 'The prompt is empty', {
+    details: { reason: 'empty_prompt', fix: 'say in "task" what the agent should do' },
+  });
+}
+
+function sessionOf({ handle }: CallContext): string | undefined {
+  if (handle === undefined) return undefined;
+  if (isSessionId(handle.session_id)) return handle.session_id;
+  throw new FabricError('BAD_INPUT', 'The agent does not know this conversation', {
+    details: { reason: 'unknown_conversation', fix: 'call without conversation_id' },
+  });
+}
+
+function traceOf({ trace, hop }: Envelope): Readonly<Record<string, string>> {
+  return {
+    TRACEPARENT: toTraceparent(trace),
+    OPENSTARRY_TRACE_ID: trace.trace_id,
+    OPENSTARRY_DEPTH: String(hop.depth),
+    OPENSTARRY_CHAIN: formatChain(hop.chain),
+  };
+}
