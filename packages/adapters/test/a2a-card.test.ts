@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type AgentCard, generateAgentCardSignature } from '@a2a-js/sdk';
 import { type Adapter, silentLog } from '@starloom/core';
@@ -8,8 +8,9 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'j
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createA2aAdapter } from '../src/a2a/adapter.ts';
 import { parseAgentCard } from '../src/a2a/agent-card.ts';
-import { chooseInterface, trustedOrigins } from '../src/a2a/choose-interface.ts';
+import { chooseInterface } from '../src/a2a/choose-interface.ts';
 import { a2aOptionsSchema } from '../src/a2a/options.ts';
+import { createCardGuard, trustedOrigins } from '../src/a2a/trusted-places.ts';
 import { cardOf, type FakeA2aOptions, openFakeA2a, sendJson } from './fixtures/fake-a2a.ts';
 import { failedCall, runCall } from './fixtures/run-call.ts';
 
@@ -64,6 +65,11 @@ describe('the card of an A2A agent', () => {
 
   it.each<[what: string, reason: string, options: FakeA2aOptions]>([
     ['is not there', 'no_card', { serveCard: (_, response) => response.writeHead(404).end() }],
+    [
+      'is not asked for so',
+      'no_card',
+      { serveCard: (_, response) => response.writeHead(405).end() },
+    ],
     ['is a page', 'no_card', { serveCard: (_, response) => response.end('<p>') }],
     ['is something else', 'bad_card', { serveCard: (_, response) => sendJson(response, { a: 1 }) }],
     [
@@ -138,6 +144,24 @@ describe('where the card of an A2A agent points to', () => {
     expect(requests).toEqual([]);
   });
 
+  it.each(['localhost', '0.0.0.0'])('may be %s when the agent is on this machine', async (host) => {
+    const { adapter, base } = await openFakeA2a({}, { serveCard });
+    function serveCard(_: IncomingMessage, response: ServerResponse) {
+      sendJson(response, cardOf(base.replace('127.0.0.1', host)));
+    }
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+  });
+
+  it('is overruled by the address in the manifest', async () => {
+    const other = await openFakeA2a({});
+    const { adapter } = await openFakeA2a(
+      {},
+      { ...interfacesOf('http://0.0.0.0:8000/'), options: { url: `${other.base}/rpc` } },
+    );
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+    expect(other.methods).toEqual(['SendStreamingMessage']);
+  });
+
   it('is used when the manifest names the origin', async () => {
     const other = await openFakeA2a({});
     const { adapter } = await openFakeA2a(
@@ -148,19 +172,17 @@ describe('where the card of an A2A agent points to', () => {
     expect(other.methods).toEqual(['SendStreamingMessage']);
   });
 
-  it('is not dialled when a name that the manifest allows leads into our own network', async () => {
-    const { adapter } = await openFakeA2a(
-      {},
-      {
-        host: 'localhost',
-        ...interfacesOf('http://agent.localhost:1/rpc'),
-        options: { origins: ['http://agent.localhost:1'], allow_private: true },
-      },
-    );
-    expect(await failedCall(adapter, 'hello')).toMatchObject({
-      code: 'POLICY_DENIED',
-      details: { reason: 'loopback', host: 'agent.localhost' },
+  it('is not dialled when a name that the manifest allows leads into our own network', () => {
+    const uri = new URL('https://agent.example/');
+    const options = a2aOptionsSchema.parse({
+      origins: ['http://agent.localhost:1', 'http://10.0.0.1'],
     });
+    const guard = createCardGuard(uri, trustedOrigins(uri, options), options);
+    expect(() => guard.check('http://agent.localhost:1/rpc')).toThrow(
+      expect.objectContaining({ code: 'POLICY_DENIED' }),
+    );
+    expect(() => guard.check('http://10.0.0.1/rpc')).not.toThrow();
+    expect(() => guard.check('https://agent.example/rpc')).not.toThrow();
   });
 
   it('is the first interface we speak, of the newest version, unless the manifest says so', () => {

@@ -216,6 +216,7 @@ describe('[G28] an A2A agent that misbehaves', () => {
   it.each([
     ['what is no JSON', 'data: hello?\n\n', 'invalid_json'],
     ['a list with a hole', 'data: {"message": {"parts": [null]}}\n\n', 'bad_answer'],
+    ['an error as an item', 'data: {"error": {"code": 500, "message": "no"}}\n\n', 'rpc_error'],
   ])('over REST that streams %s fails, and nothing of it is printed', async (_, data, reason) => {
     const written = vi.spyOn(console, 'error').mockImplementation(() => {});
     onTestFinished(() => written.mockRestore());

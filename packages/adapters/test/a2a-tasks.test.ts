@@ -252,6 +252,16 @@ it('an A2A agent whose streams end is called over connections that are used agai
 });
 
 describe('an A2A agent that does not stream', () => {
+  it('though its card says so is called without, in the same call', async () => {
+    const error = { code: -32_004, message: 'not supported' };
+    const { adapter, methods } = await openFakeA2a({
+      SendStreamingMessage: (request, response) => answerRpc(response, request, { error }),
+    });
+    expect((await runCall(adapter, 'one')).result?.answer).toBe('one');
+    expect((await runCall(adapter, 'two')).result?.answer).toBe('two');
+    expect(methods).toEqual(['SendStreamingMessage', 'SendMessage', 'SendMessage']);
+  });
+
   it('is asked for its task at once, and looked at until it is done', async () => {
     const { adapter, requests, methods } = await openFakeA2a(
       {

@@ -1,24 +1,27 @@
-import { silentLog } from '@starloom/core';
+import { FabricError, silentLog } from '@starloom/core';
 import {
   type AdapterContractOptions,
   adapterContract,
   ContractAgent,
+  exampleEnvelope,
   exampleManifest,
   type Misbehaviour,
 } from '@starloom/core/testing';
 import type { RequestHandler } from 'express';
-import { describe } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createA2aAdapter } from '../src/a2a/adapter.ts';
 import { ContractExecutor } from './fixtures/a2a-executor.ts';
 import { type A2aServerOptions, serveA2a } from './fixtures/a2a-server.ts';
 
-async function subject(options: A2aServerOptions) {
+async function subject(
+  options: A2aServerOptions,
+  executor = new ContractExecutor(new ContractAgent()),
+) {
   let how: Misbehaviour | undefined;
   const middleware: RequestHandler = (request, response, next) => {
     if (how === undefined || request.method !== 'POST') next();
     else MISBEHAVIOURS[how](request, response, next);
   };
-  const executor = new ContractExecutor(new ContractAgent());
   const server = await serveA2a(executor, { middleware, ...options });
   const origins = server.grpc === undefined ? [] : [`grpc://${server.grpc}`];
   const manifest = exampleManifest({
@@ -71,4 +74,26 @@ describe('[G21] an A2A agent that does not stream', () => {
     ...OVER_HTTP,
     ...polled,
   });
+});
+
+describe('calls of an A2A agent that are left at random', () => {
+  it.each(['JSONRPC', 'HTTP+JSON', 'GRPC'] as const)(
+    'leave no task running over %s',
+    async (binding) => {
+      const executor = new ContractExecutor(new ContractAgent());
+      const { adapter, close } = await subject({ binding }, executor);
+      const left = Array.from({ length: 60 }, async (_, index) => {
+        const control = new AbortController();
+        const reason = new FabricError('CANCELLED', 'Never mind');
+        setTimeout(() => control.abort(reason), (index * 37) % 100);
+        const context = { signal: control.signal, log: silentLog };
+        const events = adapter.call(exampleEnvelope(index % 3 ? 'hang' : 'echo hello'), context);
+        return await Array.fromAsync(events).catch((error: unknown) => error);
+      });
+      await Promise.all(left);
+      await adapter.close();
+      await expect.poll(() => executor.running).toBe(0);
+      await close();
+    },
+  );
 });

@@ -1,4 +1,4 @@
-import { FabricError, isFinal, type JobEngine, type NewJob } from '@starloom/core';
+import { CLAIM_LOST, FabricError, isFinal, type JobEngine, type NewJob } from '@starloom/core';
 import { createMemoryJobEngine, exampleJob } from '@starloom/core/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { JobDesk, JobRunner, type JobRunnerOptions, type RunJob } from '../src/index.ts';
@@ -300,6 +300,33 @@ describe('job runner', () => {
     expect(await engine.get(id)).toMatchObject({ state: 'queued', attempt: 0 });
     start(echo);
     expect(await ended(id)).toMatchObject({ state: 'succeeded', attempt: 1 });
+  });
+
+  it('gives back what runs at an agent when it stops, and the next worker joins it', async () => {
+    const modes: string[] = [];
+    const reasons: unknown[] = [];
+    const kept = Promise.withResolvers<void>();
+    const run: RunJob = async (_, { mode, job, signal, markSent, keepHandle }) => {
+      modes.push(mode);
+      if (mode === 'rejoin') return done(`joined ${job.handle?.task}`);
+      signal.addEventListener('abort', () => reasons.push(signal.reason.details.reason));
+      await markSent();
+      await keepHandle({ task: 't1' });
+      kept.resolve();
+      return new Promise(() => {});
+    };
+    const first = start(run);
+    const id = await submit();
+    await kept.promise;
+    await first.stop();
+    expect(reasons).toEqual([CLAIM_LOST]);
+    start(run);
+    expect(await ended(id)).toMatchObject({
+      state: 'succeeded',
+      attempt: 1,
+      result: { answer: 'joined t1' },
+    });
+    expect(modes).toEqual(['start', 'rejoin']);
   });
 
   it('fails a job whose result is too large, and keeps the job', async () => {

@@ -1,18 +1,18 @@
 // The card of an agent and the connection made from it, shared by all its calls. A card that changed
 // makes a new connection; the old one closes with its last call.
 
-import { isIP } from 'node:net';
 import { type FabricError, type Manifest, orAborted } from '@starloom/core';
-import { type AddressGuard, createAddressGuard } from '@starloom/wire';
+import type { AddressGuard } from '@starloom/wire';
 import type { Agent } from 'undici';
 import { parseHeaders, parseUrl } from '../http/target.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
-import { chooseInterface, trustedOrigins } from './choose-interface.ts';
+import { chooseInterface } from './choose-interface.ts';
 import { Connection } from './connection.ts';
 import { fetchCard } from './fetch-card.ts';
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import type { A2aOptions } from './options.ts';
+import { createCardGuard, trustedOrigins } from './trusted-places.ts';
 
 export interface ConnectionLease extends Disposable {
   readonly connection: Connection;
@@ -39,8 +39,7 @@ export class AgentLink {
     this.#uri = parseUrl(manifest);
     this.headers = parseHeaders(manifest);
     this.#origins = trustedOrigins(this.#uri, options);
-    const allow = trustedHosts(this.#uri, this.#origins);
-    this.#guard = createAddressGuard({ allow, allowPrivate: options.allow_private });
+    this.#guard = createCardGuard(this.#uri, this.#origins, options);
     // How long an answer may take is the caller's to say, by its signal.
     this.#agent = this.#guard.dispatcher({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 });
     this.#fetch = createGuardedFetch({
@@ -130,15 +129,6 @@ export class AgentLink {
     this.#leases.delete(connection);
     if (connection !== this.#current) connection.close();
   }
-}
-
-/** Hosts that may be dialled wherever they are: that of the manifest, and addresses it names. */
-function trustedHosts(uri: URL, origins: ReadonlySet<string>): string[] {
-  const named = Array.from(origins, (origin) => new URL(origin).hostname);
-  const literal = named.filter(
-    (host) => isIP(host.replace(/^\[|\]$/g, '')) !== 0 || host === 'localhost',
-  );
-  return [uri.hostname, ...literal];
 }
 
 /** A failure after which the card is looked at again. */

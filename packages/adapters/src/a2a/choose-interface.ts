@@ -14,14 +14,14 @@ export interface ChosenInterface extends CardInterface {
 /** POLICY_DENIED when all that is spoken lies elsewhere; CAPABILITY_NOT_FOUND when nothing is. */
 export function chooseInterface(
   { interfaces }: CardView,
-  { binding, version }: A2aOptions,
+  { binding, version, url }: A2aOptions,
   origins: ReadonlySet<string>,
 ): ChosenInterface {
   const spoken = ofVersion(interfaces, version)
     .filter((one) => isKnownBinding(one.binding) && ['1.0', '0.3'].includes(one.version))
     .filter((one) => binding === undefined || one.binding === BINDINGS[binding]);
   if (spoken.length === 0) throw noneSpoken(interfaces, binding);
-  const judged = spoken.map(locate);
+  const judged = spoken.map((one) => locate(url === undefined ? one : { ...one, url }));
   const permitted = judged.flatMap((one) =>
     one !== undefined && origins.has(originOf(one)) ? one : [],
   );
@@ -29,28 +29,6 @@ export function chooseInterface(
   if (!first) throw elsewhere(spoken);
   const newest = permitted.find((one) => one.binding === first.binding && one.version === '1.0');
   return newest ?? first;
-}
-
-/** The origins that a manifest trusts, each as `scheme://host:port`. */
-export function trustedOrigins(uri: URL, { origins }: A2aOptions): ReadonlySet<string> {
-  return new Set([uri.origin, ...origins.map((text) => parseOrigin(text))]);
-}
-
-function parseOrigin(text: string): string {
-  const url = URL.parse(text);
-  const isPlain =
-    url?.username === '' && /^\/?$/.test(url.pathname + url.search) && !/[*]/.test(text);
-  if (url && isPlain && /^https?:$/.test(url.protocol)) return url.origin;
-  if (url && isPlain && /^grpcs?:$/.test(url.protocol) && url.port !== '') {
-    return `${url.protocol}//${url.host.toLowerCase()}`;
-  }
-  throw new FabricError('BAD_INPUT', 'An entry of endpoint.options.origins is no origin', {
-    details: {
-      reason: 'bad_options',
-      problems: [`options.origins: ${text.slice(0, 200)}`],
-      fix: 'write https://host, http://host:port, grpc://host:port or grpcs://host:port',
-    },
-  });
 }
 
 /** Those of the version that the manifest names; all of them as such where the card has none. */
@@ -115,7 +93,7 @@ function elsewhere(spoken: readonly CardInterface[]): FabricError {
       reason: 'card_points_elsewhere',
       sent: false,
       urls,
-      fix: 'name the origin in endpoint.options.origins if the agent is meant to be there',
+      fix: 'name the origin in endpoint.options.origins, or the right address in endpoint.options.url',
     },
   });
 }

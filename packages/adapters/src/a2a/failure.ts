@@ -177,7 +177,7 @@ function rowOf(
   const named = BY_REASON[reason];
   if (named) return named;
   if (status !== undefined) return BY_GRPC_STATUS[status] ?? FAILED;
-  if (statusCode !== undefined) return statusCode >= 500 ? FAILED : REFUSED;
+  if (statusCode !== undefined) return statusCode >= 400 && statusCode < 500 ? REFUSED : FAILED;
   if (envelopeCode !== undefined) return REFUSED;
   return reason === '' ? BAD_ANSWER : FAILED;
 }

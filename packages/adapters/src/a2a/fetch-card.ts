@@ -1,6 +1,6 @@
 // Finds the card of an agent. `endpoint.uri` may be the card itself or the address of the agent.
 
-import { FabricError, type Manifest } from '@starloom/core';
+import { FabricError, type Manifest, TOOL_ERROR } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { JWK } from 'jose';
 import { parseJson } from '../http/translate.ts';
@@ -29,13 +29,17 @@ export async function fetchCard(source: CardSource, parent: AbortSignal): Promis
       return await read(url, source, deadline.signal);
     } catch (error) {
       const failure = FabricError.from(error).with({ sent: false });
-      if (failure.details.status !== 404 && failure.details.reason !== 'invalid_json') {
-        throw failure;
-      }
+      if (!isMissing(failure)) throw failure;
       missing ??= failure;
     }
   }
   throw noCard(uri, missing);
+}
+
+/** There is something else at this address, or nothing. */
+function isMissing({ details }: FabricError): boolean {
+  const reasons: readonly unknown[] = ['not_found', 'invalid_json', TOOL_ERROR];
+  return reasons.includes(details.reason);
 }
 
 async function read(url: URL, { fetch, options }: CardSource, signal: AbortSignal) {

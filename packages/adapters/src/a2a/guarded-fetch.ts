@@ -124,9 +124,9 @@ async function* events(
       bytes += chunk.length;
       if (bytes > maxStreamBytes) throw streamTooLarge(maxStreamBytes);
       for (const { event, data } of parser.push(chunk)) {
-        assertAnswer(data);
+        const type = isBareError(assertAnswer(data)) ? 'error' : event.replace(/\s/g, '');
         const lines = data.split('\n').map((line) => `data: ${line}\n`);
-        yield Buffer.from(`event: ${event.replace(/\s/g, '')}\n${lines.join('')}\n`);
+        yield Buffer.from(`event: ${type}\n${lines.join('')}\n`);
       }
     }
   } finally {
@@ -163,11 +163,17 @@ function assertUtf8(bytes: Buffer): void {
 }
 
 /** JSON in which every entry of a list that the SDK walks is an object. */
-function assertAnswer(text: string): void {
+function assertAnswer(text: string): unknown {
   assertJsonLimits(text);
-  if (hasHole(parseJson(text))) {
-    throw answerError('The agent sent a malformed A2A answer', { reason: 'bad_answer' });
-  }
+  const answer = parseJson(text);
+  if (!hasHole(answer)) return answer;
+  throw answerError('The agent sent a malformed A2A answer', { reason: 'bad_answer' });
+}
+
+/** Over REST some servers stream an error as if it were an item; the SDK would pass over it. */
+function isBareError(answer: unknown): boolean {
+  const { error, jsonrpc } = toFields(answer);
+  return jsonrpc === undefined && typeof error === 'object' && error !== null;
 }
 
 const WALKED = new Set(['parts', 'artifacts', 'history', 'tasks', 'skills']);

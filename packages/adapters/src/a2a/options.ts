@@ -15,6 +15,10 @@ export const a2aOptionsSchema = z.strictObject({
     .enum(['1.0', '0.3'])
     .optional()
     .describe('Protocol version to use, also where the card does not name it'),
+  url: z
+    .url({ protocol: /^(https?|grpcs?)$/ })
+    .optional()
+    .describe('Where the agent serves its calls, when the address in its card is wrong'),
   origins: z
     .array(z.string().min(1))
     .max(32)

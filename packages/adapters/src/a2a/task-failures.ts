@@ -23,7 +23,12 @@ export function isAnsweredWithError({ code, details }: FabricError): boolean {
 
 /** Not the connection, nor the agent's own word: its streams cannot be read. */
 export function isBrokenStream({ code, details }: FabricError): boolean {
-  const reasons: readonly unknown[] = ['bad_answer', 'invalid_json', 'unsupported'];
+  const reasons: readonly unknown[] = [
+    'bad_answer',
+    'invalid_json',
+    'unsupported',
+    'method_not_found',
+  ];
   return (
     (code === 'UPSTREAM_ERROR' || code === 'CAPABILITY_NOT_FOUND') &&
     reasons.includes(details.reason)

@@ -149,7 +149,10 @@ export class TaskRun {
       this.#signal.throwIfAborted();
       const failure = toFailure(error, this.#options.excerpt);
       const isUnheard = this.#fold.taskId === undefined && this.#fold.status === before;
-      if (isStreaming && isUnheard && isBrokenStream(failure)) connection.streaming = false;
+      if (isStreaming && isUnheard && isBrokenStream(failure)) {
+        connection.streaming = false;
+        if (failure.code === 'CAPABILITY_NOT_FOUND') return yield* this.#send(message);
+      }
       if (this.#fold.taskId === undefined || !isLostConnection(failure)) throw failure;
       this.#options.context.log.debug({ error: failure }, 'the stream of a task was lost');
     }
