@@ -101,7 +101,7 @@ async function* toItems(updates: AsyncGenerator<StreamResponse, void>) {
 function toListed(listed: ListTasksResponse, query: URLSearchParams): unknown {
   const { pageSize, totalSize, nextPageToken } = listed;
   const tasks = listed.tasks.map((task) => ({
-    ...(query.get('includeArtifacts') === 'true' && { artifacts: [] }),
+    ...(wantsArtifacts(query) && { artifacts: [] }),
     ...(Task.toJSON(task) as Record<string, unknown>),
   }));
   return { tasks, nextPageToken, pageSize, totalSize };
@@ -115,7 +115,12 @@ function readList(query: URLSearchParams): ListTasksRequest {
   const pageSize = numberIn(query, 'pageSize');
   const historyLength = numberIn(query, 'historyLength');
   const texts = Object.fromEntries(query);
-  return { ...readBody(ListTasksRequest, texts), pageSize, historyLength };
+  const includeArtifacts = wantsArtifacts(query);
+  return { ...readBody(ListTasksRequest, texts), pageSize, historyLength, includeArtifacts };
+}
+
+function wantsArtifacts(query: URLSearchParams): boolean {
+  return query.get('includeArtifacts') === 'true';
 }
 
 /** `undefined` when it is not there; not a number when it is none. */

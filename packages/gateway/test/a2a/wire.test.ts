@@ -132,6 +132,12 @@ describe('A2A on the wire', () => {
     expect(found.body.history).toBeUndefined();
     const listed = await request(`${at(gateway)}/tasks?pageSize=1&includeArtifacts=true`, 'GET');
     expect(listed.body).toMatchObject({ pageSize: 1, totalSize: 1, nextPageToken: '' });
+    expect(listed.body.tasks[0].artifacts).toHaveLength(1);
+    const without = await request(`${at(gateway)}/tasks?includeArtifacts=false`, 'GET');
+    expect(without.body.tasks[0]).not.toHaveProperty('artifacts');
+    expect((await request(`${at(gateway)}/tasks?status=TASK_STATE_RUNNING`, 'GET')).status).toBe(
+      400,
+    );
     expect((await request(`${at(gateway)}/nothing`, 'GET')).status).toBe(404);
     const wrong = await request(`${at(gateway)}/tasks/${id}`, 'DELETE');
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET']);
