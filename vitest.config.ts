@@ -22,6 +22,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'unit',
+          setupFiles: ['./test/support/fixed-seed.ts'],
           isolate: false,
           include: names('.test'),
           exclude: ['**/*.{system,engine}.test.ts', '**/node_modules/**'],

@@ -298,19 +298,24 @@ describe('an A2A agent that does not stream', () => {
 });
 
 describe('a call of an A2A agent that is left', () => {
-  const abortWith = (reason: FabricError, ms = 50) => {
+  /** A while after the agent was reached. */
+  const abortWith = (fake: { readonly methods: readonly string[] }, reason: FabricError) => {
     const control = new AbortController();
-    setTimeout(() => control.abort(reason), ms);
+    const timer = setInterval(() => {
+      if (fake.methods.length === 0) return;
+      clearInterval(timer);
+      setTimeout(() => control.abort(reason), 50);
+    }, 5);
     return control.signal;
   };
   const timeout = new FabricError('TIMEOUT', 'Too slow');
 
   it('cancels its task', async () => {
     const fake = await openFakeA2a({ SendStreamingMessage: hangs(task('TASK_STATE_WORKING')) });
-    expect((await failedCall(fake.adapter, 'task', { signal: abortWith(timeout) })).code).toBe(
-      'TIMEOUT',
-    );
-    await expect.poll(() => fake.methods, { timeout: 10_000 }).toContain('CancelTask');
+    expect(
+      (await failedCall(fake.adapter, 'task', { signal: abortWith(fake, timeout) })).code,
+    ).toBe('TIMEOUT');
+    await expect.poll(() => fake.methods).toContain('CancelTask');
     expect(fake.requests.at(-1)?.params).toMatchObject({ id: IDS.taskId });
   });
 
@@ -321,11 +326,11 @@ describe('a call of an A2A agent that is left', () => {
         setTimeout(() => response.write(toEvent(request, task('TASK_STATE_WORKING'))), 200);
       },
     });
-    expect((await failedCall(fake.adapter, 'task', { signal: abortWith(timeout) })).code).toBe(
-      'TIMEOUT',
-    );
+    expect(
+      (await failedCall(fake.adapter, 'task', { signal: abortWith(fake, timeout) })).code,
+    ).toBe('TIMEOUT');
     expect(fake.methods).not.toContain('CancelTask');
-    await expect.poll(() => fake.methods, { timeout: 10_000 }).toContain('CancelTask');
+    await expect.poll(() => fake.methods).toContain('CancelTask');
   });
 
   it('cancels a task whose answer cannot be used', async () => {
@@ -335,13 +340,13 @@ describe('a call of an A2A agent that is left', () => {
       }),
     });
     expect((await failedCall(fake.adapter, 'task')).details.reason).toBe('wrong_task');
-    await expect.poll(() => fake.methods, { timeout: 10_000 }).toContain('CancelTask');
+    await expect.poll(() => fake.methods).toContain('CancelTask');
   });
 
   it('leaves the task running when another worker goes on with it', async () => {
     const fake = await openFakeA2a({ SendStreamingMessage: hangs(task('TASK_STATE_WORKING')) });
     const reason = new FabricError('AGENT_OFFLINE', 'x', { details: { reason: CLAIM_LOST } });
-    await failedCall(fake.adapter, 'task', { signal: abortWith(reason) });
+    await failedCall(fake.adapter, 'task', { signal: abortWith(fake, reason) });
     await fake.adapter.close();
     expect(fake.methods).toEqual(['SendStreamingMessage']);
   });
@@ -351,7 +356,7 @@ describe('a call of an A2A agent that is left', () => {
       SendStreamingMessage: hangs(task('TASK_STATE_WORKING')),
       CancelTask: () => {},
     });
-    const signal = abortWith(timeout);
+    const signal = abortWith(fake, timeout);
     const outcome = failedCall(fake.adapter, 'task', { signal });
     const first = await Promise.race([outcome, new Promise((done) => setTimeout(done, 3_000))]);
     expect(first).toMatchObject({ code: 'TIMEOUT' });

@@ -1,18 +1,6 @@
 // What can go wrong with a task, besides what the agent itself answers.
 
-import { CLAIM_LOST, FabricError, TOOL_ERROR } from '@starloom/core';
-
-/** The call goes on elsewhere: another worker joins the task. */
-export function isLeftRunning({ details }: FabricError): boolean {
-  return details.reason === CLAIM_LOST;
-}
-
-/** What was sent before cannot be unsent by a later request that did not reach the agent. */
-export function withoutSent(failure: FabricError): FabricError {
-  const { code, message, cause, answer } = failure;
-  const { sent: _, ...details } = failure.details;
-  return new FabricError(code, message, { details, cause, answer });
-}
+import { FabricError, TOOL_ERROR } from '@starloom/core';
 
 /** The agent lets no one join this task, because it is over or for another reason. */
 export function isAnsweredWithError({ code, details }: FabricError): boolean {

@@ -3,7 +3,7 @@
 // cancel the task: closing a stream alone does not stop it.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Message, StreamResponse } from '@a2a-js/sdk';
+import type { Message, Part, StreamResponse } from '@a2a-js/sdk';
 import {
   type AgentHandle,
   type CallContext,
@@ -12,13 +12,17 @@ import {
   FabricError,
   orAborted,
   toHeaders,
+  toMandateHeaders,
+  toMandateMeta,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { isLeftRunning } from '../upstream/left-running.ts';
 import { unanswered } from '../upstream/unanswered.ts';
+import { withoutSent } from '../upstream/without-sent.ts';
 import type { CallLine, Connection } from './connection.ts';
 import { isLostConnection, toFailure } from './failure.ts';
-import { toMessage, toRequest } from './message.ts';
+import { type MessagePlace, toMessage, toRequest } from './message.ts';
 import {
   INPUTS_KEY,
   parseHandle,
@@ -31,10 +35,8 @@ import {
   givenUp,
   isAnsweredWithError,
   isBrokenStream,
-  isLeftRunning,
   lostTask,
   noFinal,
-  withoutSent,
 } from './task-failures.ts';
 import { TaskFold } from './task-fold.ts';
 import { toOutcome } from './task-outcome.ts';
@@ -89,7 +91,7 @@ export class TaskRun {
     const guessesAppend = connection.losesAppend;
     this.#fold = new TaskFold({ maxBytes: maxStreamBytes, taskId, contextId, guessesAppend });
     this.#isReached = taskId !== undefined;
-    this.#headers = toHeaders(envelope.trace, envelope.hop);
+    this.#headers = { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
   }
 
   async *events(): AsyncGenerator<EventBody, void, undefined> {
@@ -126,11 +128,16 @@ export class TaskRun {
     return this.#stop.signal;
   }
 
+  #toMessage(place: MessagePlace, parts?: Part[], more: Record<string, unknown> = {}): Message {
+    const { envelope, context, skill } = this.#options;
+    return toMessage(envelope, skill, place, parts, { ...toMandateMeta(context), ...more });
+  }
+
   /** Sends the call, answers what the agent asked before, or joins a task that runs. */
   async *#begin(): AsyncGenerator<EventBody> {
-    const { envelope, context, skill } = this.#options;
+    const { context } = this.#options;
     const { taskId, contextId } = this.#handle;
-    if (taskId === undefined) return yield* this.#send(toMessage(envelope, skill, { contextId }));
+    if (taskId === undefined) return yield* this.#send(this.#toMessage({ contextId }));
     if (context.responses) return yield* this.#answer(context.responses);
     const message = 'joined again: the answer starts over';
     yield { type: 'status', data: { state: 'discard', message } };
@@ -282,7 +289,6 @@ export class TaskRun {
   }
 
   async *#answer(responses: NonNullable<CallContext['responses']>): AsyncGenerator<EventBody> {
-    const { envelope, skill } = this.#options;
     const parts = toAnswerParts(responses, this.#handle);
     if (!parts) throw givenUp();
     if (this.#handle.asked === 'auth' && !(await this.#stillAsksToAuthenticate())) {
@@ -292,7 +298,7 @@ export class TaskRun {
     this.#fold.answered(this.#handle.question);
     const { taskId, contextId } = this.#fold;
     const more = this.#handle.own ? { [INPUTS_KEY]: responses } : {};
-    yield* this.#send(toMessage(envelope, skill, { taskId, contextId }, parts, more));
+    yield* this.#send(this.#toMessage({ taskId, contextId }, parts, more));
   }
 
   /** Credentials may have reached the agent by another way; then it went on by itself. */

@@ -6,6 +6,7 @@ import {
   type Envelope,
   FabricError,
   orAborted,
+  toMandateMeta,
   toMeta,
 } from '@starloom/core';
 import type { CallNames } from '../upstream/assert-callable.ts';
@@ -50,7 +51,7 @@ export async function openTurn(
     const endTurn = await waitForTurn(session, signal);
     const turn = toTurn(connection, session, asked);
     try {
-      const _meta = toMeta(envelope.trace, envelope.hop);
+      const _meta = { ...toMeta(envelope.trace, envelope.hop), ...toMandateMeta(context) };
       const ended = connection.prompt(session, { prompt, _meta }, turn);
       void ended.then(() => afterTurn(connection, session as AgentSession, asked, turn, endTurn));
     } catch (error) {

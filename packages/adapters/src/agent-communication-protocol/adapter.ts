@@ -52,7 +52,12 @@ class AgentCommunicationProtocolAdapter implements Adapter {
     const names = this.#namesOf(envelope);
     const { mode, poll_ms } = this.#options;
     const call = new RunCall({
-      server: new RunServer(this.#client, mode, envelope, { signal, log, names }),
+      server: new RunServer(this.#client, mode, envelope, {
+        signal,
+        log,
+        names,
+        mandate: context.mandate,
+      }),
       newRun: { agentName: this.#agentName(envelope), input: toMessage(envelope.input) },
       context,
       excerpt: this.#client.excerpt,

@@ -2,9 +2,16 @@
 // and by polling when the stream breaks. A run that awaits is resumed once per question. A run whose
 // call ends before it does is cancelled, unless it waits for an answer that comes with a later call.
 
-import { type AgentHandle, type CallContext, type EventBody, FabricError } from '@starloom/core';
+import {
+  type AgentHandle,
+  type CallContext,
+  type EventBody,
+  FabricError,
+  type KeepOptions,
+} from '@starloom/core';
 import type { JsonValue } from '../http/json-values.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { isLeftRunning } from '../upstream/left-running.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
@@ -66,7 +73,7 @@ export class RunCall {
     } catch (error) {
       throw this.#runId === undefined ? error : withoutSent(error);
     } finally {
-      if (!this.#settled) this.#cancel();
+      if (!this.#settled && !this.#isLeftRunning()) this.#cancel();
     }
   }
 
@@ -190,18 +197,23 @@ export class RunCall {
   #noteRun(runId: string): void {
     if (this.#runId === undefined) {
       this.#runId = runId;
-      this.#keep({ run_id: runId });
+      this.#keep({ run_id: runId }, { isRunning: true });
     } else if (this.#runId !== runId) throw wrongRun();
   }
 
-  #keep(more: AgentHandle): void {
+  #keep(more: AgentHandle, options?: KeepOptions): void {
     const session = this.#sessionId === undefined ? {} : { session_id: this.#sessionId };
-    this.#context.keep?.({ ...session, ...more });
+    this.#context.keep?.({ ...session, ...more }, options);
   }
 
   #handle(): AgentHandle {
     const session = this.#sessionId === undefined ? {} : { session_id: this.#sessionId };
     return { ...session, run_id: this.#runId, events: this.#seen, asked: this.#asked };
+  }
+
+  #isLeftRunning(): boolean {
+    const { signal } = this.#context;
+    return signal.aborted && isLeftRunning(FabricError.from(signal.reason));
   }
 
   #cancel(): void {

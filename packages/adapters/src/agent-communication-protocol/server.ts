@@ -1,6 +1,13 @@
 // The requests of the protocol. Run ids are checked before they stand in a path.
 
-import { type CallContext, type Envelope, FabricError, orAborted, toHeaders } from '@starloom/core';
+import {
+  type CallContext,
+  type Envelope,
+  FabricError,
+  orAborted,
+  toHeaders,
+  toMandateHeaders,
+} from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { HttpClient, HttpRequest } from '../http/http-client.ts';
 import {
@@ -21,6 +28,8 @@ export interface NewRun {
   readonly sessionId: string | undefined;
 }
 
+type RunContext = Pick<CallContext, 'signal' | 'log' | 'mandate'> & Pick<RequestContext, 'names'>;
+
 /** The server of an agent, as one call speaks to it. */
 export class RunServer {
   readonly #client: HttpClient;
@@ -32,11 +41,11 @@ export class RunServer {
     client: HttpClient,
     mode: RunMode,
     { trace, hop }: Pick<Envelope, 'trace' | 'hop'>,
-    { signal, log, names }: Pick<CallContext, 'signal' | 'log'> & Pick<RequestContext, 'names'>,
+    { signal, log, names, mandate }: RunContext,
   ) {
     this.#client = client;
     this.#mode = mode;
-    this.#headers = toHeaders(trace, hop);
+    this.#headers = { ...toHeaders(trace, hop), ...toMandateHeaders({ mandate }) };
     this.#context = { signal, log, names };
   }
 

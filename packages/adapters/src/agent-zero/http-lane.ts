@@ -8,6 +8,7 @@ import {
   type EventBody,
   FabricError,
   toHeaders,
+  toMandateHeaders,
 } from '@starloom/core';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import { NOBODY_READS } from '../http/exchange.ts';
@@ -56,7 +57,7 @@ export class HttpLane implements Lane {
     let isDone = false;
     try {
       const message = { ...body, ...(chat !== undefined && { context_id: chat }) };
-      const headers = toHeaders(envelope.trace, envelope.hop);
+      const headers = { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
       const pending = this.#post('api_message', message, requests, headers);
       while (chat !== undefined && !(await settlesWithin(pending, this.#options.poll_ms))) {
         yield* this.#news(chat, log, requests);
