@@ -1,0 +1,42 @@
+import { LineSplitter } from '@starloom/wire';
+import type { AnswerLimits, AnswerReader } from './answer-reader.ts';
+import { StreamLimit } from './stream-limit.ts';
+
+export interface LineListener {
+  line(text: string): void;
+  /** As of a stream of events. */
+  ended(): void;
+}
+
+/** An answer with one JSON document in each line. */
+export class NdjsonReader implements AnswerReader {
+  readonly #limit: StreamLimit;
+  readonly #lines: LineSplitter;
+  readonly #listener: LineListener;
+
+  constructor(limits: AnswerLimits, listener: LineListener) {
+    this.#limit = new StreamLimit(limits);
+    this.#lines = new LineSplitter({ unit: 'line', limit: limits.maxResultBytes });
+    this.#listener = listener;
+  }
+
+  push(chunk: Buffer): Iterator<unknown> {
+    this.#limit.add(chunk);
+    return this.#steps(this.#lines.push(chunk));
+  }
+
+  end(): void {
+    for (const _ of this.#steps(this.#lines.end()));
+    this.#listener.ended();
+  }
+
+  *#steps(lines: Iterable<string>): Generator<undefined, void, undefined> {
+    for (const line of lines) {
+      // A record separator begins each text of application/json-seq.
+      const text = line.replace(/^[\u001E\uFEFF]/, '');
+      if (text.trim() === '') continue;
+      this.#listener.line(text);
+      yield;
+    }
+  }
+}
