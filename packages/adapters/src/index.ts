@@ -1,7 +1,7 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
 import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
-import { httpOptionsSchema } from './http/options.ts';
+import { httpAdapterOptionsSchema } from './http/profile-options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
@@ -23,7 +23,7 @@ export const adapters = {
   },
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
-    options: httpOptionsSchema,
+    options: httpAdapterOptionsSchema,
   },
   'agent-communication-protocol': {
     load: async () =>

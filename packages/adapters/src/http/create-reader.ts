@@ -79,8 +79,9 @@ function successReader(
 ): AnswerReader | undefined {
   const length = headers['content-length'];
   const { line, text } = listener;
-  const isEmpty = status === 204 || status === 205 || (length === '0' && type === '');
-  const isText = isEmpty || type.startsWith('text/') || XML.test(type);
+  const isEmpty = status === 204 || status === 205 || type === '';
+  // A page is what proxies and login screens answer with, and no result.
+  const isText = isEmpty || (TEXT.test(type) && type !== 'text/html');
   if (type === 'text/event-stream') return new SseReader(limits, listener);
   if (JSON_TYPE.test(type) && !(text && isEmpty)) {
     return new JsonReader(length, limits, (value, bytes) => listener.json(value, bytes));
@@ -93,7 +94,7 @@ function successReader(
 
 const JSON_TYPE = /^application\/(.+\+)?json$/;
 const NDJSON = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines|json-seq)$/;
-const XML = /^application\/(.+\+)?xml$/;
+const TEXT = /^(text\/.+|application\/(.+\+)?(xml|yaml))$/;
 
 function mediaType(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1).join('').trim().toLowerCase();

@@ -11,6 +11,7 @@ import {
 } from '@starloom/core';
 import { createAddressGuard } from '@starloom/wire';
 import type { Agent, Dispatcher } from 'undici';
+import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { checkHealth } from './check-health.ts';
@@ -64,6 +65,7 @@ export class HttpClient {
     { names, signal, log, readerFor }: ExchangeContext<Item>,
   ): AsyncGenerator<Item, void, undefined> {
     if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
+    assertWanted(signal);
     const { excerpt, target: limits } = this;
     const exchange = new Exchange<Item>({ readerFor, limits, excerpt, names, log });
     const onAbort = () => exchange.abort(FabricError.from(signal.reason));

@@ -8,6 +8,9 @@ export interface LineListener {
   ended(): void;
 }
 
+/** What begins a text of `application/json-seq`, and a file of some editors. */
+const MARKS = '\u001E\uFEFF';
+
 /** An answer with one JSON document in each line. */
 export class NdjsonReader implements AnswerReader {
   readonly #limit: StreamLimit;
@@ -32,8 +35,7 @@ export class NdjsonReader implements AnswerReader {
 
   *#steps(lines: Iterable<string>): Generator<undefined, void, undefined> {
     for (const line of lines) {
-      // A record separator begins each text of application/json-seq.
-      const text = line.replace(/^[\u001E\uFEFF]/, '');
+      const text = MARKS.includes(line.charAt(0)) ? line.slice(1) : line;
       if (text.trim() === '') continue;
       this.#listener.line(text);
       yield;
