@@ -5,10 +5,14 @@ import { httpAdapterOptionsSchema } from './http/profile-options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
+import type { InspectedDocument } from './openapi/inspect.ts';
+import type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
 
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
+export type { InspectedDocument } from './openapi/inspect.ts';
+export type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
 export { cleanText } from './upstream/clean-text.ts';
 
 /** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
@@ -43,4 +47,13 @@ export function openAdapter(
   places: OpenAdapterOptions = {},
 ): Promise<Adapter> {
   return openFrom(adapters, options, places);
+}
+
+/** Reads an OpenAPI document and says where its calls would go. */
+export async function inspectOpenApi(
+  place: DocumentPlace & { readonly server?: string | undefined },
+  context: LoadContext,
+): Promise<InspectedDocument> {
+  const { inspectOpenApi: inspect } = await import('./openapi/inspect.ts');
+  return inspect(place, context);
 }

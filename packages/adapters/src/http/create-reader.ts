@@ -94,7 +94,7 @@ function successReader(
 
 const JSON_TYPE = /^application\/(.+\+)?json$/;
 const NDJSON = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines|json-seq)$/;
-const TEXT = /^(text\/.+|application\/(.+\+)?(xml|yaml))$/;
+const TEXT = /^(text\/.+|application\/(.+\+)?(xml|yaml|x-yaml)|application\/vnd\.oai\.openapi)$/;
 
 function mediaType(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1).join('').trim().toLowerCase();

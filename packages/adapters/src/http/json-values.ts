@@ -48,8 +48,9 @@ export async function requestJson(
   client: HttpClient,
   request: HttpRequest,
   context: RequestContext,
+  forms: AnswerForms = {},
 ): Promise<unknown> {
-  for await (const item of streamJson(client, request, context)) {
+  for await (const item of streamJson(client, request, context, forms)) {
     if (item.type !== 'head') return item.type === 'final' ? item.value : undefined;
   }
   return undefined;

@@ -1,4 +1,5 @@
 import type { AdapterOptions } from '@starloom/core';
+import { OpenApiProfile } from '../openapi/profile.ts';
 import { EnvelopeProfile } from './envelope-profile.ts';
 import type { HttpClient } from './http-client.ts';
 import type { Profile } from './profile.ts';
@@ -10,7 +11,7 @@ import { OpenAiResponsesProfile } from './profiles/openai-responses.ts';
 import { TemplateProfile } from './template/profile.ts';
 
 export function openProfile(
-  { manifest }: AdapterOptions,
+  { manifest, baseFolder = '.' }: AdapterOptions,
   client: HttpClient,
   options: HttpAdapterOptions,
 ): Profile {
@@ -27,5 +28,7 @@ export function openProfile(
       return new AgUiProfile(manifest, client, options);
     case 'langgraph':
       return new LangGraphProfile(manifest, client, options);
+    case 'openapi':
+      return new OpenApiProfile(manifest, client, options, baseFolder);
   }
 }

@@ -20,6 +20,10 @@ export const httpAdapterOptionsSchema = z.discriminatedUnion('profile', [
     forwarded: z.record(z.string(), z.json()).default({}).describe('forwardedProps of each run'),
   }),
   httpOptionsSchema.extend({ profile: z.literal('langgraph'), ...langGraphShape }),
+  httpOptionsSchema.extend({
+    profile: z.literal('openapi'),
+    document: z.string().min(1).describe('The OpenAPI document: an address, or a file'),
+  }),
 ]);
 
 export type HttpAdapterOptions = z.infer<typeof httpAdapterOptionsSchema>;

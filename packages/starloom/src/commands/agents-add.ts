@@ -15,6 +15,7 @@ import type { Terminal } from '../terminal.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import type { AddOptions } from './agents.ts';
 import { toAgentManifest } from './agents-add-manifest.ts';
+import { findOpenApi, toOpenApiManifest } from './agents-add-openapi.ts';
 import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
 import { awaitAgent } from './agents-await.ts';
 import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
@@ -79,13 +80,24 @@ async function toManifest(
       throw toUsageError('with a command, the name comes before "--"');
     return { manifest: toCommandManifest(what, command, options, { cwd, folder }), isOwn: false };
   }
-  if (/^https?:\/\//i.test(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
+  const document = await findOpenApi(what, cwd, options);
+  if (document !== undefined) {
+    const place = isUrl(what) ? what : placeIn(folder, document);
+    const manifest = await toOpenApiManifest(place, options, { env, folder });
+    return { manifest, isOwn: false };
+  }
+  if (options.server !== undefined) throw toUsageError('--server goes with an OpenAPI document');
+  if (isUrl(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
   const path = resolve(cwd, what);
   if (!existsSync(path)) throw noSuchAgent(what);
   if (/\.(?:[cm]?[jt]s|py|rb|sh)$/.test(what)) throw isProgram(what);
   const { agent } = await loadAgentConfig(what, env);
   const as = options.name ?? options.as;
   return { manifest: toAgentManifest(agent, { place: placeIn(folder, path), as }), isOwn: true };
+}
+
+function isUrl(what: string): boolean {
+  return /^https?:\/\//i.test(what);
 }
 
 /** So that the file may move together with the agent. */
