@@ -102,6 +102,16 @@ describe('[G26] a request by a template', () => {
     expect((await sent(request, {})).body).toBe('{}');
   });
 
+  it.each(['..', '', '../admin', '%2e%2e%2fadmin', '..;/x', 'a\r\nb', 'a\0'])(
+    'has no segment that leads elsewhere: %j',
+    async (city) => {
+      const request = { path: ['cities', { $from: '/arguments/city' }] };
+      const { error, url } = await sent(request, { arguments: { city } });
+      expect(error).toMatchObject({ code: 'BAD_INPUT', details: { sent: false } });
+      expect(url).toBeUndefined();
+    },
+  );
+
   it.each([
     ['of another type', { $from: '/arguments/x', $type: 'integer' }, 1.5],
     ['that is missing', { $from: '/arguments/y', $required: true }, 1],
@@ -289,6 +299,24 @@ describe('[G26] an answer that comes later', () => {
     });
     expect(seen).toEqual(['POST /agent']);
   });
+
+  it.each(['../admin', 'a\r\nX: 1', '', undefined])(
+    'is not asked for under an id that is a path: %j',
+    async (id) => {
+      const seen: string[] = [];
+      const { adapter } = await serveHttp(
+        ({ url = '' }, response) => {
+          seen.push(url);
+          json(response, { id, state: 'working' });
+        },
+        { options: { ...templateOptions('jobs'), request: {} } },
+      );
+      const { error } = await runCall(adapter);
+      expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason: 'bad_result' } });
+      expect(error?.details).not.toHaveProperty('sent');
+      expect(seen).toEqual(['/agent']);
+    },
+  );
 
   it.each([
     ['fails', [{ state: 'bad' }], 'UPSTREAM_ERROR', 'tool_error'],

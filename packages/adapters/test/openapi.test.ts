@@ -234,6 +234,28 @@ describe('[G26] arguments that try to leave their place', () => {
     expect(seen).toEqual([]);
   });
 
+  it('cannot replace what the manifest sends, nor stand beside it', async () => {
+    const parameters = [
+      { name: 'key', in: 'query', required: true, schema: string },
+      { name: 'X-Api-Key', in: 'header', required: true, schema: string },
+      { name: 'Authorization', in: 'header', required: true, schema: string },
+    ];
+    const paths = { '/p': { get: { operationId: 'p', parameters } } };
+    const agent = { headers: { 'x-api-key': 'ours' } };
+    const { seen } = await call(paths, 'p', {}, agent);
+    expect(seen).toMatchObject([{ url: '/v1/p?key=k', headers: { 'x-api-key': 'ours' } }]);
+    for (const name of parameters.map((parameter) => parameter.name)) {
+      const { outcome } = await call(paths, 'p', { [name]: 'theirs' }, agent);
+      expect(outcome).toMatchObject({ code: 'BAD_INPUT', details: { argument: name } });
+    }
+  });
+
+  it('are read in a time that grows with their length alone', async () => {
+    const name = `;${' '.repeat(500_000)}\u2028x`;
+    const { outcome } = await call(FILES, 'lines', { name });
+    expect(outcome).toMatchObject({ code: 'BAD_INPUT' });
+  });
+
   it('cannot come by way of the prototype', async () => {
     const given = JSON.parse('{"name": "a", "__proto__": {"q": "x"}}');
     const { seen } = await call(FILES, 'lines', given);

@@ -57,7 +57,7 @@ function isTraversal(text: string): boolean {
   let read = text;
   for (let round = 0; round < DECODINGS; round += 1) {
     if (/[\p{Cc}]/u.test(read)) return true;
-    if (read.split(/[/\\]/).some((piece) => /^\s*\.{0,2}(;.*)?\s*$/.test(piece))) return true;
+    if (read.split(/[/\\]/).some(isDots)) return true;
     const decoded = read.replace(/%([0-9a-f]{2})/gi, (_, hex: string) => {
       return String.fromCharCode(Number.parseInt(hex, 16));
     });
@@ -65,6 +65,12 @@ function isTraversal(text: string): boolean {
     read = decoded;
   }
   return true;
+}
+
+/** Nothing, `.` or `..`, also with parameters that some servers cut off. */
+function isDots(piece: string): boolean {
+  const [name = ''] = piece.split(';', 1);
+  return ['', '.', '..'].includes(name.trim());
 }
 
 function toPercent(character: string): string {

@@ -5,7 +5,7 @@ import { type Capability, capabilitySchema } from '@starloom/core';
 import { toCapabilityName } from '../mcp/to-capability.ts';
 import { cleanText } from '../upstream/clean-text.ts';
 import { type Fields, isMap, type OpenApiDocument } from './document.ts';
-import { type Parameter, parametersOf } from './parameters.ts';
+import { type OwnValues, type Parameter, parametersOf } from './parameters.ts';
 import { type BodyPlace, bodyOf } from './request-body.ts';
 import { Budget, SchemaBundle, Unsupported } from './to-schema.ts';
 
@@ -36,7 +36,10 @@ const MAX_NODES = 20_000;
 const MAX_ALL_NODES = 400_000;
 const MAX_DESCRIPTION = 4_096;
 
-export function operationsOf(document: OpenApiDocument, base: string): Operations {
+export function operationsOf(
+  document: OpenApiDocument,
+  { base, own }: { readonly base: string; readonly own: OwnValues },
+): Operations {
   const operations = new Map<string, Operation>();
   const leftOut: LeftOut[] = [];
   const all = new Budget(MAX_ALL_NODES);
@@ -44,7 +47,7 @@ export function operationsOf(document: OpenApiDocument, base: string): Operation
     const name = `${found.method.toUpperCase()} ${found.path}`.slice(0, 200);
     try {
       if (operations.size >= MAX_OPERATIONS) throw new Unsupported('there are too many before it');
-      const operation = toOperation(document, found, base, all);
+      const operation = toOperation(document, found, { base, own }, all);
       const { capability } = operation;
       if (operations.has(capability.name)) throw new Unsupported('its name is taken');
       operations.set(capability.name, operation);
@@ -76,12 +79,12 @@ function* foundIn(document: OpenApiDocument): Generator<Found, void, undefined> 
 function toOperation(
   document: OpenApiDocument,
   { path, method, item, operation }: Found,
-  base: string,
+  { base, own }: { readonly base: string; readonly own: OwnValues },
   all: Budget,
 ): Operation {
   assertSameServer(operation.servers ?? item.servers, base);
   const bundle = new SchemaBundle(document, [all, new Budget(MAX_NODES)]);
-  const parameters = parametersOf(document, item.parameters, operation.parameters, bundle);
+  const parameters = parametersOf(document, item.parameters, operation.parameters, bundle, own);
   const body = bodyOf(document, operation.requestBody, bundle);
   const properties = Object.fromEntries([
     ...parameters.map(({ argument, schema }) => [argument, schema] as const),

@@ -37,12 +37,20 @@ const OWN_HEADERS =
 /** Of these the document says that they do not count. */
 const IGNORED_HEADERS = /^(accept|content-type|authorization)$/i;
 
+/** What the manifest sends itself: no argument takes its place, or stands beside it. */
+export interface OwnValues {
+  /** In lower case. */
+  readonly headers: ReadonlySet<string>;
+  readonly query: ReadonlySet<string>;
+}
+
 /** Those of the path, overridden by those of the operation. */
 export function parametersOf(
   document: OpenApiDocument,
   ofPath: unknown,
   ofOperation: unknown,
   bundle: SchemaBundle,
+  own: OwnValues,
 ): Parameter[] {
   const all = new Map<string, Fields>();
   for (const list of [ofPath, ofOperation]) {
@@ -55,9 +63,16 @@ export function parametersOf(
   const taken = new Set(['body']);
   return PLACES.flatMap((place) =>
     [...all.values()]
-      .filter((parameter) => parameter.in === place)
+      .filter((parameter) => parameter.in === place && !isOwn(parameter, own))
       .flatMap((parameter) => toParameter(parameter, place, bundle, taken)),
   ).concat(refuseOthers(all.values()));
+}
+
+/** Also those that the specification says to ignore. */
+function isOwn({ in: place, name }: Fields, own: OwnValues): boolean {
+  if (typeof name !== 'string') return false;
+  if (place === 'query') return own.query.has(name);
+  return place === 'header' && (IGNORED_HEADERS.test(name) || own.headers.has(name.toLowerCase()));
 }
 
 /** Cookies are not sent: they hold what others gave to a browser. */
@@ -104,8 +119,6 @@ function toParameter(
 }
 
 function problemOf(parameter: Fields, name: string, place: ParameterPlace): string | undefined {
-  if (place === 'header' && IGNORED_HEADERS.test(name))
-    return 'its credentials are for the manifest';
   if (place === 'header' && (!HEADER_NAME.test(name) || OWN_HEADERS.test(name))) {
     return `it wants to set the header "${name.slice(0, 64)}"`;
   }

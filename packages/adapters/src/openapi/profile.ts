@@ -91,8 +91,13 @@ export class OpenApiProfile implements Profile {
       headers: isOwn ? endpoint.headers : undefined,
     };
     const document = await loadDocument(place, { signal, log, names: { agent_id } });
-    const base = new URL(endpoint.uri ?? '').href;
-    const { operations, leftOut } = operationsOf(document, base);
+    const address = new URL(endpoint.uri ?? '');
+    const own = {
+      headers: new Set(Object.keys(this.#client.target.headers)),
+      query: new Set(address.searchParams.keys()),
+    };
+    const base = address.origin + address.pathname;
+    const { operations, leftOut } = operationsOf(document, { base, own });
     for (const each of leftOut) log.debug({ agent_id, ...each }, 'an operation is left out');
     const info = isMap(document.root.info) ? document.root.info : {};
     const about = cleanText(info.title, 256);

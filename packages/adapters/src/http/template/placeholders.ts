@@ -40,6 +40,25 @@ export function fill(tree: unknown, sources: unknown): unknown {
   return Object.fromEntries(filled.filter(([, value]) => value !== undefined));
 }
 
+/** The same for what an agent sent: a value that does not fit is a fault of the agent. */
+export function fillFromAgent(tree: unknown, document: unknown): unknown {
+  return orAgentFault(() => fill(tree, document));
+}
+
+/** Places whose values came from an agent; nothing is said of what was sent. */
+export function orAgentFault<Value>(read: () => Value): Value {
+  try {
+    return read();
+  } catch (cause) {
+    if (!FabricError.is(cause) || cause.code !== 'BAD_INPUT') throw cause;
+    const { argument } = cause.details;
+    throw new FabricError('UPSTREAM_ERROR', 'The agent sent a value that cannot be used', {
+      details: { reason: 'bad_result', pointer: argument, fix: 'see the log of the agent' },
+      cause,
+    });
+  }
+}
+
 /** Nothing for a place without a value; BAD_INPUT for a value that does not fit it. */
 export function valueFor(place: Place, sources: unknown): unknown {
   const { $from, $type, $default, $required } = place;

@@ -8,7 +8,7 @@ import { readEvent } from '../../upstream/read-event.ts';
 import { toFields } from '../../upstream/reported-error.ts';
 import { pointTo } from '../json-pointer.ts';
 import type { AnswerTemplate, EventRule } from './options.ts';
-import { fill } from './placeholders.ts';
+import { fillFromAgent } from './placeholders.ts';
 
 /** The final that a document is; throws the error in it. */
 export function toFinal(
@@ -44,7 +44,7 @@ export function fromEvent(
     (each) => (each.event === undefined || each.event === event) && meets(value, each.where),
   );
   if (rule === undefined || rule.emit === 'nothing') return undefined;
-  const data = fill(rule.data, value);
+  const data = fillFromAgent(rule.data, value);
   if (rule.emit === 'error')
     throw agentFailure(Object.keys(toFields(data)).length === 0 ? value : data, excerpt);
   return rule.emit === 'status' || rule.emit === 'progress'

@@ -13,7 +13,7 @@ import { noFinal, type ProfileCall } from '../profile.ts';
 import { sameOriginPath } from '../same-origin.ts';
 import { buildRequest } from './build-request.ts';
 import type { CallTemplate, PollTemplate, RequestTemplate } from './options.ts';
-import { fill, type Sources, valueFor } from './placeholders.ts';
+import { fillFromAgent, orAgentFault, type Sources, valueFor } from './placeholders.ts';
 import { agentFailure, fromEvent, toFinal } from './read-answer.ts';
 import { toSources } from './to-sources.ts';
 
@@ -110,7 +110,7 @@ export class TemplateCall {
     let document = start;
     let said = '{}';
     for (let polls = 0; polls < poll.max_polls; polls += 1) {
-      const progress = fill(poll.progress, document) ?? {};
+      const progress = fillFromAgent(poll.progress, document) ?? {};
       const isNews = JSON.stringify(progress) !== said;
       const body = isNews ? readEvent('progress', progress) : undefined;
       if (body) yield body;
@@ -138,8 +138,8 @@ export class TemplateCall {
   }
 
   #pollRequest({ request, url }: PollTemplate, from: string): HttpRequest {
-    if (request) return this.#build(request);
-    const place = url && valueFor(url, this.#sources);
+    if (request) return orAgentFault(() => this.#build(request));
+    const place = url && orAgentFault(() => valueFor(url, this.#sources));
     const path = sameOriginPath(place, from, this.#client.target);
     return { method: 'GET', path, headers: this.#headers() };
   }
