@@ -1,17 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
 import { describeWithPeer, temporaryFolder } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callWithEvents, connect } from '../support/connect.ts';
 import { startGateway } from '../support/start-gateway.ts';
+import { answerTo, type CallPayload, ticksNow } from './call-payload.ts';
 import { prepareHttpAgents, startPythonAgent } from './python-agent.ts';
-
-interface Payload {
-  readonly ok: boolean;
-  readonly conversation_id?: string;
-  readonly result?: Readonly<Record<string, unknown>>;
-  readonly error?: { readonly code: string; readonly details: Readonly<Record<string, unknown>> };
-}
 
 /** The agent behind a gateway, and a way to call its one capability. */
 function world(python: string, script: string, path: string, options: object, capability: string) {
@@ -33,7 +26,7 @@ function world(python: string, script: string, path: string, options: object, ca
   return async (task: string, more: Record<string, unknown> = {}) => {
     const given = { agent_id: 'peer', capability, task, stream: true, ...more };
     const { result, events } = await callWithEvents(client, 'fabric.call', given);
-    const payload = result.structuredContent as unknown as Payload;
+    const payload = result.structuredContent as unknown as CallPayload;
     const tokens = events.flatMap(({ type, data }) => (type === 'token' ? data.text : []));
     return { payload, events, text: tokens.join('') };
   };
@@ -70,12 +63,7 @@ describeWithPeer('servers of other projects over HTTP', prepareHttpAgents, (pyth
 
     it('[G26] asks by an interrupt, and goes on in a later call', async () => {
       const { payload } = await call('ask');
-      expect(payload.error).toMatchObject({ code: 'INPUT_REQUIRED' });
-      const { inputs, conversation_id } = payload.error?.details ?? {};
-      expect(inputs).toMatchObject([{ kind: 'text', message: 'What is your name?' }]);
-      const [{ id } = { id: '' }] = inputs as { id: string }[];
-      const response = { action: 'accept', content: { text: 'Ada' } };
-      const later = await call('ask', { conversation_id, inputs: [{ id, response }] });
+      const later = await call('ask', answerTo(payload, 'Ada'));
       expect(later.payload.result).toMatchObject({ answer: 'hello Ada' });
     });
 
@@ -90,12 +78,7 @@ describeWithPeer('servers of other projects over HTTP', prepareHttpAgents, (pyth
       const { payload } = await call('slow', { timeout_ms: 3_000, deadline_ms: 3_000 });
       expect(payload.error).toMatchObject({ code: 'TIMEOUT' });
       const ticks = async () => Number((await call('ticks')).payload.result?.answer);
-      const ticksNow = async () => {
-        const before = await ticks();
-        await delay(500);
-        return (await ticks()) - before;
-      };
-      await expect.poll(ticksNow, { timeout: 30_000 }).toBe(0);
+      await expect.poll(() => ticksNow(ticks), { timeout: 30_000 }).toBe(0);
     });
   });
 

@@ -2,24 +2,18 @@
 // conversation; an interrupt is a question, answered in the next run.
 
 import { randomUUID } from 'node:crypto';
-import {
-  type AgentDescription,
-  type Attachment,
-  type EventBody,
-  FabricError,
-  type InputResponse,
-  type Manifest,
-} from '@starloom/core';
+import { type Attachment, type EventBody, FabricError, type InputResponse } from '@starloom/core';
 import { splitTask } from '../../upstream/split-task.ts';
 import { withoutSent } from '../../upstream/without-sent.ts';
 import type { HttpClient } from '../http-client.ts';
 import { streamJson } from '../json-values.ts';
-import { noFinal, type Profile, type ProfileCall } from '../profile.ts';
+import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
 import { AgUiTranslator } from './ag-ui-events.ts';
+import { AskProfile } from './ask-profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
 import { answersTo, type Interrupt, interruptsIn, toPayload } from './interrupts.ts';
-import { badAnswer, describeAsk, findAsk, headersOf, keptId, requestsOf } from './shared.ts';
+import { badAnswer, headersOf, keptId, requestsOf } from './shared.ts';
 
 const VERSION = '1.0';
 /** Questions in one call. */
@@ -30,26 +24,11 @@ export interface AgUiOptions {
   readonly forwarded: Readonly<Record<string, unknown>>;
 }
 
-export class AgUiProfile implements Profile {
-  readonly healthPath: string;
-  readonly find = findAsk;
-  readonly #manifest: Manifest;
-  readonly #client: HttpClient;
-  readonly #options: AgUiOptions;
-
-  constructor(manifest: Manifest, client: HttpClient, options: AgUiOptions) {
-    this.healthPath = client.target.path;
-    this.#manifest = manifest;
-    this.#client = client;
-    this.#options = options;
-  }
+export class AgUiProfile extends AskProfile<AgUiOptions> {
+  readonly healthPath = this.client.target.path;
 
   call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    return new AgUiCall(this.#client, this.#options, call).events();
-  }
-
-  async describe(): Promise<AgentDescription> {
-    return describeAsk(this.#manifest);
+    return new AgUiCall(this.client, this.options, call).events();
   }
 }
 

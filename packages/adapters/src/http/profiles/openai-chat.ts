@@ -1,59 +1,40 @@
 // Agents that speak OpenAI's Chat Completions, which is what most model servers speak. The interface
 // keeps no conversation: with `history_bytes` the last messages travel in the conversation id.
 
-import type { AgentDescription, Attachment, EventBody, Manifest } from '@starloom/core';
+import type { Attachment, EventBody } from '@starloom/core';
 import { cleanText } from '../../upstream/clean-text.ts';
 import type { Excerpt } from '../../upstream/excerpt.ts';
 import { toFields } from '../../upstream/reported-error.ts';
-import type { HttpClient } from '../http-client.ts';
 import { streamJson } from '../json-values.ts';
-import { noFinal, type Profile, type ProfileCall } from '../profile.ts';
+import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
+import { AskProfile } from './ask-profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
 import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
 import type { ModelOptions } from './model-options.ts';
 import { openAiFailure } from './openai-error.ts';
-import {
-  agentError,
-  badAnswer,
-  describeAsk,
-  eventOf,
-  findAsk,
-  headersOf,
-  requestsOf,
-} from './shared.ts';
+import { agentError, badAnswer, eventOf, headersOf, requestsOf } from './shared.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 type ChatOptions = ModelOptions & { readonly history_bytes: number };
 
-export class OpenAiChatProfile implements Profile {
-  readonly healthPath: string;
-  readonly find = findAsk;
-  readonly #manifest: Manifest;
-  readonly #client: HttpClient;
-  readonly #options: ChatOptions;
-
-  constructor(manifest: Manifest, client: HttpClient, options: ChatOptions) {
-    this.healthPath = client.target.pathOf('/models');
-    this.#manifest = manifest;
-    this.#client = client;
-    this.#options = options;
-  }
+export class OpenAiChatProfile extends AskProfile<ChatOptions> {
+  readonly healthPath = this.client.target.pathOf('/models');
 
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    const { model, system, body, history_bytes } = this.#options;
+    const { model, system, body, history_bytes } = this.options;
     const before = messagesIn(call.context.handle);
     const asked = { role: 'user', content: toContent(call) };
-    const path = this.#client.target.pathOf('/chat/completions');
+    const path = this.client.target.pathOf('/chat/completions');
     const request = {
       ...body,
       model: call.capability.tool ?? model,
       messages: [...(system ? [{ role: 'system', content: system }] : []), ...before, asked],
       stream: call.envelope.response.stream,
     };
-    const chat = new ChatTranslator(this.#client.excerpt);
+    const chat = new ChatTranslator(this.client.excerpt);
     const items = streamJson(
-      this.#client,
+      this.client,
       { method: 'POST', path, headers: headersOf(call), body: request },
       requestsOf(call),
       { done: '[DONE]' },
@@ -62,15 +43,12 @@ export class OpenAiChatProfile implements Profile {
       if (item.type === 'value') yield* chat.fromChunk(item.value);
       if (item.type !== 'final') continue;
       if (item.value !== undefined) yield* chat.fromDocument(item.value);
+      const ending = [...chat.ending(item.value !== undefined || item.done === true)];
       const answer = { role: 'assistant', content: chat.text };
       const messages = lastMessages([...before, asked, answer], history_bytes);
       if (messages.length > 0) call.context.keep?.({ messages });
-      return yield* chat.ending(item.value !== undefined || item.done === true);
+      return yield* ending;
     }
-  }
-
-  async describe(): Promise<AgentDescription> {
-    return describeAsk(this.#manifest);
   }
 }
 

@@ -1,46 +1,26 @@
 // Agents that speak OpenAI's Responses. A conversation goes on by the id of the last response.
 
-import type { AgentDescription, Attachment, Citation, EventBody, Manifest } from '@starloom/core';
+import type { Attachment, Citation, EventBody } from '@starloom/core';
 import { cleanText } from '../../upstream/clean-text.ts';
 import type { Excerpt } from '../../upstream/excerpt.ts';
 import { toFields } from '../../upstream/reported-error.ts';
-import type { HttpClient } from '../http-client.ts';
 import { streamJson } from '../json-values.ts';
-import { noFinal, type Profile, type ProfileCall } from '../profile.ts';
+import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
+import { AskProfile } from './ask-profile.ts';
 import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
 import type { ModelOptions } from './model-options.ts';
 import { openAiFailure } from './openai-error.ts';
-import {
-  agentError,
-  badAnswer,
-  describeAsk,
-  eventOf,
-  findAsk,
-  headersOf,
-  keptId,
-  requestsOf,
-} from './shared.ts';
+import { agentError, badAnswer, eventOf, headersOf, keptId, requestsOf } from './shared.ts';
 import { ToolCalls } from './tool-calls.ts';
 
-export class OpenAiResponsesProfile implements Profile {
-  readonly healthPath: string;
-  readonly find = findAsk;
-  readonly #manifest: Manifest;
-  readonly #client: HttpClient;
-  readonly #options: ModelOptions;
-
-  constructor(manifest: Manifest, client: HttpClient, options: ModelOptions) {
-    this.healthPath = client.target.pathOf('/models');
-    this.#manifest = manifest;
-    this.#client = client;
-    this.#options = options;
-  }
+export class OpenAiResponsesProfile extends AskProfile<ModelOptions> {
+  readonly healthPath = this.client.target.pathOf('/models');
 
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    const { model, system, body } = this.#options;
+    const { model, system, body } = this.options;
     const previous = keptId(call.context, 'response_id');
-    const path = this.#client.target.pathOf('/responses');
+    const path = this.client.target.pathOf('/responses');
     const request = {
       ...body,
       model: call.capability.tool ?? model,
@@ -49,9 +29,9 @@ export class OpenAiResponsesProfile implements Profile {
       ...(previous !== undefined && { previous_response_id: previous }),
       stream: call.envelope.response.stream,
     };
-    const translator = new ResponseTranslator(this.#client.excerpt, call);
+    const translator = new ResponseTranslator(this.client.excerpt, call);
     const items = streamJson(
-      this.#client,
+      this.client,
       { method: 'POST', path, headers: headersOf(call), body: request },
       requestsOf(call),
       { done: '[DONE]' },
@@ -62,10 +42,6 @@ export class OpenAiResponsesProfile implements Profile {
       if (translator.isOver) return;
     }
     throw noFinal();
-  }
-
-  async describe(): Promise<AgentDescription> {
-    return describeAsk(this.#manifest);
   }
 }
 

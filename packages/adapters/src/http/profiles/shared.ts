@@ -6,7 +6,6 @@ import {
   capabilitySchema,
   type EventBody,
   FabricError,
-  type Manifest,
   TOOL_ERROR,
   toHeaders,
 } from '@starloom/core';
@@ -25,14 +24,6 @@ export const ASK: Capability = capabilitySchema.parse({
     required: ['task'],
   },
 });
-
-export function describeAsk({ version, description, capabilities = [ASK] }: Manifest) {
-  return { version, capabilities, ...(description === undefined ? {} : { description }) };
-}
-
-export async function findAsk(name: string): Promise<Capability | undefined> {
-  return name === ASK.name ? ASK : undefined;
-}
 
 export function headersOf({ envelope }: ProfileCall): Record<string, string> {
   return toHeaders(envelope.trace, envelope.hop);

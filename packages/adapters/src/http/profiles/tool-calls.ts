@@ -1,8 +1,7 @@
 // Tool calls of agents whose protocols send them in pieces: the arguments as JSON text, bit by bit.
 
 import type { EventBody } from '@starloom/core';
-import { assertJsonLimits } from '@starloom/wire';
-import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
+import { parseOrText } from '../../upstream/parse-or-text.ts';
 import { eventOf } from './shared.ts';
 
 interface PendingCall {
@@ -80,14 +79,6 @@ export class ToolCalls {
   }
 }
 
-/** Arguments that are no JSON stay a text. */
-export function parseArguments(text: string): unknown {
-  if (text.trim() === '') return {};
-  try {
-    assertJsonLimits(text);
-    const value: unknown = JSON.parse(text);
-    return exceedsDepth(value) ? text : value;
-  } catch {
-    return text;
-  }
+function parseArguments(text: string): unknown {
+  return text.trim() === '' ? {} : parseOrText(text);
 }
