@@ -19,7 +19,14 @@ function world(python: string, script: string, path: string, options: object, ca
       uri: server.uri,
       options: { ...options },
     };
-    const agents = [{ agent_id: 'peer', endpoint, trust_tier: 'local' as const }];
+    const described = {
+      ...endpoint,
+      options: { profile: 'openapi', document: `${server.uri}/openapi.json` },
+    };
+    const agents = [
+      { agent_id: 'peer', endpoint, trust_tier: 'local' as const },
+      { agent_id: 'described', endpoint: described, trust_tier: 'local' as const },
+    ];
     client = stack.use(await connect(stack.use(await startGateway({ agents }))));
   }, 120_000);
   afterAll(() => stack.disposeAsync());
@@ -79,6 +86,31 @@ describeWithPeer('servers of other projects over HTTP', prepareHttpAgents, (pyth
       expect(payload.error).toMatchObject({ code: 'TIMEOUT' });
       const ticks = async () => Number((await call('ticks')).payload.result?.answer);
       await expect.poll(() => ticksNow(ticks), { timeout: 30_000 }).toBe(0);
+    });
+  });
+
+  describe('the OpenAPI document of the LangGraph server', () => {
+    const options = { profile: 'langgraph' };
+    const call = world(python, 'graph_server.py', '/ok', options, 'talk');
+    const described = (capability: string, given: object) =>
+      call('', { agent_id: 'described', capability, task: undefined, arguments: given });
+
+    it('[G26] makes its operations capabilities, with bodies and paths', async () => {
+      const searched = await described('search_assistants_assistants_search_post', {
+        body: { limit: 1 },
+      });
+      expect(searched.payload).toMatchObject({ ok: true, result: { data: [{ name: 'talk' }] } });
+      const { data } = searched.payload.result as { data: [{ assistant_id: string }] };
+      const [{ assistant_id }] = data;
+      const one = await described('get_assistant_assistants__assistant_id__get', { assistant_id });
+      expect(one.payload).toMatchObject({ ok: true, result: { data: { graph_id: 'talk' } } });
+    });
+
+    it('[G26] refuses arguments that do not fit its schemas', async () => {
+      const refused = await described('search_assistants_assistants_search_post', {
+        body: { limit: 'many' },
+      });
+      expect(refused.payload.error).toMatchObject({ code: 'BAD_INPUT' });
     });
   });
 

@@ -1,5 +1,7 @@
+import { fileURLToPath } from 'node:url';
 import { silentLog } from '@starloom/core';
 import { exampleEnvelope } from '@starloom/core/testing';
+import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { documentOf, openApiAdapter, startRecorder, writeDocument } from './fixtures/open-api.ts';
 import { json } from './fixtures/template-server.ts';
@@ -183,6 +185,18 @@ paths:
     const { capabilities } = await describeDocument(documentOf(paths, { components }));
     expect(capabilities.map(({ name }) => name)).toEqual(['y']);
   });
+});
+
+it('[G26] our own document makes capabilities whose schemas can be used', async () => {
+  const path = fileURLToPath(new URL('../../../docs/coordination.openapi.json', import.meta.url));
+  const adapter = openApiAdapter('http://127.0.0.1:1/', path);
+  onTestFinished(() => adapter.close());
+  const { capabilities } = await adapter.describe(CONTEXT);
+  expect(capabilities.map(({ name }) => name)).toContain('agent_registry');
+  const validators = new SchemaValidators();
+  for (const { input_schema = {} } of capabilities) {
+    expect(validators.problems(input_schema, {}, 'arguments')).not.toEqual([]);
+  }
 });
 
 describe('[G26] an OpenAPI document at an address', () => {
