@@ -1,20 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
 import { describeWithPeer } from '@starloom/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { callWithEvents, connect } from '../support/connect.ts';
 import { startGateway } from '../support/start-gateway.ts';
+import { answerTo, type CallPayload, ticksNow } from './call-payload.ts';
 import { preparePythonAgents, startPythonAgent } from './python-agent.ts';
-
-interface Payload {
-  readonly ok: boolean;
-  readonly conversation_id?: string;
-  readonly result?: Readonly<Record<string, unknown>>;
-  readonly error?: {
-    readonly code: string;
-    readonly details: Readonly<Record<string, unknown>>;
-  };
-}
 
 describeWithPeer('acp-sdk, the reference server', preparePythonAgents, (python) => {
   describe.each(['stream', 'async', 'sync'])('with %s runs', (mode) => {
@@ -38,7 +28,7 @@ describeWithPeer('acp-sdk, the reference server', preparePythonAgents, (python) 
     const call = async (capability: string, more: Record<string, unknown> = {}) => {
       const given = { agent_id: 'peer', capability, task: 'hi', stream: true, ...more };
       const { result, events } = await callWithEvents(client, 'fabric.call', given);
-      return { payload: result.structuredContent as unknown as Payload, events };
+      return { payload: result.structuredContent as unknown as CallPayload, events };
     };
 
     it('[G24] serves each agent of the server as a capability, with its description', async () => {
@@ -78,12 +68,7 @@ describeWithPeer('acp-sdk, the reference server', preparePythonAgents, (python) 
 
     it('[G24] awaits, and goes on in a later call', async () => {
       const { payload } = await call('ask');
-      expect(payload.error).toMatchObject({ code: 'INPUT_REQUIRED' });
-      const { inputs, conversation_id } = payload.error?.details ?? {};
-      expect(inputs).toMatchObject([{ kind: 'text', message: 'What is your name?' }]);
-      const [{ id } = { id: '' }] = inputs as { id: string }[];
-      const response = { action: 'accept', content: { text: 'Ada' } };
-      const later = await call('ask', { conversation_id, inputs: [{ id, response }] });
+      const later = await call('ask', answerTo(payload, 'Ada'));
       expect(later.payload.result).toMatchObject({ answer: 'before hello Ada' });
     });
 
@@ -110,13 +95,7 @@ describeWithPeer('acp-sdk, the reference server', preparePythonAgents, (python) 
       const { payload } = await call('slow', { timeout_ms: 1_000, deadline_ms: 1_000 });
       expect(payload.error).toMatchObject({ code: 'TIMEOUT' });
       const ticks = async () => Number((await call('ticks')).payload.result?.answer);
-      const ticksNow = async () => {
-        const before = await ticks();
-        await delay(500);
-        return (await ticks()) - before;
-      };
-      // A run that goes on ticks ten times a second.
-      await expect.poll(ticksNow, { timeout: 20_000 }).toBe(0);
+      await expect.poll(() => ticksNow(ticks), { timeout: 20_000 }).toBe(0);
     });
   });
 });

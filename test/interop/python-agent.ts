@@ -9,11 +9,17 @@ export function preparePythonAgents(): Promise<ProgramResult> {
   return preparePython(here('agents/requirements.txt'));
 }
 
+/** An interpreter with a LangGraph server and Pydantic AI. */
+export function prepareHttpAgents(): Promise<ProgramResult> {
+  return preparePython(here('agents/http-requirements.txt'));
+}
+
 /** Starts a script of `agents/`, and waits until `path` of it answers. */
 export async function startPythonAgent(
   python: string,
   script: string,
   path: string,
+  cwd?: string,
 ): Promise<AsyncDisposable & { readonly uri: string }> {
   const port = await freePort();
   const said: string[] = [];
@@ -21,6 +27,7 @@ export async function startPythonAgent(
     command: python,
     args: [here(`agents/${script}`), String(port)],
     env: childEnvironment({ extra: { OTEL_SDK_DISABLED: 'true' } }),
+    ...(cwd !== undefined && { cwd }),
     onStderrLine: (line) => said.push(line),
   });
   child.stdout.resume();

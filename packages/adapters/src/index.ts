@@ -3,10 +3,12 @@ import { a2aOptionsSchema } from './a2a/options.ts';
 import { agentClientProtocolOptionsSchema } from './agent-client-protocol/options.ts';
 import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
-import { httpOptionsSchema } from './http/options.ts';
+import { httpAdapterOptionsSchema } from './http/profile-options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
+import type { InspectedDocument } from './openapi/inspect.ts';
+import type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
 
 export { isAgentCard } from './a2a/agent-card.ts';
 export {
@@ -17,6 +19,8 @@ export {
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
+export type { InspectedDocument } from './openapi/inspect.ts';
+export type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
 export { cleanText } from './upstream/clean-text.ts';
 
 /** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
@@ -31,7 +35,7 @@ export const adapters = {
   },
   http: {
     load: async () => (await import('./http/adapter.ts')).createHttpAdapter,
-    options: httpOptionsSchema,
+    options: httpAdapterOptionsSchema,
   },
   a2a: {
     load: async () => (await import('./a2a/adapter.ts')).createA2aAdapter,
@@ -60,4 +64,13 @@ export function openAdapter(
   places: OpenAdapterOptions = {},
 ): Promise<Adapter> {
   return openFrom(adapters, options, places);
+}
+
+/** Reads an OpenAPI document and says where its calls would go. */
+export async function inspectOpenApi(
+  place: DocumentPlace & { readonly server?: string | undefined },
+  context: LoadContext,
+): Promise<InspectedDocument> {
+  const { inspectOpenApi: inspect } = await import('./openapi/inspect.ts');
+  return inspect(place, context);
 }

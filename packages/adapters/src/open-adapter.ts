@@ -35,7 +35,7 @@ export async function openFrom(
     const row = Object.hasOwn(table, protocol) ? table[protocol] : undefined;
     const createAdapter = row ? await row.load() : await loadFactory(protocol, baseFolder);
     if (createAdapter === undefined) throw unknownProtocol(protocol, known);
-    const adapter: unknown = await createAdapter(options);
+    const adapter: unknown = await createAdapter({ baseFolder, ...options });
     if (isAdapter(adapter)) return adapter;
     throw notAnAdapter(protocol);
   } catch (error) {

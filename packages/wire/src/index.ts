@@ -33,7 +33,7 @@ export {
   membersIn,
   UPSTREAM_JSON_LIMITS,
 } from './json-limits.ts';
-export type { BadLine } from './line-splitter.ts';
+export { type BadLine, LineSplitter, type LineSplitterOptions } from './line-splitter.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
 export { writeOwnFile } from './own-file.ts';

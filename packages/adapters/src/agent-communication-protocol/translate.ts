@@ -3,10 +3,9 @@
 // whole output, and that is the answer, whatever parts came before.
 
 import { type Citation, type EventBody, FabricError, TOOL_ERROR } from '@starloom/core';
-import { assertJsonLimits } from '@starloom/wire';
 import { cleanText } from '../upstream/clean-text.ts';
-import { exceedsDepth } from '../upstream/exceeds-depth.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { parseOrText } from '../upstream/parse-or-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import type { Message, Part, ProtocolError, Run, RunEvent } from './protocol.ts';
@@ -68,7 +67,7 @@ export class RunTranslator {
         for (const part of message.parts) yield* this.#unseen(part);
       }
     }
-    const documents = parts.filter(isDocument).map(({ content }) => parseDocument(content ?? ''));
+    const documents = parts.filter(isDocument).map(({ content }) => parseOrText(content ?? ''));
     const citations = parts.flatMap(({ metadata }) => toCitation(metadata));
     const final = readEvent('final', {
       answer: output.map(textOf).filter(Boolean).join('\n'),
@@ -199,17 +198,6 @@ function isText({ name, content_type, content_url }: Part): boolean {
 /** JSON without a name is structured data of the answer. */
 function isDocument({ name, content_type, content_url }: Part): boolean {
   return !name && !content_url && /^application\/(.+\+)?json\b/i.test(content_type ?? '');
-}
-
-/** A document that is none, or is too large to be one, stays a text. */
-function parseDocument(text: string): unknown {
-  try {
-    assertJsonLimits(text);
-    const value: unknown = JSON.parse(text);
-    return exceedsDepth(value) ? text : value;
-  } catch {
-    return text;
-  }
 }
 
 function textOf({ parts }: Message): string {

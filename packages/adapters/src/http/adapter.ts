@@ -3,22 +3,23 @@ import {
   type AdapterOptions,
   type AgentDescription,
   type CallContext,
+  type Capability,
   type Envelope,
   type EventBody,
+  FabricError,
+  findCapability,
   type Health,
   type Manifest,
-  toHeaders,
-  toMandateHeaders,
 } from '@starloom/core';
-import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
-import { describeManifest } from '../upstream/describe-manifest.ts';
+import { assertWanted, capabilityNotFound } from '../upstream/assert-callable.ts';
 import { parseOptions } from '../upstream/options.ts';
-import { createReader } from './create-reader.ts';
 import { HttpClient } from './http-client.ts';
-import { httpOptionsSchema } from './options.ts';
+import { openProfile } from './open-profile.ts';
+import type { Profile } from './profile.ts';
+import { httpAdapterOptionsSchema } from './profile-options.ts';
 import { parseTarget } from './target.ts';
 
-/** For agents that take the envelope by POST: the default profile of the `http` contract. */
+/** For agents over HTTP; how they are spoken to is their profile. */
 export function createHttpAdapter(options: AdapterOptions): Adapter {
   return new HttpAdapter(options);
 }
@@ -26,32 +27,48 @@ export function createHttpAdapter(options: AdapterOptions): Adapter {
 class HttpAdapter implements Adapter {
   readonly #manifest: Manifest;
   readonly #client: HttpClient;
+  readonly #profile: Profile;
 
-  constructor({ manifest }: AdapterOptions) {
+  constructor(adapter: AdapterOptions) {
+    const { manifest } = adapter;
+    const options = parseOptions(httpAdapterOptionsSchema, manifest);
     this.#manifest = manifest;
-    const target = parseTarget(manifest, parseOptions(httpOptionsSchema, manifest));
-    this.#client = new HttpClient(manifest, target);
+    this.#client = new HttpClient(manifest, parseTarget(manifest, options));
+    this.#profile = openProfile(adapter, this.#client, options);
   }
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
-    const { signal, log } = context;
-    assertWanted(signal);
-    const names = assertCallable(this.#manifest, envelope);
-    const { path } = this.#client.target;
-    const headers = { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
-    const request = { method: 'POST', path, headers, body: envelope } as const;
-    yield* this.#client.exchange(request, { names, signal, log, readerFor: createReader });
+    assertWanted(context.signal);
+    const { target } = envelope;
+    const capability =
+      findCapability(this.#manifest, target.capability) ??
+      (await this.#discover(target.capability, context));
+    const names = { agent_id: this.#manifest.agent_id, capability: target.capability };
+    try {
+      yield* this.#profile.call({ envelope, context, capability, names });
+    } catch (error) {
+      if (error === context.signal.reason) throw error;
+      throw FabricError.from(error).with(names);
+    }
   }
 
   async health({ signal }: CallContext): Promise<Health> {
-    return this.#client.health(this.#client.target.pathOf('/health'), signal);
+    return this.#client.health(this.#profile.healthPath, signal);
   }
 
-  async describe(): Promise<AgentDescription> {
-    return describeManifest(this.#manifest);
+  async describe(context: CallContext): Promise<AgentDescription> {
+    return this.#profile.describe(context);
   }
 
   async close(): Promise<void> {
+    await this.#profile.close?.();
     await this.#client.close();
+  }
+
+  async #discover(name: string, context: CallContext): Promise<Capability> {
+    const isDeclared = this.#manifest.capabilities !== undefined;
+    const found = isDeclared ? undefined : await this.#profile.find?.(name, context);
+    if (found) return found;
+    throw capabilityNotFound(this.#manifest, name);
   }
 }

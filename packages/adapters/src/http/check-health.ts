@@ -1,12 +1,12 @@
 import { FabricError, type Health } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
-import type { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Target } from './target.ts';
 import { transportError } from './transport-error.ts';
 
 /** Asks at `path`. Any answer shows a living agent, also 404, but not one of the 5xx. */
 export async function checkHealth(
-  pool: Pool,
+  dispatcher: Dispatcher,
   target: Target,
   path: string,
   parent: AbortSignal,
@@ -16,8 +16,9 @@ export async function checkHealth(
   const started = performance.now();
   const checked_at = new Date().toISOString();
   try {
-    const { headers } = target;
-    const { statusCode, body } = await pool.request({ method: 'GET', path, headers, signal });
+    const { origin, headers } = target;
+    const request = { origin, method: 'GET', path, headers, signal } as const;
+    const { statusCode, body } = await dispatcher.request(request);
     await body.dump({ limit: 16_384, signal }).catch(() => {});
     const latency_ms = performance.now() - started;
     if (statusCode < 500) return { status: 'online', checked_at, latency_ms };

@@ -1,18 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   type AnswerHead,
+  type AnswerLimits,
   type AnswerReader,
   answerError,
   type ReaderContext,
 } from './answer-reader.ts';
 import { ErrorReader } from './error-reader.ts';
 import { JsonReader } from './json-reader.ts';
+import { NdjsonReader } from './ndjson-reader.ts';
 import { type SseListener, SseReader } from './sse-reader.ts';
+import { TextReader } from './text-reader.ts';
 import { fromResult, fromSseEvent } from './translate.ts';
 
 /** What a protocol makes of a success, by its form. */
 export interface AnswerListener extends SseListener {
   json(value: unknown, bytes: number): void;
+  /** One line of newline-delimited JSON; without it such an answer is refused. */
+  line?(text: string): void;
+  /** Of any type of text, or none where there is no content; without it such an answer is refused. */
+  text?(text: string, bytes: number): void;
 }
 
 /** The reader for an answer of the `http` contract. */
@@ -54,12 +61,8 @@ export function readAnswer(
 
   const encoding = headers['content-encoding'] ?? 'identity';
   const type = mediaType(headers);
-  if (encoding === 'identity' && type === 'text/event-stream') {
-    return new SseReader(limits, listener);
-  }
-  if (encoding === 'identity' && /^application\/(.+\+)?json$/.test(type)) {
-    return new JsonReader(headers, limits, (value, bytes) => listener.json(value, bytes));
-  }
+  const reader = encoding === 'identity' ? successReader(head, type, limits, listener) : undefined;
+  if (reader) return reader;
   throw answerError('The agent answered in a form that we did not ask for', {
     reason: 'content_type',
     content_type: excerpt(type),
@@ -67,6 +70,31 @@ export function readAnswer(
     fix: 'answer application/json or text/event-stream, not compressed',
   });
 }
+
+function successReader(
+  { status, headers }: AnswerHead,
+  type: string,
+  limits: AnswerLimits,
+  listener: AnswerListener,
+): AnswerReader | undefined {
+  const length = headers['content-length'];
+  const { line, text } = listener;
+  const isEmpty = status === 204 || status === 205 || type === '';
+  // A page is what proxies and login screens answer with, and no result.
+  const isText = isEmpty || (TEXT.test(type) && type !== 'text/html');
+  if (type === 'text/event-stream') return new SseReader(limits, listener);
+  if (JSON_TYPE.test(type) && !(text && isEmpty)) {
+    return new JsonReader(length, limits, (value, bytes) => listener.json(value, bytes));
+  }
+  if (line && NDJSON.test(type)) {
+    return new NdjsonReader(limits, { line, ended: () => listener.ended() });
+  }
+  return text && isText ? new TextReader(length, limits, text) : undefined;
+}
+
+const JSON_TYPE = /^application\/(.+\+)?json$/;
+const NDJSON = /^application\/(x-ndjson|ndjson|jsonl|x-jsonlines|jsonlines|json-seq)$/;
+const TEXT = /^(text\/.+|application\/(.+\+)?(xml|yaml|x-yaml)|application\/vnd\.oai\.openapi)$/;
 
 function mediaType(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1).join('').trim().toLowerCase();

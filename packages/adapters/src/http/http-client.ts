@@ -9,7 +9,9 @@ import {
   type Log,
   type Manifest,
 } from '@starloom/core';
-import { type Dispatcher, Pool } from 'undici';
+import { createAddressGuard } from '@starloom/wire';
+import type { Agent, Dispatcher } from 'undici';
+import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { checkHealth } from './check-health.ts';
@@ -21,7 +23,12 @@ export interface HttpRequest {
   readonly path: string;
   /** Beside those of the manifest; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as JSON. */
   readonly body?: unknown;
+  /** In place of `body`: a body of another type. */
+  readonly content?: { readonly type: string; readonly text: string } | undefined;
+  /** What the answer may be, besides JSON and a stream of events. */
+  readonly accept?: readonly string[];
 }
 
 export interface ExchangeContext<Item> {
@@ -35,14 +42,16 @@ export class HttpClient {
   readonly target: Target;
   readonly excerpt: Excerpt;
   readonly #manifest: Manifest;
-  readonly #pool: Pool;
+  readonly #dispatcher: Agent;
   #closed = false;
 
   constructor(manifest: Manifest, target: Target, excerpt: Excerpt = createExcerpt(manifest)) {
     this.#manifest = manifest;
     this.target = target;
     this.excerpt = excerpt;
-    this.#pool = new Pool(target.origin, {
+    // The operator named this host, so it is reached wherever it is; other hosts of our network are not.
+    const guard = createAddressGuard({ allow: [new URL(target.origin).hostname] });
+    this.#dispatcher = guard.dispatcher({
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false,
@@ -52,29 +61,17 @@ export class HttpClient {
 
   /** Sends one request and yields what `readerFor` makes of the answer, up to its final. */
   async *exchange<Item extends { readonly type: string } = EventBody>(
-    { method, path, headers, body }: HttpRequest,
+    request: HttpRequest,
     { names, signal, log, readerFor }: ExchangeContext<Item>,
   ): AsyncGenerator<Item, void, undefined> {
     if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
+    assertWanted(signal);
     const { excerpt, target: limits } = this;
     const exchange = new Exchange<Item>({ readerFor, limits, excerpt, names, log });
     const onAbort = () => exchange.abort(FabricError.from(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
     try {
-      this.#pool.dispatch(
-        {
-          method,
-          path,
-          headers: {
-            ...this.target.headers,
-            ...headers,
-            accept: 'application/json, text/event-stream',
-            ...(body !== undefined && { 'content-type': 'application/json' }),
-          },
-          body: body === undefined ? null : JSON.stringify(body),
-        },
-        exchange,
-      );
+      this.#dispatcher.dispatch(this.#toDispatch(request), exchange);
       yield* exchange.events;
     } finally {
       signal.removeEventListener('abort', onAbort);
@@ -82,14 +79,36 @@ export class HttpClient {
     }
   }
 
+  #toDispatch(request: HttpRequest): Dispatcher.DispatchOptions {
+    const { method, path, headers, accept = [] } = request;
+    const content = contentOf(request);
+    return {
+      origin: this.target.origin,
+      method,
+      path,
+      headers: {
+        ...this.target.headers,
+        ...headers,
+        accept: ['application/json', 'text/event-stream', ...accept].join(', '),
+        ...(content && { 'content-type': content.type }),
+      },
+      body: content?.text ?? null,
+    };
+  }
+
   async health(path: string, signal: AbortSignal): Promise<Health> {
-    if (!this.#closed) return checkHealth(this.#pool, this.target, path, signal);
+    if (!this.#closed) return checkHealth(this.#dispatcher, this.target, path, signal);
     const checked_at = new Date().toISOString();
     return { status: 'offline', checked_at, message: 'The adapter is closed' };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#pool.destroy(closedError(this.#manifest));
+    await this.#dispatcher.destroy(closedError(this.#manifest));
   }
+}
+
+function contentOf({ body, content }: HttpRequest): HttpRequest['content'] {
+  if (content || body === undefined) return content;
+  return { type: 'application/json', text: JSON.stringify(body) };
 }

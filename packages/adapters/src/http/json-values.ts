@@ -9,20 +9,38 @@ import { parseJson } from './translate.ts';
 
 export type JsonValue =
   | { readonly type: 'head'; readonly head: AnswerHead }
-  /** One event of a stream. */
-  | { readonly type: 'value'; readonly value: unknown }
-  /** The document, or `undefined` at the end of a stream. */
-  | { readonly type: 'final'; readonly value: unknown };
+  /** One event of a stream, with its name where the stream names events. */
+  | { readonly type: 'value'; readonly value: unknown; readonly event?: string }
+  /** The document, or `undefined` at the end of a stream; `done` when the stream said so itself. */
+  | { readonly type: 'final'; readonly value: unknown; readonly done?: true };
 
 export type RequestContext = Omit<ExchangeContext<EventBody>, 'readerFor'>;
+
+/** What is read besides one JSON document and a stream of events. */
+export interface AnswerForms {
+  /** The data of the event that ends a stream, such as `[DONE]`. */
+  readonly done?: string | undefined;
+  /** One document per line. */
+  readonly lines?: boolean;
+  /** Texts of other types, as a string; no content is `undefined`. */
+  readonly texts?: boolean;
+}
+
+const LINE_TYPES = ['application/x-ndjson'];
+const TEXT_TYPES = ['text/*;q=0.5'];
 
 /** The values of one answer as they come. */
 export function streamJson(
   client: HttpClient,
   request: HttpRequest,
   context: RequestContext,
+  forms: AnswerForms = {},
 ): AsyncGenerator<JsonValue, void, undefined> {
-  return client.exchange<JsonValue>(request, { ...context, readerFor: readValues });
+  const accept = [...(forms.lines ? LINE_TYPES : []), ...(forms.texts ? TEXT_TYPES : [])];
+  return client.exchange<JsonValue>(
+    { ...request, accept },
+    { ...context, readerFor: (head, reader) => readValues(head, reader, forms) },
+  );
 }
 
 /** The document that an answer is; `undefined` when it is a stream. */
@@ -30,18 +48,33 @@ export async function requestJson(
   client: HttpClient,
   request: HttpRequest,
   context: RequestContext,
+  forms: AnswerForms = {},
 ): Promise<unknown> {
-  for await (const item of streamJson(client, request, context)) {
+  for await (const item of streamJson(client, request, context, forms)) {
     if (item.type !== 'head') return item.type === 'final' ? item.value : undefined;
   }
   return undefined;
 }
 
-function readValues(head: AnswerHead, context: ReaderContext<JsonValue>): AnswerReader {
+function readValues(
+  head: AnswerHead,
+  context: ReaderContext<JsonValue>,
+  { done, lines, texts }: AnswerForms,
+): AnswerReader {
   if (head.status < 300) context.emit({ type: 'head', head }, 0);
+  const emit = (data: string, event?: string) => {
+    if (data === done) return context.emit({ type: 'final', value: undefined, done: true }, 0);
+    const value = parseJson(data);
+    context.emit({ type: 'value', value, ...(event !== undefined && { event }) }, data.length);
+  };
   return readAnswer(head, context, {
     json: (value, bytes) => context.emit({ type: 'final', value }, bytes),
-    event: ({ data }) => context.emit({ type: 'value', value: parseJson(data) }, data.length),
+    event: ({ data, event }) => emit(data, event),
     ended: () => context.emit({ type: 'final', value: undefined }, 0),
+    ...(lines && { line: (text: string) => emit(text) }),
+    ...(texts && {
+      text: (text: string, bytes: number) =>
+        context.emit({ type: 'final', value: text === '' ? undefined : text }, bytes),
+    }),
   });
 }

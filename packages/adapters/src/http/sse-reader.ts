@@ -1,5 +1,6 @@
 import { type SseEvent, SseParser } from '@starloom/wire';
-import { type AnswerLimits, type AnswerReader, answerError } from './answer-reader.ts';
+import type { AnswerLimits, AnswerReader } from './answer-reader.ts';
+import { StreamLimit } from './stream-limit.ts';
 
 export interface SseListener {
   event(event: SseEvent): void;
@@ -9,26 +10,18 @@ export interface SseListener {
 
 /** An answer that is a stream of events. */
 export class SseReader implements AnswerReader {
-  readonly #limit: number;
+  readonly #limit: StreamLimit;
   readonly #parser: SseParser;
   readonly #listener: SseListener;
-  #bytes = 0;
 
-  constructor({ maxResultBytes, maxStreamBytes }: AnswerLimits, listener: SseListener) {
-    this.#limit = maxStreamBytes;
-    this.#parser = new SseParser({ maxEventBytes: maxResultBytes });
+  constructor(limits: AnswerLimits, listener: SseListener) {
+    this.#limit = new StreamLimit(limits);
+    this.#parser = new SseParser({ maxEventBytes: limits.maxResultBytes });
     this.#listener = listener;
   }
 
   push(chunk: Buffer): Iterator<unknown> {
-    this.#bytes += chunk.length;
-    if (this.#bytes > this.#limit) {
-      throw answerError('The agent streamed more than it may', {
-        reason: 'stream_too_large',
-        limit: this.#limit,
-        fix: 'answer with less, or raise max_stream_bytes',
-      });
-    }
+    this.#limit.add(chunk);
     return this.#steps(chunk);
   }
 

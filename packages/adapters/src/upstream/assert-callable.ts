@@ -12,11 +12,19 @@ export function assertWanted(signal: AbortSignal): void {
 export function assertCallable(manifest: Manifest, { target }: Envelope): CallNames {
   const names = { agent_id: manifest.agent_id, capability: target.capability };
   if (findCapability(manifest, target.capability)) return names;
-  throw new FabricError('CAPABILITY_NOT_FOUND', `No capability "${target.capability}"`, {
+  throw capabilityNotFound(manifest, target.capability);
+}
+
+export function capabilityNotFound(
+  { agent_id, capabilities = [] }: Manifest,
+  capability: string,
+): FabricError {
+  return new FabricError('CAPABILITY_NOT_FOUND', `No capability "${capability}"`, {
     details: {
-      ...names,
+      agent_id,
+      capability,
       sent: false,
-      known: (manifest.capabilities ?? []).map(({ name }) => name),
+      known: capabilities.map(({ name }) => name),
       fix: 'call a capability of the manifest, or add it there',
     },
   });

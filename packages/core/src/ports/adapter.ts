@@ -100,6 +100,8 @@ export interface Adapter {
 export interface AdapterOptions {
   readonly manifest: Manifest;
   readonly log: Log;
+  /** Where relative paths of the manifest begin; default: the working folder. */
+  readonly baseFolder?: string | undefined;
 }
 
 /** How an adapter is made; `@starloom/adapters` keeps the table, packages may bring their own. */

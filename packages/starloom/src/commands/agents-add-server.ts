@@ -99,7 +99,7 @@ export function toServerManifest(
 const EMPTY_WORDS = new Set(['www', 'api', 'mcp', 'app', 'server']);
 
 /** `https://mcp.linear.app/mcp` is `linear`; `http://127.0.0.1:9000/mcp` is `local-9000`. */
-function nameOfUrl({ hostname, port }: URL): string {
+export function nameOfUrl({ hostname, port }: URL): string {
   const isAddress = /^[\d.]+$|^\[|^localhost$/.test(hostname);
   if (isAddress) return toAgentId(`local-${port || '80'}`);
   const labels = hostname.split('.').slice(0, hostname.includes('.') ? -1 : undefined);

@@ -18,6 +18,7 @@ import type { AddOptions } from './agents.ts';
 import { findAgentCard } from './agents-add-card.ts';
 import { toEditorManifest } from './agents-add-editor.ts';
 import { toAgentManifest } from './agents-add-manifest.ts';
+import { findOpenApi, toOpenApiManifest } from './agents-add-openapi.ts';
 import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
 import { awaitAgent } from './agents-await.ts';
 import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
@@ -91,7 +92,14 @@ async function toManifest(
       throw toUsageError('with a command, the name comes before "--"');
     return { manifest: toCommandManifest(what, command, options, { cwd, folder }), isOwn: false };
   }
-  if (/^https?:\/\//i.test(what)) {
+  const document = await findOpenApi(what, cwd, options);
+  if (document !== undefined) {
+    const place = isUrl(what) ? what : placeIn(folder, document);
+    const manifest = await toOpenApiManifest(place, options, { env, folder });
+    return { manifest, isOwn: false };
+  }
+  if (options.server !== undefined) throw toUsageError('--server goes with an OpenAPI document');
+  if (isUrl(what)) {
     const manifest = toUrlManifest(what, await recognised(what, options));
     return { manifest, isOwn: false };
   }
@@ -110,6 +118,10 @@ async function recognised(url: string, options: AddOptions): Promise<AddOptions>
   if (!card) return options;
   const name = options.name ?? (card.name === undefined ? undefined : toAgentId(card.name));
   return { ...options, protocol: 'a2a', ...(name !== undefined && { name }) };
+}
+
+function isUrl(what: string): boolean {
+  return /^https?:\/\//i.test(what);
 }
 
 /** So that the file may move together with the agent. */

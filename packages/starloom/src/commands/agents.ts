@@ -26,6 +26,8 @@ export interface AddOptions extends GlobalOptions {
   readonly tag?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly header?: Readonly<Record<string, string>>;
+  /** Where calls of an OpenAPI document go. */
+  readonly server?: string;
   readonly capability?: readonly string[];
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
@@ -110,9 +112,14 @@ function addShowCommands(agents: Command, terminal: Terminal): void {
 function addAddCommand(agents: Command, terminal: Terminal): void {
   agents
     .command('add')
-    .description('put an MCP server or another agent behind the gateway')
-    .usage('<name> -- <command> [arguments]  |  <url>  |  <folder>  |  --acp <agent>')
-    .argument('[agent]', 'a name before "-- <command>"; or a URL; or the folder of an agent.json')
+    .description('put an MCP server, a REST interface or another agent behind the gateway')
+    .usage(
+      '<name> -- <command> [arguments]  |  <url>  |  <folder>  |  <openapi document>  |  --acp <agent>',
+    )
+    .argument(
+      '[agent]',
+      'a name before "-- <command>"; a URL; the folder of an agent.json; an OpenAPI document',
+    )
     .argument('[command...]', 'after "--": the program that serves MCP on standard input')
     .option('--acp <agent>', 'one made for editors: claude, codex, gemini, opencode, qwen, goose …')
     .option('--name <id>', 'what it is called, with a URL or a folder')
@@ -129,6 +136,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
       toPair,
     )
     .option('--header <name=value>', 'for a URL; env:NAME and "Bearer env:NAME" work too', toPair)
+    .option('--server <url>', 'where calls of an OpenAPI document go')
     .option('--include <glob>', 'only tools that match; repeatable', toList)
     .option('--exclude <glob>', 'no tools that match; repeatable', toList)
     .option('--capability <name>', 'for protocols that cannot be asked; repeatable', toList)

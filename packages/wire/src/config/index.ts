@@ -11,7 +11,12 @@ export {
 export { type Origin, showOrigin } from './origin.ts';
 export { pickByOrigin } from './origins.ts';
 export { configError, type Problem, placeOf, problemsOf, toProblemText } from './problem.ts';
-export { type ConfigFormat, type ReadSourceOptions, readSource } from './read-source.ts';
+export {
+  type ConfigFormat,
+  parseSource,
+  type ReadSourceOptions,
+  readSource,
+} from './read-source.ts';
 export { toReferences } from './references.ts';
 export {
   type Complaint,

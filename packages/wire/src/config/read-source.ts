@@ -25,8 +25,17 @@ export async function readSource(file: string, options: ReadSourceOptions): Prom
     const fix = read.missing ? missingFix : 'name a readable text file';
     throw configError([{ file, key: '', message: `${read.reason}; ${fix}`, fix }]);
   }
+  return parseSource(read.text, file, format);
+}
+
+/** A text that came from elsewhere, by the same rules; `file` names it in errors. */
+export async function parseSource(
+  text: string,
+  file: string,
+  format: ConfigFormat,
+): Promise<Source> {
   const parse = await PARSERS[format]();
-  const source = parse(read.text, file);
+  const source = parse(text, file);
   if (source.problems.length > 0) throw configError(inFileOrder(source.problems));
   return source;
 }

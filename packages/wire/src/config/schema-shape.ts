@@ -135,8 +135,8 @@ function narrow(alternatives: Concrete[], value: unknown): Concrete[] {
     if (def.type !== 'object') return def.type === 'record';
     return Object.entries(def.shape).every(([key, schema]) => {
       const tag = value[key];
-      if (typeof tag !== 'string' || (schema as Concrete)._zod.def.type !== 'literal') return true;
-      return wordsOf(schema).includes(tag);
+      const isTag = alternativesOf(schema).every(({ _zod }) => _zod.def.type === 'literal');
+      return typeof tag !== 'string' || !isTag || wordsOf(schema).includes(tag);
     });
   });
   return agreeing.length > 0 ? agreeing : alternatives;

@@ -124,6 +124,15 @@ describe('a bad file', () => {
     expect(problem?.message).toBe('missing; expected a string');
   });
 
+  it('names every kind there is where a kind is wrong, also when one is the default', async () => {
+    const tagged = z.discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('plain').default('plain') }),
+      z.strictObject({ kind: z.literal('fancy'), colour: z.string() }),
+    ]);
+    const [problem] = await problemsIn('c.yaml', 'kind: fanzy\n', { schema: tagged });
+    expect(problem?.message).toBe('expected "plain" or "fancy"; did you mean "fancy"?');
+  });
+
   it('does not call a key missing when it is only misspelt', async () => {
     const problems = await problemsIn('c.yaml', 'agents: [{ids: a}]', { schema });
     expect(problems.map(({ key }) => key)).toEqual(['agents[0].ids']);

@@ -1,0 +1,129 @@
+// Agents that speak OpenAI's Chat Completions, which is what most model servers speak. The interface
+// keeps no conversation: with `history_bytes` the last messages travel in the conversation id.
+
+import type { Attachment, EventBody } from '@starloom/core';
+import { cleanText } from '../../upstream/clean-text.ts';
+import type { Excerpt } from '../../upstream/excerpt.ts';
+import { toFields } from '../../upstream/reported-error.ts';
+import { streamJson } from '../json-values.ts';
+import { noFinal, type ProfileCall } from '../profile.ts';
+import { noAttachments } from '../template/profile.ts';
+import { AskProfile } from './ask-profile.ts';
+import { lastMessages, messagesIn } from './history.ts';
+import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
+import type { ModelOptions } from './model-options.ts';
+import { openAiFailure } from './openai-error.ts';
+import { agentError, badAnswer, eventOf, headersOf, requestsOf } from './shared.ts';
+import { ToolCalls } from './tool-calls.ts';
+
+type ChatOptions = ModelOptions & { readonly history_bytes: number };
+
+export class OpenAiChatProfile extends AskProfile<ChatOptions> {
+  readonly healthPath = this.client.target.pathOf('/models');
+
+  async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
+    const { model, system, body, history_bytes } = this.options;
+    const before = messagesIn(call.context.handle);
+    const asked = { role: 'user', content: toContent(call) };
+    const path = this.client.target.pathOf('/chat/completions');
+    const request = {
+      ...body,
+      model: call.capability.tool ?? model,
+      messages: [...(system ? [{ role: 'system', content: system }] : []), ...before, asked],
+      stream: call.envelope.response.stream,
+    };
+    const chat = new ChatTranslator(this.client.excerpt);
+    const items = streamJson(
+      this.client,
+      { method: 'POST', path, headers: headersOf(call), body: request },
+      requestsOf(call),
+      { done: '[DONE]' },
+    );
+    for await (const item of items) {
+      if (item.type === 'value') yield* chat.fromChunk(item.value);
+      if (item.type !== 'final') continue;
+      if (item.value !== undefined) yield* chat.fromDocument(item.value);
+      const ending = [...chat.ending(item.value !== undefined || item.done === true)];
+      const answer = { role: 'assistant', content: chat.text };
+      const messages = lastMessages([...before, asked, answer], history_bytes);
+      if (messages.length > 0) call.context.keep?.({ messages });
+      return yield* ending;
+    }
+  }
+}
+
+class ChatTranslator {
+  readonly #excerpt: Excerpt;
+  readonly #calls = new ToolCalls();
+  #finish: string | undefined;
+  text = '';
+
+  constructor(excerpt: Excerpt) {
+    this.#excerpt = excerpt;
+  }
+
+  *fromChunk(value: unknown): Generator<EventBody, void, undefined> {
+    const { error, choices } = toFields(value);
+    if (error) throw openAiFailure(error, this.#excerpt);
+    // The chunk with the usage has no choices.
+    const { delta, finish_reason } = toFields(Array.isArray(choices) ? choices[0] : undefined);
+    if (typeof finish_reason === 'string') this.#finish = finish_reason;
+    const { content, refusal, reasoning_content, reasoning, tool_calls } = toFields(delta);
+    const thought = cleanText(reasoning_content ?? reasoning, 16_384);
+    if (thought) yield { type: 'progress', data: { message: thought } };
+    this.#addCalls(tool_calls);
+    for (const text of [content, refusal]) {
+      if (typeof text !== 'string' || text === '') continue;
+      this.text += text;
+      yield { type: 'token', data: { text } };
+    }
+  }
+
+  *fromDocument(value: unknown): Generator<EventBody, void, undefined> {
+    const { error, choices } = toFields(value);
+    if (error) throw openAiFailure(error, this.#excerpt);
+    if (!Array.isArray(choices) || choices.length === 0) {
+      throw badAnswer('The agent answered without choices');
+    }
+    const { message, finish_reason } = toFields(choices[0]);
+    const { content, refusal, tool_calls } = toFields(message);
+    this.#finish = typeof finish_reason === 'string' ? finish_reason : 'stop';
+    this.#addCalls(tool_calls);
+    this.text = [content, refusal].filter((text) => typeof text === 'string').join('');
+  }
+
+  /** An answer that was cut off is none. */
+  *ending(isDone: boolean): Generator<EventBody, void, undefined> {
+    if (this.#finish === undefined && !(isDone && this.text !== '')) throw noFinal();
+    if (this.#finish === 'length' || this.#finish === 'content_filter') {
+      const what =
+        this.#finish === 'length' ? 'reached its length limit' : 'was stopped by a filter';
+      throw agentError(`The answer of the model ${what}`, { finish_reason: this.#finish });
+    }
+    yield* this.#calls.startAll();
+    const data = this.#calls.size > 0 ? { tool_calls: this.#calls.toData() } : undefined;
+    yield eventOf('final', { answer: this.text, ...(data && { data }) });
+  }
+
+  #addCalls(calls: unknown): void {
+    if (!Array.isArray(calls)) return;
+    for (const [at, call] of calls.entries()) {
+      const { index = at, id, function: called } = toFields(call);
+      const { name, arguments: text } = toFields(called);
+      this.#calls.add(String(index), { id, name, arguments: text });
+    }
+  }
+}
+
+function toContent({ envelope }: ProfileCall): unknown {
+  const { text, files } = toInputParts(envelope.input);
+  if (files.length === 0) return text;
+  return [{ type: 'text', text }, ...files.map(toPart)];
+}
+
+function toPart(file: Attachment): object {
+  const url = toFileUrl(file);
+  if (url !== undefined && isImage(file)) return { type: 'image_url', image_url: { url } };
+  if (file.data === undefined) throw noAttachments(file.media_type);
+  return { type: 'file', file: { filename: file.name ?? 'file', file_data: url } };
+}

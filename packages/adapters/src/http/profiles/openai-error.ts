@@ -1,0 +1,35 @@
+import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
+import type { Excerpt } from '../../upstream/excerpt.ts';
+import { toFields } from '../../upstream/reported-error.ts';
+
+/** What an error of the interface means, by its code or type. */
+const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
+  [/rate_limit|insufficient_quota/, 'RATE_LIMITED', 'agent_rate_limit'],
+  [/authentication|invalid_api_key|permission/, 'AUTH_DENIED', 'agent_denied'],
+  [/model_not_found/, 'CAPABILITY_NOT_FOUND', 'not_found'],
+  [/overloaded/, 'OVERLOADED', 'agent_overloaded'],
+  [
+    /invalid_request|invalid_prompt|context_length|content_(filter|policy)/,
+    'UPSTREAM_ERROR',
+    TOOL_ERROR,
+  ],
+];
+
+/** `{message, type, code}` inside of an answer with a success status. */
+export function openAiFailure(error: unknown, excerpt: Excerpt): FabricError {
+  const { message, type, code } = toFields(error);
+  const kinds = [code, type].filter((each) => typeof each === 'string');
+  const found = MEANINGS.find(([pattern]) => kinds.some((kind) => pattern.test(kind)));
+  const [, known, reason] = found ?? [undefined, 'UPSTREAM_ERROR' as const, 'server_error'];
+  const said = typeof message === 'string' ? message : typeof error === 'string' ? error : '';
+  return new FabricError(known, 'The model server reported an error', {
+    details: {
+      reason,
+      upstream: {
+        ...(kinds[0] !== undefined && { code: excerpt(kinds[0]) }),
+        message: excerpt(said) || 'The agent gave no reason',
+      },
+      fix: 'see details.upstream',
+    },
+  });
+}

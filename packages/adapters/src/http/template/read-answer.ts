@@ -1,0 +1,100 @@
+// Documents and events of an agent, by the pointers and rules of its manifest.
+
+import { isDeepStrictEqual } from 'node:util';
+import { type EventBody, FabricError, TOOL_ERROR } from '@starloom/core';
+import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
+import type { Excerpt } from '../../upstream/excerpt.ts';
+import { readEvent } from '../../upstream/read-event.ts';
+import { toFields } from '../../upstream/reported-error.ts';
+import { pointTo } from '../json-pointer.ts';
+import type { AnswerTemplate, EventRule } from './options.ts';
+import { fillFromAgent } from './placeholders.ts';
+
+/** The final that a document is; throws the error in it. */
+export function toFinal(
+  document: unknown,
+  { text, data, citations, error }: AnswerTemplate = {},
+  excerpt: Excerpt,
+): EventBody {
+  const reported = error === undefined ? undefined : pointTo(document, error);
+  if (reported !== undefined && reported !== null && reported !== false) {
+    throw agentFailure(reported, excerpt);
+  }
+  const answer = text === undefined ? '' : pointTo(document, text);
+  if (answer === undefined || answer === null) throw noAnswer(text ?? '');
+  const isPlain = text === undefined && data === undefined;
+  return read('final', {
+    answer: isPlain ? toAnswer(document) : toAnswer(answer),
+    data: isPlain
+      ? structured(document)
+      : data === undefined
+        ? null
+        : (pointTo(document, data) ?? null),
+    citations: citations === undefined ? null : pointTo(document, citations),
+  });
+}
+
+/** What an event of a stream amounts to; `undefined` where no rule is for it. */
+export function fromEvent(
+  { value, event }: { readonly value: unknown; readonly event?: string },
+  rules: readonly EventRule[],
+  excerpt: Excerpt,
+): EventBody | undefined {
+  const rule = rules.find(
+    (each) => (each.event === undefined || each.event === event) && meets(value, each.where),
+  );
+  if (rule === undefined || rule.emit === 'nothing') return undefined;
+  const data = fillFromAgent(rule.data, value);
+  if (rule.emit === 'error')
+    throw agentFailure(Object.keys(toFields(data)).length === 0 ? value : data, excerpt);
+  return rule.emit === 'status' || rule.emit === 'progress'
+    ? readEvent(rule.emit, data)
+    : read(rule.emit, data);
+}
+
+/** The failure that the agent itself reported: a text, or an object with code and message. */
+export function agentFailure(reported: unknown, excerpt: Excerpt): FabricError {
+  const { code, type, message } = toFields(reported);
+  const kind = [code, type].find((each) => typeof each === 'string' || typeof each === 'number');
+  const said = typeof message === 'string' ? message : toAnswer(reported);
+  return new FabricError('UPSTREAM_ERROR', 'The agent answered with an error', {
+    details: {
+      reason: TOOL_ERROR,
+      upstream: {
+        ...(kind !== undefined && { code: excerpt(String(kind)) }),
+        message: excerpt(said),
+      },
+      fix: 'see details.upstream',
+    },
+  });
+}
+
+/** A text as it is, anything else as JSON. */
+export function toAnswer(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined || exceedsDepth(value) ? '' : JSON.stringify(value);
+}
+
+function structured(document: unknown): unknown {
+  return typeof document === 'string' ? null : (document ?? null);
+}
+
+function meets(value: unknown, where: EventRule['where']): boolean {
+  return Object.entries(where).every(([pointer, wanted]) => {
+    return isDeepStrictEqual(pointTo(value, pointer), wanted);
+  });
+}
+
+function read(type: 'token' | 'tool_call' | 'artifact' | 'final', data: unknown): EventBody {
+  const body = readEvent(type, data);
+  if (body) return body;
+  throw new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${type}`, {
+    details: { reason: 'bad_event', type, fix: 'correct the events of its manifest' },
+  });
+}
+
+function noAnswer(pointer: string): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'The agent answered without a result', {
+    details: { reason: 'bad_result', pointer, fix: 'correct answer.text of its manifest' },
+  });
+}

@@ -1,0 +1,75 @@
+// An OpenAPI document as it was read. It comes from elsewhere: references lead nowhere but into the
+// document itself, and what is followed and copied of it is bounded.
+
+import { FabricError } from '@starloom/core';
+import { parseSource } from '@starloom/wire/config';
+import { pointTo } from '../http/json-pointer.ts';
+import { parseJson } from '../http/translate.ts';
+import { exceedsDepth } from '../upstream/exceeds-depth.ts';
+import { toFields } from '../upstream/reported-error.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** References that lead to references. */
+const MAX_HOPS = 16;
+
+export class OpenApiDocument {
+  readonly root: Fields;
+  /** Schemas of 3.0 are not yet JSON Schema. */
+  readonly isOlder: boolean;
+
+  /** UPSTREAM_ERROR for what is no OpenAPI 3 document. */
+  constructor(value: unknown) {
+    const root = toFields(value);
+    const { openapi, swagger, paths } = root;
+    if (swagger !== undefined) throw badDocument('is of version 2', 'convert it to OpenAPI 3');
+    if (typeof openapi !== 'string' || !/^3\.\d+(\.|$)/.test(openapi)) {
+      throw badDocument('is no OpenAPI 3 document', 'name the address of an OpenAPI document');
+    }
+    if (!isMap(paths)) throw badDocument('has no paths', 'name a document with operations');
+    if (exceedsDepth(value)) throw badDocument('is nested too deep', 'simplify the document');
+    this.root = root;
+    this.isOlder = openapi.startsWith('3.0');
+  }
+
+  /** The object itself, where `value` is a reference; `undefined` when it leads nowhere here. */
+  resolve(value: unknown): Fields | undefined {
+    let current = value;
+    for (let hop = 0; hop < MAX_HOPS; hop += 1) {
+      if (!isMap(current)) return undefined;
+      if (typeof current.$ref !== 'string') return current;
+      current = this.at(current.$ref);
+    }
+    return undefined;
+  }
+
+  /** What a reference leads to, within this document. */
+  at(reference: string): unknown {
+    if (!reference.startsWith('#/')) return undefined;
+    try {
+      return pointTo(this.root, decodeURIComponent(reference.slice(1)));
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** JSON or YAML. */
+export async function parseOpenApi(text: string, name: string): Promise<OpenApiDocument> {
+  if (/^\s*\{/.test(text)) return new OpenApiDocument(parseJson(text));
+  const { value } = await parseSource(text, name, 'yaml').catch((cause: unknown) => {
+    throw badDocument('cannot be read', 'check the document with a linter', cause);
+  });
+  return new OpenApiDocument(value);
+}
+
+export function isMap(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+export function badDocument(problem: string, fix: string, cause?: unknown): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The OpenAPI document ${problem}`, {
+    details: { reason: 'bad_document', fix },
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

@@ -1,0 +1,80 @@
+// Where a document is read from: a file that the operator names, or an address that the operator
+// names. Credentials of the agent go to the agent's own origin alone.
+
+import {
+  type CallContext,
+  type ErrorDetails,
+  FabricError,
+  type Log,
+  type Manifest,
+  manifestSchema,
+} from '@starloom/core';
+import { readSource } from '@starloom/wire/config';
+import { HttpClient } from '../http/http-client.ts';
+import { requestJson } from '../http/json-values.ts';
+import { httpOptionsSchema } from '../http/options.ts';
+import { parseTarget } from '../http/target.ts';
+import { badDocument, OpenApiDocument, parseOpenApi } from './document.ts';
+
+const MAX_BYTES = 16 * 1024 * 1024;
+
+export interface DocumentPlace {
+  /** An http or https address, or the path of a file. */
+  readonly document: string;
+  /** Where relative paths begin. */
+  readonly baseFolder: string;
+  /** For the address of the document, where it is at the origin of the agent. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export interface LoadContext {
+  readonly signal: AbortSignal;
+  readonly log: Log;
+  readonly names: ErrorDetails;
+}
+
+export async function loadDocument(
+  { document, baseFolder, headers }: DocumentPlace,
+  context: LoadContext,
+): Promise<OpenApiDocument> {
+  if (isAddress(document)) return fetchDocument(document, headers, context);
+  const source = await readSource(document, { cwd: baseFolder }).catch((cause: unknown) => {
+    throw badDocument('cannot be read', 'correct options.document of the agent', cause);
+  });
+  return new OpenApiDocument(source.value);
+}
+
+export function isAddress(document: string): boolean {
+  return /^https?:\/\//i.test(document);
+}
+
+async function fetchDocument(
+  uri: string,
+  headers: DocumentPlace['headers'],
+  { signal, log, names }: LoadContext,
+): Promise<OpenApiDocument> {
+  const manifest = toReader(uri, headers);
+  const options = httpOptionsSchema.parse({ max_result_bytes: MAX_BYTES });
+  const client = new HttpClient(manifest, parseTarget(manifest, options));
+  try {
+    const request = { method: 'GET', path: client.target.path } as const;
+    const value = await requestJson(client, request, { signal, log, names }, { texts: true });
+    return typeof value === 'string' ? await parseOpenApi(value, uri) : new OpenApiDocument(value);
+  } finally {
+    await client.close();
+  }
+}
+
+/** A manifest for the one request. */
+function toReader(uri: string, headers: DocumentPlace['headers']): Manifest {
+  const endpoint = { transport: 'http' as const, uri, ...(headers && { headers: { ...headers } }) };
+  return manifestSchema.parse({ agent_id: 'document', endpoint });
+}
+
+/** Nothing of the call itself was sent when its document could not be had. */
+export function unsent(error: unknown, signal: CallContext['signal']): FabricError {
+  const failure = FabricError.from(error);
+  if (error === signal.reason) return failure;
+  const { code, message, details, cause } = failure;
+  return new FabricError(code, message, { details: { ...details, sent: false }, cause });
+}
