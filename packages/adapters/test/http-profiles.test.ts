@@ -1,8 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { adapterContract } from '@starloom/core/testing';
-import { describe } from 'vitest';
-import { hostileHttpAgent } from './fixtures/hostile-http.ts';
-import { openHttpAdapter } from './fixtures/http-world.ts';
+import { describe, expect, it } from 'vitest';
+import { eventually, runCall } from './fixtures/agent-world.ts';
+import { flood, hostileHttpAgent } from './fixtures/hostile-http.ts';
+import { openHttpAdapter, serveHttp } from './fixtures/http-world.ts';
 import { sseWriter } from './fixtures/profile-run.ts';
 import { type ProfileName, startProfileServer } from './fixtures/profile-servers.ts';
 import { json } from './fixtures/template-server.ts';
@@ -63,3 +64,23 @@ function serveRun(response: ServerResponse): void {
 function serveState(response: ServerResponse): void {
   json(response, { messages: [{ type: 'ai', content: 'fine' }] });
 }
+
+describe('a stream without end, of an agent of a ready profile', () => {
+  const cases = PROFILES.flatMap(([profile]) => [
+    [profile, 'events', `data: ${JSON.stringify({ type: 'unheard.of' })}\n\n`, 'stream_too_large'],
+    [profile, 'one event', 'data: x', 'event_too_large'],
+  ]);
+
+  it.each(cases)(
+    '%s: of %s is cut, and the connection closed',
+    async (profile, _, chunk, reason) => {
+      const { adapter, connections } = await serveHttp(
+        (_request, response) => flood(chunk ?? '', 'text/event-stream')(response),
+        { path: '', options: { profile, max_result_bytes: 100_000, max_stream_bytes: 300_000 } },
+      );
+      const { error } = await runCall(adapter);
+      expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason } });
+      await expect.poll(() => connections.open.size, eventually).toBe(0);
+    },
+  );
+});

@@ -114,7 +114,7 @@ class ResponseTranslator {
     });
   }
 
-  /** Items are told when they begin, when they are done, and in the whole response once more. */
+  /** Items come when they begin, when they are done, and once more in the whole response. */
   *#fromItem(value: unknown, isDone: boolean): Generator<EventBody, void, undefined> {
     const item = toFields(value);
     const { type, id, call_id, name, server_label } = item;
