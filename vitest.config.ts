@@ -4,7 +4,8 @@ import { defineConfig } from 'vitest/config';
 /**
  * `unit` is what `npm run check` runs: in one process each, quick. `system` starts processes,
  * commands and whole topologies. `engines` needs Postgres, Redis, a browser, other people's programs
- * and the official suites, one file at a time.
+ * and the official suites, one file at a time. `peers` needs programs of a gigabyte in all: it runs with
+ * `npm run test:interop` alone.
  */
 const names = (kind: string) =>
   ['packages/*/test', 'test'].map((folder) => `${folder}/**/*${kind}.ts`);
@@ -25,7 +26,7 @@ export default defineConfig({
           setupFiles: ['./test/support/fixed-seed.ts'],
           isolate: false,
           include: names('.test'),
-          exclude: ['**/*.{system,engine}.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.{system,engine,peer}.test.ts', '**/node_modules/**'],
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },
@@ -44,6 +45,16 @@ export default defineConfig({
         test: {
           name: 'engines',
           include: names('.engine.test'),
+          testTimeout: 180_000,
+          hookTimeout: 300_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'peers',
+          include: names('.peer.test'),
           testTimeout: 180_000,
           hookTimeout: 300_000,
           fileParallelism: false,
