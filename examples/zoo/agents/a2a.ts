@@ -40,7 +40,7 @@ const greeter: AgentExecutor = {
     bus.publish(AgentEvent.statusUpdate(TaskStatusUpdateEvent.fromJSON(done)));
     bus.finished();
   },
-  /** A greeting is over before it can be cancelled. */
+  /** Does nothing: the greeting ends by itself a moment later. */
   async cancelTask() {},
 };
 
