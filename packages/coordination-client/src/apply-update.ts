@@ -14,7 +14,7 @@ export interface ContextChange {
   readonly trace_id?: string;
 }
 
-/** The context after a change; for whoever keeps a copy of it. */
+/** The context after a change; for a client that keeps a copy of it. */
 export function applyUpdate(
   context: Readonly<Record<string, Json>>,
   { op, update, removed = [] }: Pick<ContextChange, 'op' | 'update' | 'removed'>,

@@ -33,7 +33,7 @@ export interface CoordinationClientOptions {
   readonly capabilities?: Register['capabilities'] | undefined;
   readonly name?: string | undefined;
   readonly metadata?: Register['metadata'];
-  /** Also told what handlers throw; without one that is a warning of the process. */
+  /** Also receives what handlers throw; without a log that becomes a warning of the process. */
   readonly log?: Log | undefined;
   /** How long a request may take, besides what it waits on purpose. */
   readonly requestMs?: number | undefined;
@@ -42,7 +42,7 @@ export interface CoordinationClientOptions {
 
 const REQUEST_MS = 30_000;
 const BACKOFF_MS = { least: 100, most: 10_000 };
-/** The life is over, or the server has forgotten it. */
+/** The registration has ended, or the server has forgotten it. */
 const LIFE_IS_OVER = [-32015, -32004];
 
 /** Connects and registers; rejects when that fails. What is lost later is regained by itself. */
@@ -134,7 +134,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     return this.#options.agentId;
   }
 
-  /** The life that the agent is in. */
+  /** The epoch of the agent's present registration. */
   get epoch(): number {
     return this.#epoch ?? 0;
   }
@@ -163,7 +163,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     return await cached({ cache: this.cache, log: this.#log }, call);
   }
 
-  /** Ends the life of the agent, then the connection. */
+  /** Ends the registration of the agent, then the connection. */
   async unregister(): Promise<void> {
     this.#heartbeat.stop();
     try {
@@ -227,7 +227,9 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     for (const session_id of missed) this.emit('notices_missed', { session_id });
   }
 
-  /** Nobody keeps notices for who is away: this says where there may have been some. */
+  /**
+   * The server keeps no notices for an absent client: this names sessions that may have had some.
+   */
   async #missedNotices(direct: Send): Promise<readonly string[]> {
     if (this.#connections === 0 || this.listenerCount('notices_missed') === 0) return [];
     return await this.#knownSessions.list(direct);
@@ -241,7 +243,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.emit('closed', reason);
   }
 
-  /** Goes on in the same life; false when it is over. */
+  /** Resumes the same registration; false when it has ended. */
   async #goOn(send: Send): Promise<boolean> {
     try {
       const { agentId: agent_id } = this;

@@ -1,7 +1,7 @@
 export interface HeartbeatOptions {
   /** Resolves when it was answered, or cannot be any more; does not reject. */
   readonly beat: () => Promise<void>;
-  /** A beat got no answer, nor did anything else come: whoever should give it is out of reach. */
+  /** A heartbeat got no answer, nor did anything else come: the server is out of reach. */
   readonly onSilence: () => void;
   readonly requestMs: number;
 }
@@ -24,7 +24,7 @@ export class Heartbeat {
     this.#answerMs = options.requestMs;
   }
 
-  /** How long whoever is there stays silent at most when asked. */
+  /** The longest time that a reachable server stays silent when asked. */
   get answerMs(): number {
     return this.#answerMs;
   }

@@ -1,6 +1,7 @@
-// What the client holds. Each lock ends by the client's own clock unless it is held anew before: no
-// answer and no push is needed to know that its time is over. A timer tells it; whoever asks gets
-// the clock itself, since a timer is late when the process was busy or stopped.
+// What the client holds. Each lock ends by the client's own clock unless the client renews it
+// before: no answer and no push is needed to know that its time is over. A timer reports the end. A
+// caller that asks gets the clock itself, since a timer is late when the process was busy or
+// stopped.
 
 /** A lock that this client has. */
 export interface HeldLock {

@@ -51,8 +51,8 @@ export class KeptLock implements Disposable {
   }
 
   /**
-   * Throws when it turns out that it was lost. A lost one is given back, too, since a renewal on its
-   * way may hold it for longer; but nobody waits for that.
+   * Throws when it turns out that it was lost. The client gives a lost lock back, too, since a
+   * renewal on its way may hold it for longer; but no caller waits for that.
    */
   async giveBack(): Promise<void> {
     clearInterval(this.#timer);

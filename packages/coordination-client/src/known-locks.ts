@@ -1,5 +1,5 @@
-// What becomes of each lock: it is held, and then given up or lost. A loss is told once, and what has
-// ended stays so, whatever answer comes later.
+// What becomes of each lock: it is held, and then given up or lost. The client reports a loss once,
+// and what has ended stays so, whatever answer comes later.
 
 import { RecentMap } from '@starloom/core';
 import { type HeldLock, HeldLocks, lockId } from './held-locks.ts';
@@ -27,7 +27,7 @@ export class KnownLocks {
     this.#onLost = onLost;
   }
 
-  /** By the clock: one whose time is over is told as lost before this returns. */
+  /** By the clock: a lock whose time is over is reported as lost before this returns. */
   isHeld(lock: HeldLock): boolean {
     return this.#held.has(lock);
   }
@@ -46,7 +46,9 @@ export class KnownLocks {
     return this.#held.list(sessionId);
   }
 
-  /** Calls back when the lock is lost, before anybody else is told; gives how to stop. */
+  /**
+   * Calls back when the lock is lost, before any other listener; returns a function that stops it.
+   */
   watch(lock: HeldLock, onLost: (lost: LostLock) => void): () => void {
     this.#watchers.set(lockId(lock), onLost);
     return () => this.#watchers.delete(lockId(lock));

@@ -57,7 +57,7 @@ export class KnownSessions {
     } catch (thrown) {
       if (rpcCodeOf(thrown) === undefined) throw thrown;
       const error = FabricError.from(thrown);
-      this.#log.info({ error }, 'coordination: the sessions are not known anew');
+      this.#log.info({ error }, 'coordination: could not refresh the list of sessions');
       return this.#ids;
     }
   }

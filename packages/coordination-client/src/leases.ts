@@ -20,7 +20,7 @@ export interface LeasesOptions {
   readonly log: Log;
   readonly send: Send;
   readonly onLost: (lost: LostLock) => void;
-  /** The turn of a ticket came while nobody was there to be told. */
+  /** The turn of a ticket came while no client was connected to receive the grant. */
   readonly onGranted: (granted: GrantedTicket) => void;
   /** A ticket will not be granted any more. */
   readonly onTicketGone: (ticket: Ticket) => void;
@@ -87,7 +87,7 @@ export class Leases {
     if (method === 'memory_locker.release') this.known.lose({ ...lock, reason: 'gone' });
   }
 
-  /** What takes the answer when nobody waits for it any more. */
+  /** Takes the answer when the caller does not wait for it any more. */
   onLate(method: string, params: Fields): ((result: unknown) => void) | undefined {
     if (method !== 'memory_locker.acquire') return undefined;
     return (result) => this.#grantedTooLate(params, result);
@@ -161,7 +161,7 @@ export class Leases {
     }
   }
 
-  /** A lock that nobody knows of is given back. */
+  /** Gives back a lock that no caller knows of. */
   #grantedTooLate(params: Fields, result: unknown): void {
     const fields = { ...params, ...(result as Fields) };
     const { session_id, agent_id, ticket } = fields;
@@ -188,7 +188,7 @@ export class Leases {
     return lockLost({ ...lock, reason: 'expired' });
   }
 
-  /** One that was told as lost is nobody's any more: it is given back. */
+  /** A lock already reported as lost has no holder: the client gives it back. */
   #renewed(lock: HeldLock, until: number): void {
     if (this.known.lossOf(lock)) this.#sendOrLog('memory_locker.release', { ...lock });
     else this.known.keep(lock, until);
@@ -243,7 +243,10 @@ function leaseEnd(from: number, ttlMs: number): number {
   return from + ttlMs - leaseMargin(ttlMs);
 }
 
-/** Not before it was asked for; after a wait nobody but the server knows it better than by now. */
+/**
+ * A grant is not earlier than its request. After a wait only the server knows the time, so this
+ * takes the present.
+ */
 function grantedAt({ wait_ms = 0 }: Fields, askedAt: number): number {
   return Number(wait_ms) > 0 ? performance.now() : askedAt;
 }

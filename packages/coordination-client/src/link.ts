@@ -20,7 +20,7 @@ export interface LinkOptions {
   readonly log: Log;
   /** Called on each connection before anything else is sent; it sends by `direct`. */
   readonly onOpen: (direct: Send) => Promise<void>;
-  /** Anything came: whoever sends it is there. */
+  /** Anything came: the server is reachable. */
   readonly onHeard: () => void;
   readonly onPush: (method: string, params: Params) => void;
   readonly onLost: () => void;
@@ -38,7 +38,7 @@ export type Send = (method: string, params: Params, onLate?: OnLate) => Promise<
 
 /** At least so long before a request is sent again whose first copy is under way. */
 const AGAIN_MS = 100;
-/** No longer pause than this, whoever asks for it. */
+/** The longest pause, whichever side asks for it. */
 const MOST_PAUSE_MS = 60_000;
 
 export class Link {

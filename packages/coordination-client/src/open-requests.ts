@@ -1,5 +1,5 @@
 // What was asked and is not answered yet. A request is settled once: by its answer, by its time, or
-// by whoever gives it up. Until then it keeps the process alive.
+// by the caller that gives it up. Until then it keeps the process alive.
 
 import { randomUUID } from 'node:crypto';
 import { FabricError } from '@starloom/core';
@@ -118,7 +118,7 @@ interface TimedOut {
   readonly method: string;
   readonly timeout_ms: number;
   readonly idempotency_key: unknown;
-  /** It was sent: whether it was done, nobody here knows. */
+  /** The request was sent; the client does not know whether the server did it. */
   readonly may_be_done: boolean;
 }
 

@@ -28,7 +28,7 @@ export class Outbox {
     for (const request of requests.filter((each) => !isFirst(each))) this.add(request);
   }
 
-  /** The connection is gone; the next begins anew. */
+  /** The connection is gone; the next one starts empty. */
   close(): void {
     this.#isOpen = false;
     this.#brief.clear();
@@ -41,7 +41,7 @@ export class Outbox {
     else this.#laneOf(request).add(request);
   }
 
-  /** Nobody waits for its answer any more. */
+  /** The caller does not wait for the answer any more. */
   settled(request: OpenRequest): void {
     this.#laneOf(request).remove(request);
   }

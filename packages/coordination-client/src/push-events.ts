@@ -15,7 +15,7 @@ export interface ClientEvents {
   reconnected: [];
   /** By `close`, or because the gateway does not accept the client any more. */
   closed: [FabricError];
-  /** The agent was lost and began a new life: all that it held is gone. */
+  /** The agent was lost and registered again: all that it held is gone. */
   new_life: [{ readonly epoch: number }];
   lease_lost: [LostLock];
   lease_granted: [GrantedTicket];

@@ -50,7 +50,7 @@ const CONTEXT_UPDATE = 'context.update';
 const NOT_FOUND = -32004;
 /** What waits for its handler; more would be kept at the server. */
 export const MOST_WAITING = 10_000;
-/** There is no such session for the agent, or it may not do that, or nobody may. */
+/** The session does not exist for the agent, or the agent may not do that, or no agent may. */
 const FINAL: readonly (number | undefined)[] = [NOT_FOUND, -32001, -32602];
 
 /** Would it be refused in the same way again? */
@@ -69,7 +69,7 @@ export class Subscription {
   #isBehind = false;
   #isClosed = false;
   #ending: FabricError | undefined;
-  /** Nothing is delivered before whoever subscribed has the subscription. */
+  /** Nothing is delivered before the caller has the subscription. */
   #handedOver: Promise<void> | undefined;
 
   constructor(params: SubscribeParams, handlers: SubscriptionHandlers, deps: SubscriptionDeps) {
@@ -126,13 +126,13 @@ export class Subscription {
     void this.#deliverAll();
   }
 
-  /** Nothing more is delivered, and nobody is told. */
+  /** Nothing more is delivered, and the caller gets no notice of the end. */
   stop(): void {
     this.#isClosed = true;
     this.#waiting.length = 0;
   }
 
-  /** The server does not let it go on; that is told after what was taken. */
+  /** The server does not let it go on; the caller learns that after the events already taken. */
   end(reason: FabricError): void {
     this.#ending ??= reason;
     this.#deps.onEnd();
@@ -171,7 +171,7 @@ export class Subscription {
     } else await run('event', () => this.#handlers.event?.(params));
   }
 
-  /** Nothing that was taken later is told. */
+  /** Delivers nothing that was taken later. */
   #endHere(reason: FabricError): void {
     this.#waiting.length = 0;
     this.end(reason);

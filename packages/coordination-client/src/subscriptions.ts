@@ -1,6 +1,6 @@
-// The subscriptions of a client, on whatever connection it has. The server names them anew on each:
-// a push belongs to the one whose answer had that name, and none is taken for old because it came
-// before the answer.
+// The subscriptions of a client, on whatever connection it has. The server gives them new names on
+// each connection: a push belongs to the one whose answer had that name, and none is taken for old
+// because it came before the answer.
 
 import { FabricError, type Log } from '@starloom/core';
 import { EarlyPushes } from './early-pushes.ts';
@@ -79,7 +79,7 @@ export class Subscriptions {
     else this.#early.keep(id, push);
   }
 
-  /** There will be no other connection; without a reason nobody has to be told why. */
+  /** There will be no other connection; without a reason no subscriber receives an error. */
   close(reason?: FabricError): void {
     for (const subscription of [...this.#all]) {
       this.#forget(subscription);
@@ -137,7 +137,10 @@ export class Subscriptions {
     if (id !== undefined) await this.#unsubscribe(id, request.session_id);
   }
 
-  /** What still comes under the name is for nobody else: it is free once the server says so. */
+  /**
+   * Pushes that still come under the name belong to no other subscription: it is free once the
+   * server says so.
+   */
   async #unsubscribe(subscription_id: string, session_id: string): Promise<void> {
     const subscription = this.#named.get(subscription_id);
     const here = this.#here;

@@ -6,10 +6,12 @@ export interface Transport {
   /** Throws, or does nothing, when it is closed. */
   send(text: string): void;
   onmessage: ((text: string) => void) | undefined;
-  /** Called once, whoever closed it; with why, where that is known. */
+  /** Called once, whichever side closed it; with the cause, where that is known. */
   onclose: ((cause?: CloseCause) => void) | undefined;
   close(): void;
 }
 
-/** Makes a new transport, now and after each loss; nobody wants it any more when the signal aborts. */
+/**
+ * Makes a new transport, now and after each loss; when the signal aborts, the client needs none.
+ */
 export type Connect = (signal: AbortSignal) => Promise<Transport>;

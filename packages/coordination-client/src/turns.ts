@@ -35,7 +35,7 @@ export class Turns {
     return { [Symbol.dispose]: () => this.#leave(name, place) };
   }
 
-  /** Nobody gets a turn any more; those who have one may end. */
+  /** No caller gets a turn any more; those that have one may end. */
   close(reason: Error): void {
     this.#closed = reason;
     const places = [...this.#queues.values()].flatMap((queue) => [...queue]);

@@ -1,5 +1,6 @@
-// Who is there. An agent is alive while the lease on its name is: beats renew it, and the epoch of a
-// life is the lease's token. Whether an agent is alive is read from the lease, never from a sweep.
+// Registered agents. An agent is alive while the lease on its name is valid: heartbeats renew it,
+// and its token is the epoch of the registration. The registry reads from the lease whether an
+// agent is alive, never from a sweep.
 
 import type { Clock, JsonObject } from '@starloom/core';
 import {
@@ -42,7 +43,7 @@ export interface Registration {
   readonly metadata?: JsonObject | undefined;
 }
 
-/** A beat may be late by half an interval and a moment before the life is over. */
+/** A heartbeat may be late by half an interval and a moment before the registration ends. */
 const LATE_SHARE = 1.5;
 const LATE_MS = 500;
 
@@ -64,7 +65,7 @@ export class AgentRegistry {
     this.#meter = new Meter({ limits, entries: 'agents', fix, freeShare: FORGOTTEN_SHARE });
   }
 
-  /** Begins a new life; one that was there is over, with all that it held. */
+  /** Starts a new registration. An earlier one of the agent ends and loses all that it held. */
   async register({ agentId, principalId }: Caller, registration: Registration) {
     const { store, bindings, budgets, presence, clock, limits, heartbeatIntervalMs } =
       this.#options;
@@ -101,7 +102,7 @@ export class AgentRegistry {
     return { agent_id: agentId, epoch, heartbeat_interval_ms: heartbeatIntervalMs };
   }
 
-  /** Without an epoch it is the present life that beats. */
+  /** Without an epoch the heartbeat is for the present registration. */
   async heartbeat(
     { agentId, epoch }: Caller,
     status?: AgentState,
@@ -189,7 +190,7 @@ export class AgentRegistry {
     return [...counts].sort().map(([capability, count]) => ({ capability, agents: count }));
   }
 
-  /** The life in which the caller acts; 0 for an agent that never registered. */
+  /** The epoch under which the caller acts; 0 for an agent that never registered. */
   async epochOf({ agentId, epoch }: Caller): Promise<number> {
     const life = await this.#life(agentId);
     if (life !== undefined && (epoch === undefined || epoch === life.token)) return life.token;
@@ -199,7 +200,7 @@ export class AgentRegistry {
     return 0;
   }
 
-  /** Lives that ended without anybody having seen to it. */
+  /** Registrations that have ended but are not retired yet. */
   async overdue(): Promise<readonly AgentRecord[]> {
     const { store } = this.#options;
     const [{ entries }, lives] = await Promise.all([store.read(AGENTS), this.#lives()]);
@@ -249,7 +250,7 @@ export class AgentRegistry {
     return { entries: deleted.filter(Boolean).length, bytes: 0 };
   }
 
-  /** False when another life has begun, or nothing is left of it. */
+  /** False when another registration has started, or nothing is left of this one. */
   async #delete(agentId: string, epoch: number, event?: JsonObject): Promise<boolean> {
     const { store } = this.#options;
     const current = await readAgent(store, agentId);
@@ -282,7 +283,7 @@ export class AgentRegistry {
     return new Map(leases.map((lease) => [lease.resource, lease]));
   }
 
-  /** The store refuses it when the life is over. */
+  /** The store refuses it when the registration has ended. */
   async #write(record: AgentRecord, event?: JsonObject): Promise<void> {
     const { agent_id, epoch } = record;
     const writes = [{ kind: 'put', key: keyOf.agent(agent_id), value: toJson(record) }] as const;
@@ -297,7 +298,7 @@ function withState(record: AgentRecord, life: Lease | undefined): AgentRecord {
 }
 
 function lifeIsOver(agentId: string, epoch: number) {
-  return refuse('stale_epoch', `This life of "${agentId}" is over`, {
+  return refuse('stale_epoch', `This registration of "${agentId}" has ended`, {
     agent_id: agentId,
     epoch,
     fix: 'register again; then act under the new epoch',

@@ -7,7 +7,7 @@ export interface Entry {
 }
 
 export interface Snapshot {
-  /** 0 for a partition nobody wrote to. */
+  /** 0 for a partition without any write. */
   readonly version: number;
   readonly entries: ReadonlyMap<string, Entry>;
 }
@@ -28,7 +28,7 @@ export type Write =
 export interface Commit {
   /** Each key at most once. */
   readonly writes: readonly Write[];
-  /** Told to watchers with the version of this commit. */
+  /** Sent to watchers with the version of this commit. */
   readonly event?: Json | undefined;
   /** The partition must be at exactly this version. Events of locks and expiry count, too. */
   readonly ifVersion?: number | undefined;
@@ -103,8 +103,8 @@ export interface LeaseRequest {
   /** How long to stand in the queue when the lease is not free; without it, not at all. */
   readonly waitMs?: number | undefined;
   /**
-   * Higher is served first, 0 by default; equals are served as they came. Whoever has waited for
-   * five seconds is overtaken no more.
+   * Higher is served first, 0 by default; equals are served as they came. No request overtakes one
+   * that has waited for five seconds.
    */
   readonly priority?: number | undefined;
   /** As that of a commit; the first answer comes again while its lease or place is there. */
@@ -181,19 +181,20 @@ export interface StoreWarning {
  * checks the token inside the write, against the live lease and against the highest token that ever
  * wrote, which is kept with the data and outlives the lease.
  *
- * Nobody overtakes in the queue of a resource: a request is granted at once only when no lease is
- * in its way and nobody of the same or a higher priority waits, nor anybody who has waited for five
- * seconds. A place whose time is over is never granted.
+ * No request overtakes in the queue of a resource. The store grants a request at once only when no
+ * lease is in its way and no request of the same or a higher priority waits. A request that has
+ * waited for five seconds is in the way of every other. The store never grants a place whose time
+ * is over.
  *
  * What time makes due is seen at once by every read: expired keys, leases and places are absent.
  * The events about it, and the grants that follow, come with the next operation that may write to
  * the partition, or with `tick`, whichever is first: events of expired keys, then lost leases, then
  * grants.
  *
- * A partition that has held no keys, events, leases and places for ten minutes is as one that never
- * was: its versions begin anew, as after a drop.
+ * A partition that has held no keys, events, leases and places for ten minutes counts as one that
+ * never existed: its versions start again from the beginning, as after a drop.
  *
- * What a read or a watcher was told is as durable as the engine makes an answered commit. When the
+ * What a read or a watcher received is as durable as the engine makes an answered commit. When the
  * engine cannot be reached, operations throw OVERLOADED with `details.reason` =
  * `engine_unavailable`; one that writes may have been done nevertheless, which is what idempotency
  * keys are for.
@@ -224,7 +225,7 @@ export interface CoordinationStore {
     ttlMs: number,
   ): Promise<Lease | undefined>;
   release(partition: string, lease: Pick<Lease, 'resource' | 'token'>): Promise<ReleaseResult>;
-  /** Ends the lease with this token, or all on the resource, over the heads of their holders. */
+  /** Forcibly ends the lease with this token, or all leases on the resource. */
   breakLease(partition: string, resource: string, token?: number): Promise<ReleaseResult>;
   /** False when the ticket has no place (any more); then it may have been granted. */
   cancelWait(partition: string, ticket: string): Promise<boolean>;
@@ -241,7 +242,7 @@ export interface CoordinationStore {
     commit: Omit<Commit, 'fence'>,
   ): Promise<LockedCommitResult>;
   /**
-   * Does what time has made due in all partitions. Whoever wants grants and expiry told without
+   * Runs expired timers in all partitions. A process that wants events of grants and expiry without
    * waiting for other traffic calls it often; any number of processes may at once.
    */
   tick(): Promise<void>;

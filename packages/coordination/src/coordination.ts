@@ -12,7 +12,7 @@ export interface Coordination {
   readonly failure: FabricError | undefined;
   /** A client that can send requests; close it when it is gone. */
   connect(connection: Connection): RpcPeer;
-  /** Begins to see to what time makes due, such as agents that do not beat any more. */
+  /** Starts to run expired timers, such as those of agents that missed their heartbeat. */
   start(): void;
   /** Sees to it once, now. */
   sweep(): Promise<void>;

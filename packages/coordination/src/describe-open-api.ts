@@ -1,5 +1,5 @@
-// The table of methods as an OpenAPI 3.1 document. JSON-RPC has one operation per path, so methods
-// are told apart by the schema of their request; what is pushed stands under webhooks.
+// The table of methods as an OpenAPI 3.1 document. JSON-RPC has one operation per path, so the
+// schema of a request identifies its method; what is pushed stands under webhooks.
 
 import type { Json, JsonObject } from '@starloom/core';
 import type { MethodDescription } from './describe-methods.ts';

@@ -158,7 +158,7 @@ export class MemoryLock {
     return { holder: admitted.holder, leases, waiting };
   }
 
-  /** Ends leases over the heads of their holders. For owners; the log says who did it. */
+  /** Forcibly ends leases. For owners; the log says which owner did it. */
   async break(caller: Caller, sessionId: string, target: BreakTarget): Promise<readonly Lease[]> {
     const { store, access } = this.#options;
     const { partition } = await access.fresh(caller, sessionId, { role: 'owner' });
@@ -179,7 +179,7 @@ export class MemoryLock {
     return broken;
   }
 
-  /** Refuses a token that was never granted to this life of the caller. */
+  /** Refuses a token that was never granted to the caller under this epoch. */
   assertHolder(access: Access, lock: LockName): Promise<LeaseMode> | LeaseMode {
     const known = this.#tokens.get(tokenId(access.partition, lock.resource, lock.token));
     return known?.holder === access.holder ? known.mode : this.#findMode(access, lock);
@@ -193,7 +193,7 @@ export class MemoryLock {
     return lease.mode;
   }
 
-  /** Who has the lock now, for an answer to somebody who does not. */
+  /** The holders of the lock now, for an answer to a caller that does not hold it. */
   async heldBy({ partition }: Access, resource: string): Promise<readonly Lease[]> {
     return await this.#options.store.leases(partition, resource);
   }
@@ -213,7 +213,10 @@ export class MemoryLock {
     });
   }
 
-  /** The caller may have lost its place in the session, or its life, while the lock was granted. */
+  /**
+   * The caller may have lost its place in the session, or its registration, while the lock was
+   * granted.
+   */
   async #keep(admitted: Access, lease: Lease, need: Need): Promise<Lease> {
     const { store } = this.#options;
     try {
@@ -227,7 +230,7 @@ export class MemoryLock {
     return lease;
   }
 
-  /** The same life of the caller has all that it needs, as the store has it now. */
+  /** The caller, under the same epoch, has all that it needs, as the store has it now. */
   async #assertStill({ caller, sessionId, member }: Access, need: Need): Promise<void> {
     const sameLife = { ...caller, epoch: member.epoch };
     await this.#options.access.fresh(sameLife, sessionId, need);

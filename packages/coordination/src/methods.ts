@@ -1,6 +1,6 @@
 // The table: every method there is. It validates requests and generates docs/coordination.md. There
 // is no method by which one agent sends a message to another, on purpose: what agents have to tell
-// each other stands in the context, where everybody in the session sees it.
+// each other stands in the context, where every member of the session sees it.
 
 import { describeTable, type MethodDescription } from './describe-methods.ts';
 import { agentRegistryMethods } from './methods/agent-registry.ts';

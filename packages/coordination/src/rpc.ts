@@ -102,7 +102,7 @@ export class RpcPeer {
     }
   }
 
-  /** Whoever did not get a lock might have, had there been time. */
+  /** With more time, a caller that did not get a lock might have got it. */
   #cutShort(thrown: unknown): unknown {
     const isCut = isReason(thrown, 'lock_held') || FabricError.from(thrown).code === 'CANCELLED';
     return isCut ? (this.#closedFor ?? thrown) : thrown;

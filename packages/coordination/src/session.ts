@@ -104,7 +104,7 @@ export class Sessions {
     return meta;
   }
 
-  /** Joining again changes nothing, except that a returned agent acts in its new life. */
+  /** Joining again changes nothing, except that a returned agent acts under its new epoch. */
   async join(caller: Caller, sessionId: string, wanted?: Role): Promise<Access> {
     const { store, bindings, access, limits } = this.#options;
     const { agentId } = caller;
@@ -225,7 +225,9 @@ export class Sessions {
     return { agent_id, principal, role, epoch, connected: true, joined_at, last_seen: null };
   }
 
-  /** The agent may have begun a new life meanwhile, which then did not know of this session. */
+  /**
+   * The agent may have registered again meanwhile; that registration did not know of this session.
+   */
   async #catchUp(caller: Caller, epoch: number): Promise<void> {
     const { agents, presence } = this.#options;
     const now = await agents.epochOf({ ...caller, epoch: undefined });

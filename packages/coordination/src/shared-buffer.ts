@@ -1,6 +1,6 @@
 // Larger things that the members of a session share. A chunk is named by the hash of its content,
-// so equal content is kept once. When room is needed, chunks that nobody holds a reference to go,
-// those not used for longest first.
+// so equal content is kept once. When room is needed, chunks without a reference go, those not used
+// for longest first.
 
 import { isUtf8 } from 'node:buffer';
 import type { Clock, JsonObject } from '@starloom/core';

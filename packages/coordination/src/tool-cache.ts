@@ -69,7 +69,7 @@ export interface CacheGet extends CacheName, Shared {
   /** On a miss, be the one that computes. */
   readonly claim: boolean;
   readonly claim_ttl_ms: number;
-  /** How long to wait for whoever computes it now. */
+  /** How long to wait for the caller that computes it now. */
   readonly wait_ms: number;
 }
 
@@ -231,8 +231,8 @@ export class ToolCache {
   }
 
   /**
-   * What sessions see to by themselves: the life of the agent is not over, its name is its own. To
-   * read makes no name the caller's.
+   * What sessions see to by themselves: the registration of the agent has not ended, its name is
+   * its own. To read makes no name the caller's.
    */
   async #assertAlive(caller: Caller, use: 'reader' | 'claimer' | 'writer'): Promise<void> {
     if (isImplicit(caller)) return;

@@ -1,5 +1,5 @@
 // What comes back of a call: a stream of events, ended by exactly one `final` or one thrown error.
-// Adapters yield bodies; whoever owns the call stamps them with seq, time, trace and agent.
+// Adapters yield bodies; the owner of the call stamps them with seq, time, trace and agent.
 
 import { z } from 'zod';
 import { agentIdSchema } from './manifest.ts';

@@ -1,6 +1,6 @@
 /**
- * What the promise settles with, or the signal's reason if that comes first. Whoever made the
- * promise is not stopped by this; its late rejection is not reported as unhandled.
+ * What the promise settles with, or the signal's reason if that comes first. This does not stop the
+ * work behind the promise; its late rejection is not reported as unhandled.
  */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {

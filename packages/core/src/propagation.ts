@@ -18,7 +18,7 @@ export const META = {
   traceparent: 'traceparent',
 } as const;
 
-/** Where a call comes from, as far as its carrier told. */
+/** Where a call comes from, as far as its carrier states it. */
 export interface Origin {
   readonly traceId: string | undefined;
   /** The trace was named by our own key, as agents of a fabric do, not by `traceparent` alone. */

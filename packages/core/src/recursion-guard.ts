@@ -20,7 +20,10 @@ export interface GuardedCall {
 export interface RecursionGuardOptions {
   /** The deepest call that is served; `MAX_DEPTH` by default. */
   readonly limit?: number;
-  /** How many calls of one trace may be in flight when nobody counts their depth; no limit by default. */
+  /**
+   * How many calls of one trace may be in flight when no carrier counts their depth; no limit by
+   * default.
+   */
   readonly uncounted?: number;
   readonly clock?: Clock;
   readonly onBlocked?: (reason: BlockReason) => void;
@@ -30,8 +33,8 @@ export type BlockReason = 'depth' | 'cycle' | 'tripped' | 'uncounted';
 
 export interface AdmitOptions {
   /**
-   * The carrier wrote a depth, and whoever comes back here passed somebody who adds one (an agent
-   * does so itself): a call that says it is a root is one, even beside others of its trace.
+   * The carrier wrote a depth, and a call that comes back here passed a hop that adds one (an agent
+   * does so itself). So a call that says it is a root is one, even beside others of its trace.
    */
   readonly depthIsStated?: boolean;
   /** Who calls; where there is only one caller, or none is known, it can be left out. */

@@ -3,7 +3,7 @@ export const TRUST_TIERS = ['local', 'org', 'partner', 'public'] as const;
 
 export type TrustTier = (typeof TRUST_TIERS)[number];
 
-/** What an agent or a caller is when nobody said. */
+/** The tier of an agent or a caller for which none is set. */
 export const DEFAULT_TIER: TrustTier = 'public';
 
 /** Sorts the more trusted first: negative when `a` is trusted more than `b`. */

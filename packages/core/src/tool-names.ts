@@ -1,6 +1,6 @@
 // Names of MCP tools. An agent's capability is listed as `<agent_id>.<capability>` in characters
 // every client accepts, at most 64 of them; clients that refuse dots get underscores. Names are
-// one-way: whoever lists them keeps the index back, since two names may meet after mapping.
+// one-way: the code that lists them keeps the index back, since two names may meet after mapping.
 
 import { sha256Hex } from './sha256.ts';
 

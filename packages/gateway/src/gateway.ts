@@ -302,7 +302,7 @@ export class Gateway {
     const until = performance.now() + drainMs;
     this.#rpc?.endWaiting();
     await this.#inFlight.untilIdle(drainMs);
-    // Questions that nobody answered until here are answered with "cancel".
+    // Questions without an answer until here are answered with "cancel".
     this.#parked.close();
     await this.#rpc?.close(Math.max(0, until - performance.now()));
     // Callers may have waited for jobs until here. One that still runs goes on elsewhere, or fails.

@@ -67,7 +67,7 @@ export class HealthMonitor {
     this.#stop.abort(new FabricError('CANCELLED', 'The gateway is shutting down'));
   }
 
-  /** Asks everybody who is due, and sets the timer for the next. */
+  /** Asks every agent that is due, and sets the timer for the next. */
   #wake(): void {
     if (this.#stop.signal.aborted) return;
     clearTimeout(this.#timer);

@@ -1,5 +1,5 @@
 // Finds the bearer credential of a request. A credential that is there but cannot be read is an
-// error, never "none": otherwise a slip of the client would turn it into somebody else.
+// error, never "none": otherwise a slip of the client would give it another identity.
 
 import { isBearerText } from './bearer-text.ts';
 import { denied } from './denied.ts';

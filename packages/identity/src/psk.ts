@@ -1,7 +1,7 @@
 // Shared keys. In memory there are only keyed hashes, under a secret that this process draws for
-// itself and never shows: a copy of the table is worth nothing, and since nobody outside can aim at
-// a hash, finding one in a map tells nothing by its timing. The cost of a check does not depend on
-// how many keys there are. How strong a configured key must be is the configuration's business.
+// itself and never shows: a copy of the table is worth nothing. Since no caller can aim at a hash,
+// finding one in a map tells nothing by its timing. The cost of a check does not depend on how many
+// keys there are. How strong a configured key must be is the configuration's business.
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { FabricError, type TrustTier } from '@starloom/core';
@@ -24,7 +24,7 @@ interface PskOwner {
 export type PskKey = PskOwner & ({ readonly key: string } | { readonly key_hash: string });
 
 export interface PskVerifier {
-  /** Whose key this is; `undefined` when it is nobody's. */
+  /** The principal of this key; `undefined` when no principal has it. */
   verify(bearer: string): Principal | undefined;
 }
 

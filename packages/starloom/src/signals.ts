@@ -1,4 +1,4 @@
-/** How long output that nobody reads may hold up a process that was asked to stop. */
+/** How long output without a reader may hold up a process that was asked to stop. */
 const UNREAD_MS = 1_000;
 
 let isAsked = false;

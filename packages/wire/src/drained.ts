@@ -1,5 +1,5 @@
 // Waiting for a stream that is full. However many wait for one stream, it carries one set of
-// listeners, and none once nobody waits.
+// listeners, and none once no writer waits.
 
 import type { Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';

@@ -1,4 +1,6 @@
-/** Keeps the process while something is waited for: whoever is silent holds no handle, nor do deadlines. */
+/**
+ * Keeps the process while something is waited for: a silent peer holds no handle, nor do deadlines.
+ */
 export function holdProcess(): Disposable {
   const timer = setInterval(() => {}, LONG_MS);
   return { [Symbol.dispose]: () => clearInterval(timer) };

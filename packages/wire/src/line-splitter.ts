@@ -1,7 +1,7 @@
 // Bytes in, lines of strict UTF-8 out, however the bytes are cut. Whole chunks are decoded at once:
 // a line end never lies inside a code point, so everything up to the last one is complete text and
-// only the tail is held. What is held never exceeds the limit, which is checked before copying.
-// A line that is refused ends the reading, unless somebody wants to hear of it: then it is skipped.
+// only the tail is held. What is held never exceeds the limit, which is checked before copying. A
+// line that is refused ends the reading, unless the caller sets `onBadLine`: then it is skipped.
 
 import { isUtf8 } from 'node:buffer';
 import { FabricError } from '@starloom/core';

@@ -27,7 +27,7 @@ export interface WriteNdjsonOptions {
 /**
  * Writes `value` as one line, and resolves when `writable` takes more. Lines are written whole and
  * in the order of the calls, also when the calls do not wait for each other; a line whose wait is
- * aborted may still go out. Whoever owns the stream listens to its `error` event.
+ * aborted may still go out. The owner of the stream listens to its `error` event.
  */
 export async function writeNdjson(
   writable: Writable,

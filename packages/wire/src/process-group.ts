@@ -17,7 +17,7 @@ export class ProcessGroup {
     this.#mark = mark;
   }
 
-  /** False when nobody is left, or nobody whom we may signal. */
+  /** False when no process is left, or none that this process may signal. */
   signal(signal: NodeJS.Signals | 0): boolean {
     return signalProcess(process.platform === 'win32' ? this.id : -this.id, signal);
   }
@@ -97,7 +97,7 @@ function marksOf(pid: number): ReadonlySet<string> {
   return new Set(marker?.slice(prefix.length).split(','));
 }
 
-/** Empty when the process has gone meanwhile, or belongs to somebody else. */
+/** Empty when the process has gone meanwhile, or belongs to another user. */
 function readProcessFile(pid: number, name: 'stat' | 'environ'): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1');

@@ -1,5 +1,5 @@
 // A child process that is always reaped. It leads a group of its own; when it ends, by itself or by
-// `stop`, whatever it left behind is ended too. Output is read only as fast as somebody takes it;
+// `stop`, whatever it left behind is ended too. Output is read only as fast as a reader takes it;
 // stderr is always drained.
 
 import { once } from 'node:events';
@@ -116,14 +116,16 @@ export class ManagedProcess implements AsyncDisposable {
     return this.#stderrTail.toString();
   }
 
-  /** To the whole group; false when nobody is left, whose ids may be somebody else's by now. */
+  /**
+   * Signals the whole group; false when no process is left, since others may have its ids by now.
+   */
   signal(signal: NodeJS.Signals): boolean {
     return !this.#groupEmptied && this.#group.signal(signal);
   }
 
   /**
    * Closes stdin, asks the whole group to end and kills it after the grace. Resolves when the
-   * process and everybody it started are gone. Output nobody has read by then is discarded.
+   * process and all that it started are gone. Output not read by then is discarded.
    */
   async stop(): Promise<ProcessExit> {
     this.#stopped = true;

@@ -20,7 +20,7 @@ class Reaper {
     return this.#guardian?.pid;
   }
 
-  /** To be called before a spawn: from then on there is somebody to tell of the new group. */
+  /** Call it before a spawn: from then on a guardian runs that can learn of the new group. */
   nextMark(): string {
     if (this.#marks === 0) process.on('exit', () => this.#killAll());
     this.#startGuardian();
@@ -45,7 +45,9 @@ class Reaper {
     this.#guardian?.stdin.write(`${line}\n`);
   }
 
-  /** Its environment is empty: it must not carry the mark of whoever may be about to end us. */
+  /**
+   * Its environment is empty: it must not carry the mark of a process that may be about to end us.
+   */
   #startGuardian(): void {
     if (this.#guardian !== undefined || this.#startsLeft === 0) return;
     this.#startsLeft -= 1;

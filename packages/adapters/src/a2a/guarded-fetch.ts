@@ -37,7 +37,7 @@ export interface FetchInit {
 export type GuardedFetch = (input: string | URL, init?: FetchInit) => Promise<Response>;
 
 const ERROR_BYTES = 65_536;
-/** Told by the status, whatever the body says. */
+/** Failures that the status identifies, whatever the body says. */
 const TOLD_BY_STATUS: ReadonlySet<number> = new Set([401, 403, 407, 408, 429]);
 
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {

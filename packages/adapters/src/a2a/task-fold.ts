@@ -204,7 +204,7 @@ function dataOf(message: Message | undefined): unknown[] {
   );
 }
 
-/** An event that another Starloom sent along; how a call ends is never told so. */
+/** An event that another Starloom sent along; the end of a call never comes this way. */
 function ownEvent(metadata: Record<string, unknown> | undefined): EventBody | undefined {
   const { type, data: carried } = toFields(metadata?.[EVENT_KEY]);
   const { success, data } = eventBodySchema.safeParse({ type, data: carried });

@@ -1,6 +1,6 @@
 // One call of an agent, from its message to the end of its task. A stream that breaks is joined
-// again, then the task is looked at from time to time. When the caller leaves, the agent is told to
-// cancel the task: closing a stream alone does not stop it.
+// again, then the task is looked at from time to time. When the caller leaves, the adapter asks the
+// agent to cancel the task: closing a stream alone does not stop it.
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Message, Part, StreamResponse } from '@a2a-js/sdk';

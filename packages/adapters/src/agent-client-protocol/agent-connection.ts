@@ -188,7 +188,7 @@ export class AgentClientConnection {
     const { log, settings } = this.#options;
     this.#rpc.agent
       .notify(AGENT.session.cancel, { sessionId: session.id })
-      .catch((err: unknown) => log.debug({ err }, 'the agent could not be told to stop'));
+      .catch((err: unknown) => log.debug({ err }, 'could not ask the agent to stop'));
     if (await settlesWithin(running.ended, settings.options.grace_ms)) return;
     log.info({}, 'the agent does not end a cancelled turn: its process is replaced');
     this.#retire();

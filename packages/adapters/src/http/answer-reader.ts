@@ -25,7 +25,7 @@ export interface ReaderContext<Item = EventBody> {
   readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
   emit(item: Item, bytes: number): void;
-  /** Told of events that mean nothing to us. */
+  /** Called with the type of each event that the adapter does not use. */
   passOver(type: string): void;
 }
 

@@ -1,6 +1,6 @@
 // One request and its answer, as handed over by undici's dispatcher. Nothing is read from the
-// socket while the call has no room. Leaving early closes the connection, which is how an agent
-// learns that nobody waits; after a final the rest of the answer gets a moment to end, so that the
+// socket while the call has no room. Leaving early closes the connection, which shows the agent
+// that no caller waits. After a final the rest of the answer gets a moment to end, so that the
 // connection can be used again.
 
 import type { IncomingHttpHeaders } from 'node:http';
@@ -54,7 +54,7 @@ export class Exchange<Item extends { readonly type: string } = EventBody>
     this.#disconnect();
   }
 
-  /** Nobody consumes the events any more. */
+  /** The caller does not consume the events any more. */
   leave(): void {
     if (this.events.ended) this.#disconnectSoon();
     else this.abort(NOBODY_READS);
@@ -151,4 +151,4 @@ export class Exchange<Item extends { readonly type: string } = EventBody>
   }
 }
 
-export const NOBODY_READS = new FabricError('CANCELLED', 'Nobody reads the answer any more');
+export const NOBODY_READS = new FabricError('CANCELLED', 'The caller stopped reading the answer');

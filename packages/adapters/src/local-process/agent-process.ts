@@ -86,7 +86,7 @@ export class AgentProcess {
     return call;
   }
 
-  /** The call is over for us; an agent still at work on it is told so. */
+  /** The call is over for the gateway; an agent that still works on it receives a cancellation. */
   leave({ spanId }: ProcessCall): void {
     if (this.#calls.delete(spanId)) this.#send(toCancelLine(spanId));
   }

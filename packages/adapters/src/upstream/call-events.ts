@@ -1,4 +1,4 @@
-// The events of one call between whoever reads the agent and whoever consumes the call. Holds a
+// Carries the events of one call from the reader of the agent to the consumer of the call. Holds a
 // bounded amount: a reader that sees `isFull` waits for `room` and leaves the agent's output where
 // it is. The first final or failure ends the call; what the agent says after it is dropped.
 
@@ -68,14 +68,16 @@ export class CallEvents<Item extends { readonly type: string } = EventBody>
     this.#end();
   }
 
-  /** Ends the call with `error` at once; even a final that nobody took yet is lost. */
+  /**
+   * Ends the call with `error` at once; even a final that the consumer has not taken yet is lost.
+   */
   abort(error: FabricError): void {
     this.#failure = error;
     this.#drop();
     this.#end();
   }
 
-  /** Resolves when more may be pushed, or nobody wants more. */
+  /** Resolves when the reader may push more, or the consumer wants no more. */
   room(): Promise<void> {
     if (!this.isFull || this.#ended) return Promise.resolve();
     this.#room ??= Promise.withResolvers();

@@ -26,7 +26,7 @@ export class Bindings {
     this.#options = options;
   }
 
-  /** Refuses an id of somebody else; one that nobody used yet passes. */
+  /** Refuses an id of another principal; an id that no principal has used yet passes. */
   async check(agentId: string, principalId: string): Promise<void> {
     const known = this.#known.get(agentId);
     if (known && known.until > this.#options.clock.monotonic()) {
@@ -39,13 +39,13 @@ export class Bindings {
     this.#remember(agentId, principalId);
   }
 
-  /** As `check`, but one that nobody used yet becomes the principal's. */
+  /** As `check`, but an id that no principal has used yet becomes the principal's. */
   async use(agentId: string, principalId: string): Promise<void> {
     await this.check(agentId, principalId);
     if (this.#known.get(agentId) === undefined) await this.bind(agentId, principalId);
   }
 
-  /** Makes the id the principal's, if it is nobody else's. */
+  /** Makes the id the principal's, unless it belongs to another principal. */
   async bind(agentId: string, principalId: string): Promise<void> {
     const { store, limits, budgets } = this.#options;
     for (;;) {

@@ -14,13 +14,13 @@ export const anyAgentIdSchema = z.string().regex(ANY_ID, 'expected the id of an 
 export interface Caller {
   readonly agentId: string;
   readonly principalId: string;
-  /** The life of the agent it acts in; `undefined` when it did not say, then the present one. */
+  /** The epoch under which the agent acts; `undefined` stands for its present registration. */
   readonly epoch?: number | undefined;
   readonly traceId?: string | undefined;
   readonly idempotency?: Idempotency | undefined;
-  /** Aborts when the caller is gone and nobody waits for the answer. */
+  /** Aborts when the caller is gone and does not wait for the answer. */
   readonly signal?: AbortSignal | undefined;
-  /** Told of every session it was let into, and by which name in the locks there. */
+  /** Called with every session that admitted the caller, and with its name in the locks there. */
   readonly onAdmitted?:
     | ((sessionId: string, holder: string) => Promise<void> | undefined)
     | undefined;
@@ -33,12 +33,17 @@ export function implicitAgentId(principalId: string): string {
   return `~${ID.test(principalId) ? principalId : digest(principalId)}`;
 }
 
-/** Does the caller name no agent? Then it has neither a life nor a name that others could take. */
+/**
+ * Does the caller name no agent? Then it has neither a registration nor a name that others could
+ * take.
+ */
 export function isImplicit({ agentId }: Caller): boolean {
   return agentId.startsWith('~');
 }
 
-/** How an agent is called in the locks of a session: one life of it, so a later one is another. */
+/**
+ * The name of an agent in the locks of a session. It names one registration: a later one differs.
+ */
 export function toHolder(agentId: string, epoch: number): string {
   return `${agentId}#${epoch}`;
 }

@@ -1,5 +1,5 @@
-// Which agents offer a capability, without looking at all of them. An entry is a hint: whoever reads
-// it checks the agent's record. It lives as long as the life of the agent that made it.
+// Which agents offer a capability, without looking at all of them. An entry is a hint: the reader
+// checks the agent's record. An entry lasts as long as the registration that made it.
 
 import type { CoordinationStore } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
@@ -19,7 +19,7 @@ export class CapabilityIndex {
     );
   }
 
-  /** Leaves the entries of a later life. */
+  /** Leaves the entries of a later registration. */
   async remove(agentId: string, epoch: number, capabilities: readonly string[]): Promise<void> {
     const writes = [{ kind: 'delete', key: agentId }] as const;
     await inBatches(capabilities, async (name) => {

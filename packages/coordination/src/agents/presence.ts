@@ -1,7 +1,8 @@
-// Lives of agents in their sessions. A life is a lease on the agent's name, its epoch the token of
-// that lease: there is one at a time, a later one is larger, and the store ends it by itself when no
-// beat renews it. Everything here may be done again, by any process, until it is complete; the
-// others of a session are told once all the same, since the notice and the member change together.
+// Registrations of agents in their sessions. A registration is a lease on the agent's name, and its
+// epoch is the token of that lease. An agent has one registration at a time, and a later one has a
+// larger epoch. The store ends a registration when no heartbeat renews it. Any process may repeat
+// what is done here until it is complete. The other members of a session still receive one notice,
+// since the notice and the member change together.
 
 import type { Clock, Json } from '@starloom/core';
 import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-scope.ts';
@@ -40,7 +41,7 @@ export class Presence {
     this.#limits = limits;
   }
 
-  /** A life is over: its leases are free, its sessions are told, then the agent is inactive. */
+  /** Clears an ended registration: frees its leases, notifies sessions, sets the agent inactive. */
   async retire(agentId: string, epoch: number, reason: LossReason): Promise<void> {
     const stored = await readAgent(this.#store, agentId);
     const record = stored?.record.epoch === epoch ? stored.record : undefined;
@@ -62,7 +63,7 @@ export class Presence {
     await this.#markInactive(record);
   }
 
-  /** A new life takes the place of the old one in all sessions of the agent. */
+  /** A new registration takes the place of the old one in all sessions of the agent. */
   async enter(agentId: string, epoch: number): Promise<void> {
     await this.#inSessions(agentId, async (sessionId) => {
       await this.#change(sessionId, agentId, (member) => {
@@ -80,7 +81,7 @@ export class Presence {
     await inBatches(await this.#sessions.of(agentId), work);
   }
 
-  /** What the agent held in this life and in those before it. */
+  /** Frees what the agent held under this epoch and under earlier ones. */
   async #free(sessionId: string, agentId: string, epoch: number): Promise<void> {
     const isOver = (holder: string) => {
       const life = fromHolder(holder);
@@ -89,7 +90,7 @@ export class Presence {
     await freeHolders(this.#store, partitionOf.session(sessionId), isOver, 'lost');
   }
 
-  /** The epoch of a later life, if one has begun: what that one claims has larger tokens. */
+  /** The epoch of a later registration, if there is one: what that one claims has larger tokens. */
   async #endOf(agentId: string, epoch: number): Promise<number> {
     const [life] = await this.#store.leases(AGENTS, agentId);
     return life && life.token > epoch ? life.token : Number.POSITIVE_INFINITY;

@@ -23,7 +23,7 @@ export class ChunkEviction {
     this.#store = store;
   }
 
-  /** What there is; room is made by evicting as `makeRoom` does. */
+  /** Counts the chunks; room is made by evicting as `makeRoom` does. */
   async measure(sessionId: string): Promise<Measured> {
     const chunks = chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
     const makeRoom = async (wanted: Amount) =>
@@ -37,7 +37,7 @@ export class ChunkEviction {
     return await this.#evictSome(sessionId, chunks, wanted);
   }
 
-  /** False when somebody took a reference meanwhile. */
+  /** False when an agent took a reference meanwhile. */
   async evict(sessionId: string, chunk: IndexedChunk): Promise<boolean> {
     const { chunk_id, references, version, body_version } = chunk;
     const keys = [

@@ -21,7 +21,7 @@ export const chunkInfoSchema = z.object({
 });
 
 export const chunkRecordSchema = chunkInfoSchema.extend({
-  /** Of the entry that holds the body: whoever puts the same content writes it anew. */
+  /** Of the entry that holds the body: a put of the same content writes the entry again. */
   body_version: z.number(),
 });
 export type ChunkRecord = z.infer<typeof chunkRecordSchema>;
@@ -31,7 +31,7 @@ const chunkBodySchema = z.object({ encoding: z.enum(CHUNK_ENCODINGS), content: z
 export type ChunkBody = z.infer<typeof chunkBodySchema>;
 
 export interface IndexedChunk extends ChunkRecord {
-  /** Of its entry: whoever takes a reference changes it. */
+  /** Of its entry: an agent that takes a reference changes it. */
   readonly version: number;
   readonly reads: number;
   readonly used_at: number;

@@ -29,7 +29,7 @@ export interface CacheName {
   readonly tool_version?: string | undefined;
 }
 
-/** Equal for equal parameters, whoever asks, in any process. */
+/** Equal for equal parameters, for every caller and in any process. */
 export function cacheKey({ tool, params, tool_version = '' }: CacheName): string {
   const text = digestibleJson([tool, tool_version, params]);
   return createHash('sha256').update(text).digest('hex');

@@ -98,7 +98,7 @@ export class CacheIndex {
     ]);
   }
 
-  /** What there is; room is made by forgetting what was not used for longest. */
+  /** Counts the entries; room is made by forgetting those not used for longest. */
   async measure(scope: string): Promise<Measured> {
     const { entries } = await this.contents(scope);
     const makeRoom = async (wanted: Amount) => {

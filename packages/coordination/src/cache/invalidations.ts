@@ -10,7 +10,7 @@ import type { CacheIndex } from './cache-index.ts';
 export interface Marks {
   /** When one of the labels was last invalidated; 0 when none was. */
   readonly at: number;
-  /** Whoever writes on condition of these writes before the next invalidation. */
+  /** A write on condition of these takes effect before the next invalidation, or not at all. */
   readonly ifKeys: ReadonlyMap<string, number>;
 }
 

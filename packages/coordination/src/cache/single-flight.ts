@@ -1,7 +1,7 @@
-// One computes, the others wait for it. Whoever computes holds a lease on the key of the result; if
-// it dies, the lease ends and the next in the queue computes. When a claim began is written down
-// before it is given out, as a version of the cache: what is invalidated after that is newer than
-// the result.
+// One caller computes, the others wait for it. The caller that computes holds a lease on the key of
+// the result; if it dies, the lease ends and the next in the queue computes. When a claim began is
+// written down before it is given out, as a version of the cache: what is invalidated after that is
+// newer than the result.
 
 import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
@@ -18,7 +18,7 @@ export type CacheAnswer =
       readonly hit: false;
       /** The version of the cache at which there was no result. */
       readonly since: number;
-      /** Somebody else computes it. */
+      /** Another caller computes it. */
       readonly computing?: true;
       /** The caller is the one that computes, until `expires_at`. */
       readonly claim?: number;
@@ -51,7 +51,7 @@ export class SingleFlight {
     this.#options = options;
   }
 
-  /** The result if it comes in time; else the claim on it, or that somebody else has it. */
+  /** The result if it comes in time; else the claim on it, or that another caller has the claim. */
   async join(target: CacheTarget, flight: Flight, parent?: AbortSignal): Promise<CacheAnswer> {
     const { store, feeds, lookUp } = this.#options;
     const { partition, key, holder } = target;

@@ -187,7 +187,7 @@ export class Checkpoints {
     return fromBody(body, known.version);
   }
 
-  /** For a session in which nobody else can write. */
+  /** For a session in which no other agent can write. */
   async #replace({ partition, caller, guard, meta }: Access, view: ContextView, cause: string) {
     const { store, clock, budgets } = this.#options;
     const { agentId: agent_id } = caller;

@@ -1,6 +1,6 @@
 // The past of a context. The log holds every update; a version is read by applying the updates
-// after the last snapshot before it. Snapshots are made now and then by whoever writes, and by
-// nobody when it fails: then there is more to apply, or an old version cannot be read.
+// after the last snapshot before it. Writers make a snapshot now and then. When that fails, no
+// process makes it: then there is more to apply, or an old version cannot be read.
 
 import { FabricError, type Json, type Log, RecentMap } from '@starloom/core';
 import { z } from 'zod';

@@ -42,7 +42,7 @@ export interface PrincipalContext {
 export interface ContextWatcher {
   /** The context changed, or may have. */
   readonly updated: () => void;
-  /** The session or a membership ended, or may have: nothing more is told. */
+  /** The session or a membership ended, or may have: the watcher receives nothing more. */
   readonly over: () => void;
 }
 

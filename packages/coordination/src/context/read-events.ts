@@ -10,7 +10,7 @@ export interface FilteredPage {
 }
 
 const PAGE = 500;
-/** Of one answer: whoever wants more reads on. */
+/** Of one answer: a client that wants more reads on. */
 const MOST_SIZE = 4 * 1024 * 1024;
 
 /**

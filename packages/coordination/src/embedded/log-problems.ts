@@ -1,7 +1,7 @@
 import { FabricError } from '@starloom/core';
 import type { LogProblem } from './log-messages.ts';
 
-/** What a problem with the file means for whoever runs the gateway. */
+/** What a problem with the file means for the operator of the gateway. */
 export function toFabricError(path: string, problem: LogProblem, cause?: unknown): FabricError {
   const { code, message, reason, fix } = PROBLEMS[problem.reason];
   return new FabricError(code, message, {

@@ -201,7 +201,9 @@ const STATEMENTS = {
 
 const SELECT_PARTS = 'SELECT * FROM snapshot ORDER BY partition, sequence, part';
 
-/** Whoever wrote them was gone before the last; then the log was not cut off, and has it all. */
+/**
+ * Their writer ended before the last part. Then the log was not cut off, and still has everything.
+ */
 const DELETE_INCOMPLETE = `
   DELETE FROM snapshot WHERE sequence > ? AND (partition, sequence) NOT IN (
     SELECT partition, sequence FROM snapshot WHERE is_last = 1

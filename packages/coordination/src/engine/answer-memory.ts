@@ -39,7 +39,7 @@ export class AnswerMemory {
 
   /**
    * The first answer to a request of this kind and key, or `make`s it and keeps it if asked to.
-   * `reused` when the key was another request's. An answer that is not true any more is made anew.
+   * `reused` when the key was another request's. An answer that is not true any more is made again.
    */
   once<Result>(
     { kind, idempotency, now }: Asked,

@@ -10,8 +10,8 @@ export type Deadline =
   | { readonly at: number; readonly kind: 'place'; readonly ticket: string };
 
 /**
- * A heap of deadlines, earliest first. Nothing is ever taken back from it: whoever gets a deadline
- * that is due checks that it still holds.
+ * A heap of deadlines, earliest first. Nothing is ever taken back from it: a caller that gets a
+ * deadline that is due checks that it still holds.
  */
 export class Deadlines {
   #heap: Deadline[] = [];

@@ -1,13 +1,13 @@
 import type { EventPage, StoredEvent } from '../coordination-store.ts';
 
-/** Kept as text: what a caller does to a value it gave or got reaches nobody else. */
+/** Kept as text: a caller that changes a value it gave or got changes no other caller's value. */
 export interface EventRecord {
   readonly version: number;
   readonly at: number;
   readonly json: string;
 }
 
-/** How much of its past a partition keeps; what is older is a gap for whoever asks for it. */
+/** How much of its past a partition keeps; a reader that asks for older events gets a gap. */
 export interface EventLimits {
   readonly keepEvents: number;
   /** Of their JSON; the newest event is kept however large it is. */

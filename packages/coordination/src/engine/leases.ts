@@ -78,7 +78,7 @@ export function cancelWait(partition: Partition, now: number, ticket: string): b
   return true;
 }
 
-/** Whether it would be granted at once: nothing in the way, and nobody to overtake. */
+/** Whether it would be granted at once: no lease in the way, and no request to overtake. */
 export function isFree(
   partition: Partition,
   now: number,

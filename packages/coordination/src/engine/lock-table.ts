@@ -13,7 +13,7 @@ export interface Place {
   readonly until: number;
 }
 
-/** Whoever has waited this long is not overtaken any more, whatever the priority. */
+/** No request overtakes one that has waited this long, whatever the priority. */
 export const OVERTAKEN_FOR_MS = 5_000;
 
 type Rank = Pick<Place, 'priority' | 'since'>;

@@ -1,6 +1,6 @@
-// The state of one partition. `changes` grows with every change to it, so that whoever keeps a log
-// knows whether an operation did anything. Values and events are kept as text: what a caller does to
-// a value it gave or got reaches nobody else.
+// The state of one partition. `changes` grows with every change to it, so that the owner of a log
+// knows whether an operation did anything. Values and events are kept as text: a caller that
+// changes a value it gave or got changes no other caller's value.
 
 import type { Json } from '@starloom/core';
 import type { Entry, EventPage, Lease, Snapshot } from '../coordination-store.ts';
@@ -9,7 +9,9 @@ import { type Deadline, Deadlines } from './deadlines.ts';
 import { type EventLimits, EventLog, type EventRecord } from './event-log.ts';
 import { type LockRecord, LockTable, type Place } from './lock-table.ts';
 
-/** No request takes so long: whoever read a version by then has used it, and no answer is kept. */
+/**
+ * No request takes so long: by then its caller has used the version it read, and no answer is kept.
+ */
 const KEPT_BLANK_MS = 600_000;
 
 /** What a partition takes that holds nothing, and a lease, a place or an answer. */
@@ -116,7 +118,7 @@ export class Partition {
     if (this.#version > 0 && this.#holdsNothing()) this.#blankAt = now + KEPT_BLANK_MS;
   }
 
-  /** Its versions begin anew when it has held nothing for long. */
+  /** Resets its versions when it has held nothing for long. */
   forgetBlank(now: number): void {
     if (this.#blankAt > now) return;
     this.#blankAt = Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 // What time alone changes in a partition. The order is part of the contract: events of expired
 // keys, then lost leases, then grants. A waiter whose time is over is gone before anything is
-// granted, since nobody would take the lease.
+// granted, since no client would take the lease.
 
 import type { Lease } from '../coordination-store.ts';
 import type { Deadline } from './deadlines.ts';

@@ -1,6 +1,6 @@
 // One reader per partition and process, however many follow it. A follower gets every event after
 // its cursor, in order and once. What it has not taken yet lies in the store, not in a queue of its
-// own: memory per follower does not grow, and one that lags too far is told of the gap instead.
+// own: memory per follower does not grow, and one that lags too far receives a gap instead.
 
 import type { Follower } from './feed-reader.ts';
 import { type FeedDeps, type Following, PartitionFeed } from './partition-feed.ts';
@@ -25,7 +25,7 @@ export class EventFeeds {
     return await feed.add(follower);
   }
 
-  /** Partitions that somebody follows. */
+  /** Partitions that have a follower. */
   get size(): number {
     return this.#feeds.size;
   }

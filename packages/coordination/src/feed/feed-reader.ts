@@ -58,8 +58,9 @@ export class FeedReader {
   }
 
   /**
-   * Delivers what there is, until it has caught up. It finds that out and becomes idle in one turn:
-   * whoever offers something finds it idle or at work, never about to look once more.
+   * Delivers the events that are stored, until it has caught up. It finds that out and becomes idle
+   * in one turn: a caller that offers an event finds it idle or at work, never about to look once
+   * more.
    */
   async run(): Promise<void> {
     if (this.#isStopped) return;

@@ -142,7 +142,7 @@ export class PartitionFeed implements EventSource {
     for (const readers of this.#readers.values()) for (const reader of readers) reader.wake();
   }
 
-  /** Everybody gets one event before anybody gets the next: what all are told is made only once. */
+  /** All followers get one event before any gets the next: what all receive is made only once. */
   #offer(event: StoredEvent): void {
     for (const [isFor, readers] of this.#readers) {
       if (isFor(event)) for (const reader of readers) reader.offer(event);

@@ -1,5 +1,5 @@
-// An event of a session's log as everybody outside sees it, pushed or read. Stores know holders and
-// tokens; the contract knows agents, the lives they are in, and lock tokens.
+// An event of a session's log as clients see it, pushed or read. Stores know holders and tokens;
+// the contract knows agents, their epochs, and lock tokens.
 
 import type { JsonObject } from '@starloom/core';
 import { fromHolder } from '../agents/caller.ts';

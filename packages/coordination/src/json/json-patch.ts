@@ -174,7 +174,7 @@ function assertKey({ key, pointer, index }: Place, value: Json): void {
   });
 }
 
-/** Whatever is told or kept of a patch can be sent again. */
+/** What clients receive or the store keeps of a patch can be sent again. */
 function assertDepth(value: Json): void {
   if (!isTooDeep(value)) return;
   throw refuse('patch_failed', `The patch makes values nested deeper than ${MAX_DEPTH}`, {

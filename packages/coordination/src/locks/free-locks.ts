@@ -23,8 +23,8 @@ export async function freeHolders(
 }
 
 /**
- * Frees what a holder has or waits for by a name that all its lives share: what it got before a later
- * life began, whose epoch is a number of the same kind.
+ * Frees what a holder has or waits for under a name that all its registrations share: what it got
+ * before a later registration, whose epoch is a number of the same kind.
  */
 export async function freeClaims(
   store: CoordinationStore,

@@ -43,7 +43,7 @@ export function waitedInVain(
   });
 }
 
-/** Whoever stood there, or somebody in its name, gave the place up before it was its turn. */
+/** The waiting agent, or a caller in its name, gave the place up before its turn. */
 export function placeGivenUp(
   { resource, ticket }: { readonly resource: string; readonly ticket: string },
   leases: readonly Lease[],

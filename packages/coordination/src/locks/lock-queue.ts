@@ -73,7 +73,7 @@ export async function awaitTurn(
   throw waitedInVain(resource, await store.leases(partition, resource), turn.waitMs);
 }
 
-/** The agent gives up a place of its own; the log says so to whoever waits there. */
+/** The agent gives up a place of its own; a client that waits there learns it from the log. */
 export async function cancelPlace(
   store: CoordinationStore,
   { partition, resource, ticket }: PlaceInQueue,

@@ -1,7 +1,7 @@
 // Who waits for whom. A waiter waits for those whose lease is in its way and for those who stand
-// before it in the queue; agents that wait for each other in a circle wait for ever. A circle closes
-// at what its last one holds: an agent that holds nothing keeps nobody waiting for ever, so it may
-// stand in a queue as often as it likes, also behind itself.
+// before it in the queue; agents that wait for each other in a circle wait for ever. A circle
+// closes at what its last one holds: an agent that holds nothing blocks no other agent for ever. So
+// it may stand in a queue as often as it likes, also behind itself.
 
 import type { Lease, LeaseMode, Waiting } from '../coordination-store.ts';
 

@@ -26,8 +26,8 @@ export interface MethodSpec<Params extends ParamsSchema, Result extends z.ZodTyp
   readonly errors: readonly Reason[];
   readonly example: { readonly params: z.input<Params>; readonly result: z.output<Result> };
   /**
-   * `read` changes nothing; `connection` changes only what this connection is told; `write` is done
-   * once per idempotency key; `keyed` is, too, and sees to that inside the write itself.
+   * `read` changes nothing; `connection` changes only what this connection receives; `write` is
+   * done once per idempotency key; `keyed` is, too, and sees to that inside the write itself.
    */
   readonly effect: 'read' | 'write' | 'keyed' | 'connection';
   /** `agent_id` says whom it is about, not who asks. */

@@ -4,7 +4,9 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How much of anything there may be. Whoever goes beyond gets -32016 with the limit's name. */
+/**
+ * How much of anything there may be. A caller that goes beyond gets -32016 with the limit's name.
+ */
 export const DEFAULT_LIMITS = {
   agents: 10_000,
   sessions_per_agent: 1_000,
@@ -25,7 +27,7 @@ export const DEFAULT_LIMITS = {
   locks_per_session: 10_000,
   checkpoints_per_session: 100,
   subscriptions_per_connection: 1_000,
-  /** How many events a live reader may lag before it is told to take a snapshot. */
+  /** How many events a live reader may lag before the server asks it to take a snapshot. */
   backlog_events: 1_000,
   /** A snapshot for reading old versions is kept every so many versions, this many at most. */
   snapshot_every: 1_000,

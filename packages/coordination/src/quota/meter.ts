@@ -1,7 +1,7 @@
 // Keeps amounts below a limit without counting at every write: it adds up what was asked for, which
-// is never less than what there is, and counts again only when that sum goes beyond the limit. What
-// can be freed is freed in larger parts, so that counting stays rare also where being full is usual.
-// What other processes add is seen at the next count.
+// is never less than what is stored. It counts again only when that sum goes beyond the limit. What
+// can be freed is freed in larger parts, so that counting stays rare also where being full is
+// usual. What other processes add is seen at the next count.
 
 import type { Clock } from '@starloom/core';
 import { RecentMap } from '@starloom/core';
@@ -33,7 +33,7 @@ export interface Reservation {
   readonly name: string;
   /** What it will be at most. */
   readonly more: Amount;
-  /** What is there, and if that can be told then, what exactly it will be more. */
+  /** Measures what is stored and, if it is known then, exactly how much will be added. */
   readonly measure: () => Promise<Measured>;
 }
 

@@ -1,7 +1,7 @@
 // One connection that heals itself. A command waits a short while for a connection that was lost
-// just now, and fails at once when Redis has been away for longer. Where no answer comes in time, to
-// a command or to the greeting, the connection is made anew: the link may be half open. So it is when
-// it leads to a replica: after a failover the name leads elsewhere.
+// just now, and fails at once when Redis has been away for longer. Where no answer comes in time,
+// to a command or to the greeting, the connection is recreated: the link may be half open. So it is
+// when it leads to a replica: after a failover the name leads elsewhere.
 
 import type { Log } from '@starloom/core';
 import { timerWheelOf, type WheelTimer } from '@starloom/wire';
@@ -38,7 +38,7 @@ export interface SendOptions {
 
 const DEADLINE_MS = 3000;
 const SLOWEST_RECONNECT_MS = 500;
-/** A connection as young as this is not made anew because of where it leads. */
+/** A connection as young as this is not recreated because of where it leads. */
 const YOUNG_MS = 1000;
 
 export class RedisConnection {

@@ -5,7 +5,7 @@ import { FabricError } from '@starloom/core';
 /** States in which Redis answers, but does nothing. */
 const UNABLE =
   /^(LOADING|OOM|MISCONF|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|UNBLOCKED|ERR max number of clients)\b/;
-/** States that do not pass by themselves: somebody has to set something up. */
+/** States that do not pass by themselves: an operator has to set something up. */
 const MUST_BE_SET_UP = [
   {
     pattern: /^(NOAUTH|WRONGPASS)\b|^ERR (AUTH|invalid password)/,

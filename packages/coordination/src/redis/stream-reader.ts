@@ -17,13 +17,13 @@ const GRACE_MS = 3000;
 const COMPARE_MS = 3000;
 const RETRY_MS = 100;
 const WAKE_LIVES_MS = 600_000;
-/** A broken connection fails one read; more than that is worth to be told. */
+/** A broken connection fails one read; the reader logs more failures than that. */
 const FAILURES_TOLD = 2;
 
 type StreamReply = readonly (readonly [key: string, entries: readonly StreamEntry[]])[] | null;
 
 export interface StreamReaderOptions {
-  /** Blocks; nobody else may use it. */
+  /** Blocks; no other component may use it. */
   readonly reader: RedisConnection;
   readonly commands: RedisConnection;
   readonly resume: Script;

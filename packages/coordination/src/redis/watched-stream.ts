@@ -32,7 +32,7 @@ export class WatchedStream {
     return `${created}-${version}`;
   }
 
-  /** These came after `id`; perhaps of a partition that was made anew meanwhile. */
+  /** These came after `id`; perhaps of a partition that was recreated meanwhile. */
   async hear(entries: readonly StreamEntry[], connection: RedisConnection): Promise<void> {
     const newest = entries.at(-1);
     if (newest === undefined) return;

@@ -14,8 +14,8 @@ export interface Connection {
   readonly agent?: { readonly id: string; readonly epoch?: number | undefined } | undefined;
   /**
    * Sends a JSON-RPC notification, given as text since many may get the same. The next is not sent
-   * before the promise settles, so a transport that resolves when it has room again slows down
-   * whoever reads too slowly. A rejection ends the subscription. Absent where nothing can be pushed:
+   * before the promise settles. So a transport that resolves when it has room again slows down the
+   * pushes to a slow client. A rejection ends the subscription. Absent where nothing can be pushed:
    * such clients read from a cursor.
    */
   readonly push?: ((notification: string) => Promise<void> | void) | undefined;

@@ -1,8 +1,8 @@
 // A request that is sent again with the same key is answered as the first was and does nothing.
-// While the first is under way the second is told so. One that was refused leaves no trace; one that
-// failed in another way, or whose gateway died, may have been done, so it is not done again. What is
-// kept for that is bounded: when there is no room, a new key is refused, since to forget one would be
-// to do its request twice.
+// While the first is under way the answer to the second says so. One that was refused leaves no
+// trace; one that failed in another way, or whose gateway died, may have been done, so it is not
+// done again. What is kept for that is bounded: when there is no room, a new key is refused, since
+// to forget one would be to do its request twice.
 
 import type { Clock, Json, JsonObject } from '@starloom/core';
 import { RecentMap } from '@starloom/core';

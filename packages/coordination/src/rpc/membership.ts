@@ -17,8 +17,8 @@ export interface Membership {
 }
 
 /**
- * The version of the context, if the agent may still be told of the session. Asks until the store
- * answers.
+ * The version of the context, if the agent may still receive events of the session. Asks until the
+ * store answers.
  */
 export async function versionForMember(membership: Membership): Promise<number | undefined> {
   const { store, access, caller, sessionId, isWanted } = membership;

@@ -1,4 +1,4 @@
-// What one connection is told without asking again: its subscriptions, and the notices of the
+// What one connection receives without asking again: its subscriptions, and the notices of the
 // sessions its agents are in. It all ends with the connection, with the session, or when the agent
 // is no longer a member.
 
@@ -32,9 +32,9 @@ export interface WhichSubscriptions {
   readonly subscription_id?: string | undefined;
 }
 
-/** Of one session, told once however many agents of this connection are in it. */
+/** Of one session, sent once however many agents of this connection are in it. */
 interface Notices {
-  /** The agents, each with the life of it whose locks are its own. */
+  /** The agents, each with its name in the locks under its present epoch. */
   readonly holders: Map<string, string>;
   readonly following: Promise<Following>;
 }
@@ -162,7 +162,7 @@ export class PeerFeeds {
     return unused;
   }
 
-  /** These agents are told nothing more of the session. */
+  /** These agents receive nothing more of the session. */
   async #detach(sessionId: string, notices: Notices, agentIds: readonly string[]): Promise<void> {
     for (const agentId of agentIds) notices.holders.delete(agentId);
     if (notices.holders.size === 0) await this.#endNotices(sessionId, notices);

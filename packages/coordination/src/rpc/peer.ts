@@ -1,4 +1,4 @@
-// A connection with what it has come to be: which agents registered on it, what it is told.
+// The state of a connection: which agents registered on it, what it receives.
 
 import type { JsonObject } from '@starloom/core';
 import { FabricError } from '@starloom/core';
@@ -23,7 +23,7 @@ export class Peer {
   readonly #services: Services;
   readonly #connection: Connection;
   readonly #gone = new AbortController();
-  /** Agents of this connection with the lives they are in; the last is who speaks by default. */
+  /** Agents of this connection with their epochs; the last one is the default caller. */
   readonly #epochs = new Map<string, number | undefined>();
   #speaker: string | undefined;
 
@@ -79,7 +79,10 @@ export class Peer {
     };
   }
 
-  /** An agent lives on this connection: from now on it speaks by default and gets its notices. */
+  /**
+   * Binds an agent to this connection: from now on it is the default caller, and its notices come
+   * here.
+   */
   async bind(agentId: string, epoch: number): Promise<void> {
     this.#remember(agentId, epoch);
     if (!this.canPush) return;

@@ -1,4 +1,4 @@
-// Events of a session's log as notifications for clients, as text: what many are told alike of an
+// Events of a session's log as notifications for clients, as text: what many receive alike of an
 // event is written once, however many they are.
 
 import type { JsonObject } from '@starloom/core';
@@ -28,7 +28,7 @@ const STATES: Readonly<Record<string, string>> = {
   'session.ended': 'ended',
 };
 
-/** May a member have to be told of it? */
+/** May a member have to receive it? */
 export function isNotice({ event }: StoredEvent): boolean {
   return typeOf(event) in NOTICES;
 }
@@ -43,7 +43,7 @@ export function whyOver({ event }: StoredEvent): 'session_ended' | 'not_a_member
   return typeOf(event) === 'session.ended' ? 'session_ended' : 'not_a_member';
 }
 
-/** What a connection is told of an event, once for all members on it, by their present lives. */
+/** What a connection receives of an event, once for all members on it, by their present epochs. */
 export function toNotice(
   sessionId: string,
   stored: StoredEvent,
@@ -60,7 +60,7 @@ export function toNotice(
   return toNotification(method, { ...base, ...fields, ...(state && { state }), ...returned });
 }
 
-/** Of a lock its holder is told; of anything else all but the agent that it is about. */
+/** A lock event goes to its holder; any other event to all but the agent that it is about. */
 function isToBeTold(holder: string, { type, agent_id, epoch }: JsonObject): boolean {
   if (!String(type).startsWith('lock.')) return agent_id !== fromHolder(holder).agentId;
   return holder === toHolder(String(agent_id), Number(epoch));
@@ -73,8 +73,8 @@ export interface Subscriber {
 }
 
 /**
- * What a subscriber is told of an event, when it is of the kind it asked for. Subscriptions of one id
- * are to the same, so all who have it are told the very same text.
+ * What a subscriber receives of an event, when it is of the kind it asked for. Subscriptions of one
+ * id are to the same, so all who have it receive the very same text.
  */
 export function toSubscriptionPush(
   subscriber: Subscriber,
@@ -94,7 +94,7 @@ interface Told {
   readonly text: string | undefined;
 }
 
-/** Of the event that was told last, by subscription id. */
+/** Of the event that was sent last, by subscription id. */
 let latest: { readonly event?: StoredEvent; readonly told: Map<string, Told> } = {
   told: new Map(),
 };

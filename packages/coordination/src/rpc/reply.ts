@@ -30,7 +30,7 @@ export class BatchReply {
     this.#bytes += Buffer.byteLength(text);
   }
 
-  /** Aborted when there are enough: whoever comes after is answered with its reason. */
+  /** Aborted when there are enough: every later request is answered with its reason. */
   get enough(): AbortSignal | undefined {
     return this.#bytes < this.#most ? undefined : AbortSignal.abort(this.#spent());
   }

@@ -1,6 +1,6 @@
-// One subscription of a connection: what it is told of a session, from a cursor on. When thousands
-// are told of one event, most of what each costs is to touch what belongs to it: so this is one
-// object, and nothing lies between it and the transport.
+// One subscription of a connection: what it receives of a session, from a cursor on. When one event
+// goes to thousands, most of what each costs is to touch what belongs to it: so this is one object,
+// and nothing lies between it and the transport.
 
 import { hash } from 'node:crypto';
 import type { JsonObject } from '@starloom/core';
@@ -96,7 +96,9 @@ export class Subscription implements Subscriber, Follower {
     return Promise.resolve(pushed).then(() => this.#endFor(whyOver(event)));
   }
 
-  /** An agent that left may be back: what is told of the past is no news to it. */
+  /**
+   * An agent that left may be back: then the event is out of date, and the subscription goes on.
+   */
   async #endFor(reason: ReturnType<typeof whyOver>): Promise<void> {
     const isBack = reason === 'not_a_member' && (await this.#versionForMember()) !== undefined;
     if (!isBack) await this.#end(reason);

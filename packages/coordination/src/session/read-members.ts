@@ -2,7 +2,7 @@ import type { CoordinationStore } from '../coordination-store.ts';
 import { keyOf, ROSTER } from '../partitions.ts';
 import { type Member, memberSchema, parseRoster } from './session-record.ts';
 
-/** Everybody who is in a session. */
+/** All members of a session. */
 export async function readMembers(
   store: CoordinationStore,
   partition: string,

@@ -23,7 +23,7 @@ export interface Access {
   readonly caller: Caller;
   readonly meta: SessionMeta;
   readonly member: Member;
-  /** The name of this life of the agent in the locks of the session. */
+  /** The name of the agent, under this epoch, in the locks of the session. */
   readonly holder: string;
   readonly guard: ReadonlyMap<string, number>;
 }
@@ -152,7 +152,7 @@ function isSuspended({ meta }: Access, need: Need): boolean {
 function assertEpoch({ agent_id, epoch, connected }: Member, caller: Caller): void {
   const isPresent = epoch === 0 || connected;
   if (isPresent && (caller.epoch === undefined || caller.epoch === epoch)) return;
-  throw refuse('stale_epoch', `This life of "${agent_id}" is over`, {
+  throw refuse('stale_epoch', `This registration of "${agent_id}" has ended`, {
     agent_id,
     current_epoch: epoch,
     fix: 'register again; then act under the new epoch',

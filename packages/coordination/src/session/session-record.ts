@@ -27,7 +27,7 @@ export const metaSchema = z.object({
   created_by: z.string(),
   /** Whose agents may join without being listed. */
   principal: z.string(),
-  /** Whether whoever knows the id may join, too. */
+  /** Whether any agent that knows the id may join, too. */
   open: z.boolean(),
   access: accessSchema,
   parent: z.object({ session_id: z.string(), version: z.number() }).nullable(),
@@ -38,7 +38,7 @@ export const memberSchema = z.object({
   agent_id: z.string(),
   principal: z.string(),
   role: roleSchema,
-  /** The life in which the agent takes part; 0 for one that never registered. */
+  /** The epoch under which the agent takes part; 0 for one that never registered. */
   epoch: z.number(),
   connected: z.boolean(),
   joined_at: z.number(),

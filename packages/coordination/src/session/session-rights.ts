@@ -59,7 +59,7 @@ export class SessionRights {
     return after;
   }
 
-  /** Nobody writes or holds a lock until it is resumed, and its time stands still. */
+  /** No agent writes or holds a lock until it is resumed, and its time stands still. */
   async suspend(caller: Caller, sessionId: string): Promise<SessionMeta> {
     const { store, timers } = this.#options;
     const change = await this.#change(caller, sessionId, 'session.suspended', (meta) => ({
@@ -100,7 +100,7 @@ export class SessionRights {
     return after;
   }
 
-  /** Takes the right back; whoever is a member by it is one no longer. */
+  /** Takes the right back; an agent that is a member by it is one no longer. */
   async revoke(caller: Caller, sessionId: string, from: Grantee): Promise<SessionMeta> {
     const { sessions } = this.#options;
     const { after } = await this.#change(caller, sessionId, 'session.revoked', (meta) => ({

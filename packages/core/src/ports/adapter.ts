@@ -80,8 +80,8 @@ export interface Adapter {
    * AUTH_DENIED, BAD_INPUT when the agent said so. `details.sent` is false in every error that was
    * thrown before anything reached the agent; only then may a call with side effects go elsewhere.
    *
-   * When the signal aborts, or the consumer stops early, the agent is told to stop and the call's
-   * resources are freed. Trace, depth and chain of the envelope travel with the call.
+   * When the signal aborts, or the consumer stops early, the adapter asks the agent to stop and
+   * frees the call's resources. Trace, depth and chain of the envelope travel with the call.
    */
   call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody>;
   /** Answers in good time whatever the agent does; does not throw for an agent that is down. */

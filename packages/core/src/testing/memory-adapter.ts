@@ -46,7 +46,7 @@ export class MemoryAdapter implements Adapter {
       }
     } finally {
       either.removeEventListener('abort', onAbort);
-      stop.abort(new FabricError('CANCELLED', 'Nobody reads the answer any more'));
+      stop.abort(new FabricError('CANCELLED', 'The caller stopped reading the answer'));
     }
   }
 

@@ -1,5 +1,5 @@
-// What an agent lists of its resources and prompts reaches everybody's list: texts are cleaned and
-// bounded, and entries that no client could use are left out.
+// What an agent lists of its resources and prompts reaches the lists of all clients: texts are
+// cleaned and bounded, and entries that no client could use are left out.
 
 import { cleanText } from '@starloom/adapters';
 

@@ -1,5 +1,5 @@
-// Everything that speaks MCP with clients: requests over HTTP, connections by WebSocket and stdio, and
-// who among them is told when a list changes.
+// Everything that speaks MCP with clients: requests over HTTP, connections by WebSocket and stdio,
+// and which of them receive a notification when a list changes.
 
 import {
   createMcpHandler,
@@ -90,7 +90,7 @@ export class McpEndpoint {
     else await serveFetch(this.#handler, request, response, body, toAuthInfo(connection));
   }
 
-  /** With a handler of its own, since what is told depends on who listens. */
+  /** With a handler of its own, since the notifications depend on the listener. */
   async #serveSubscription(exchange: HttpExchange, connection: Connection): Promise<void> {
     const { request, response, body, detach } = exchange;
     detach();

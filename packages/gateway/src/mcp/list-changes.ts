@@ -1,4 +1,4 @@
-// Lists of agents that change, from the agent that says so to every client that can be told:
+// Lists of agents that change, from the agent that says so to every client that can be notified:
 // subscriptions over HTTP, and connections that take a push.
 
 import type { Server, ServerNotifier } from '@modelcontextprotocol/server';
@@ -29,6 +29,6 @@ export async function sendListChanged(server: Server, kind: ListKind): Promise<v
 
 export function tellConnected(server: Server, kind: ListKind, log: Log): void {
   sendListChanged(server, kind).catch((error: unknown) => {
-    log.debug({ error: FabricError.from(error) }, 'list change could not be told');
+    log.debug({ error: FabricError.from(error) }, 'could not notify a client of a list change');
   });
 }

@@ -1,4 +1,4 @@
-// Arguments that a tool wants mirrored in headers (`x-mcp-header`, revision 2026-07-28). Whoever stands
+// Arguments that a tool wants mirrored in headers (`x-mcp-header`, revision 2026-07-28). A proxy
 // between client and gateway may have acted on the header, so it must say what the agent will get.
 
 import type { IncomingHttpHeaders } from 'node:http';

@@ -1,6 +1,6 @@
 // Resources, prompts and completion: those of the agents that speak MCP, passed through, and the
-// gateway's own, the contexts of sessions. Lists are put together from all of them, and whoever does
-// not answer hides only what is its own.
+// gateway's own, the contexts of sessions. Lists are put together from all of them, and an agent
+// that does not answer hides only what is its own.
 
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -362,6 +362,6 @@ function toOwnNames(params: Params, name: string): Params {
 
 function unknown(): FabricError {
   return new FabricError('BAD_INPUT', 'No agent has this resource or prompt', {
-    details: { reason: 'unknown_name', fix: 'resources/list and prompts/list show what there is' },
+    details: { reason: 'unknown_name', fix: 'use a name from resources/list or prompts/list' },
   });
 }

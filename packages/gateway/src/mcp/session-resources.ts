@@ -27,7 +27,7 @@ export class SessionResources {
     this.#contexts = contexts;
   }
 
-  /** Whether it is one of these, whoever may read it. */
+  /** Whether it is one of these, no matter which caller may read it. */
   owns(uri: unknown): uri is string {
     return parseSessionUri(uri) !== undefined;
   }

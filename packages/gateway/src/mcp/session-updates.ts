@@ -1,6 +1,6 @@
-// What one connection is told of sessions without asking: that the context of one it subscribed to
-// has changed, and that its principal is in another set of sessions than before. A subscription to a
-// session that is not there (yet) is kept, and tells nothing until the principal is in it.
+// What one connection receives about sessions without asking: that the context of one it subscribed
+// to has changed, and that its principal is in another set of sessions than before. A subscription
+// to a session that is not there (yet) is kept, and tells nothing until the principal is in it.
 
 import type { ConnectedPrincipal, ContextWatcher } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
@@ -58,7 +58,10 @@ export class SessionUpdates {
     void this.#sync('in time');
   }
 
-  /** Those of the URIs that can be subscribed to; settles when updates from now on are told. */
+  /**
+   * Those of the URIs that can be subscribed to; settles when the client receives updates from now
+   * on.
+   */
   async subscribe(id: SubscriptionId, uris: readonly unknown[]): Promise<string[]> {
     const { resources } = this.#options;
     const already = this.#wantedUris().size;
@@ -100,7 +103,10 @@ export class SessionUpdates {
     this.#wanted.clear();
   }
 
-  /** One after the other. Who is followed late may have missed an update, and is told of one. */
+  /**
+   * One after the other. A session followed late may have missed an update, so its client receives
+   * one.
+   */
   #sync(begun: 'in time' | 'late'): Promise<void> {
     this.#turn = this.#turn
       .then(() => this.#followWanted(begun))

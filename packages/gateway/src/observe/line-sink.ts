@@ -125,8 +125,8 @@ function writeTo(fd: number): WriteBatch {
 }
 
 /**
- * Not by `fs.write`: in a pipe that nobody reads it holds a thread for good, and with it the end
- * of the process. The stream of Node waits without one.
+ * Not by `fs.write`: in a pipe without a reader it holds a thread for good, and with it the end of
+ * the process. The stream of Node waits without one.
  */
 function writeToStderrPipe(): WriteBatch {
   const { stderr } = process;

@@ -1,5 +1,5 @@
-// The log: one JSON object per line, to stderr unless told otherwise, since stdout may belong to
-// the stdio transport. Whatever is logged through `log` is redacted first.
+// The log: one JSON object per line, by default to stderr, since stdout may belong to the stdio
+// transport. Whatever is logged through `log` is redacted first.
 
 import { type Clock, createTrace, type Log, type LogFields, systemClock } from '@starloom/core';
 import { type DestinationStream, type Logger, pino } from 'pino';

@@ -144,7 +144,7 @@ export class MetricRegistry {
     return this.#add(new Family({ name, help, type: 'histogram', labels }, create));
   }
 
-  /** `collect` sets what is only worth measuring when somebody looks. */
+  /** `collect` sets what is only worth measuring when a client reads the metrics. */
   onCollect(collect: () => void): void {
     this.#collectors.push(collect);
   }

@@ -43,7 +43,10 @@ export interface Observer {
   setLogLevel(level: LogLevel): void;
   /** In the Prometheus text format. */
   metricsText(): Promise<string>;
-  /** Sends and writes what is left; takes a few seconds at most, whoever does not answer. */
+  /**
+   * Sends and writes what is left; takes a few seconds at most, even if a collector does not
+   * answer.
+   */
   shutdown(): Promise<void>;
 }
 
@@ -125,7 +128,7 @@ export function createObserver(options: ObserverOptions): Observer {
   };
 }
 
-/** Principals are told apart in telemetry without being named. */
+/** Telemetry distinguishes principals without naming them. */
 class PrincipalHashes {
   readonly #known = new Map<string, string>();
 

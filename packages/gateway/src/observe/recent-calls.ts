@@ -3,7 +3,7 @@
 
 import type { Attempt, ErrorCode } from '@starloom/core';
 
-/** One call while it runs; whoever runs it writes here. */
+/** One call while it runs; the code that runs it writes here. */
 export interface CallEntry {
   readonly trace_id: string;
   readonly span_id: string;

@@ -55,7 +55,7 @@ export function toErrorFields(error: Error): Record<string, unknown> {
   return orUnreadable(() => new Redaction().error(error, 0));
 }
 
-/** The text without the credentials that can be told by their form, and of bounded length. */
+/** The text without the credentials that have a known form, and of bounded length. */
 export function redactText(text: string): string {
   let safe = clip(text, MAX_TEXT);
   for (const [pattern, replacement] of SECRET_TEXTS) safe = safe.replace(pattern, replacement);

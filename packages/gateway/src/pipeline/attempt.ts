@@ -47,7 +47,7 @@ export async function runAttempt(
   }
 }
 
-/** Tells the adapter that nobody reads on; its answer to that is not waited for. */
+/** Tells the adapter that the consumer does not read on; its answer to that is not waited for. */
 function closeQuietly(events: AsyncIterator<EventBody>, context: CallContext): void {
   events.return?.().catch((error: unknown) => {
     context.log.debug({ error: FabricError.from(error) }, 'closing an attempt failed');

@@ -132,7 +132,7 @@ export class Breakers {
     this.#tell(name, state);
   }
 
-  /** What one caller has to itself is nobody else's business. */
+  /** Reports no circuit that belongs to one caller alone. */
   #tell(name: string, state: BreakerState): void {
     if (!name.includes(' ')) this.#onChange?.(name, state);
   }

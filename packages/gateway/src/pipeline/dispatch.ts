@@ -115,7 +115,7 @@ class Walk {
   readonly #input: Envelope['input'];
   #answered: Pick<Dispatched, 'result' | 'agentId' | 'capability' | 'kept'> | undefined;
   #tokensSent = false;
-  /** Failures the caller was told of. */
+  /** Failures that the caller has received. */
   #announced = 0;
   #broken: Candidate | undefined;
 
@@ -131,7 +131,7 @@ class Walk {
   }
 
   dispatched(): Dispatched {
-    if (!this.#answered) throw new FabricError('INTERNAL', 'Nobody answered');
+    if (!this.#answered) throw new FabricError('INTERNAL', 'No agent answered');
     const attempts = this.#attempts;
     return { ...this.#answered, attempts, fallback: attempts.length > 1 };
   }

@@ -1,5 +1,5 @@
-// The error of a call that nobody could serve, in the seed's shape: who was first, who came after,
-// and in one word each why not.
+// The error of a call that no agent could serve, in the seed's shape: who was first, who came
+// after, and in one word each why not.
 
 import { type Attempt, type ErrorCode, FabricError, isErrorCode } from '@starloom/core';
 

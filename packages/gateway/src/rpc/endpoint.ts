@@ -69,7 +69,7 @@ export class RpcEndpoint {
 
 let openApi: string | undefined;
 
-/** With the same keys as everything here; the documentation has a copy for everybody. */
+/** With the same keys as everything here; the documentation has a public copy. */
 async function serveOpenApi({ request, response }: HttpExchange): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw notAllowed('It can be read only', 'GET, HEAD');

@@ -6,8 +6,8 @@ const ACQUIRE = 'memory_locker.acquire';
 const ANSWER_BYTES = 1 << 16;
 
 /**
- * One request after the other, but one that asks to wait for its turn holds nobody up; nor does a
- * batch with such a request.
+ * One request after the other, but one that asks to wait for its turn does not block other
+ * requests; nor does a batch with such a request.
  */
 export function mayWait(message: unknown): boolean {
   return Array.isArray(message) ? message.some(asksToWait) : asksToWait(message);

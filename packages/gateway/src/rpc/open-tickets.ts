@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { resultsOf } from './results-of.ts';
 
 const ACQUIRE = 'memory_locker.acquire';
-/** A grant in the last moment is told a little later. */
+/** The client receives a grant in the last moment a little later. */
 const LATE_MS = 1_000;
 
 const queuedSchema = z.object({
@@ -15,7 +15,7 @@ const grantSchema = z.object({
   params: z.looseObject({ ticket: z.string() }),
 });
 
-/** Places in queues for locks, each until its grant was told or its time is over. */
+/** Places in queues for locks, each until the client received its grant or its time is over. */
 export class OpenTickets implements Disposable {
   readonly #timers = new Map<string, NodeJS.Timeout>();
   readonly #onNone: () => void;

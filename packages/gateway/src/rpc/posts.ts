@@ -1,6 +1,6 @@
-// Messages of the coordination plane by POST. A client that leaves gives up what it waits for, as one
-// on a connection does; at a shutdown everybody is answered, also who waits, and who is not done in
-// time.
+// Messages of the coordination plane by POST. A client that leaves gives up what it waits for, as
+// one on a connection does. At a shutdown every client gets an answer, also one that waits, and one
+// whose request is not done in time.
 
 import type { ServerResponse } from 'node:http';
 import type { Connection, Coordination, RpcPeer, RpcReply } from '@starloom/coordination';

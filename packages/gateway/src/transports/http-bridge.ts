@@ -52,7 +52,7 @@ function isStream(headers: Record<string, string>): boolean {
   return headers['content-type']?.startsWith('text/event-stream') ?? false;
 }
 
-/** Resolves when the response can take more, or nobody reads it any more. */
+/** Resolves when the response can take more, or the client does not read it any more. */
 export function room(response: ServerResponse): Promise<void> | undefined {
   if (!response.writableNeedDrain || response.destroyed) return undefined;
   return new Promise((resolve) => {

@@ -44,7 +44,7 @@ export interface HttpOptions {
   readonly onDenied: (credential: string, reason: string) => void;
   /** The public keys of the realm as JSON; anyone may read them. */
   readonly jwks?: (() => string) | undefined;
-  /** Why nobody should be sent here; `undefined` when all is well. */
+  /** Why this gateway should get no requests; `undefined` when all is well. */
   readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
   /** By path: who serves a checked WebSocket upgrade. */

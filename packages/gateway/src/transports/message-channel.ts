@@ -10,7 +10,9 @@ export interface MessageChannel {
    * that `onText` returned is pending, nothing is read; what was read before may still come.
    */
   open(onText: (text: Incoming) => Promise<void> | void, onClose: () => void): void;
-  /** Nothing when there is room for the next, else a promise of it. Throws when nobody is there. */
+  /**
+   * Nothing when there is room for the next, else a promise of it. Throws when the reader is gone.
+   */
   readonly write: (text: string) => Promise<void> | void;
   /** Resolves when all that was written has left this process, or the reader is gone. */
   flushed(): Promise<void>;

@@ -3,7 +3,7 @@ import type { Load } from './backlog.ts';
 
 type RequestId = string | number;
 
-/** Requests of one client that are not answered: whoever has too many is refused the next. */
+/** Requests of one client that are not answered: a client that has too many is refused the next. */
 export class OpenRequests {
   readonly #most: Load;
   /** The bytes of each, by id; a client may use one twice. */

@@ -5,7 +5,7 @@ export interface PacedChannel extends MessageChannel {
   room(): Promise<void> | undefined;
 }
 
-/** A channel that knows whether its reader keeps up, also for writes that nobody waits for. */
+/** A channel that knows whether its reader keeps up, also for writes that no caller waits for. */
 export function pacedChannel(channel: MessageChannel): PacedChannel {
   let last: Promise<void> | undefined;
   return {

@@ -1,6 +1,6 @@
 // A refusal while the client is still sending. To close at once would reset the connection under
-// the answer, so what comes is thrown away for a while; whoever sends on and on is cut off, and so is
-// everybody beyond the first few at a time: what is thrown away has to be read first.
+// the answer, so what comes is thrown away for a while. A client that sends on and on is cut off,
+// and so are all clients beyond the first few at a time: what is thrown away has to be read first.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Refusal } from '@starloom/wire';

@@ -66,7 +66,7 @@ function untilWritten(output: Writable): Promise<void> {
 }
 
 function nobodyReads(cause?: unknown): FabricError {
-  return new FabricError('CANCELLED', 'Nobody reads our output any more', { cause });
+  return new FabricError('CANCELLED', 'The client closed the output stream', { cause });
 }
 
 function refused(why: BadLine, limit: number): FabricError {

@@ -6,9 +6,10 @@ const EIGHT_BYTES = 127;
 let latest: { readonly text: string; readonly frame: Buffer } | undefined;
 
 /**
- * A text as one whole WebSocket frame of a server (RFC 6455: final, unmasked). In one buffer it costs
- * one plain write, where `ws` writes header and text apart; that shows when thousands are told.
- * They are told the same one after the other, so the latest frame is kept; nobody may change it.
+ * A text as one whole WebSocket frame of a server (RFC 6455: final, unmasked). In one buffer it
+ * costs one plain write, where `ws` writes header and text apart; that shows when thousands receive
+ * it. They receive the same text one after the other, so the latest frame is kept; no caller may
+ * change it.
  */
 export function toTextFrame(text: string): Buffer {
   if (text !== latest?.text) latest = { text, frame: encode(text) };

@@ -18,7 +18,7 @@ export interface WebSocketOptions {
 const SUBPROTOCOL = 'mcp';
 const BUFFERED_MAX = 1 << 20;
 const PINGS_PER_SECOND = 100;
-/** How long a client may take to say goodbye; one that does not read never does. */
+/** How long a client may take to answer a close; one that does not read never does. */
 const FAREWELL_MS = 2_000;
 
 /** Turns checked upgrades into channels. */

@@ -92,7 +92,7 @@ export interface Scope {
   readonly sessionId: string;
   readonly trace: Trace;
   readonly clock: Clock;
-  /** Told as well, after the bus. */
+  /** Receives each event as well, after the bus. */
   readonly onEvent?: ((event: AgentEvent) => void) | undefined;
 }
 

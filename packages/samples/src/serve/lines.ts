@@ -1,5 +1,5 @@
 // The local-process contract: envelopes and cancellations come in as lines of JSON on stdin, events
-// go out as lines on stdout. Many calls at once, told apart by the span id on every line.
+// go out as lines on stdout. Many calls at once; the span id on every line identifies its call.
 
 import { createTrace, EventStamper, traceSchema } from '@starloom/core';
 import { readNdjson, writeNdjson } from '@starloom/wire';

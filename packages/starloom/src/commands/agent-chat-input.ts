@@ -1,5 +1,5 @@
-// The lines somebody types, one at a time. What is typed while a turn runs waits for the next one; a
-// question that is open takes the next line first. Ctrl-C never ends it, Ctrl-D does.
+// The lines that the user types, one at a time. What is typed while a turn runs waits for the next
+// one; a question that is open takes the next line first. Ctrl-C never ends it, Ctrl-D does.
 
 import { createInterface, type Interface } from 'node:readline';
 

@@ -1,5 +1,5 @@
-// Who may call an agent that is served over HTTP: whoever has its key. The key is given with the
-// command, or drawn once and kept, so that clients stay connected over restarts.
+// Only a client with the key of an agent may call it over HTTP. The key is given with the command,
+// or drawn once and kept, so that clients stay connected over restarts.
 
 import { FabricError, isLoopback } from '@starloom/core';
 import { checkSharedKey } from '@starloom/gateway/config';

@@ -11,7 +11,7 @@ const CLEAR_LINE = '\r\x1b[K';
 
 export class TurnView {
   readonly #terminal: Terminal;
-  /** Whether somebody looks at it. */
+  /** Whether a user looks at it. */
   readonly #isLive: boolean;
   readonly #running = new Map<string, string>();
   #isMidLine = false;
@@ -55,7 +55,7 @@ export class TurnView {
     }
   }
 
-  /** The output of a slash command, which nobody streamed. */
+  /** The output of a slash command, which was not streamed. */
   output(segments: readonly ContentSegment[]): void {
     this.#line(describeSegments(segments));
   }

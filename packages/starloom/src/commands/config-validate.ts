@@ -54,7 +54,7 @@ async function checkGatewayAndAgents(terminal: Terminal, options: Options): Prom
   return [gateway.report, (await check(agents, loadAgents(terminal, agents))).report];
 }
 
-/** The file with the agents; `undefined` when there is none and nobody asked for one. */
+/** The file with the agents; `undefined` when there is none and no setting names one. */
 function agentsFileOf(
   { value, origins, folder }: LoadedConfig<GatewayConfig>,
   cwd: string,

@@ -65,7 +65,7 @@ function numberName(json: z.core.JSONSchema.BaseSchema): string {
   return highest === undefined ? kind : `${kind} of at most ${highest}`;
 }
 
-/** A bound that somebody chose, not the end of the safe integers. */
+/** A bound that the schema sets, not the end of the safe integers. */
 function toBound(bound: number | undefined): number | undefined {
   return bound !== undefined && Math.abs(bound) < Number.MAX_SAFE_INTEGER ? bound : undefined;
 }

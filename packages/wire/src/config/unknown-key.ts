@@ -6,7 +6,7 @@ import { childrenOf, keysOf, type Schema } from './schema-shape.ts';
 const MAX_LISTED_KEYS = 16;
 const MAX_HOME_DEPTH = 3;
 
-/** A key nobody knows: what it was probably meant to be, or where it belongs. */
+/** A key that no schema knows: what it was probably meant to be, or where it belongs. */
 export function unknownKey(
   path: KeyPath,
   siblings: readonly Schema[],

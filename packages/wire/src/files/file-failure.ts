@@ -12,7 +12,7 @@ const ROWS: Readonly<Record<string, readonly [reason: string, what: string, fix:
   ENOSPC: ['disk_full', 'The disk is full', 'free some space'],
 };
 
-/** What the file system refused, in words for whoever named the path. */
+/** What the file system refused, in words for the caller that named the path. */
 export function fileFailure(error: unknown, path: string): FabricError {
   if (FabricError.is(error)) return error;
   const [reason, what, fix] = ROWS[codeOf(error) ?? ''] ?? [];

@@ -5,7 +5,7 @@ import { codeOf, fileFailure } from './file-failure.ts';
 
 /**
  * The path with every symbolic link of what exists of it resolved. A link that leads nowhere is
- * refused: whoever wrote to it would create what it names.
+ * refused: a write to it would create what it names.
  */
 export async function realPathOf(path: string, shown: string): Promise<string> {
   const missing: string[] = [];

@@ -64,7 +64,7 @@ function assertUnchanged(before: Stats, now: Stats | undefined, path: string): v
   });
 }
 
-/** What stands there is run by the next `git` of whoever owns the repository. */
+/** The repository's owner runs what stands there with the next `git` command. */
 function assertNotGit(path: string): void {
   if (!path.split('/').some((segment) => segment.toLowerCase() === '.git')) return;
   throw new FabricError('POLICY_DENIED', 'The inside of a git repository is not written to', {

@@ -44,7 +44,7 @@ local function library()
   function L.places(resource) return readList(placesKey, resource) end
   function L.setPlaces(resource, places) writeList(placesKey, resource, places) end
 
-  -- Nothing in the way, and nobody to overtake; who waits, waits for a lease.
+  -- No lease in the way, and no request to overtake; who waits, waits for a lease.
   function L.isFree(resource, leases, mode, priority)
     if isBlocked(leases, mode) then return false end
     if #leases == 0 then return true end

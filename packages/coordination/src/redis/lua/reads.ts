@@ -1,5 +1,5 @@
 // Scripts that change nothing. Each begins: KEYS[1] = the partition's hash of numbers. What has
-// expired since the last write is still in the answer; whoever reads it compares with `now`.
+// expired since the last write is still in the answer; the reader compares with `now`.
 
 const NOW = `
 local time = redis.call('TIME')

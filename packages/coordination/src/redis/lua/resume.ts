@@ -3,10 +3,11 @@
  * numbers, its stream. ARGV: when it was created and its version as they were known, and id and time
  * of the newest event up to there, or '' and ''. Answers with these four as they are now.
  *
- * Writes may have been lost since, and other ones taken their versions: a crash, an older snapshot, a
- * failover. Then no cursor up to here says any more what its owner has seen, so the version moves on
- * and all before it counts as `lost`, for everybody. A partition that began anew and is not as far as
- * the one that was known needs no such mark: cursors beyond its version tell themselves.
+ * Writes may have been lost since, and other ones taken their versions: a crash, an older snapshot,
+ * a failover. Then no cursor up to here says any more what its owner has seen. So the version moves
+ * on and all before it counts as `lost`, for every reader. A partition that was recreated and is
+ * not as far as the one that was known needs no such mark: cursors beyond its version tell
+ * themselves.
  */
 export const RESUME = `
 local call = redis.call

@@ -40,7 +40,7 @@ export class StoreScenario {
     return Object.fromEntries([...entries].map(([key, { value }]) => [key, value]));
   }
 
-  /** Asks for an exclusive lease of a second on `context`, unless told otherwise. */
+  /** Asks for an exclusive lease of a second on `context`; `more` overrides that. */
   request(holder: string, more: Partial<LeaseRequest> = {}) {
     const request = { resource: 'context', mode: 'exclusive', ttlMs: 1000, holder } as const;
     return this.store.acquire('p', { ...request, ...more });
@@ -51,7 +51,7 @@ export class StoreScenario {
     return 'lease' in answer ? answer.lease : expect.fail(`${holder} did not get the lease`);
   }
 
-  /** Stands in the queue for ten seconds, unless told otherwise. */
+  /** Stands in the queue for ten seconds; `more` overrides that. */
   async queue(holder: string, more: Partial<LeaseRequest> = {}) {
     const answer = await this.request(holder, { waitMs: 10_000, ...more });
     return 'queued' in answer ? answer.queued : expect.fail(`${holder} was not queued`);

@@ -12,7 +12,7 @@ import type { ExposedTool } from './exposed-tools.ts';
 import type { McpFace } from './mcp-face.ts';
 
 export interface ServerSetting {
-  /** Can a client be told that a list has changed? Not an older one over HTTP. */
+  /** Can the server notify the client that a list has changed? Not an older one over HTTP. */
   readonly hasPush: boolean;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-// What models of the AI SDK throw, told apart by structure: their classes come in as many copies as
+// What models of the AI SDK throw, recognised by structure: their classes come in as many copies as
 // there are vendor packages.
 
 import { FabricError } from '@starloom/core';
