@@ -45,8 +45,8 @@ import { type TransportSource, transportSource } from './transport-source.ts';
 const HEALTH_TIMEOUT_MS = 10_000;
 
 /** Throws BAD_INPUT for a manifest that names no MCP agent. Connects when first needed. */
-export const createMcpAdapter: AdapterFactory = ({ manifest, log }) =>
-  new McpAdapter(manifest, log.child({ agent_id: manifest.agent_id }));
+export const createMcpAdapter: AdapterFactory = ({ manifest, log, stateFolder }) =>
+  new McpAdapter(manifest, log.child({ agent_id: manifest.agent_id }), stateFolder);
 
 class McpAdapter implements Adapter, McpRelay {
   readonly #manifest: Manifest;
@@ -55,9 +55,9 @@ class McpAdapter implements Adapter, McpRelay {
   readonly #log: Log;
   readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
 
-  constructor(manifest: Manifest, log: Log) {
+  constructor(manifest: Manifest, log: Log, stateFolder: string | undefined) {
     this.#manifest = manifest;
-    this.#source = transportSource(manifest, log);
+    this.#source = transportSource(manifest, log, stateFolder);
     this.#log = log;
     this.#lanes = new Lanes(() => this.#openLane());
   }

@@ -100,6 +100,8 @@ export interface Adapter {
 export interface AdapterOptions {
   readonly manifest: Manifest;
   readonly log: Log;
+  /** Where an adapter keeps what outlives the process, such as logins; absent: nothing is kept. */
+  readonly stateFolder?: string | undefined;
 }
 
 /** How an adapter is made; `@starloom/adapters` keeps the table, packages may bring their own. */
