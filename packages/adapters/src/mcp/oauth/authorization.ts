@@ -61,7 +61,10 @@ export class Authorization {
   }
 }
 
-export function createTokenFetch({ uri, oauth }: AuthorizationOptions): GuardedFetch {
+export function createTokenFetch({
+  uri,
+  oauth,
+}: Pick<AuthorizationOptions, 'uri' | 'oauth'>): GuardedFetch {
   const named = [uri, ...(oauth.issuer === undefined ? [] : [oauth.issuer])];
   const hosts = named.map((url) => new URL(url).hostname);
   return createGuardedFetch({ hosts, timeoutMs: oauth.timeout_ms });
