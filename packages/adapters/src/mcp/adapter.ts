@@ -30,6 +30,7 @@ import type { Exchange } from './exchange.ts';
 import type { Headers } from './http-headers.ts';
 import { isObject, isQuestion, type JsonObject } from './json-rpc.ts';
 import { type Lane, Lanes } from './lanes.ts';
+import { LISTEN } from './older-subscriptions.ts';
 import { paced } from './pacing.ts';
 import { toParamHeaders } from './param-headers.ts';
 import { questionsIn, toCancel, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
@@ -149,6 +150,10 @@ class McpAdapter implements Adapter, McpRelay {
     options: RelayOptions,
   ): Promise<JsonObject> {
     const { signal, clientCapabilities, onNotification } = options;
+    if (method === LISTEN) {
+      const { olderSubscriptions } = await this.#lanes.main.shared.get(signal);
+      if (olderSubscriptions) return await olderSubscriptions.listen(params, options);
+    }
     const meta = isObject(params?._meta) ? params._meta : {};
     const token = meta.progressToken;
     const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
