@@ -31,7 +31,7 @@ async function openWorld() {
     const request = { agent_id, capability: 'work', task: 'hello' };
     return await client.callTool({ name: 'fabric.call', arguments: request });
   };
-  return { oauth, agents, gateway, call };
+  return { oauth, agent, gateway, call };
 }
 
 /** The command, and the browser of a person who agrees. */
@@ -62,11 +62,14 @@ async function logIn(folder: string, agentId: string) {
 
 describe('docs/agents-of-every-protocol.md, MCP', () => {
   it('shows an agent that is called with tokens of the gateway itself', async () => {
-    const { oauth, gateway, call } = await openWorld();
+    const { oauth, agent, gateway, call } = await openWorld();
     expect((await call('tickets')).structuredContent).toMatchObject({
       result: { answer: 'hello' },
     });
     expect(oauth.asked[0]?.params.get('scope')).toBe('tickets.read tickets.write');
+    const received = agent.received.map(({ http }) => JSON.stringify(http.headers));
+    expect(received.join()).toContain('Bearer access-');
+    expect(received.join()).not.toContain(gateway.key);
     const log = gateway.log.join('\n');
     for (const secret of [...oauth.valid, oauth.clientSecret]) expect(log).not.toContain(secret);
   });

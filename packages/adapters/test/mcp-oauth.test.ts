@@ -159,6 +159,19 @@ describe('an mcp agent that wants tokens, with client credentials', () => {
     });
   });
 
+  it.each([
+    ['that no header can carry', { access_token: 'a\r\nx-admin: 1', token_type: 'Bearer' }],
+    ['of another kind', { access_token: 'abc', token_type: 'DPoP' }],
+  ])('uses no token %s', async (_, tokens) => {
+    const { oauth, agent, adapter } = await openOauthWorld();
+    oauth.answer = (response) => json(response, 200, tokens);
+    expect(await failedCall(adapter, 'hello')).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      details: { reason: 'bad_token', sent: false },
+    });
+    expect(agent.received).toEqual([]);
+  });
+
   it('follows the address in the refusal when there is nothing at the well-known place', async () => {
     const { oauth, agent, adapter } = await openOauthWorld();
     const [handle] = agent.server.listeners('request') as ((...args: unknown[]) => void)[];

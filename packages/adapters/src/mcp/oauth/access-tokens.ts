@@ -3,7 +3,10 @@
 // refuses everything does not make us ask for a token with every call.
 
 import type { OAuthTokens } from '@modelcontextprotocol/client';
+import { FabricError } from '@starloom/core';
 
+/** What a header can carry. */
+const SENDABLE = /^[\x21-\x7e]{1,8192}$/;
 const MARGIN_MS = 30_000;
 /** After so long a refused token is worth another attempt in any case. */
 const RETRY_MS = 30_000;
@@ -75,4 +78,12 @@ export function renewalOf({ expires_in: seconds }: OAuthTokens): number | undefi
   if (seconds === undefined || !Number.isFinite(seconds)) return undefined;
   const life = seconds * 1000;
   return Date.now() + life - Math.min(MARGIN_MS, life / 2);
+}
+
+/** Tokens that a request can carry as they are; UPSTREAM_ERROR for others. */
+export function assertBearer({ access_token: token, token_type: type }: OAuthTokens): void {
+  if (type.toLowerCase() === 'bearer' && SENDABLE.test(token)) return;
+  throw new FabricError('UPSTREAM_ERROR', 'The authorization server gave a token of another kind', {
+    details: { reason: 'bad_token', sent: false, fix: 'let it give bearer tokens' },
+  });
 }

@@ -8,7 +8,13 @@ import {
   type OAuthTokens,
   refreshAuthorization,
 } from '@modelcontextprotocol/client';
-import { type AccessToken, isFresh, type ObtainToken, renewalOf } from './access-tokens.ts';
+import {
+  type AccessToken,
+  assertBearer,
+  isFresh,
+  type ObtainToken,
+  renewalOf,
+} from './access-tokens.ts';
 import { loginCommand, tokenDenied, tokenFailure } from './failures.ts';
 import type { TokenServer } from './find-server.ts';
 import type { OauthOptions } from './options.ts';
@@ -87,12 +93,14 @@ export function toStored(
   tokens: OAuthTokens,
   about: Pick<StoredTokens, 'uri' | 'issuer' | 'client_id'>,
 ): StoredTokens {
+  assertBearer(tokens);
   const { access_token, refresh_token } = tokens;
   const renew_at = renewalOf(tokens);
   return { ...about, access_token, refresh_token, renew_at };
 }
 
 function toToken(tokens: OAuthTokens): AccessToken {
+  assertBearer(tokens);
   return { value: tokens.access_token, renewAt: renewalOf(tokens) };
 }
 
