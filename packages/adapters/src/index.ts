@@ -5,6 +5,7 @@ import { agentCommunicationProtocolOptionsSchema } from './agent-communication-p
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
 import { httpAdapterOptionsSchema } from './http/profile-options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
+import type { Login, LoginOptions } from './mcp/oauth/begin-login.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 import type { InspectedDocument } from './openapi/inspect.ts';
@@ -16,6 +17,7 @@ export {
   type EditorAgentName,
   type EditorAgentPreset,
 } from './agent-client-protocol/presets.ts';
+export type { Login, LoginOptions } from './mcp/oauth/begin-login.ts';
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
@@ -57,6 +59,11 @@ export const adapters = {
     options: agentZeroOptionsSchema,
   },
 } satisfies AdapterTable;
+
+/** The login of a person to an MCP agent; see `Login`. */
+export async function beginLogin(options: LoginOptions): Promise<Login> {
+  return await (await import('./mcp/oauth/begin-login.ts')).beginLogin(options);
+}
 
 /** The adapter for an agent; BAD_INPUT when its protocol or its endpoint is wrong. */
 export function openAdapter(

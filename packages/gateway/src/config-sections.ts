@@ -100,6 +100,11 @@ export const mcpSchema = z.strictObject({
     .array(z.enum(TOOLSETS))
     .default(['fabric', 'agents'])
     .describe('Which tools are listed; X-MCP-Toolsets or ?toolsets= asks for others'),
+  list_limit: z
+    .int()
+    .positive()
+    .optional()
+    .describe('Tools in one page of tools/list, ours on the first; by default all are one page'),
   expose: z
     .union([z.literal('all'), z.array(z.string().min(1))])
     .default('all')

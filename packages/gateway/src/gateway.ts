@@ -220,6 +220,7 @@ export class Gateway {
         jobs,
         credentials: options.identity,
         audit: deps.audit,
+        listLimit: config.mcp.list_limit,
       },
       toolNames: config.mcp.tool_names,
       toolsets,

@@ -1,6 +1,7 @@
-// The values of an endpoint's `env` and `headers` may be secrets, written as `env:NAME` or
-// `file:PATH`; in a header also behind its scheme, `Bearer env:NAME`. A registry keeps the references: what it lists holds no secret. Only an adapter that
-// is about to be opened gets the values, by `resolveEndpoint`.
+// The values of an endpoint's `env`, `headers` and `options.oauth` may be secrets, written as
+// `env:NAME` or `file:PATH`; in a header also behind its scheme, `Bearer env:NAME`. A registry keeps
+// the references: what it lists holds no secret. Only an adapter that is about to be opened gets the
+// values, by `resolveEndpoint`.
 
 import { resolve } from 'node:path';
 import { FabricError, type Manifest } from '@starloom/core';
@@ -9,12 +10,13 @@ import { z } from 'zod';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-const SETTINGS = ['env', 'headers'] as const;
+const SETTINGS = ['env', 'headers', 'oauth'] as const;
 
 const settingsSchema = z.record(z.string(), secretOrText({ checkText: () => undefined }));
 const secretsSchema = z.strictObject({
   env: settingsSchema.optional(),
   headers: settingsSchema.optional(),
+  oauth: settingsSchema.optional(),
 });
 
 /** The manifest with the values of its secrets, for an adapter. AGENT_OFFLINE when one is missing. */
@@ -22,7 +24,7 @@ export async function resolveEndpoint(manifest: Manifest, env: Env): Promise<Man
   const { agent_id } = manifest;
   const bare = withSettings(manifest, (value, key) => splitScheme(value, key).rest);
   const flags = SETTINGS.flatMap((key) => {
-    const value = bare.endpoint[key];
+    const value = settingsOf(bare, key);
     return value === undefined ? [] : { name: `agent ${agent_id}`, path: [key], value };
   });
   if (flags.length === 0) return manifest;
@@ -58,14 +60,34 @@ function withSettings(
   manifest: Manifest,
   change: (value: string, key: Setting, name: string) => string,
 ): Manifest {
-  const settings = SETTINGS.flatMap((key) => {
-    const before = manifest.endpoint[key];
-    if (before === undefined) return [];
+  let changed = manifest;
+  for (const key of SETTINGS) {
+    const before = settingsOf(manifest, key);
+    if (before === undefined) continue;
     const after = Object.entries(before).map(([name, value]) => [name, change(value, key, name)]);
-    return [[key, Object.fromEntries(after)]];
-  });
-  if (settings.length === 0) return manifest;
-  return { ...manifest, endpoint: { ...manifest.endpoint, ...Object.fromEntries(settings) } };
+    const endpoint = withSetting(changed.endpoint, key, Object.fromEntries(after));
+    changed = { ...changed, endpoint };
+  }
+  return changed;
+}
+
+/** The texts among them; `undefined` where there are none. */
+function settingsOf({ endpoint }: Manifest, key: Setting): Record<string, string> | undefined {
+  if (key !== 'oauth') return endpoint[key];
+  const oauth: unknown = endpoint.options?.oauth;
+  if (typeof oauth !== 'object' || oauth === null) return undefined;
+  const texts = Object.entries(oauth).filter(([, value]) => typeof value === 'string');
+  return texts.length === 0 ? undefined : Object.fromEntries(texts);
+}
+
+function withSetting(
+  endpoint: Manifest['endpoint'],
+  key: Setting,
+  after: Record<string, string>,
+): Manifest['endpoint'] {
+  if (key !== 'oauth') return { ...endpoint, [key]: after };
+  const oauth = { ...(endpoint.options?.oauth as object), ...after };
+  return { ...endpoint, options: { ...endpoint.options, oauth } };
 }
 
 /** Callers learn which setting it is; the names of variables and files are for the log. */

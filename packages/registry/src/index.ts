@@ -6,7 +6,7 @@ export {
   readAgentsFile,
 } from './agents-file.ts';
 export { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
-export { type Env, resolveEndpoint } from './endpoint-secrets.ts';
+export { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
 export { toManifestEntry } from './manifest-entry.ts';
 export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
 export {

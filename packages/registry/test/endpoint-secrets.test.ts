@@ -43,6 +43,25 @@ describe('secrets of an endpoint', () => {
     });
   });
 
+  it('are looked up among the options of oauth as well', async () => {
+    const oauth = { client_id: 'me', client_secret: 'env:CLIENT_SECRET', timeout_ms: 5 };
+    const manifest = exampleManifest({
+      endpoint: {
+        transport: 'http',
+        uri: 'https://a.example/',
+        options: { oauth, connections: 2 },
+      },
+    });
+    const { endpoint } = await resolveEndpoint(manifest, { CLIENT_SECRET: SECRET });
+    expect(endpoint.options).toEqual({
+      oauth: { client_id: 'me', client_secret: SECRET, timeout_ms: 5 },
+      connections: 2,
+    });
+    await expect(resolveEndpoint(manifest, {})).rejects.toMatchObject({
+      details: { settings: ['oauth.client_secret'] },
+    });
+  });
+
   it('make the agent unreachable when one is missing, in words that fit a caller', async () => {
     const manifest = withHeaders({ Authorization: 'env:NOT_SET', 'X-Key': 'file:/nowhere/key' });
     const error = await resolveEndpoint(manifest, {}).catch((thrown: unknown) => thrown);

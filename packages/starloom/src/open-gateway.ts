@@ -96,7 +96,11 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       registry,
       openAdapter: async (manifest) =>
         openAdapter(
-          { manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }), log },
+          {
+            manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }),
+            log,
+            stateFolder: options.stateFolder,
+          },
           { baseFolder: folder },
         ),
       authenticator: identity?.authenticator ?? configuredKeys(options),

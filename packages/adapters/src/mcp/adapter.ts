@@ -30,6 +30,7 @@ import type { Exchange } from './exchange.ts';
 import type { Headers } from './http-headers.ts';
 import { isObject, isQuestion, type JsonObject } from './json-rpc.ts';
 import { type Lane, Lanes } from './lanes.ts';
+import { LISTEN } from './older-subscriptions.ts';
 import { paced } from './pacing.ts';
 import { toParamHeaders } from './param-headers.ts';
 import { questionsIn, toCancel, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
@@ -45,8 +46,8 @@ import { type TransportSource, transportSource } from './transport-source.ts';
 const HEALTH_TIMEOUT_MS = 10_000;
 
 /** Throws BAD_INPUT for a manifest that names no MCP agent. Connects when first needed. */
-export const createMcpAdapter: AdapterFactory = ({ manifest, log }) =>
-  new McpAdapter(manifest, log.child({ agent_id: manifest.agent_id }));
+export const createMcpAdapter: AdapterFactory = ({ manifest, log, stateFolder }) =>
+  new McpAdapter(manifest, log.child({ agent_id: manifest.agent_id }), stateFolder);
 
 class McpAdapter implements Adapter, McpRelay {
   readonly #manifest: Manifest;
@@ -55,9 +56,9 @@ class McpAdapter implements Adapter, McpRelay {
   readonly #log: Log;
   readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
 
-  constructor(manifest: Manifest, log: Log) {
+  constructor(manifest: Manifest, log: Log, stateFolder: string | undefined) {
     this.#manifest = manifest;
-    this.#source = transportSource(manifest, log);
+    this.#source = transportSource(manifest, log, stateFolder);
     this.#log = log;
     this.#lanes = new Lanes(() => this.#openLane());
   }
@@ -149,6 +150,10 @@ class McpAdapter implements Adapter, McpRelay {
     options: RelayOptions,
   ): Promise<JsonObject> {
     const { signal, clientCapabilities, onNotification } = options;
+    if (method === LISTEN) {
+      const { olderSubscriptions } = await this.#lanes.main.shared.get(signal);
+      if (olderSubscriptions) return await olderSubscriptions.listen(params, options);
+    }
     const meta = isObject(params?._meta) ? params._meta : {};
     const token = meta.progressToken;
     const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };

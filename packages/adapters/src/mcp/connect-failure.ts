@@ -7,6 +7,7 @@ const KEPT: ReadonlySet<ErrorCode> = new Set([
   'AGENT_OFFLINE',
   'AUTH_DENIED',
   'OVERLOADED',
+  'POLICY_DENIED',
   'RATE_LIMITED',
   'UPSTREAM_ERROR',
 ]);

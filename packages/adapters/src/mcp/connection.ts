@@ -15,6 +15,7 @@ import type { Log } from '@starloom/core';
 import { type AgentTransport, type ExchangeOptions, FIRST_EXCHANGE_ID } from './agent-transport.ts';
 import type { Exchange } from './exchange.ts';
 import { isObject, type JsonObject, RESERVED_META_KEYS } from './json-rpc.ts';
+import { OlderSubscriptions } from './older-subscriptions.ts';
 import { type RpcAnswer, toCancel } from './questions.ts';
 import { LIST_KINDS, type ListKind } from './relay.ts';
 import { Subscription } from './subscription.ts';
@@ -47,6 +48,8 @@ export class McpConnection {
   readonly capabilities: ServerCapabilities;
   readonly server: Implementation | undefined;
   readonly instructions: string | undefined;
+  /** Of an agent that has no `subscriptions/listen`. */
+  readonly olderSubscriptions: OlderSubscriptions | undefined;
 
   readonly #transport: AgentTransport;
   readonly #version: string;
@@ -69,8 +72,12 @@ export class McpConnection {
     }
     const prior = knownLegacy ? { prior: { kind: 'legacy' as const } } : {};
     await client.connect(transport, { timeout: timeoutMs, ...prior });
-    client.onclose = options.onClose;
-    return new McpConnection(client, options);
+    const connection = new McpConnection(client, options);
+    client.onclose = () => {
+      connection.olderSubscriptions?.close();
+      options.onClose();
+    };
+    return connection;
   }
 
   private constructor(client: Client, options: ConnectionOptions) {
@@ -86,7 +93,14 @@ export class McpConnection {
     this.capabilities = client.getServerCapabilities() ?? {};
     this.server = client.getServerVersion();
     this.instructions = client.getInstructions();
-    if (this.era === 'legacy') return;
+    if (this.era === 'legacy') {
+      const subscriptions = new OlderSubscriptions(this);
+      this.olderSubscriptions = subscriptions;
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+        subscriptions.updated(params),
+      );
+      return;
+    }
     const kinds = LIST_KINDS.filter((kind) => this.capabilities[kind]?.listChanged);
     const onLost = () => kinds.forEach(onListChanged);
     this.#subscription = new Subscription({ client, kinds, log, onLost });
@@ -103,6 +117,11 @@ export class McpConnection {
 
   get isHttp(): boolean {
     return this.#transport.kind === 'http';
+  }
+
+  /** Can the agent speak without having been asked? */
+  get hasPush(): boolean {
+    return this.#transport.hasPush;
   }
 
   /** Will a change of this list be told? Watching begins when somebody asks first. */

@@ -7,6 +7,8 @@ import { type Dispatcher, Pool } from 'undici';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpStream, type StreamListener } from './http-stream.ts';
+import type { Authorization } from './oauth/authorization.ts';
+import { sendAuthorized } from './oauth/authorized-stream.ts';
 
 export interface HttpEndpointOptions {
   readonly uri: string;
@@ -17,6 +19,8 @@ export interface HttpEndpointOptions {
   /** Sockets at most; requests beyond that wait. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
+  /** Brings the tokens, where the agent wants some. Closed with the endpoint. */
+  readonly authorization?: Authorization | undefined;
 }
 
 export class HttpEndpoint {
@@ -25,6 +29,7 @@ export class HttpEndpoint {
   readonly #headers: Headers;
   readonly #maxMessageBytes: number;
   readonly #excerpt: Excerpt;
+  readonly #authorization: Authorization | undefined;
 
   constructor(options: HttpEndpointOptions) {
     const url = new URL(options.uri);
@@ -32,6 +37,7 @@ export class HttpEndpoint {
     this.#headers = options.headers;
     this.#maxMessageBytes = options.maxMessageBytes;
     this.#excerpt = options.excerpt;
+    this.#authorization = options.authorization;
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
       connectTimeout: options.connectTimeoutMs,
@@ -64,7 +70,7 @@ export class HttpEndpoint {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await Promise.all([this.#pool.destroy(), this.#authorization?.close()]);
   }
 
   #dispatch(
@@ -74,15 +80,30 @@ export class HttpEndpoint {
     expects: 'messages' | 'nothing',
     listener: StreamListener,
   ): HttpStream {
+    const authorization = this.#authorization;
     const stream = new HttpStream(listener, {
       maxMessageBytes: this.#maxMessageBytes,
       excerpt: this.#excerpt,
       expects,
       inSession: headers['mcp-session-id'] !== undefined,
+      refused: authorization && ((failure) => authorization.refused(failure)),
     });
+    const request = { path: this.#path, method, body };
+    if (authorization) {
+      const { tokens } = authorization;
+      void sendAuthorized({
+        stream,
+        tokens,
+        send: (token, handler) => {
+          const withToken = { ...headers, authorization: `Bearer ${token}` };
+          this.#pool.dispatch({ ...request, headers: withToken }, handler);
+        },
+      });
+      return stream;
+    }
     atTurnEnd(() => {
       if (stream.isOver) return;
-      this.#pool.dispatch({ path: this.#path, method, headers, body }, stream);
+      this.#pool.dispatch({ ...request, headers }, stream);
     });
     return stream;
   }

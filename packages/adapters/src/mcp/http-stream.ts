@@ -33,6 +33,8 @@ export interface StreamOptions {
   readonly expects: 'messages' | 'nothing';
   /** The request carries a session id, which the server may have forgotten. */
   readonly inSession: boolean;
+  /** What a refusal means here. */
+  readonly refused?: ((failure: FabricError) => FabricError) | undefined;
 }
 
 const REFUSAL_BYTES = 65_536;
@@ -120,9 +122,10 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 
   #refusalBody(status: number, headers: IncomingHttpHeaders): HttpBody {
     const refuse = (text: string) => {
-      const { inSession, excerpt } = this.#options;
+      const { inSession, excerpt, refused } = this.#options;
       const rpc = rpcErrorIn(text);
-      const error = refusedFailure({ status, headers, text: excerpt(text), rpc, inSession });
+      const failure = refusedFailure({ status, headers, text: excerpt(text), rpc, inSession });
+      const error = refused?.(failure) ?? failure;
       this.#close({ error, response: { status, text } });
       return error;
     };

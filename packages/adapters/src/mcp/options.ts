@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { oauthOptionsSchema } from './oauth/options.ts';
 
 export const mcpOptionsSchema = z.strictObject({
   result_bytes: z.int().positive().default(16_777_216).describe('Largest message of the agent'),
@@ -9,6 +10,7 @@ export const mcpOptionsSchema = z.strictObject({
     .optional()
     .describe('Folder a stdio agent runs in; default: that of the gateway'),
   connections: z.int().positive().default(256).describe('Sockets to an http agent at most'),
+  oauth: oauthOptionsSchema.optional().describe('How the gateway gets tokens for an http agent'),
 });
 
 export type McpOptions = z.infer<typeof mcpOptionsSchema>;

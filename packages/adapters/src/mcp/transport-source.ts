@@ -5,6 +5,7 @@ import type { AgentTransport } from './agent-transport.ts';
 import { HttpEndpoint } from './http-endpoint.ts';
 import { parseManifestHeaders } from './http-headers.ts';
 import { HttpTransport } from './http-transport.ts';
+import { Authorization, assertOauth } from './oauth/authorization.ts';
 import { type McpOptions, mcpOptionsSchema } from './options.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
@@ -18,11 +19,17 @@ export interface TransportSource {
 }
 
 /** Throws BAD_INPUT for a manifest that names no MCP agent. */
-export function transportSource(manifest: Manifest, log: Log): TransportSource {
+export function transportSource(
+  manifest: Manifest,
+  log: Log,
+  stateFolder?: string,
+): TransportSource {
   const { transport, uri, command, args = [], env = {}, headers } = manifest.endpoint;
   const options = parseOptions(mcpOptionsSchema, manifest);
   const maxMessageBytes = options.result_bytes;
   const excerpt = createExcerpt(manifest);
+  const { oauth } = options;
+  if (oauth) assertOauth(manifest, oauth);
   if (transport === 'http' && uri !== undefined) {
     const endpoint = new HttpEndpoint({
       uri,
@@ -31,6 +38,8 @@ export function transportSource(manifest: Manifest, log: Log): TransportSource {
       excerpt,
       connections: options.connections,
       connectTimeoutMs: options.connect_timeout_ms,
+      authorization:
+        oauth && new Authorization({ agentId: manifest.agent_id, uri, oauth, stateFolder }),
     });
     return {
       options,

@@ -19,7 +19,7 @@ export function createExcerpt({ endpoint }: Manifest): Excerpt {
     value,
     ...value.split(/\s+/),
   ]);
-  const secrets = [...headers, ...Object.values(endpoint.env ?? {})]
+  const secrets = [...headers, ...Object.values(endpoint.env ?? {}), ...secretsOf(endpoint.options)]
     .filter((value) => value.length >= MIN_SECRET_LENGTH)
     .sort((a, b) => b.length - a.length);
   return (text, part = 'head') => {
@@ -29,6 +29,12 @@ export function createExcerpt({ endpoint }: Manifest): Excerpt {
     const cut = part === 'head' ? `${clean.slice(0, LIMIT)}…` : `…${clean.slice(-LIMIT)}`;
     return cut.toWellFormed();
   };
+}
+
+/** What `oauth` among the options of an adapter gives. */
+function secretsOf(options: Readonly<Record<string, unknown>> = {}): readonly string[] {
+  const secret: unknown = Object(options.oauth).client_secret;
+  return typeof secret === 'string' ? [secret] : [];
 }
 
 function redact(text: string, secrets: readonly string[]): string {

@@ -102,6 +102,8 @@ export interface AdapterOptions {
   readonly log: Log;
   /** Where relative paths of the manifest begin; default: the working folder. */
   readonly baseFolder?: string | undefined;
+  /** Where an adapter keeps what outlives the process, such as logins; absent: nothing is kept. */
+  readonly stateFolder?: string | undefined;
 }
 
 /** How an adapter is made; `@starloom/adapters` keeps the table, packages may bring their own. */

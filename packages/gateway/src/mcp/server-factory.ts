@@ -18,7 +18,7 @@ import { type AuditCall, refused } from '../pipeline/audit-call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
-import type { ToolCatalog } from '../tools/catalog.ts';
+import type { ToolCatalog, Toolset } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
 import { MAX_ROUNDS } from './answer-inputs.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
@@ -29,6 +29,7 @@ import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
 import { installTasks } from './tasks.ts';
 import { toCaller } from './to-caller.ts';
+import { type ToolPage, toolPage } from './tool-pages.ts';
 
 export interface McpFace {
   readonly catalog: ToolCatalog;
@@ -42,6 +43,8 @@ export interface McpFace {
   /** Writes down that a tool was refused. */
   readonly audit: AuditCall;
   readonly version: string;
+  /** Tools in one page of `tools/list`. */
+  readonly listLimit?: number | undefined;
 }
 
 type Params = Record<string, unknown>;
@@ -63,11 +66,10 @@ export function createServer(
       inputRequired: { maxRounds: MAX_ROUNDS, roundTimeoutMs: QUESTION_MS },
     },
   );
-  server.setRequestHandler('tools/list', async (_, context) => {
+  server.setRequestHandler('tools/list', async ({ params }, context) => {
     await face.discovery.firstAnswers();
-    const { toolNames, toolsets, principal } = connectionOf(context, connection);
-    const style = nameStyleFor(toolNames, clientNameOf(server, context.mcpReq.envelope));
-    return { tools: face.catalog.list(style, toolsets, principal) as never };
+    const exchange = { server, connection: connectionOf(context, connection), context };
+    return listTools(face, exchange, params?.cursor) as never;
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const exchange = { server, connection: connectionOf(context, connection), context };
@@ -99,6 +101,24 @@ interface Exchange {
   readonly server: Server;
   readonly connection: Connection;
   readonly context: ServerContext;
+}
+
+function listTools(
+  { catalog, listLimit }: McpFace,
+  { server, connection, context }: Exchange,
+  cursor: string | undefined,
+): ToolPage {
+  const { toolNames, toolsets, principal } = connection;
+  const style = nameStyleFor(toolNames, clientNameOf(server, context.mcpReq.envelope));
+  const listed = (isAsked: (toolset: Toolset) => boolean) =>
+    catalog.list(style, toolsets.filter(isAsked), principal);
+  const agents = listed((toolset) => toolset === 'agents');
+  const ours = listed((toolset) => toolset !== 'agents');
+  try {
+    return toolPage({ agents, ours }, listLimit, cursor);
+  } catch (error) {
+    throw toProtocolError(FabricError.from(error));
+  }
 }
 
 async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {

@@ -17,7 +17,8 @@ export async function removeAgent(
   await using place = await findAgentsPlace(terminal, options);
   const { file, shown, gateway } = place;
   const agents = place.isNew ? [] : await readAgentsFile(file);
-  if (!agents.some(({ agent_id }) => agent_id === agentId)) throw notThere(agentId, agents, place);
+  if (!agents.some(({ agent_id }) => agent_id === agentId))
+    throw unknownAgent(agentId, agents, place);
   if (!(await isConfirmed(terminal, agentId, shown, options))) {
     return terminal.tell('nothing was changed');
   }
@@ -46,7 +47,7 @@ async function isConfirmed(
   return answer === undefined || /^y(es)?$/i.test(answer.trim());
 }
 
-function notThere(
+export function unknownAgent(
   agentId: string,
   agents: readonly Manifest[],
   { shown, samples }: AgentsPlace,

@@ -64,6 +64,7 @@ export function addAgentsCommands(program: Command, terminal: Terminal): void {
   addShowCommands(agents, terminal);
   addAddCommand(agents, terminal);
   addImportCommand(agents, terminal);
+  addLoginCommand(agents, terminal);
   addRemoveCommand(agents, terminal);
 }
 
@@ -183,6 +184,17 @@ function addImportCommand(agents: Command, terminal: Terminal): void {
     .action(async (file: string, _, command: Command) => {
       const { importAgents } = await import('./agents-import.ts');
       await importAgents(terminal, file, command.optsWithGlobals<ImportOptions>());
+    });
+}
+
+function addLoginCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('login')
+    .description('log in to an agent that wants OAuth tokens of a person; prints a link to open')
+    .argument('<agent>')
+    .action(async (agent: string, _, command: Command) => {
+      const { loginToAgent } = await import('./agents-login.ts');
+      await loginToAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
     });
 }
 

@@ -1,0 +1,89 @@
+// The token that all calls to one agent share. However many calls need one, one request is made. A
+// token that the agent refuses is renewed only if the agent accepted it before: an agent that
+// refuses everything does not make us ask for a token with every call.
+
+import type { OAuthTokens } from '@modelcontextprotocol/client';
+import { FabricError } from '@starloom/core';
+
+/** What a header can carry. */
+const SENDABLE = /^[\x21-\x7e]{1,8192}$/;
+const MARGIN_MS = 30_000;
+/** After so long a refused token is worth another attempt in any case. */
+const RETRY_MS = 30_000;
+
+export interface AccessToken {
+  readonly value: string;
+  /** In milliseconds since 1970; absent when the server did not say how long the token lives. */
+  readonly renewAt: number | undefined;
+  /** The agent may have accepted it already, in an earlier process. */
+  readonly isOld?: boolean;
+}
+
+/** `refused`: the token that no longer works. Throws a FabricError. */
+export type ObtainToken = (refused: string | undefined) => Promise<AccessToken>;
+
+export class AccessTokens {
+  readonly #obtain: ObtainToken;
+  #current: AccessToken | undefined;
+  #obtaining: Promise<AccessToken> | undefined;
+  #isProven = false;
+  #obtainedAt = 0;
+
+  constructor(obtain: ObtainToken) {
+    this.#obtain = obtain;
+  }
+
+  async get(): Promise<string> {
+    const known = this.#current;
+    if (known && isFresh(known.renewAt)) return known.value;
+    return (await this.#renewed(known?.value)).value;
+  }
+
+  /** The agent took this token. */
+  accepted(value: string): void {
+    if (this.#current?.value === value) this.#isProven = true;
+  }
+
+  /** Another token in place of one that the agent refused; `undefined` when none is to be had. */
+  async replace(refused: string): Promise<string | undefined> {
+    const known = this.#current;
+    if (known && known.value !== refused && !this.#obtaining) return known.value;
+    const isDue = this.#isProven || Date.now() - this.#obtainedAt > RETRY_MS;
+    if (!this.#obtaining && !isDue) return undefined;
+    const { value } = await this.#renewed(refused);
+    return value === refused ? undefined : value;
+  }
+
+  #renewed(refused: string | undefined): Promise<AccessToken> {
+    this.#obtaining ??= this.#obtain(refused)
+      .then((token) => {
+        this.#current = token;
+        this.#isProven = token.isOld ?? false;
+        this.#obtainedAt = Date.now();
+        return token;
+      })
+      .finally(() => {
+        this.#obtaining = undefined;
+      });
+    return this.#obtaining;
+  }
+}
+
+export function isFresh(renewAt: number | undefined): boolean {
+  return renewAt === undefined || Date.now() < renewAt;
+}
+
+/** Some time before it expires: half of its life at most. */
+export function renewalOf({ expires_in: seconds }: OAuthTokens): number | undefined {
+  if (seconds === undefined || !Number.isFinite(seconds)) return undefined;
+  const life = seconds * 1000;
+  return Date.now() + life - Math.min(MARGIN_MS, life / 2);
+}
+
+/** Tokens that a request can carry as they are; UPSTREAM_ERROR for others. */
+export function assertBearer({ access_token: token, token_type: type }: OAuthTokens): void {
+  if (type.toLowerCase() === 'bearer' && SENDABLE.test(token)) return;
+  throw new FabricError('UPSTREAM_ERROR', 'The authorization server gave a token of another kind', {
+    details: { reason: 'bad_token', sent: false, fix: 'let it give bearer tokens' },
+  });
+}

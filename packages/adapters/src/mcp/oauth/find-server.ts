@@ -1,0 +1,153 @@
+// Which authorization server gives tokens for an agent. An agent may name only a server on its own
+// origin or the one that the manifest names: otherwise it could have our secret sent anywhere.
+
+import {
+  type AuthorizationServerMetadata,
+  checkResourceAllowed,
+  discoverAuthorizationServerMetadata,
+  discoverOAuthProtectedResourceMetadata,
+  extractWWWAuthenticateParams,
+  type FetchLike,
+  type OAuthProtectedResourceMetadata,
+  resourceUrlFromServerUrl,
+} from '@modelcontextprotocol/client';
+import { FabricError, isLoopback } from '@starloom/core';
+import { tokenDenied } from './failures.ts';
+import type { OauthOptions } from './options.ts';
+
+export interface TokenServer {
+  readonly issuer: string;
+  readonly metadata: AuthorizationServerMetadata;
+  /** Whom the tokens are for (RFC 8707). */
+  readonly resource: URL;
+  readonly scope: string | undefined;
+}
+
+export async function findTokenServer(
+  uri: string,
+  options: OauthOptions,
+  fetchFn: FetchLike,
+): Promise<TokenServer> {
+  const found = await findResource(uri, fetchFn);
+  const issuer = chooseIssuer(uri, options, found.metadata);
+  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
+  if (metadata === undefined) throw noServer(issuer);
+  const endpoints = [metadata.token_endpoint, metadata.authorization_endpoint];
+  if (!endpoints.every(isSecure)) throw insecure(issuer);
+  const scopes = found.scope ?? found.metadata?.scopes_supported?.join(' ');
+  return {
+    issuer: metadata.issuer,
+    metadata,
+    resource: resourceOf(uri, found.metadata),
+    scope: options.scope ?? (scopes === '' ? undefined : scopes),
+  };
+}
+
+interface Resource {
+  readonly metadata: OAuthProtectedResourceMetadata | undefined;
+  readonly scope?: string | undefined;
+}
+
+/** At the well-known place, else where the agent says so when it refuses a request. */
+async function findResource(uri: string, fetchFn: FetchLike): Promise<Resource> {
+  const metadata = await readResource(uri, fetchFn);
+  if (metadata) return { metadata };
+  const refusal = await fetchFn(uri, { method: 'POST', body: '' });
+  if (refusal.status !== 401) return { metadata: undefined };
+  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
+  if (resourceMetadataUrl === undefined) return { metadata: undefined, scope };
+  if (resourceMetadataUrl.origin !== new URL(uri).origin) {
+    throw tokenDenied('metadata_origin', 'The agent names metadata on another origin', {
+      origin: resourceMetadataUrl.origin,
+      fix: 'check endpoint.uri of the agent',
+    });
+  }
+  return { metadata: await readResource(uri, fetchFn, resourceMetadataUrl), scope };
+}
+
+/** `undefined` where there is none. */
+async function readResource(
+  uri: string,
+  fetchFn: FetchLike,
+  resourceMetadataUrl?: URL,
+): Promise<OAuthProtectedResourceMetadata | undefined> {
+  let status = 0;
+  const watched: FetchLike = async (url, init) => {
+    const response = await fetchFn(url, init);
+    status = response.status;
+    return response;
+  };
+  const where = resourceMetadataUrl ? { resourceMetadataUrl } : {};
+  try {
+    return await discoverOAuthProtectedResourceMetadata(uri, where, watched);
+  } catch (error) {
+    if (status >= 400 && status < 500) return undefined;
+    throw error;
+  }
+}
+
+function chooseIssuer(
+  uri: string,
+  { issuer }: OauthOptions,
+  metadata: OAuthProtectedResourceMetadata | undefined,
+): string {
+  const { origin } = new URL(uri);
+  const named = metadata?.authorization_servers ?? [];
+  if (issuer !== undefined) {
+    if (named.length === 0 || named.some((each) => isSame(each, issuer))) return issuer;
+    throw foreignServer(named[0] ?? '', 'correct oauth.issuer in endpoint.options');
+  }
+  if (named.length === 0) return origin;
+  const own = named.find((each) => URL.parse(each)?.origin === origin);
+  if (own !== undefined) return own;
+  throw foreignServer(named[0] ?? '', 'set oauth.issuer in endpoint.options if you trust it');
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.replace(/\/$/, '') === b.replace(/\/$/, '');
+}
+
+function resourceOf(uri: string, metadata: OAuthProtectedResourceMetadata | undefined): URL {
+  const requestedResource = resourceUrlFromServerUrl(uri);
+  if (metadata === undefined) return requestedResource;
+  const configuredResource = metadata.resource;
+  if (checkResourceAllowed({ requestedResource, configuredResource })) {
+    return new URL(configuredResource);
+  }
+  throw tokenDenied('resource_mismatch', 'The metadata of the agent is about another resource', {
+    fix: 'check endpoint.uri of the agent',
+  });
+}
+
+/** Without TLS only on this machine. */
+function isSecure(endpoint: string | undefined): boolean {
+  const url = URL.parse(endpoint ?? '');
+  if (url === null) return endpoint === undefined;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(host));
+}
+
+function foreignServer(issuer: string, fix: string): FabricError {
+  return tokenDenied('foreign_issuer', 'The agent names an authorization server we do not trust', {
+    issuer: issuer.slice(0, 300),
+    fix,
+  });
+}
+
+function insecure(issuer: string): FabricError {
+  return tokenDenied('insecure_endpoint', 'The authorization server wants no encryption', {
+    issuer,
+    fix: 'use an authorization server with https',
+  });
+}
+
+function noServer(issuer: string): FabricError {
+  return new FabricError('UPSTREAM_ERROR', 'There is no authorization server at its address', {
+    details: {
+      reason: 'no_authorization_server',
+      issuer,
+      sent: false,
+      fix: 'set oauth.issuer in endpoint.options of the agent',
+    },
+  });
+}

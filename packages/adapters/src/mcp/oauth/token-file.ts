@@ -1,0 +1,55 @@
+// Tokens that a person's login brought, one file per agent and readable by their owner alone. A file
+// that was made for another address, server or client does not count.
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { withFileLock, writeOwnFile } from '@starloom/wire';
+import { z } from 'zod';
+
+const tokensSchema = z.object({
+  uri: z.string(),
+  issuer: z.string(),
+  client_id: z.string(),
+  access_token: z.string().min(1),
+  refresh_token: z.string().min(1).optional(),
+  /** When a new one is due, in milliseconds since 1970. */
+  renew_at: z.number().optional(),
+});
+
+export type StoredTokens = z.infer<typeof tokensSchema>;
+
+export class TokenFile {
+  readonly #path: string;
+  readonly #folder: string;
+
+  constructor(stateFolder: string, agentId: string) {
+    this.#folder = join(stateFolder, 'oauth');
+    this.#path = join(this.#folder, `${agentId}.json`);
+  }
+
+  async read(uri: string, clientId: string): Promise<StoredTokens | undefined> {
+    const text = await readFile(this.#path, 'utf8').catch(() => undefined);
+    if (text === undefined) return undefined;
+    const parsed = tokensSchema.safeParse(parseJson(text));
+    if (!parsed.success) return undefined;
+    const { data } = parsed;
+    return data.uri === uri && data.client_id === clientId ? data : undefined;
+  }
+
+  async write(tokens: StoredTokens): Promise<void> {
+    await writeOwnFile(this.#path, `${JSON.stringify(tokens)}\n`);
+  }
+
+  /** Other processes that renew the same tokens wait. */
+  async locked<T>(work: () => Promise<T>): Promise<T> {
+    return await withFileLock(this.#path, work);
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
