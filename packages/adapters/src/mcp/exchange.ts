@@ -123,7 +123,7 @@ export class Exchange {
   /** Nobody reads on: cancels what is not over. */
   abandon(): void {
     if (this.isOver) return;
-    this.cancel(new FabricError('CANCELLED', 'Nobody reads the answer any more'));
+    this.cancel(new FabricError('CANCELLED', 'The caller stopped reading the answer'));
   }
 
   #end(outcome: RpcResponse | FabricError, cancelled: FabricError | undefined): void {

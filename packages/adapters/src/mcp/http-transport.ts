@@ -153,7 +153,7 @@ export class HttpTransport implements AgentTransport {
     const requestSignal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
     const cancellation = cancellationOf(request, 'the caller left');
     this.send(cancellation, { requestSignal }).catch((cause: unknown) => {
-      this.#log.debug({ cause: String(cause) }, 'the agent could not be told of a cancellation');
+      this.#log.debug({ cause: String(cause) }, 'could not notify the agent of a cancellation');
     });
   }
 

@@ -270,7 +270,7 @@ export class StdioTransport implements AgentTransport {
 
   #tellCancelled(request: NumberedRequest): void {
     this.send(cancellationOf(request, 'the caller left')).catch((cause: unknown) => {
-      this.#options.log.debug({ cause: String(cause) }, 'the agent could not be told to stop');
+      this.#options.log.debug({ cause: String(cause) }, 'could not ask the agent to stop');
     });
   }
 
