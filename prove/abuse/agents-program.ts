@@ -2,6 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Envelope } from '@starloom/core';
 import { answerMcp } from './hostile-mcp.ts';
@@ -41,6 +42,9 @@ const AGENTS: Readonly<Record<string, Serve>> = {
     sendJson(response, { answer: String(below + 1) });
   },
 };
+
+// Hostile agents are on other machines, too.
+if (process.argv[2] === 'hostile') setPriority(19);
 
 const server = createServer((request, response) => {
   serve(request, response).catch(() => response.destroy());

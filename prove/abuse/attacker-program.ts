@@ -1,9 +1,13 @@
 // The attacker in a process of its own, so that its work does not slow the ordinary client down. Prints a line
 // when it is up, takes one, `{attack, target}`, and prints the outcome when the attack is over.
 
+import { setPriority } from 'node:os';
 import { readNdjson } from '@starloom/wire';
 import type { Target } from './attack.ts';
 import { ATTACKS, type AttackName } from './attacks/index.ts';
+
+// Attackers are on other machines: here they must not take the cores of the gateway.
+setPriority(19);
 
 process.stdout.write('{}\n');
 const { value } = await readNdjson(process.stdin, { maxLineBytes: 1 << 16 }).next();
