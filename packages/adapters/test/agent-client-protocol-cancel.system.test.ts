@@ -20,7 +20,8 @@ it('leaves no process of an editor agent behind, however its calls are cancelled
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  expect([...codes]).toEqual(['CANCELLED']);
+  // A process that does not end a turn is replaced, and the other calls that it has then end with it.
+  expect([...codes].filter((code) => code !== 'AGENT_OFFLINE')).toEqual(['CANCELLED']);
   await expect.poll(() => world.running().length, eventually).toBeLessThanOrEqual(4);
   expect((await runCall(good, 'echo still here')).answer).toBe('still here');
   await Promise.all([good.close(), stuck.close()]);

@@ -60,7 +60,16 @@ describe('starloom agents add, for an agent card', () => {
   });
 
   it('takes no other JSON for a card', async () => {
-    const base = await serve((_, response) => response.end('{"openapi": "3.1.0"}'));
-    expect((await endpointOf(`${base}/openapi.json`)).endpoint).not.toHaveProperty('protocol');
+    const get = { operationId: 'list', responses: { 200: { description: 'all of them' } } };
+    const document = {
+      openapi: '3.1.0',
+      info: { title: 'Pets', version: '1' },
+      paths: { '/pets': { get } },
+    };
+    const base = await serve((_, response) => response.end(JSON.stringify(document)));
+    expect(await endpointOf(`${base}/openapi.json`)).toMatchObject({
+      agent_id: 'pets',
+      endpoint: { protocol: 'http', options: { profile: 'openapi' } },
+    });
   });
 });

@@ -92,6 +92,8 @@ async function toManifest(
       throw toUsageError('with a command, the name comes before "--"');
     return { manifest: toCommandManifest(what, command, options, { cwd, folder }), isOwn: false };
   }
+  const known = isUrl(what) ? await recognised(what, options) : options;
+  if (known.protocol === 'a2a') return { manifest: toUrlManifest(what, known), isOwn: false };
   const document = await findOpenApi(what, cwd, options);
   if (document !== undefined) {
     const place = isUrl(what) ? what : placeIn(folder, document);
@@ -99,10 +101,7 @@ async function toManifest(
     return { manifest, isOwn: false };
   }
   if (options.server !== undefined) throw toUsageError('--server goes with an OpenAPI document');
-  if (isUrl(what)) {
-    const manifest = toUrlManifest(what, await recognised(what, options));
-    return { manifest, isOwn: false };
-  }
+  if (isUrl(what)) return { manifest: toUrlManifest(what, options), isOwn: false };
   const path = resolve(cwd, what);
   if (!existsSync(path)) throw noSuchAgent(what);
   if (/\.(?:[cm]?[jt]s|py|rb|sh)$/.test(what)) throw isProgram(what);
