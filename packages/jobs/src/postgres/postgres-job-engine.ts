@@ -1,6 +1,5 @@
 // Jobs in Postgres, for any number of gateways. Each step is one transaction over our tables and the
-// places that pg-boss keeps. Locks are taken in one order, first the place, then the job, so that a
-// worker that finishes and one that claims never wait for each other.
+// places that pg-boss keeps (`job-steps.ts`).
 
 import {
   type Asked,
@@ -15,11 +14,9 @@ import {
   cancelRequested,
   claimed,
   createJob,
-  FabricError,
   fingerprintOf,
   finished,
   IDEMPOTENCY_MS,
-  isFinal,
   type Job,
   type JobAnswer,
   type JobDocuments,
@@ -41,10 +38,11 @@ import {
   type Watchers,
   withHandle,
 } from '@starloom/core';
-import type { BossQueue, Entry } from './boss-queue.ts';
+import type { BossQueue } from './boss-queue.ts';
 import { Creations } from './creations.ts';
 import type { Database, Session } from './database.ts';
 import * as rows from './job-rows.ts';
+import { isId, JobSteps, toEntry, toLease } from './job-steps.ts';
 import { Schedules } from './schedules.ts';
 import { READY } from './schema.ts';
 
@@ -57,19 +55,6 @@ export interface PostgresJobEngineOptions {
   readonly close: () => Promise<void>;
 }
 
-/** How often a step starts again because the job changed its place meanwhile. */
-const MOST_TRIES = 20;
-
-/** What a step does to a job; `entry` and `lease` stay unless they are given. */
-interface Change {
-  readonly job: Job;
-  readonly events?: readonly JobEvent[];
-  readonly entry?: string | null;
-  readonly lease?: string | null;
-  readonly result?: string;
-  readonly isReady?: boolean;
-}
-
 export class PostgresJobEngine implements JobEngine {
   readonly kind = 'postgres';
   readonly #options: PostgresJobEngineOptions;
@@ -79,6 +64,7 @@ export class PostgresJobEngine implements JobEngine {
   readonly #watchers: Watchers;
   readonly #creations: Creations;
   readonly #schedules: Schedules;
+  readonly #steps: JobSteps;
 
   constructor(options: PostgresJobEngineOptions) {
     this.#options = options;
@@ -87,6 +73,7 @@ export class PostgresJobEngine implements JobEngine {
     this.#documents = options.documents;
     this.#watchers = options.watchers;
     this.#creations = new Creations(options.database, options.queue);
+    this.#steps = new JobSteps(options);
     this.#schedules = new Schedules(options.database, options.queue, this.#creations);
   }
 
@@ -121,12 +108,12 @@ export class PostgresJobEngine implements JobEngine {
   }
 
   async get(id: string): Promise<StoredJob | undefined> {
-    const row = await this.#read(id);
-    return row && this.#toStored(row.job, row.result);
+    const row = await this.#steps.read(id);
+    return row && this.#steps.toStored(row.job, row.result);
   }
 
   async callOf(id: string): Promise<unknown> {
-    const row = await this.#read(id);
+    const row = await this.#steps.read(id);
     return row && JSON.parse(await this.#documents.load(row.call));
   }
 
@@ -150,28 +137,28 @@ export class PostgresJobEngine implements JobEngine {
 
   append(claim: Claim, events: readonly JobEvent[]): Promise<boolean> {
     const now = this.#now();
-    return this.#held(claim, async (job) => ({
+    return this.#steps.held(claim, async (job) => ({
       job: appended(job, events.map(toEventMark), now),
       events,
     }));
   }
 
   markSent(claim: Claim): Promise<boolean> {
-    return this.#held(claim, async (job) => ({ job: sent(job, this.#now()) }));
+    return this.#steps.held(claim, async (job) => ({ job: sent(job, this.#now()) }));
   }
 
   keepHandle(claim: Claim, handle: UpstreamHandle): Promise<boolean> {
-    return this.#held(claim, async (job) => ({ job: withHandle(job, handle, this.#now()) }));
+    return this.#steps.held(claim, async (job) => ({ job: withHandle(job, handle, this.#now()) }));
   }
 
   markCancelDelivered(claim: Claim): Promise<boolean> {
-    return this.#held(claim, async (job) => ({ job: cancelDelivered(job, this.#now()) }));
+    return this.#steps.held(claim, async (job) => ({ job: cancelDelivered(job, this.#now()) }));
   }
 
   ask(claim: Claim, question: Asked, events: readonly JobEvent[]): Promise<boolean> {
     const now = this.#now();
     const isOver = question.handle !== undefined;
-    return this.#held(
+    return this.#steps.held(
       claim,
       async (before, session) => {
         const job = asked(appended(before, events.map(toEventMark), now), question, now);
@@ -185,7 +172,7 @@ export class PostgresJobEngine implements JobEngine {
   }
 
   resume(claim: Claim): Promise<boolean> {
-    return this.#held(claim, async (job) => ({ job: resumed(job, this.#now()) }));
+    return this.#steps.held(claim, async (job) => ({ job: resumed(job, this.#now()) }));
   }
 
   async finish(claim: Claim, outcome: JobOutcome, events: readonly JobEvent[]): Promise<boolean> {
@@ -197,7 +184,7 @@ export class PostgresJobEngine implements JobEngine {
       outcome.state === 'succeeded'
         ? await this.#documents.store(id, JSON.stringify(outcome.result ?? null))
         : undefined;
-    return this.#held(
+    return this.#steps.held(
       claim,
       async (before, session) => {
         const job = finished(before, end, events.map(toEventMark), now);
@@ -209,7 +196,7 @@ export class PostgresJobEngine implements JobEngine {
   }
 
   answer(id: string, answers: readonly JobAnswer[]): Promise<StoredJob | undefined> {
-    return this.#open(id, async ({ job: before, entry, lease }, session) => {
+    return this.#steps.open(id, async ({ job: before, entry, lease }, session) => {
       const job = answered(before, answers, this.#now());
       if (job.state !== 'queued') return { job, entry, lease };
       await this.#queue.complete(session, 'run', [entry ?? ''].filter(Boolean));
@@ -219,7 +206,7 @@ export class PostgresJobEngine implements JobEngine {
   }
 
   requestCancel(id: string): Promise<StoredJob | undefined> {
-    return this.#open(id, async ({ job: before, entry, lease }, session) => {
+    return this.#steps.open(id, async ({ job: before, entry, lease }, session) => {
       const { job, event } = cancelRequested(before, this.#now());
       if (job === before) return undefined;
       if (event !== undefined) {
@@ -280,7 +267,7 @@ export class PostgresJobEngine implements JobEngine {
 
   retry(claim: Claim, events: readonly JobEvent[]): Promise<boolean> {
     const now = this.#now();
-    return this.#held(
+    return this.#steps.held(
       claim,
       async (before) => {
         const job = requeued(appended(before, events.map(toEventMark), now), now);
@@ -292,7 +279,7 @@ export class PostgresJobEngine implements JobEngine {
 
   release(claim: Claim): Promise<boolean> {
     const now = this.#now();
-    return this.#held(
+    return this.#steps.held(
       claim,
       async (before, session) => {
         const isNew = !before.sent && before.state === 'running';
@@ -341,11 +328,6 @@ export class PostgresJobEngine implements JobEngine {
     return this.#options.clock.now();
   }
 
-  async #read(id: string) {
-    if (!isId(id)) return undefined;
-    return (await rows.readJobs(this.#database, [id], false)).get(id);
-  }
-
   async #claim(session: Session, { purpose = 'run', limit, perAgent }: ClaimOptions) {
     const now = this.#now();
     const entries = await this.#queue.fetch(session, purpose, { limit, perAgent });
@@ -382,83 +364,6 @@ export class PostgresJobEngine implements JobEngine {
     return { claims, isMore: true };
   }
 
-  /**
-   * A step of the worker that holds the claim; false when it does not. `place` says what becomes of the
-   * place in the queue, before the job is locked.
-   */
-  async #held(
-    claim: Claim,
-    change: (job: Job, session: Session) => Promise<Change>,
-    place?: 'complete' | 'retry',
-  ): Promise<boolean> {
-    const { id } = claim.job;
-    const entry = toEntry(claim);
-    const lost = new Error('the claim is lost');
-    const step = async (session: Session): Promise<Change> => {
-      if (place === 'complete') await this.#queue.complete(session, 'run', [entry.id]);
-      if (place === 'retry') await this.#queue.retry(session, entry);
-      const row = (await rows.readJobs(session, [id], true)).get(id);
-      if (row === undefined || row.lease !== claim.lease || isFinal(row.job.state)) throw lost;
-      const changed = await change(row.job, session);
-      await this.#write(session, row, changed);
-      return changed;
-    };
-    try {
-      this.#hint(await this.#database.transact(step));
-      return true;
-    } catch (error) {
-      if (error === lost || (FabricError.is(error) && error.cause === lost)) return false;
-      throw error;
-    }
-  }
-
-  /** A step of a client. It starts again when a worker moved the job while its place was looked up. */
-  async #open(
-    id: string,
-    change: (row: rows.JobRow, session: Session) => Promise<Change | undefined>,
-  ): Promise<StoredJob | undefined> {
-    for (let left = MOST_TRIES; left > 0; left -= 1) {
-      const before = await this.#read(id);
-      if (before === undefined) return undefined;
-      const moved = new FabricError('OVERLOADED', 'The job changes too fast', {
-        details: { reason: 'engine_busy', fix: 'Try again' },
-      });
-      const step = async (session: Session) => {
-        const changed = await change(before, session);
-        const row = (await rows.readJobs(session, [id], true)).get(id);
-        if (row === undefined || JSON.stringify(row) !== JSON.stringify(before)) throw moved;
-        if (changed !== undefined) await this.#write(session, row, changed);
-        return changed;
-      };
-      try {
-        const changed = await this.#database.transact(step);
-        if (changed === undefined) return this.#toStored(before.job, before.result);
-        this.#hint(changed);
-        return changed.job;
-      } catch (error) {
-        if (error !== moved || left === 1) throw error;
-      }
-    }
-    return undefined;
-  }
-
-  async #write(session: Session, before: rows.JobRow, change: Change): Promise<void> {
-    const { job, events = [], entry = before.entry, lease = before.lease, result } = change;
-    const texts: string[] = [];
-    for (const event of events) {
-      texts.push(await this.#documents.store(job.id, JSON.stringify(event)));
-    }
-    await rows.updateJobs(session, [{ job, entry, lease, result }]);
-    await rows.insertEvents(session, job.id, before.job.cursor + 1, texts);
-    await rows.notify(session, change.isReady ? [job.id, READY] : [job.id]);
-  }
-
-  /** To this process at once; others hear of it from Postgres. */
-  #hint({ job, isReady }: Change): void {
-    this.#watchers.notify(job.id);
-    if (isReady) this.#watchers.notify(READY);
-  }
-
   async #addWebhook(session: Session, job: Job): Promise<string | null> {
     if (job.webhook === undefined) return null;
     const [entry = null] = await this.#queue.add(session, 'webhook', [{ job }]);
@@ -480,23 +385,4 @@ export class PostgresJobEngine implements JobEngine {
       await rows.updateJobs(session, [{ job, entry, lease: null }]);
     });
   }
-
-  async #toStored(job: Job, result: string | null): Promise<StoredJob> {
-    if (result === null) return job;
-    return { ...job, result: JSON.parse(await this.#documents.load(result)) };
-  }
-}
-
-/** The claim of a place is named by the place and how often it was claimed. */
-function toLease({ id, retryCount }: Omit<Entry, 'data'>): string {
-  return `${id}:${retryCount}`;
-}
-
-function toEntry({ lease }: Claim): Omit<Entry, 'data'> {
-  const [id = '', retryCount] = lease.split(':');
-  return { id, retryCount: Number(retryCount) };
-}
-
-function isId(id: unknown): id is string {
-  return typeof id === 'string' && /^[0-9a-f-]{36}$/.test(id);
 }

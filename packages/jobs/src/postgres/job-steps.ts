@@ -1,0 +1,152 @@
+// The steps of jobs in Postgres, each one transaction. Locks are taken in one order, first the place,
+// then the job, so that a worker that finishes and one that claims never wait for each other.
+
+import {
+  type Claim,
+  FabricError,
+  isFinal,
+  type Job,
+  type JobDocuments,
+  type JobEvent,
+  type StoredJob,
+  type Watchers,
+} from '@starloom/core';
+import type { BossQueue, Entry } from './boss-queue.ts';
+import type { Database, Session } from './database.ts';
+import * as rows from './job-rows.ts';
+import { READY } from './schema.ts';
+
+export interface JobStepsOptions {
+  readonly database: Database;
+  readonly queue: BossQueue;
+  readonly documents: JobDocuments;
+  readonly watchers: Watchers;
+}
+
+/** How often a step starts again because the job changed its place meanwhile. */
+const MOST_TRIES = 20;
+
+/** What a step does to a job; `entry` and `lease` stay unless they are given. */
+export interface Change {
+  readonly job: Job;
+  readonly events?: readonly JobEvent[];
+  readonly entry?: string | null;
+  readonly lease?: string | null;
+  readonly result?: string;
+  readonly isReady?: boolean;
+}
+
+export class JobSteps {
+  readonly #database: Database;
+  readonly #queue: BossQueue;
+  readonly #documents: JobDocuments;
+  readonly #watchers: Watchers;
+
+  constructor({ database, queue, documents, watchers }: JobStepsOptions) {
+    this.#database = database;
+    this.#queue = queue;
+    this.#documents = documents;
+    this.#watchers = watchers;
+  }
+
+  async read(id: string) {
+    if (!isId(id)) return undefined;
+    return (await rows.readJobs(this.#database, [id], false)).get(id);
+  }
+
+  async toStored(job: Job, result: string | null): Promise<StoredJob> {
+    if (result === null) return job;
+    return { ...job, result: JSON.parse(await this.#documents.load(result)) };
+  }
+
+  /**
+   * A step of the worker that holds the claim; false when it does not. `place` says what becomes of the
+   * place in the queue, before the job is locked.
+   */
+  async held(
+    claim: Claim,
+    change: (job: Job, session: Session) => Promise<Change>,
+    place?: 'complete' | 'retry',
+  ): Promise<boolean> {
+    const { id } = claim.job;
+    const entry = toEntry(claim);
+    const lost = new Error('the claim is lost');
+    const step = async (session: Session): Promise<Change> => {
+      if (place === 'complete') await this.#queue.complete(session, 'run', [entry.id]);
+      if (place === 'retry') await this.#queue.retry(session, entry);
+      const row = (await rows.readJobs(session, [id], true)).get(id);
+      if (row === undefined || row.lease !== claim.lease || isFinal(row.job.state)) throw lost;
+      const changed = await change(row.job, session);
+      await this.#write(session, row, changed);
+      return changed;
+    };
+    try {
+      this.#hint(await this.#database.transact(step));
+      return true;
+    } catch (error) {
+      if (error === lost || (FabricError.is(error) && error.cause === lost)) return false;
+      throw error;
+    }
+  }
+
+  /** A step of a client. It starts again when a worker moved the job while its place was looked up. */
+  async open(
+    id: string,
+    change: (row: rows.JobRow, session: Session) => Promise<Change | undefined>,
+  ): Promise<StoredJob | undefined> {
+    for (let left = MOST_TRIES; left > 0; left -= 1) {
+      const before = await this.read(id);
+      if (before === undefined) return undefined;
+      const moved = new FabricError('OVERLOADED', 'The job changes too fast', {
+        details: { reason: 'engine_busy', fix: 'Try again' },
+      });
+      const step = async (session: Session) => {
+        const changed = await change(before, session);
+        const row = (await rows.readJobs(session, [id], true)).get(id);
+        if (row === undefined || JSON.stringify(row) !== JSON.stringify(before)) throw moved;
+        if (changed !== undefined) await this.#write(session, row, changed);
+        return changed;
+      };
+      try {
+        const changed = await this.#database.transact(step);
+        if (changed === undefined) return this.toStored(before.job, before.result);
+        this.#hint(changed);
+        return changed.job;
+      } catch (error) {
+        if (error !== moved || left === 1) throw error;
+      }
+    }
+    return undefined;
+  }
+
+  async #write(session: Session, before: rows.JobRow, change: Change): Promise<void> {
+    const { job, events = [], entry = before.entry, lease = before.lease, result } = change;
+    const texts: string[] = [];
+    for (const event of events) {
+      texts.push(await this.#documents.store(job.id, JSON.stringify(event)));
+    }
+    await rows.updateJobs(session, [{ job, entry, lease, result }]);
+    await rows.insertEvents(session, job.id, before.job.cursor + 1, texts);
+    await rows.notify(session, change.isReady ? [job.id, READY] : [job.id]);
+  }
+
+  /** To this process at once; others hear of it from Postgres. */
+  #hint({ job, isReady }: Change): void {
+    this.#watchers.notify(job.id);
+    if (isReady) this.#watchers.notify(READY);
+  }
+}
+
+/** The claim of a place is named by the place and how often it was claimed. */
+export function toLease({ id, retryCount }: Omit<Entry, 'data'>): string {
+  return `${id}:${retryCount}`;
+}
+
+export function toEntry({ lease }: Claim): Omit<Entry, 'data'> {
+  const [id = '', retryCount] = lease.split(':');
+  return { id, retryCount: Number(retryCount) };
+}
+
+export function isId(id: unknown): id is string {
+  return typeof id === 'string' && /^[0-9a-f-]{36}$/.test(id);
+}
