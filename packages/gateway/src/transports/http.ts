@@ -6,8 +6,6 @@ import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import {
   type Authenticator,
-  JWKS_MAX_AGE_S,
-  mayAdministrate,
   type Principal,
   pickCredentials,
   type RequestHeaders,
@@ -21,31 +19,27 @@ import {
   writeRefusal,
 } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
-import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
+import { assertFraming, assertJson, parseTarget } from './check-request.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
 import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
+import { answerProbe, PROBES, type ProbeOptions } from './probes.ts';
 import { isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { toCloseFrame } from './text-frame.ts';
 
-export interface HttpOptions {
+export interface HttpOptions extends ProbeOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyBytes: number;
   readonly socketsPerPrincipal: number;
   readonly authenticator: Authenticator;
-  readonly observer: Observer;
   /** Requests count from their head until their answer has left. */
   readonly inFlight: InFlight;
   /** A credential was refused. */
   readonly onDenied: (credential: string, reason: string) => void;
-  /** The public keys of the realm as JSON; anyone may read them. */
-  readonly jwks?: (() => string) | undefined;
-  /** Why this gateway should get no requests; `undefined` when all is well. */
-  readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
   /** By path: who serves a checked WebSocket upgrade. */
   readonly upgrades: Readonly<Record<string, (upgrade: Upgrade) => void>>;
@@ -90,18 +84,6 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
-const JWKS_PATH = '/.well-known/jwks.json';
-const PROBES: ReadonlySet<string> = new Set([
-  '/livez',
-  '/healthz',
-  '/readyz',
-  '/metrics',
-  JWKS_PATH,
-]);
-const JWKS_HEADERS = {
-  'content-type': 'application/jwk-set+json',
-  'cache-control': `public, max-age=${JWKS_MAX_AGE_S}`,
-};
 /** Close code of a WebSocket. */
 const POLICY_VIOLATION = 1008;
 
@@ -167,7 +149,7 @@ export class HttpTransport {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = PROBES.has(url.pathname) ? await this.#probe(request, url) : undefined;
+      const probe = PROBES.has(url.pathname) ? await this.#probe(request, url.pathname) : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const proven = this.#authenticate(request, 'http');
       const principal = proven instanceof Promise ? await proven : proven;
@@ -264,33 +246,8 @@ export class HttpTransport {
     connection.once('close', () => this.#stale.remove(connection));
   }
 
-  /** Answers for machines that look after the process; those with data need a key from afar. */
-  async #probe(request: IncomingMessage, { pathname }: URL) {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
-    const { unready, observer } = this.#options;
-    const text = { 'content-type': 'text/plain; charset=utf-8' };
-    switch (pathname) {
-      case '/livez':
-      case '/healthz':
-        return { status: 200, headers: text, body: 'ok\n' };
-      case '/readyz': {
-        const reason = unready();
-        return { status: reason ? 503 : 200, headers: text, body: `${reason ?? 'ready'}\n` };
-      }
-      case '/metrics':
-        if (!isLocalPeer(request)) assertMayRead(await this.#authenticate(request, 'http'));
-        return {
-          status: 200,
-          headers: { 'content-type': METRICS_CONTENT_TYPE },
-          body: observer.metricsText(),
-        };
-      case JWKS_PATH: {
-        const body = this.#options.jwks?.();
-        return body === undefined ? undefined : { status: 200, headers: JWKS_HEADERS, body };
-      }
-      default:
-        return undefined;
-    }
+  #probe(request: IncomingMessage, path: string) {
+    return answerProbe(request, path, this.#options, () => this.#authenticate(request, 'http'));
   }
 
   /** Whatever is wrong with a request, where it was sent to decides how that is said. */
@@ -320,35 +277,6 @@ function kindOf(headers: RequestHeaders): string {
   return headers['x-agent-mandate'] ? 'mandate' : 'psk';
 }
 
-/** Nearly every request asks for this; it need not be parsed again. */
-const MCP_TARGET = new URL('http://gateway/mcp');
-
-function parseTarget(target = '/'): URL {
-  if (target === '/mcp') return MCP_TARGET;
-  const url = URL.parse(target, 'http://gateway');
-  const [path = ''] = target.split(/[?#]/, 1);
-  if (url && url.host === 'gateway' && url.pathname === path) return url;
-  throw new FabricError('BAD_INPUT', 'The request target is not a plain path', {
-    details: { reason: 'target', fix: 'ask for a path such as /mcp, without "..", "//" or a host' },
-  });
-}
-
-const METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
-
-/** What a proxy before us may have read in another way. */
-function assertFraming({ method, rawHeaders }: IncomingMessage): void {
-  if (!METHODS.has(method)) {
-    throw new FabricError('BAD_INPUT', `The method ${method} is not served`, {
-      details: { reason: 'method_not_allowed', http_status: 405, allow: [...METHODS].join(', ') },
-    });
-  }
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length === 1) return;
-  throw new FabricError('BAD_INPUT', 'The request must have exactly one Host header', {
-    details: { reason: 'host' },
-  });
-}
-
 /** The path itself, else a route that serves what is below it. */
 function findRoute(routes: HttpOptions['routes'], url: URL): Route {
   const { pathname } = url;
@@ -364,33 +292,6 @@ function find<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
   const found = Object.hasOwn(table, pathname) ? table[pathname] : undefined;
   if (found) return found;
   throw notFound(pathname);
-}
-
-function assertJson({ headers }: IncomingMessage): void {
-  const [type = ''] = (headers['content-type'] ?? '').split(';');
-  const { 'content-encoding': encoding = 'identity' } = headers;
-  const isPlain = encoding.toLowerCase() === 'identity';
-  if (isPlain && type.trim().toLowerCase() === 'application/json') return;
-  const message = isPlain
-    ? 'The content type must be application/json'
-    : 'The body must not be compressed';
-  throw new FabricError('BAD_INPUT', message, {
-    details: { reason: isPlain ? 'content_type' : 'content_encoding', http_status: 415 },
-  });
-}
-
-function assertMayRead(principal: Principal): void {
-  if (mayAdministrate(principal, 'metrics')) return;
-  throw new FabricError('POLICY_DENIED', 'This key may not read metrics', {
-    details: { reason: 'scope', fix: 'use a key with the scope admin:metrics' },
-  });
-}
-
-/** From this machine and not through a proxy. */
-function isLocalPeer({ socket, headers }: IncomingMessage): boolean {
-  const forwarded = headers['x-forwarded-for'] ?? headers.forwarded ?? headers.via;
-  const { remoteAddress = '' } = socket;
-  return forwarded === undefined && /^(?:127\.|::1$|::ffff:127\.)/.test(remoteAddress);
 }
 
 function notFound(path: string): FabricError {
