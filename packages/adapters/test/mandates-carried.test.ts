@@ -12,7 +12,9 @@ it.each([
   ['a2a', {}],
   ['agent-communication-protocol', { mode: 'sync' }],
   ['agent-zero', { lane: 'http' }],
-])('%s carries the mandate of a call, and none without one', async (protocol, options) => {
+  ['agent-zero', { lane: 'a2a' }],
+  ['agent-zero', { lane: 'rfc', functions: { work: 'helpers.work.run' } }],
+])('%s %j carries the mandate of a call, and none without one', async (protocol, options) => {
   const seen: unknown[] = [];
   const server = createServer((request, response) => {
     if (request.method === 'POST') seen.push(request.headers['x-agent-mandate']);
@@ -27,6 +29,7 @@ it.each([
     protocol,
     uri,
     headers: { 'X-API-KEY': 'k' },
+    env: { RFC_PASSWORD: 'p' },
     options,
   };
   const manifest = exampleManifest({ endpoint });

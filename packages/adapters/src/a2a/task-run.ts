@@ -11,11 +11,10 @@ import {
   type EventBody,
   FabricError,
   orAborted,
-  toHeaders,
-  toMandateHeaders,
   toMandateMeta,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
+import { callHeaders } from '../upstream/call-headers.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { isLeftRunning } from '../upstream/left-running.ts';
 import { unanswered } from '../upstream/unanswered.ts';
@@ -91,7 +90,7 @@ export class TaskRun {
     const guessesAppend = connection.losesAppend;
     this.#fold = new TaskFold({ maxBytes: maxStreamBytes, taskId, contextId, guessesAppend });
     this.#isReached = taskId !== undefined;
-    this.#headers = { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
+    this.#headers = callHeaders(envelope, context);
   }
 
   async *events(): AsyncGenerator<EventBody, void, undefined> {

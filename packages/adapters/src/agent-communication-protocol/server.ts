@@ -1,13 +1,6 @@
 // The requests of the protocol. Run ids are checked before they stand in a path.
 
-import {
-  type CallContext,
-  type Envelope,
-  FabricError,
-  orAborted,
-  toHeaders,
-  toMandateHeaders,
-} from '@starloom/core';
+import { type CallContext, type Envelope, FabricError, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { HttpClient, HttpRequest } from '../http/http-client.ts';
 import {
@@ -16,6 +9,7 @@ import {
   requestJson,
   streamJson,
 } from '../http/json-values.ts';
+import { callHeaders } from '../upstream/call-headers.ts';
 import type { RunMode } from './options.ts';
 import { isRunId, parseEvents, parseRun, type Run } from './protocol.ts';
 import type { SentMessage } from './to-message.ts';
@@ -45,7 +39,7 @@ export class RunServer {
   ) {
     this.#client = client;
     this.#mode = mode;
-    this.#headers = { ...toHeaders(trace, hop), ...toMandateHeaders({ mandate }) };
+    this.#headers = callHeaders({ trace, hop }, { mandate });
     this.#context = { signal, log, names };
   }
 

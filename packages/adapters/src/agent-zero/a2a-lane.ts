@@ -11,13 +11,14 @@ import {
   FabricError,
   orAborted,
   TOOL_ERROR,
-  toHeaders,
+  toMandateMeta,
   toMeta,
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
 import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
+import { callHeaders } from '../upstream/call-headers.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
@@ -47,7 +48,7 @@ export class A2aLane implements Lane {
     const requests = { signal, log, names };
     let task: Task | undefined;
     try {
-      task = await this.#begin(envelope, requests);
+      task = await this.#begin(envelope, context, requests);
       const pace = new PollPace(this.#options.poll_ms, signal);
       for (let state = ''; !isOver(task); task = await this.#get(task.id, requests)) {
         const hasChanged = task.status.state !== state;
@@ -71,10 +72,10 @@ export class A2aLane implements Lane {
   async close(): Promise<void> {}
 
   /** The task of a call that is left meanwhile is cancelled once its name is known. */
-  async #begin(envelope: Envelope, requests: RequestContext): Promise<Task> {
+  async #begin(envelope: Envelope, context: CallContext, requests: RequestContext): Promise<Task> {
     const { signal } = requests;
     const control = new AbortController();
-    const sending = this.#send(envelope, { ...requests, signal: control.signal });
+    const sending = this.#send(envelope, context, { ...requests, signal: control.signal });
     return orAborted(sending, signal).catch((error: unknown) => {
       const left = FabricError.from(error);
       if (signal.aborted) {
@@ -88,7 +89,8 @@ export class A2aLane implements Lane {
     });
   }
 
-  async #send({ input, trace, hop }: Envelope, requests: RequestContext): Promise<Task> {
+  async #send(envelope: Envelope, context: CallContext, requests: RequestContext): Promise<Task> {
+    const { input, trace, hop } = envelope;
     const { project } = this.#options;
     const files = input.attachments.map(({ uri, name, media_type }) => {
       if (uri === undefined) throw unsupportedAttachments('a uri');
@@ -99,11 +101,16 @@ export class A2aLane implements Lane {
       role: 'user',
       messageId: randomUUID(),
       parts: [{ kind: 'text', text: messageOf(input) }, ...files],
-      metadata: { ...toMeta(trace, hop), ...(project !== undefined && { project }) },
+      metadata: {
+        ...toMeta(trace, hop),
+        ...toMandateMeta(context),
+        ...(project !== undefined && { project }),
+      },
     };
     const configuration = { acceptedOutputModes: ['text/plain'], blocking: false };
     const params = { message, configuration };
-    return parseTask(await this.#rpc('message/send', params, requests, toHeaders(trace, hop)));
+    const headers = callHeaders(envelope, context);
+    return parseTask(await this.#rpc('message/send', params, requests, headers));
   }
 
   async #get(id: string, requests: RequestContext): Promise<Task> {

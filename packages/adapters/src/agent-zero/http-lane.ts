@@ -2,19 +2,13 @@
 // it works, its log tells what it does; on the first message of a chat only afterwards, since the
 // chat has no name before.
 
-import {
-  type CallContext,
-  type Envelope,
-  type EventBody,
-  FabricError,
-  toHeaders,
-  toMandateHeaders,
-} from '@starloom/core';
+import { type CallContext, type Envelope, type EventBody, FabricError } from '@starloom/core';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import { NOBODY_READS } from '../http/exchange.ts';
 import type { HttpClient } from '../http/http-client.ts';
 import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
+import { callHeaders } from '../upstream/call-headers.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import type { Lane } from './lane.ts';
 import { ChatLog } from './log.ts';
@@ -57,7 +51,7 @@ export class HttpLane implements Lane {
     let isDone = false;
     try {
       const message = { ...body, ...(chat !== undefined && { context_id: chat }) };
-      const headers = { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
+      const headers = callHeaders(envelope, context);
       const pending = this.#post('api_message', message, requests, headers);
       while (chat !== undefined && !(await settlesWithin(pending, this.#options.poll_ms))) {
         yield* this.#news(chat, log, requests);

@@ -8,11 +8,11 @@ import {
   type Envelope,
   type EventBody,
   FabricError,
-  toHeaders,
 } from '@starloom/core';
 import type { HttpClient } from '../http/http-client.ts';
 import { requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
+import { callHeaders } from '../upstream/call-headers.ts';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
 import type { Lane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
@@ -30,10 +30,12 @@ export class RfcLane implements Lane {
   }
 
   async *call(
-    { target, input, trace, hop }: Envelope,
-    { signal, log }: CallContext,
+    envelope: Envelope,
+    context: CallContext,
     names: CallNames,
   ): AsyncIterable<EventBody> {
+    const { target, input } = envelope;
+    const { signal, log } = context;
     if (input.attachments.length > 0) throw noAttachments();
     const rfc_input = JSON.stringify({
       ...this.#find(target.capability),
@@ -42,7 +44,7 @@ export class RfcLane implements Lane {
     });
     const hash = createHmac('sha256', this.#password).update(rfc_input).digest('hex');
     const path = this.#client.target.pathOf('/api/rfc');
-    const headers = toHeaders(trace, hop);
+    const headers = callHeaders(envelope, context);
     const request = { method: 'POST', path, headers, body: { rfc_input, hash } } as const;
     const value = await requestJson(this.#client, request, { signal, log, names }).catch(toDenied);
     if (value === undefined || exceedsDepth(value)) throw badAnswer('no JSON, or too deep');

@@ -7,9 +7,8 @@ import {
   type EventBody,
   FabricError,
   TOOL_ERROR,
-  toHeaders,
-  toMandateHeaders,
 } from '@starloom/core';
+import { callHeaders } from '../../upstream/call-headers.ts';
 import { readEvent } from '../../upstream/read-event.ts';
 import type { RequestContext } from '../json-values.ts';
 import type { ProfileCall } from '../profile.ts';
@@ -27,7 +26,7 @@ export const ASK: Capability = capabilitySchema.parse({
 });
 
 export function headersOf({ envelope, context }: ProfileCall): Record<string, string> {
-  return { ...toHeaders(envelope.trace, envelope.hop), ...toMandateHeaders(context) };
+  return callHeaders(envelope, context);
 }
 
 export function requestsOf({ context, names }: ProfileCall): RequestContext {
