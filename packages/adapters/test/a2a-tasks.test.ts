@@ -351,7 +351,7 @@ describe('a call of an A2A agent that is left', () => {
     expect(fake.methods).toEqual(['SendStreamingMessage']);
   });
 
-  it('does not wait for an agent that hangs when it is told to cancel', async () => {
+  it('does not wait for an agent that hangs when it is asked to cancel', async () => {
     const fake = await openFakeA2a({
       SendStreamingMessage: hangs(task('TASK_STATE_WORKING')),
       CancelTask: () => {},

@@ -19,7 +19,7 @@ export class Translator {
   readonly #tools = new ToolCalls();
   readonly #texts: string[] = [];
   #artifacts = 0;
-  #told: FinalData | undefined;
+  #ownFinal: FinalData | undefined;
 
   /** Throws UPSTREAM_ERROR for an event of ours that is malformed. */
   update(value: unknown): readonly EventBody[] {
@@ -53,8 +53,8 @@ export class Translator {
   /** What the agent left open, then the answer. */
   end(): readonly EventBody[] {
     const answer = this.#texts.join('');
-    const told = this.#told;
-    const data = told ? { ...told, answer: told.answer === '' ? answer : told.answer } : { answer };
+    const own = this.#ownFinal;
+    const data = own ? { ...own, answer: own.answer === '' ? answer : own.answer } : { answer };
     return [...this.#tools.end(), { type: 'final', data }];
   }
 
@@ -65,7 +65,7 @@ export class Translator {
 
   #carried(type: string, data: unknown): readonly EventBody[] {
     const body = readEvent(type, data);
-    if (body?.type === 'final') this.#told = body.data;
+    if (body?.type === 'final') this.#ownFinal = body.data;
     if (body?.type === 'token') this.#texts.push(body.data.text);
     return body === undefined || body.type === 'final' ? [] : [body];
   }

@@ -124,7 +124,7 @@ export class McpConnection {
     return this.#transport.hasPush;
   }
 
-  /** Will a change of this list be told? Watching begins when somebody asks first. */
+  /** Does the agent announce changes of this list? Watching begins with the first question. */
   watches(kind: ListKind): boolean {
     if (!this.capabilities[kind]?.listChanged) return false;
     return this.#subscription ? this.#subscription.open() : this.#transport.hasPush;

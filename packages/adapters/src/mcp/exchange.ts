@@ -14,7 +14,7 @@ export interface ExchangeLine {
   /** Brings no more notifications until `resume`, as far as the wire allows. */
   pause(): void;
   resume(): void;
-  /** The exchange has its outcome; `cancelled` when the agent must be told to stop. */
+  /** The exchange has its outcome; `cancelled` when the agent must be asked to stop. */
   release(cancelled: FabricError | undefined): void;
 }
 
@@ -113,7 +113,7 @@ export class Exchange {
     this.#end(error, undefined);
   }
 
-  /** Ends the exchange at once, dropping what was not read; the agent is told. */
+  /** Ends the exchange at once, dropping what was not read; the agent is notified. */
   cancel(reason: FabricError): void {
     if (this.isOver) return;
     this.#held.length = 0;

@@ -9,7 +9,7 @@ export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const;
 export type ListKind = (typeof LIST_KINDS)[number];
 
 export interface RelayOptions {
-  /** Aborts with a FabricError; the agent is told. */
+  /** Aborts with a FabricError; the agent is notified. */
   readonly signal: AbortSignal;
   /** What the client declared; wins over what `_meta` of the params says. 2026-07-28 agents only. */
   readonly clientCapabilities?: JsonObject;

@@ -48,7 +48,7 @@ export class ToolCatalog {
   readonly #log: Log;
   #snapshot: Snapshot | undefined;
   #loading: { readonly connection: McpConnection; readonly tools: Promise<Tools> } | undefined;
-  /** Grows with every change told: a list that was asked for before one is not kept. */
+  /** Grows with every announced change: a list that was requested before one is not kept. */
   #changes = 0;
 
   constructor(log: Log) {

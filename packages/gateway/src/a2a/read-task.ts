@@ -37,14 +37,14 @@ export async function readTask(
   const wantsHistory = historyLength === undefined || historyLength > 0;
   const isWhole = job.state === 'succeeded';
   const events = !wantsHistory && (isWhole || !artifacts) ? [] : await readEvents(job, jobs);
-  const told = fold(events);
+  const folded = fold(events);
   const { id, contextId } = idsOf(job);
   const { agent_id: agentId, capability, trace, progress } = job;
   const task: Task = {
     id,
     contextId,
     status: toStatus(job),
-    artifacts: artifacts ? (isWhole ? artifactsOf(resultOf(job)) : told.artifacts) : [],
+    artifacts: artifacts ? (isWhole ? artifactsOf(resultOf(job)) : folded.artifacts) : [],
     history: wantsHistory
       ? (await readHistory(job, events, jobs)).slice(-(historyLength ?? 0))
       : [],
@@ -52,7 +52,7 @@ export async function readTask(
       [META_CALL]: { agentId, capability, traceId: trace.trace_id, ...(progress && { progress }) },
     },
   };
-  return { task, said: told.said };
+  return { task, said: folded.said };
 }
 
 /** What a job that succeeded answered. */

@@ -12,7 +12,7 @@ import {
   send,
 } from './a2a-client.ts';
 
-/** Says what it is told; `ask` asks until it is told something, `wait` does not end by itself. */
+/** Repeats its input; `ask` asks until it gets an answer, `wait` does not end by itself. */
 const run: TestAgent['run'] = async function* ({ input }, signal, { ask, responses }) {
   const [verb] = input.task.split(' ');
   if (verb === 'ask') {

@@ -68,8 +68,8 @@ export async function addAgent(
   if (options.json) {
     const tools = agent && toolRows(agent);
     const state = agent && { status: agent.health.status, tools };
-    const told = login === undefined ? {} : { login };
-    return terminal.print(toSafeJson({ agent: written, file: place.shown, ...told, ...state }));
+    const needed = login === undefined ? {} : { login };
+    return terminal.print(toSafeJson({ agent: written, file: place.shown, ...needed, ...state }));
   }
   if (agent) terminal.print(toolTable(agent, terminal.columns));
   terminal.tell(nextSteps(written, agent, place));
@@ -161,9 +161,9 @@ function showPlan(
   { shown, isNew }: AgentsPlace,
   { json, login }: AddOptions & { readonly login: string | undefined },
 ): void {
-  const told = login === undefined ? {} : { login };
+  const needed = login === undefined ? {} : { login };
   if (json) {
-    terminal.print(toSafeJson({ agent: manifest, file: shown, ...told, dry_run: true }));
+    terminal.print(toSafeJson({ agent: manifest, file: shown, ...needed, dry_run: true }));
     return;
   }
   if (login !== undefined) terminal.tell(`login: ${login}`);
