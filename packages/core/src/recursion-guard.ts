@@ -147,16 +147,21 @@ export class RecursionGuard {
 
   /** The deepest call in flight to the agent that calls as this principal. */
   #deepestOf(principal: string): InFlight | undefined {
-    const calls = [...(this.#byAgent.get(principal) ?? [])];
-    return calls.reduce<InFlight | undefined>(
-      (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
-      undefined,
+    const calls = this.#byAgent.get(principal);
+    return (
+      calls &&
+      [...calls].reduce<InFlight | undefined>(
+        (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
+        undefined,
+      )
     );
   }
 
   /** Whose trace this is: of the caller, unless the caller is an agent at work on another's. */
   #rootOf(traceId: string, principal: string): string {
-    const calls = [...(this.#inFlight.get(traceId)?.values() ?? [])];
+    const inFlight = this.#inFlight.get(traceId);
+    if (!inFlight) return principal;
+    const calls = [...inFlight.values()];
     if (calls.some(({ root }) => root === principal)) return principal;
     return calls.find(({ agentPrincipal }) => agentPrincipal === principal)?.root ?? principal;
   }

@@ -37,7 +37,7 @@ export function parseTraceId(text: string): string | undefined {
 }
 
 export function toW3cTraceId(traceId: string): string {
-  return traceId.replaceAll('-', '');
+  return toW3cSpanId(traceId) + traceId.slice(19, 23) + traceId.slice(24);
 }
 
 export function toW3cSpanId(spanId: string): string {

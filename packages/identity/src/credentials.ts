@@ -106,13 +106,16 @@ export function assertNoCredentialInUrl(url: string): void {
 
 /** The values of a header, whatever the case of its name. */
 export function valuesOf(headers: RequestHeaders, wanted: string): readonly string[] {
-  const values: string[] = [];
-  for (const name of Object.keys(headers)) {
+  let values: readonly string[] = NONE;
+  for (const name in headers) {
     if (name.length !== wanted.length || name.toLowerCase() !== wanted) continue;
-    values.push(...[headers[name] ?? []].flat());
+    const found = headers[name] ?? NONE;
+    values = values.concat(found);
   }
   return values;
 }
+
+const NONE: readonly string[] = [];
 
 /** A JWT, whatever the parameter is called. */
 const LOOKS_LIKE_TOKEN = /^eyJ[\w-]+\.[\w-]+\./;

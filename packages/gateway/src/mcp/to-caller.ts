@@ -69,9 +69,8 @@ function conversationOf({ meta, requestState, inputResponses }: McpRequest) {
   return { ...(typeof id === 'string' && { id }), ...(inputs && { inputs }) };
 }
 
-function inputsIn(meta: Params): GivenInput[] | undefined {
-  const { data } = inputsSchema.safeParse(meta[META_INPUTS]);
-  return data;
+function inputsIn({ [META_INPUTS]: inputs }: Params): GivenInput[] | undefined {
+  return inputs === undefined ? undefined : inputsSchema.safeParse(inputs).data;
 }
 
 function isParams(value: unknown): value is Params {

@@ -1,5 +1,5 @@
-// Writes the audit log. Entries are written in batches, in order, at the end of the turn in which they
-// were made; a mint waits until its line is in the file. Where a line cannot be written, nothing is
+// Writes the audit log. Entries are written in batches, in order, a few milliseconds after they were
+// made; a mint waits until its line is in the file. Where a line cannot be written, nothing is
 // skipped in silence: entries wait within bounds, and what had to be dropped is counted in the log itself.
 
 import { randomBytes } from 'node:crypto';
@@ -31,6 +31,8 @@ const FILE_BYTES = 8 * 1024 ** 2;
 const TOTAL_BYTES = 256 * 1024 ** 2;
 const MOST_WAITING = 100_000;
 const RETRY_MS = 1_000;
+/** How long an entry that nobody waits for may wait for others. */
+const BATCH_MS = 10;
 const SEAL_AFTER = 1_000;
 const SEAL_MS = 5_000;
 /** Lines for refused credentials, each second: callers without one must not fill the log. */
@@ -43,6 +45,7 @@ export class AuditLog {
   #waiting: Waiting[] = [];
   #lost = 0;
   #flushing: Promise<void> | undefined;
+  #batching: NodeJS.Timeout | undefined;
   #files = 0;
   #denied = { second: 0, count: 0 };
   #closed = false;
@@ -88,6 +91,7 @@ export class AuditLog {
 
   async close(): Promise<void> {
     clearInterval(this.#sealing);
+    if (this.#waiting.length > 0) this.#flushSoon();
     while (this.#flushing) await this.#flushing;
     this.#closed = true;
     await this.#file?.end().catch((error: unknown) => this.#failed(error));
@@ -100,11 +104,14 @@ export class AuditLog {
       return;
     }
     this.#waiting.push(waiting);
-    this.#flushSoon();
+    if (waiting.written) this.#flushSoon();
+    else this.#batching ??= setTimeout(() => this.#flushSoon(), BATCH_MS).unref();
   }
 
   /** One flush at a time; what comes meanwhile goes with the next batch. */
   #flushSoon(): void {
+    clearTimeout(this.#batching);
+    this.#batching = undefined;
     this.#flushing ??= new Promise<void>((resolve) => setImmediate(resolve))
       .then(() => this.#flush())
       .then((isDone) => {
