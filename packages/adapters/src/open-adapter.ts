@@ -2,10 +2,10 @@ import {
   type Adapter,
   type AdapterFactory,
   type AdapterOptions,
+  closestWord,
   FabricError,
   protocolOf,
 } from '@starloom/core';
-import { closestWord } from '@starloom/wire';
 import type { z } from 'zod';
 import { loadFactory } from './load-factory.ts';
 

@@ -1,6 +1,7 @@
 export { type Artifact, ArtifactFold } from './artifact-fold.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
+export { closestWord } from './closest-word.ts';
 export { Deadline, defaultDeadlineMs } from './deadline.ts';
 export {
   type AgentFilter,

@@ -1,5 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
-import { type Complaint, secretOrText } from '@starloom/wire/config';
+import { type Complaint, secretOrText } from '@starloom/config';
 import type { z } from 'zod';
 import { signingAlgorithm } from './signing-algorithm.ts';
 

@@ -1,9 +1,9 @@
 // The sections of `starloom.yaml`: every key with its default, its bounds and its description.
 
+import { secret } from '@starloom/config';
 import { agentIdSchema, capabilityNameSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
 import { scopeProblem } from '@starloom/identity';
 import { isCron } from '@starloom/jobs';
-import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
 import { checkSharedKey, checkSigningKey, connectionUrl, refuseSame } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';

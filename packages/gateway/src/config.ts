@@ -3,14 +3,9 @@
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { type FlagOverride, type LoadedConfig, loadConfig, type Problem } from '@starloom/config';
 import { isLoopback } from '@starloom/core';
 import { LOCAL_PRINCIPAL, type Principal } from '@starloom/identity';
-import {
-  type FlagOverride,
-  type LoadedConfig,
-  loadConfig,
-  type Problem,
-} from '@starloom/wire/config';
 import { z } from 'zod';
 import {
   a2aSchema,

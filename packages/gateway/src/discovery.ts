@@ -7,6 +7,7 @@ import {
   type AgentDescription,
   type AgentRecord,
   type Capability,
+  closestWord,
   FabricError,
   findCapability,
   type Log,
@@ -16,7 +17,7 @@ import {
   type Registry,
 } from '@starloom/core';
 import { mayReach, type Principal } from '@starloom/identity';
-import { closestWord, deadlineSignal, settlesWithin } from '@starloom/wire';
+import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
 

@@ -1,14 +1,15 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Secret } from '@starloom/config';
 import type { Coordination } from '@starloom/coordination';
-import type {
-  AgentDescription,
-  EventBody,
-  FabricEvent,
-  JobEngine,
-  Manifest,
-  ManifestInput,
+import {
+  type AgentDescription,
+  type EventBody,
+  type FabricEvent,
+  type JobEngine,
+  type Manifest,
+  type ManifestInput,
+  manifestSchema,
 } from '@starloom/core';
-import { manifestSchema } from '@starloom/core';
 import { MemoryAdapter, type MemoryAgent, MemoryRegistry } from '@starloom/core/testing';
 import {
   type Authenticator,
@@ -17,7 +18,6 @@ import {
   type Identity,
   type PskVerifier,
 } from '@starloom/identity';
-import { Secret } from '@starloom/wire/config';
 import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 

@@ -3,8 +3,9 @@
 
 import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
+import { configError, loadConfig } from '@starloom/config';
 import { agentsFileSchema, FabricError, type Manifest } from '@starloom/core';
-import { configError, fingerprintOf, loadConfig, withFileLock } from '@starloom/wire';
+import { fingerprintOf, withFileLock } from '@starloom/wire';
 import { putManifest, removeManifest } from './agents-text.ts';
 import { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
 import { notRegistered, unfitForFile } from './register-errors.ts';

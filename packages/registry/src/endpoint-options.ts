@@ -1,5 +1,5 @@
+import type { ConfigPart } from '@starloom/config';
 import { type Endpoint, endpointSchema, protocolOf } from '@starloom/core';
-import type { ConfigPart } from '@starloom/wire';
 import type { z } from 'zod';
 
 /** What `endpoint.options` may hold, by protocol. A protocol that is not here is not checked. */

@@ -4,8 +4,8 @@
 // values, by `resolveEndpoint`.
 
 import { resolve } from 'node:path';
+import { loadConfig, problemsOf, revealText, secretOrText } from '@starloom/config';
 import { FabricError, type Manifest } from '@starloom/core';
-import { loadConfig, problemsOf, revealText, secretOrText } from '@starloom/wire';
 import { z } from 'zod';
 
 export type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
+import { problemsOf } from '@starloom/config';
 import { FabricError } from '@starloom/core';
-import { problemsOf } from '@starloom/wire';
 
 /** Why an agent could not be written into the file at `path`; nothing was changed. */
 export function notRegistered(agentId: string, path: string, cause: unknown): FabricError {

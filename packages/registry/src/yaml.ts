@@ -3,6 +3,7 @@
 // never see an older file after a newer one. There is one writer: this process, or an editor.
 
 import { dirname, resolve } from 'node:path';
+import { problemsOf, toProblemText } from '@starloom/config';
 import {
   type Clock,
   DirectoryReads,
@@ -13,7 +14,7 @@ import {
   type RegistryStatus,
   systemClock,
 } from '@starloom/core';
-import { FileWatch, fingerprintOf, problemsOf, toProblemText } from '@starloom/wire';
+import { FileWatch, fingerprintOf } from '@starloom/wire';
 import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
 import type { OptionSchemas } from './endpoint-options.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';

@@ -1,5 +1,5 @@
+import { problemsOf } from '@starloom/config';
 import { ManualClock, registryContract } from '@starloom/core/testing';
-import { problemsOf } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { createWorld, entryOf, idsOf } from './fixtures/world.ts';
 

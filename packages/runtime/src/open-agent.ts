@@ -4,9 +4,15 @@
 import { rm } from 'node:fs/promises';
 import { isAbsolute, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Clock, FabricError, type Log, silentLog, systemClock } from '@starloom/core';
+import {
+  type Clock,
+  closestWord,
+  FabricError,
+  type Log,
+  silentLog,
+  systemClock,
+} from '@starloom/core';
 import type { IProvider, ITool } from '@starloom/sdk';
-import { closestWord } from '@starloom/wire';
 import { Agent } from './agent.ts';
 import {
   type AgentConfig,

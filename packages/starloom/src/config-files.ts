@@ -1,8 +1,8 @@
 import { basename, extname } from 'node:path';
+import { toConfigJsonSchema } from '@starloom/config';
 import { agentsFileSchema } from '@starloom/core';
 import { gatewayConfigSchema } from '@starloom/gateway/config';
 import { agentFileSchema, agentTomlSchema } from '@starloom/runtime/config';
-import { toConfigJsonSchema } from '@starloom/wire/config';
 
 /** The files that people write; one row adds a file to `validate`, `schema` and the JSON Schemas. */
 export const CONFIG_FILES = {

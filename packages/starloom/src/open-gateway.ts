@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
+import { type LoadedConfig, revealText } from '@starloom/config';
 import { FabricError, type Manifest, manifestSchema, type Registry } from '@starloom/core';
 import {
   createObserver,
@@ -21,7 +22,6 @@ import {
   type PskKey,
 } from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
-import { type LoadedConfig, revealText } from '@starloom/wire/config';
 import { readOrCreateKey } from './key-file.ts';
 import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';

@@ -1,7 +1,7 @@
+import { revealText } from '@starloom/config';
 import type { JobEngine, Log } from '@starloom/core';
 import type { GatewayConfig } from '@starloom/gateway/config';
 import { openJobs } from '@starloom/jobs';
-import { revealText } from '@starloom/wire/config';
 
 export interface JobFolders {
   readonly stateFolder?: string | undefined;

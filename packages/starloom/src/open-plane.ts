@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { revealText } from '@starloom/config';
 import {
   type Coordination,
   createCoordination,
@@ -8,7 +9,6 @@ import {
 import { FabricError, type Log } from '@starloom/core';
 import { mayUseCoordination } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
-import { revealText } from '@starloom/wire/config';
 
 export interface OpenedPlane {
   readonly coordination: Coordination;

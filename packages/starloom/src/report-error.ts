@@ -1,7 +1,7 @@
 // The one place where a failure is shown to people or programs, and becomes an exit code.
 
+import { type Problem, placeOf, problemsOf } from '@starloom/config';
 import { FabricError, inputRequestSchema, type Trace, traceSchema } from '@starloom/core';
-import { type Problem, placeOf, problemsOf } from '@starloom/wire/config';
 import { z } from 'zod';
 import { questionLines } from './ask/question-lines.ts';
 import { paint } from './paint.ts';

@@ -5,7 +5,6 @@ export {
   type GuardedAgentOptions,
 } from './address-guard.ts';
 export { type BrowserGuard, createBrowserGuard } from './browser-guard.ts';
-export * from './config/index.ts';
 export {
   type DeadlineSignal,
   type DeadlineSignalOptions,

@@ -1,8 +1,8 @@
 // An OpenAPI document as it was read. It comes from elsewhere: references lead nowhere but into the
 // document itself, and what is followed and copied of it is bounded.
 
+import { parseSource } from '@starloom/config';
 import { FabricError } from '@starloom/core';
-import { parseSource } from '@starloom/wire/config';
 import { pointTo } from '../http/json-pointer.ts';
 import { parseJson } from '../http/translate.ts';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';

@@ -1,6 +1,7 @@
 // Where a document is read from: a file that the operator names, or an address that the operator
 // names. Credentials of the agent go to the agent's own origin alone.
 
+import { readSource } from '@starloom/config';
 import {
   type CallContext,
   type ErrorDetails,
@@ -9,7 +10,6 @@ import {
   type Manifest,
   manifestSchema,
 } from '@starloom/core';
-import { readSource } from '@starloom/wire/config';
 import { HttpClient } from '../http/http-client.ts';
 import { requestJson } from '../http/json-values.ts';
 import { httpOptionsSchema } from '../http/options.ts';

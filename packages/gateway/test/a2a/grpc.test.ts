@@ -1,7 +1,7 @@
 import { decodeErrorInfo, decodeStatus } from '@a2a-js/sdk/errors/grpc';
 import { Client, credentials, Metadata, type ServiceError, status } from '@grpc/grpc-js';
+import { Secret } from '@starloom/config';
 import { createPskVerifier } from '@starloom/identity';
-import { Secret } from '@starloom/wire/config';
 import { describe, expect, it } from 'vitest';
 import { selfSigned } from '../../../adapters/test/fixtures/self-signed.ts';
 import { gatewayConfigSchema } from '../../src/index.ts';

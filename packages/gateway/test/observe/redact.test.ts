@@ -1,5 +1,5 @@
+import { Secret } from '@starloom/config';
 import { FabricError } from '@starloom/core';
-import { Secret } from '@starloom/wire';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,7 +1,7 @@
 // The schema of `agent.toml`: the MCP servers an agent uses, how it shows itself to editors, and what
 // it trusts. Whether `allowed_tools` is not set, empty or a list makes a difference all the way down.
 
-import { revealText, secretOrText } from '@starloom/wire/config';
+import { revealText, secretOrText } from '@starloom/config';
 import { z } from 'zod';
 import type { McpServerConfig } from '../mcp/client/server-config.ts';
 import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';

@@ -1,9 +1,8 @@
 // A rule for a tool that does not exist protects nothing, and a misspelt one hides that. Names of
 // tools of the agent itself are checked at the start, those of an MCP server once it has listed them.
 
-import { FabricError } from '@starloom/core';
+import { closestWord, FabricError } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
-import { closestWord } from '@starloom/wire';
 import type { ServerHealth } from '../mcp/client/server-tool-source.ts';
 import type { AgentToml } from './agent-toml.ts';
 

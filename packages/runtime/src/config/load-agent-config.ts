@@ -3,7 +3,7 @@
 
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { type FlagOverride, loadConfig, type Problem } from '@starloom/wire/config';
+import { type FlagOverride, loadConfig, type Problem } from '@starloom/config';
 import { type AgentFile, type AgentFileInput, agentFileSchema } from './agent-file.ts';
 import { type AgentToml, type AgentTomlInput, agentTomlSchema } from './agent-toml.ts';
 

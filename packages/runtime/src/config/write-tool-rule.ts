@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { loadConfig } from '@starloom/config';
 import { FabricError } from '@starloom/core';
-import { loadConfig } from '@starloom/wire/config';
 import { agentTomlSchema } from './agent-toml.ts';
 
 const HEADER = /^[ \t]*\[security\.tools\][ \t]*(?:#.*)?$/m;

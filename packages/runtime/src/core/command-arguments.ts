@@ -1,8 +1,8 @@
 // Words as arguments of a tool: `--key value`, `--key=value`, `key=value`, `--flag`, `--no-flag`, and
 // what has no name goes to the parameters not yet named, in the order of the schema.
 
+import { closestWord } from '@starloom/core';
 import type { ITool, JsonSchema } from '@starloom/sdk';
-import { closestWord } from '@starloom/wire';
 import type { Word } from './command-line.ts';
 
 export type ParsedArguments =

@@ -1,8 +1,8 @@
 // `/read notes.txt` runs the same tool, on the same path, as a call of the model's: only who wants it
 // differs. A line that begins with a slash and a name is a command, and never reaches the model.
 
+import { closestWord } from '@starloom/core';
 import type { ITool, ToolCall } from '@starloom/sdk';
-import { closestWord } from '@starloom/wire';
 import { toArguments } from './command-arguments.ts';
 import { helpForAll, helpForOne, usageOf } from './command-help.ts';
 import { quoteWord, splitWords } from './command-line.ts';

@@ -1,9 +1,9 @@
 // The tools an agent has right now, from all its sources. A name belongs to the source that brought
 // it first: a server that starts later cannot take the place of a plugin's tool.
 
-import { type Log, orAborted, silentLog } from '@starloom/core';
+import { closestWord, type Log, orAborted, silentLog } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
-import { closestWord, deadlineSignal } from '@starloom/wire';
+import { deadlineSignal } from '@starloom/wire';
 import type { ToolSource } from './seams.ts';
 
 const MAX_NEAR_NAMES = 3;

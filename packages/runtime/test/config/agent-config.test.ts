@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { problemsOf, toConfigJsonSchema } from '@starloom/config';
 import { temporaryFolder } from '@starloom/testkit';
-import { problemsOf, toConfigJsonSchema } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { mcpServersOf } from '../../src/config/index.ts';
 import {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { toConfigJsonSchema } from '@starloom/config';
 import { silentLog } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
-import { toConfigJsonSchema } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import {
   agentFileSchema,

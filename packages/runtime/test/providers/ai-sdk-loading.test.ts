@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Secret } from '@starloom/config';
 import { startFakeModel } from '@starloom/sdk/testing';
-import { Secret } from '@starloom/wire';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBoundedFetch } from '../../src/providers/ai-sdk/bounded-fetch.ts';
 import { openProvider } from '../../src/providers/index.ts';

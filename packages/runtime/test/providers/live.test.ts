@@ -1,6 +1,6 @@
+import { Secret } from '@starloom/config';
 import { silentLog } from '@starloom/core';
 import { foldEvents, type ITool } from '@starloom/sdk';
-import { Secret } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { openProvider, type ProviderConfig } from '../../src/providers/index.ts';
 

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig, toConfigJsonSchema } from '@starloom/wire';
+import { loadConfig, toConfigJsonSchema } from '@starloom/config';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { openProvider, providerSchema } from '../../src/providers/index.ts';
 import { HOST } from './fixtures/open-subject.ts';

@@ -1,6 +1,7 @@
 // Only a client with the key of an agent may call it over HTTP. The key is given with the command,
 // or drawn once and kept, so that clients stay connected over restarts.
 
+import { loadConfig, secret } from '@starloom/config';
 import { FabricError, isLoopback } from '@starloom/core';
 import { checkSharedKey } from '@starloom/gateway/config';
 import {
@@ -9,7 +10,6 @@ import {
   createPskVerifier,
   generateKey,
 } from '@starloom/identity';
-import { loadConfig, secret } from '@starloom/wire/config';
 import { z } from 'zod';
 import { readClientFile, writeClientFile } from '../client-file.ts';
 import type { Terminal } from '../terminal.ts';

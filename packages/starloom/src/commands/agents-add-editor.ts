@@ -2,8 +2,7 @@
 
 import { resolve } from 'node:path';
 import { EDITOR_AGENT_PRESETS, type EditorAgentPreset } from '@starloom/adapters';
-import { FabricError, type Manifest } from '@starloom/core';
-import { closestWord } from '@starloom/wire';
+import { closestWord, FabricError, type Manifest } from '@starloom/core';
 import { toUsageError } from '../report-error.ts';
 import type { AddOptions } from './agents.ts';
 import { type ServerPlace, toServerManifest } from './agents-add-server.ts';

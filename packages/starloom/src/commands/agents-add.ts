@@ -3,10 +3,10 @@
 
 import { existsSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
+import { toAnnotatedYaml } from '@starloom/config/annotated-yaml';
 import { type Capability, FabricError, findCapability, type Manifest } from '@starloom/core';
 import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
-import { toAnnotatedYaml } from '@starloom/wire/annotated-yaml';
 import { isReference, isSecretName } from '../import-servers/secret-names.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { toSafeJson } from '../plain-text.ts';

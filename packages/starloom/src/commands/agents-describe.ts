@@ -1,5 +1,4 @@
-import { type Capability, FabricError, protocolOf } from '@starloom/core';
-import { closestWord } from '@starloom/wire/config';
+import { type Capability, closestWord, FabricError, protocolOf } from '@starloom/core';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paint, paintHealth } from '../paint.ts';

@@ -3,9 +3,9 @@
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { configError, placeOf } from '@starloom/config';
 import { FabricError } from '@starloom/core';
 import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
-import { configError, placeOf } from '@starloom/wire/config';
 import { readClientFile } from '../import-servers/client-servers.ts';
 import { type ImportPlan, type PlannedServer, planImport } from '../import-servers/plan-import.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';

@@ -3,9 +3,9 @@
 
 import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
+import type { LoadedConfig } from '@starloom/config';
 import { FabricError } from '@starloom/core';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
-import type { LoadedConfig } from '@starloom/wire/config';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { type GatewayFile, readGatewayFile } from '../gateway-file.ts';
 import type { GlobalOptions } from '../global-options.ts';

@@ -1,6 +1,5 @@
-import { FabricError, type Manifest } from '@starloom/core';
+import { closestWord, FabricError, type Manifest } from '@starloom/core';
 import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
-import { closestWord } from '@starloom/wire/config';
 import { toSafeJson } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RemoveOptions } from './agents.ts';

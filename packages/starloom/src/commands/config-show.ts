@@ -1,6 +1,6 @@
+import { type Origin, pickByOrigin, toReferences } from '@starloom/config';
+import { toAnnotatedYaml } from '@starloom/config/annotated-yaml';
 import { loadGatewayConfig } from '@starloom/gateway/config';
-import { toAnnotatedYaml } from '@starloom/wire/annotated-yaml';
-import { type Origin, pickByOrigin, toReferences } from '@starloom/wire/config';
 import type { GlobalOptions } from '../global-options.ts';
 import { formatProblem } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';

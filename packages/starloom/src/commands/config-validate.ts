@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
+import { type LoadedConfig, loadConfig, type Problem, problemsOf } from '@starloom/config';
 import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { endpointOptions } from '@starloom/registry';
-import { type LoadedConfig, loadConfig, type Problem, problemsOf } from '@starloom/wire/config';
 import { CONFIG_FILES, configKindOf } from '../config-files.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { count, EXIT_BAD_CONFIGURATION, formatProblem } from '../report-error.ts';

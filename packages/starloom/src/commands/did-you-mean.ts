@@ -1,5 +1,4 @@
-import { FabricError } from '@starloom/core';
-import { closestWord } from '@starloom/wire/config';
+import { closestWord, FabricError } from '@starloom/core';
 import type { GatewayClient } from '../gateway-client.ts';
 
 /** The same error; with the name that was probably meant, when something is not known. */

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { LoadedConfig } from '@starloom/config';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { generateKey } from '@starloom/identity';
-import type { LoadedConfig } from '@starloom/wire/config';
 import { readClientFile, writeClientFile } from '../client-file.ts';
 import { writeGatewayFile } from '../gateway-file.ts';
 import type { GlobalOptions } from '../global-options.ts';

@@ -8,7 +8,7 @@ import {
   readSource,
   type Source,
   toKey,
-} from '@starloom/wire/config';
+} from '@starloom/config';
 
 export interface ClientServer {
   readonly name: string;

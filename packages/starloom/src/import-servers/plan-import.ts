@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { FabricError, type Manifest } from '@starloom/core';
-import { closestWord, type Problem } from '@starloom/wire/config';
+import type { Problem } from '@starloom/config';
+import { closestWord, FabricError, type Manifest } from '@starloom/core';
 import { toAgentId } from '../to-agent-id.ts';
 import type { ClientFile, ClientServer } from './client-servers.ts';
 import { type ConvertContext, toServerManifest } from './to-server-manifest.ts';

@@ -2,8 +2,8 @@
 // warning with its place; nothing is dropped in silence.
 
 import { resolve } from 'node:path';
+import { type KeyPath, type Problem, toKey } from '@starloom/config';
 import { type Manifest, type ManifestInput, manifestSchema, type TrustTier } from '@starloom/core';
-import { type KeyPath, type Problem, toKey } from '@starloom/wire/config';
 import { type ClientFile, type ClientServer, isMap } from './client-servers.ts';
 import { type Expanded, expandSetting, expandText } from './expand.ts';
 import { isReference, isSecretName, secretInText } from './secret-names.ts';

@@ -1,5 +1,5 @@
 import type { Tool } from '@modelcontextprotocol/client';
-import { closestWord } from '@starloom/wire';
+import { closestWord } from '@starloom/core';
 
 const ALL = '*';
 

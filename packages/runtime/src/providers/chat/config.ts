@@ -1,4 +1,4 @@
-import { secret } from '@starloom/wire';
+import { secret } from '@starloom/config';
 import { z } from 'zod';
 import { generationShape } from '../generation.ts';
 

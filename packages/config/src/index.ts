@@ -1,4 +1,3 @@
-export { closestWord } from './closest-word.ts';
 export { toConfigJsonSchema } from './json-schema.ts';
 export { type KeyPath, toKey } from './key-path.ts';
 export {

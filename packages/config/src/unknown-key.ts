@@ -1,4 +1,4 @@
-import { closestWord } from './closest-word.ts';
+import { closestWord } from '@starloom/core';
 import { hasPath, type KeyPath, toKey, valueAt } from './key-path.ts';
 import type { SchemaProblem } from './problem.ts';
 import { childrenOf, keysOf, type Schema } from './schema-shape.ts';

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadConfig } from '../../src/config/load-config.ts';
-import { revealText, Secret, secret, secretOrText } from '../../src/config/secret.ts';
+import { loadConfig } from '../src/load-config.ts';
+import { revealText, Secret, secret, secretOrText } from '../src/secret.ts';
 import { load, problemsFrom, problemsIn, scratch } from './scratch.ts';
 
 const VALUE = 'correct-horse-battery-staple';

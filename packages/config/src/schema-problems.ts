@@ -2,8 +2,8 @@
 // from the schema, never from the value: a text may be a secret. A message that the schema brings
 // itself is kept; its fix stands in `params.fix`.
 
+import { closestWord } from '@starloom/core';
 import type { z } from 'zod';
-import { closestWord } from './closest-word.ts';
 import { expectationOf, kindOf } from './expectation.ts';
 import { hasPath, type KeyPath, toKey, valueAt } from './key-path.ts';
 import type { SchemaProblem } from './problem.ts';

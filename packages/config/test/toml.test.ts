@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { stringify } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { isContainer, toKey } from '../../src/config/key-path.ts';
-import { parseToml } from '../../src/config/parse-toml.ts';
-import { tomlPositions } from '../../src/config/toml-positions.ts';
+import { isContainer, toKey } from '../src/key-path.ts';
+import { parseToml } from '../src/parse-toml.ts';
+import { tomlPositions } from '../src/toml-positions.ts';
 import { load, problemsIn } from './scratch.ts';
 
 const schema = z.strictObject({

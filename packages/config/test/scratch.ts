@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { type LoadConfigOptions, loadConfig } from '../../src/config/load-config.ts';
-import { type Problem, problemsOf } from '../../src/config/problem.ts';
+import { type LoadConfigOptions, loadConfig } from '../src/load-config.ts';
+import { type Problem, problemsOf } from '../src/problem.ts';
 
 export interface Scratch extends AsyncDisposable {
   readonly folder: string;

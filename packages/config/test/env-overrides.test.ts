@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../src/load-config.ts';
 import { load, problemsFrom, problemsIn } from './scratch.ts';
 
 const schema = z.strictObject({

@@ -1,12 +1,12 @@
+import { closestWord } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { toAnnotatedYaml } from '../../src/config/annotated-yaml.ts';
-import { closestWord } from '../../src/config/closest-word.ts';
-import { toConfigJsonSchema } from '../../src/config/json-schema.ts';
-import { toKey } from '../../src/config/key-path.ts';
-import { pickByOrigin } from '../../src/config/origins.ts';
-import { toReferences } from '../../src/config/references.ts';
-import { secret } from '../../src/config/secret.ts';
+import { toAnnotatedYaml } from '../src/annotated-yaml.ts';
+import { toConfigJsonSchema } from '../src/json-schema.ts';
+import { toKey } from '../src/key-path.ts';
+import { pickByOrigin } from '../src/origins.ts';
+import { toReferences } from '../src/references.ts';
+import { secret } from '../src/secret.ts';
 import { load } from './scratch.ts';
 
 const schema = z.strictObject({

@@ -2,7 +2,7 @@
 // does not matter, a number is an index. Only names with two underscores are overrides, so that
 // STARLOOM_HOME, STARLOOM_CONFIG, STARLOOM_URL and STARLOOM_KEY are free to mean other things.
 
-import { closestWord } from './closest-word.ts';
+import { closestWord } from '@starloom/core';
 import { type KeyPath, toKey } from './key-path.ts';
 import type { Override } from './overrides.ts';
 import type { Problem } from './problem.ts';

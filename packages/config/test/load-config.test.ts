@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../src/load-config.ts';
 import { load, problemsFrom, problemsIn, scratch } from './scratch.ts';
 
 const schema = z.strictObject({

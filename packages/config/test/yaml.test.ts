@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { parseJson } from '../../src/config/parse-json.ts';
-import { parseYaml } from '../../src/config/parse-yaml.ts';
+import { parseJson } from '../src/parse-json.ts';
+import { parseYaml } from '../src/parse-yaml.ts';
 import { problemsIn } from './scratch.ts';
 
 const schema = z.record(z.string(), z.unknown());
