@@ -65,8 +65,8 @@ const PUSHES: readonly PushDescription[] = [
   {
     method: 'session_manager.notices_missed',
     summary:
-      'This reader was so slow that notices of the session up to `cursor` are lost for good: look ' +
-      'with session_manager.get who is there, and with memory_locker.status who holds what',
+      'This reader was so slow that notices of the session up to `cursor` are lost: read ' +
+      'the members with session_manager.get and the locks with memory_locker.status',
     to: 'the member that was too slow',
     example: inSession,
   },

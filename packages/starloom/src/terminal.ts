@@ -38,7 +38,7 @@ const CLEAR_LINE = '\r\x1b[K';
 export function createTerminal(process: NodeJS.Process): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      // The reader of a pipe has gone (`starloom … | head`): no client is left to notify.
+      // The reader of a pipe closed it (`starloom … | head`): no client is left to notify.
       if (error.code === 'EPIPE') process.exit();
       throw error;
     });

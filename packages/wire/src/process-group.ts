@@ -97,7 +97,7 @@ function marksOf(pid: number): ReadonlySet<string> {
   return new Set(marker?.slice(prefix.length).split(','));
 }
 
-/** Empty when the process has gone meanwhile, or belongs to another user. */
+/** Empty when the process has ended meanwhile, or belongs to another user. */
 function readProcessFile(pid: number, name: 'stat' | 'environ'): string {
   try {
     return readFileSync(`/proc/${pid}/${name}`, 'latin1');

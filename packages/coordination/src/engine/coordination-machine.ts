@@ -14,7 +14,7 @@ export interface Applied<Result> {
   /** False when the state is as it was; then the operation need not be logged. */
   readonly changed: boolean;
   /** The version of the last event, when there are new ones. */
-  readonly told: number | undefined;
+  readonly newEvent: number | undefined;
 }
 
 export class CoordinationMachine {
@@ -40,8 +40,8 @@ export class CoordinationMachine {
     if (partition.changes > changes) partition.noteBlank(now);
     const isBlank = this.#keep(name, partition, now);
     const changed = partition.changes > changes || (isBlank && known !== undefined);
-    const told = partition.lastEvent > lastEvent ? partition.lastEvent : undefined;
-    return { result, changed, told };
+    const newEvent = partition.lastEvent > lastEvent ? partition.lastEvent : undefined;
+    return { result, changed, newEvent };
   }
 
   /** False when there was none. */

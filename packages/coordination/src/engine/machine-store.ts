@@ -179,11 +179,11 @@ export class MachineStore implements CoordinationStore {
   ): Promise<Operations[Name]['result']> {
     this.#journal.assertReady();
     const now = this.#now();
-    const { result, changed, told } = this.#machine.apply(partition, now, operation, ...args);
+    const { result, changed, newEvent } = this.#machine.apply(partition, now, operation, ...args);
     if (changed) this.#journal.append({ partition, now, operation, args });
     const flushed = this.#journal.flushed(partition);
     if (flushed) await flushed;
-    if (told !== undefined) this.#tell(partition, told);
+    if (newEvent !== undefined) this.#tell(partition, newEvent);
     return result;
   }
 

@@ -52,7 +52,7 @@ export function toNotice(
   const event = toSessionEvent(stored);
   const { type, ...fields } = event;
   const method = NOTICES[String(type)];
-  if (method === undefined || !holders.some((holder) => isToBeTold(holder, event)))
+  if (method === undefined || !holders.some((holder) => isForHolder(holder, event)))
     return undefined;
   const base = { session_id: sessionId, cursor: stored.version };
   const state = STATES[String(type)];
@@ -61,7 +61,7 @@ export function toNotice(
 }
 
 /** A lock event goes to its holder; any other event to all but the agent that it is about. */
-function isToBeTold(holder: string, { type, agent_id, epoch }: JsonObject): boolean {
+function isForHolder(holder: string, { type, agent_id, epoch }: JsonObject): boolean {
   if (!String(type).startsWith('lock.')) return agent_id !== fromHolder(holder).agentId;
   return holder === toHolder(String(agent_id), Number(epoch));
 }
@@ -81,22 +81,22 @@ export function toSubscriptionPush(
   stored: StoredEvent,
 ): string | undefined {
   const { subscription_id: id } = subscriber;
-  if (latest.event !== stored) latest = { event: stored, told: new Map() };
-  let told = latest.told.get(id);
-  if (told === undefined) {
-    told = { text: toText(subscriber, stored) };
-    latest.told.set(id, told);
+  if (latest.event !== stored) latest = { event: stored, texts: new Map() };
+  let push = latest.texts.get(id);
+  if (push === undefined) {
+    push = { text: toText(subscriber, stored) };
+    latest.texts.set(id, push);
   }
-  return told.text;
+  return push.text;
 }
 
-interface Told {
+interface PushText {
   readonly text: string | undefined;
 }
 
 /** Of the event that was sent last, by subscription id. */
-let latest: { readonly event?: StoredEvent; readonly told: Map<string, Told> } = {
-  told: new Map(),
+let latest: { readonly event?: StoredEvent; readonly texts: Map<string, PushText> } = {
+  texts: new Map(),
 };
 
 function toText(subscriber: Subscriber, stored: StoredEvent): string | undefined {

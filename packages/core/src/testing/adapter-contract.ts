@@ -206,7 +206,7 @@ export function adapterContract(
     /** Resolves when the agent works on the one call that hangs. */
     const hanging = () => expect.poll(async () => (await run('hanging')).result?.answer).toBe('1');
 
-    it('stops at once with the reason of the signal, and the agent is told', async () => {
+    it('stops at once with the reason of the signal, and the agent is notified', async () => {
       const control = new AbortController();
       const { signal } = control;
       const stop = () => control.abort(new FabricError('TIMEOUT', 'Too slow'));

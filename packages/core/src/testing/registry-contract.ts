@@ -33,7 +33,7 @@ export function registryContract(name: string, open: () => Promise<RegistrySubje
     };
     const online = { status: 'online', checked_at: '2026-01-01T00:00:00.000Z' } as const;
 
-    it('knows nobody at first', () => {
+    it('knows no agent at first', () => {
       expect(registry.list()).toEqual([]);
       expect(registry.get('subject')).toBeUndefined();
       expect(registry.findByCapability('work')).toEqual([]);
@@ -106,7 +106,7 @@ export function registryContract(name: string, open: () => Promise<RegistrySubje
       expect(ids(registry.resolveFallbacks('a', 'work'))).toEqual(['z', 'top', 'peer']);
     });
 
-    it('tracks health, and forgets it for nobody', async () => {
+    it('tracks health, and forgets it for no agent', async () => {
       await register(exampleManifest());
       await registry.updateHealth('subject', online);
       expect(registry.get('subject')?.health).toEqual(online);

@@ -325,8 +325,8 @@ class Walk {
       const message = `${agent_id} answers without streaming`;
       await emit({ type: 'status', data: { state: 'degraded', message } }, agent_id);
     }
-    const told = emit({ type: 'status', data: { state: 'started' } }, agent_id);
-    if (told) await told;
+    const sent = emit({ type: 'status', data: { state: 'started' } }, agent_id);
+    if (sent) await sent;
   }
 
   #failed(candidate: Candidate, error: FabricError, ms: number, openCircuit: boolean): void {

@@ -36,7 +36,7 @@ export class OpenTickets implements Disposable {
     }
   }
 
-  told(notification: string): void {
+  notified(notification: string): void {
     if (this.isEmpty) return;
     const grant = grantSchema.safeParse(JSON.parse(notification)).data;
     if (grant) this.#end(grant.params.ticket);

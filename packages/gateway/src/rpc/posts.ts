@@ -86,7 +86,7 @@ export class RpcPosts {
     const push = async (notification: string) => {
       await answered.promise;
       await send(notification);
-      tickets.told(notification);
+      tickets.notified(notification);
     };
     const onSubscriptionsOver = () => {
       isSubscribed = false;

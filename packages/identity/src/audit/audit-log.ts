@@ -31,7 +31,7 @@ const FILE_BYTES = 8 * 1024 ** 2;
 const TOTAL_BYTES = 256 * 1024 ** 2;
 const MOST_WAITING = 100_000;
 const RETRY_MS = 1_000;
-/** How long an entry that nobody waits for may wait for others. */
+/** How long an entry that no caller waits for may wait for others. */
 const BATCH_MS = 10;
 const SEAL_AFTER = 1_000;
 const SEAL_MS = 5_000;

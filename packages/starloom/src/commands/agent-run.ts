@@ -18,7 +18,7 @@ interface Served {
   readonly anonymous: true | undefined;
 }
 
-/** Serves until a signal stops it, or its one client has gone. No user is asked for approval. */
+/** Serves until a signal stops it, or its one client disconnects. No user is asked for approval. */
 export async function runAgent(
   terminal: Terminal,
   path: string | undefined,

@@ -30,7 +30,7 @@ export function commitContract(scenario: () => StoreScenario): void {
     };
     await scenario().put('a', value, { event: value });
     expect(await scenario().values()).toEqual({ a: value });
-    expect(await scenario().told()).toEqual([value]);
+    expect(await scenario().published()).toEqual([value]);
   });
 
   it('takes any text as the name of a key, a resource and a partition', async () => {

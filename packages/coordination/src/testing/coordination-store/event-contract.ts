@@ -95,7 +95,7 @@ export function eventContract(scenario: () => StoreScenario): void {
     await expect.poll(() => [...seen.keys()].sort()).toEqual(partitions.slice(1).sort());
   });
 
-  it('tells a watcher that stays on when the partition begins anew', async () => {
+  it('tells a watcher that stays on when the partition is recreated', async () => {
     const { store } = scenario();
     for (const n of [1, 2, 3]) await scenario().put('a', n, { event: n });
     const seen: number[] = [];

@@ -36,10 +36,10 @@ export function expiryContract(scenario: () => StoreScenario): void {
     await put('a', 300, 'a is gone');
     await scenario().subject.advance(500);
     expect(await scenario().put('b', 1, { event: 'b is there' })).toEqual({ ok: true, version: 3 });
-    expect(await scenario().told()).toEqual(['a is gone', 'b is there']);
+    expect(await scenario().published()).toEqual(['a is gone', 'b is there']);
   });
 
-  it('begins anew with each write of the key, and ends with its deletion', async () => {
+  it('restarts with each write of the key, and ends with its deletion', async () => {
     await put('renewed', 500, 'renewed is gone');
     await put('kept', 500, 'kept is gone');
     await put('deleted', 500, 'deleted is gone');
@@ -49,7 +49,7 @@ export function expiryContract(scenario: () => StoreScenario): void {
     await scenario().store.commit('p', { writes: [{ kind: 'delete', key: 'deleted' }] });
     await scenario().subject.advance(400);
     await scenario().store.tick();
-    expect(await scenario().told()).toEqual([]);
+    expect(await scenario().published()).toEqual([]);
     expect(await scenario().values()).toEqual({ renewed: 1, kept: 'for ever' });
   });
 
@@ -60,7 +60,7 @@ export function expiryContract(scenario: () => StoreScenario): void {
     await scenario().subject.advance(1500);
     await scenario().store.tick();
     expect(await scenario().values()).toEqual({});
-    expect(await scenario().told()).toEqual(['n is gone']);
+    expect(await scenario().published()).toEqual(['n is gone']);
   });
 
   it('wakes watchers of what time did', async () => {
@@ -79,6 +79,6 @@ export function expiryContract(scenario: () => StoreScenario): void {
     await scenario().subject.advance(500);
     await scenario().store.tick();
     expect(await scenario().values()).toEqual({ a: 'stays' });
-    expect(await scenario().told()).toEqual([]);
+    expect(await scenario().published()).toEqual([]);
   });
 }

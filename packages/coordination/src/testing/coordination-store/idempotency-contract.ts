@@ -16,7 +16,7 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     expect(await store.commit('p', increment)).toEqual(first);
     expect(await store.commit('p', { ...increment, ifVersion: 99 })).toEqual(first);
     expect(await scenario().values()).toEqual({ n: 1, other: 1 });
-    expect(await scenario().told()).toEqual(['counted']);
+    expect(await scenario().published()).toEqual(['counted']);
   });
 
   it('refuses another request under a key that is taken, and does nothing', async () => {
@@ -35,7 +35,7 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     const second = { resource: 'second', idempotency: { key: 'once', request: 'second' } };
     expect(await scenario().request('alice', second)).toEqual({ reused: true });
     expect(await store.leases('p', 'second')).toEqual([]);
-    expect(await scenario().told()).toEqual(['counted']);
+    expect(await scenario().published()).toEqual(['counted']);
   });
 
   it('keeps the key of a lock that is gone for the request that had it', async () => {
@@ -67,7 +67,7 @@ export function idempotencyContract(scenario: () => StoreScenario): void {
     expect(await scenario().values()).toEqual({ n: 11 });
   });
 
-  it('judges a refused commit anew', async () => {
+  it('judges a refused commit again', async () => {
     const refused = { ...increment, ifVersion: 1 };
     expect(await scenario().store.commit('p', refused)).toMatchObject({ reason: 'conflict' });
     await scenario().put('other', 1);

@@ -49,7 +49,7 @@ export function leaseContract(scenario: () => StoreScenario): void {
     expect(await scenario().holders()).toEqual([]);
     expect(await store.renew('p', lease, 1000)).toBeUndefined();
     const { resource, holder, token, mode } = lease;
-    expect(await scenario().told()).toEqual([
+    expect(await scenario().published()).toEqual([
       { type: 'lock.lost', resource, holder, token, mode, reason: 'expired' },
     ]);
     expect((await scenario().acquire('bob')).token).toBeGreaterThan(lease.token);
@@ -86,7 +86,7 @@ export function leaseContract(scenario: () => StoreScenario): void {
     });
     expect(await scenario().put('a', 1, { fence: lease })).toEqual({ ok: false, reason: 'fenced' });
     const { resource, holder, token, mode } = lease;
-    expect(await scenario().told()).toEqual([
+    expect(await scenario().published()).toEqual([
       { type: 'lock.lost', resource, holder, token, mode, reason: 'broken' },
     ]);
   });
@@ -96,7 +96,7 @@ export function leaseContract(scenario: () => StoreScenario): void {
     await scenario().acquire('c', { resource: 'other' });
     await scenario().store.breakLease('p', 'context');
     expect(await scenario().holders()).toEqual(['c']);
-    expect(await scenario().told()).toMatchObject([{ holder: 'a' }, { holder: 'b' }]);
+    expect(await scenario().published()).toMatchObject([{ holder: 'a' }, { holder: 'b' }]);
   });
 
   it('updates under a lock in one step, and leaves the lock free', async () => {
@@ -105,11 +105,11 @@ export function leaseContract(scenario: () => StoreScenario): void {
     const writes = [{ kind: 'increment', key: 'n', by: 1 }] as const;
     const before = await scenario().acquire('alice');
     await store.release('p', before);
-    const answer = await store.acquireAndCommit('p', request, { writes, event: 'told' });
+    const answer = await store.acquireAndCommit('p', request, { writes, event: 'granted' });
     expect(answer).toEqual({ ok: true, version: 1, token: expect.any(Number) });
     expect('token' in answer && answer.token).toBeGreaterThan(before.token);
     expect(await scenario().holders()).toEqual([]);
-    expect(await scenario().told()).toEqual(['told']);
+    expect(await scenario().published()).toEqual(['granted']);
     expect(await store.acquireAndCommit('p', request, { writes, ifVersion: 0 })).toMatchObject({
       ok: false,
       reason: 'conflict',

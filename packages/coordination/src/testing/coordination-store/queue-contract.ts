@@ -100,7 +100,7 @@ export function queueContract(scenario: () => StoreScenario): void {
     });
   });
 
-  it('lets nobody overtake who has waited for five seconds, whatever the priority', async () => {
+  it('lets no agent overtake one that has waited for five seconds, whatever the priority', async () => {
     const long = { ttlMs: 60_000, waitMs: 60_000 };
     const shared = { ...long, mode: 'shared' } as const;
     const reader = await scenario().acquire('reader', shared);
@@ -125,14 +125,14 @@ export function queueContract(scenario: () => StoreScenario): void {
     const { ticket } = await scenario().queue('bob');
     await scenario().subject.advance(1500);
     await scenario().store.tick();
-    expect(await scenario().told()).toMatchObject([
+    expect(await scenario().published()).toMatchObject([
       { type: 'lock.lost', holder: 'alice', reason: 'expired' },
       { type: 'lock.granted', holder: 'bob', ticket },
     ]);
     expect(await scenario().holders()).toEqual(['bob']);
   });
 
-  it('grants nobody whose time to wait is over', async () => {
+  it('grants no agent whose time to wait is over', async () => {
     const lease = await scenario().acquire('alice', { ttlMs: 60_000 });
     await scenario().queue('bob', { waitMs: 500 });
     const { ticket } = await scenario().queue('carol');
@@ -159,7 +159,7 @@ export function queueContract(scenario: () => StoreScenario): void {
     expect(await store.cancelWait('p', ticket)).toBe(false);
     expect(await store.cancelWait('p', 'no such ticket')).toBe(false);
     expect(await scenario().holders()).toEqual(['r1', 'r2']);
-    expect(await scenario().told()).toMatchObject([{ type: 'lock.granted', ticket }]);
+    expect(await scenario().published()).toMatchObject([{ type: 'lock.granted', ticket }]);
   });
 
   it('grants once when many tick at once', async () => {
@@ -167,6 +167,6 @@ export function queueContract(scenario: () => StoreScenario): void {
     for (const name of ['bob', 'carol']) await scenario().queue(name);
     await scenario().subject.advance(1500);
     await Promise.all(Array.from({ length: 10 }, () => scenario().store.tick()));
-    expect(await scenario().told()).toMatchObject([{ holder: 'alice' }, { holder: 'bob' }]);
+    expect(await scenario().published()).toMatchObject([{ holder: 'alice' }, { holder: 'bob' }]);
   });
 }

@@ -70,7 +70,7 @@ export class StoreScenario {
   }
 
   /** Events without version and time. */
-  async told(after = 0): Promise<Json[]> {
+  async published(after = 0): Promise<Json[]> {
     return (await this.events(after)).map(({ event }) => event);
   }
 }

@@ -3,8 +3,8 @@ import type { ListKind } from './mcp-face.ts';
 
 /** To a client with a connection of its own; one that is gone need not know. */
 export function tellList(server: Server, kind: ListKind): void {
-  const told = kind === 'tools' ? server.sendToolListChanged() : server.sendResourceListChanged();
-  told.catch(() => {});
+  const sent = kind === 'tools' ? server.sendToolListChanged() : server.sendResourceListChanged();
+  sent.catch(() => {});
 }
 
 /** To those who subscribed over HTTP. */

@@ -51,14 +51,17 @@ function ofApiCall(error: Error, errors: ModelErrors): FabricError {
 
 /** A failure that the service reported inside its stream. */
 function reported(error: unknown, errors: ModelErrors): FabricError {
-  const told = isRecord(error) && isRecord(error.error) ? error.error : error;
-  const fields = isRecord(told) ? [told.code, told.type, told.status] : [];
+  const reason = isRecord(error) && isRecord(error.error) ? error.error : error;
+  const fields = isRecord(reason) ? [reason.code, reason.type, reason.status] : [];
   const number = fields.map(numberOf).find((code) => code !== undefined && code >= 400);
   const name = fields
     .map(textOf)
     .find((word) => word !== undefined && Object.hasOwn(STATUSES, word));
   const status = number ?? (name === undefined ? 500 : STATUSES[name]) ?? 500;
-  return errors.ofStatus({ status, body: typeof told === 'string' ? told : JSON.stringify(told) });
+  return errors.ofStatus({
+    status,
+    body: typeof reason === 'string' ? reason : JSON.stringify(reason),
+  });
 }
 
 const STATUSES: Readonly<Record<string, number>> = {
