@@ -1,7 +1,7 @@
 import { type ManifestInput, manifestSchema, silentLog } from '@starloom/core';
 import { openIdentity } from '@starloom/identity';
 import { type Agent, openAgent } from '@starloom/runtime';
-import { McpFace, openMcpHttp } from '@starloom/runtime/mcp';
+import { AgentMcpFace, openMcpHttp } from '@starloom/runtime/mcp';
 import { defineTool } from '@starloom/sdk';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
@@ -38,7 +38,13 @@ async function serveAgent(
   });
   const { guard, config } = agent;
   const { mcp } = config.agent;
-  const face = await McpFace.open({ agent, guard, mcp, folder: config.folder, log: silentLog });
+  const face = await AgentMcpFace.open({
+    agent,
+    guard,
+    mcp,
+    folder: config.folder,
+    log: silentLog,
+  });
   const http = await openMcpHttp(face, { port: 0 });
   return {
     agent,

@@ -10,7 +10,7 @@ import { isMap, type KeyPath, toKey, valueAt } from './key-path.ts';
 import type { Origin } from './origin.ts';
 import { type Layers, originsOf, placeFor } from './origins.ts';
 import { applyOverrides, type Override } from './overrides.ts';
-import { configError, inFileOrder, type Problem, type SchemaProblem } from './problem.ts';
+import { type ConfigSchemaProblem, configError, inFileOrder, type Problem } from './problem.ts';
 import { type ConfigFormat, NO_SOURCE, readSource } from './read-source.ts';
 import { NO_SECRETS, resolveSecrets } from './resolve-secrets.ts';
 import { toSchemaProblems, UNWORDED } from './schema-problems.ts';
@@ -101,7 +101,7 @@ export async function loadConfig<S extends z.ZodType>(
   return { value, origins, warnings, folder, ...(file === undefined ? {} : { file }) };
 }
 
-function problemsInPart({ path, schema }: ConfigPart, root: unknown): SchemaProblem[] {
+function problemsInPart({ path, schema }: ConfigPart, root: unknown): ConfigSchemaProblem[] {
   const value = valueAt(root, path) ?? {};
   const { error } = schema.safeParse(value, { error: () => UNWORDED });
   return toSchemaProblems(error?.issues ?? [], schema, value).map((problem) => ({
@@ -128,7 +128,7 @@ function toOverride({ name, path, value }: FlagOverride): Override {
   return { path, value, origin: { kind: 'flag', name } };
 }
 
-function placeIn(layers: Layers): (problem: SchemaProblem) => Problem {
+function placeIn(layers: Layers): (problem: ConfigSchemaProblem) => Problem {
   return ({ path, at, message, fix }) => {
     return { ...placeFor(path, at, layers), key: toKey(path), message, fix };
   };

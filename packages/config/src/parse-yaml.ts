@@ -37,7 +37,7 @@ export function parseYaml(text: string, file: string): Source {
   if (document.contents === null || document.contents === undefined) {
     return { value: undefined, positions: new Map(), problems };
   }
-  return new Conversion(file, lines).run(document.contents);
+  return new YamlConversion(file, lines).run(document.contents);
 }
 
 function syntaxProblems(document: Document.Parsed, file: string, lines: LineCounter): Problem[] {
@@ -57,7 +57,7 @@ function syntaxProblems(document: Document.Parsed, file: string, lines: LineCoun
 }
 
 /** Turns the tree of nodes into plain values, and remembers where each entry stands. */
-class Conversion {
+class YamlConversion {
   readonly #file: string;
   readonly #lines: LineCounter;
   readonly #positions = new Map<string, EntryPosition>();

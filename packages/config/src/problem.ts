@@ -16,7 +16,7 @@ export interface Problem {
 }
 
 /** A problem that has no place yet. */
-export interface SchemaProblem {
+export interface ConfigSchemaProblem {
   readonly path: KeyPath;
   /** The part of the entry that is wrong: its name or its value. */
   readonly at: 'key' | 'value';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type KeyPath, toKey } from './key-path.ts';
-import type { SchemaProblem } from './problem.ts';
+import type { ConfigSchemaProblem } from './problem.ts';
 import { readTextFile } from './read-text-file.ts';
 import { type Schema, visitTexts } from './schema-shape.ts';
 import { type Complaint, isReference, Secret, type SecretRules, secretSchemas } from './secret.ts';
@@ -11,8 +11,8 @@ const READABLE_BY_OTHERS = 0o077;
 export interface ResolvedSecrets {
   /** By key, such as `auth.psk[0].key`. */
   readonly secrets: ReadonlyMap<string, Secret>;
-  readonly problems: readonly SchemaProblem[];
-  readonly warnings: readonly SchemaProblem[];
+  readonly problems: readonly ConfigSchemaProblem[];
+  readonly warnings: readonly ConfigSchemaProblem[];
 }
 
 export const NO_SECRETS: ResolvedSecrets = { secrets: new Map(), problems: [], warnings: [] };
@@ -24,8 +24,8 @@ export async function resolveSecrets(
   from: { readonly env: Readonly<Record<string, string | undefined>>; readonly folder: string },
 ): Promise<ResolvedSecrets> {
   const secrets = new Map<string, Secret>();
-  const problems: SchemaProblem[] = [];
-  const warnings: SchemaProblem[] = [];
+  const problems: ConfigSchemaProblem[] = [];
+  const warnings: ConfigSchemaProblem[] = [];
   for (const { path, reference, rules } of findReferences(schema, value)) {
     const found = reference.startsWith('env:')
       ? fromVariable(reference.slice(4), from.env)

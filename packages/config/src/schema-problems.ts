@@ -6,7 +6,7 @@ import { closestWord } from '@starloom/core';
 import type { z } from 'zod';
 import { expectationOf, kindOf } from './expectation.ts';
 import { hasPath, type KeyPath, toKey, valueAt } from './key-path.ts';
-import type { SchemaProblem } from './problem.ts';
+import type { ConfigSchemaProblem } from './problem.ts';
 import { descriptionOf, keysOf, type Schema, schemasAt, wordsOf } from './schema-shape.ts';
 import { unknownKey } from './unknown-key.ts';
 
@@ -19,7 +19,7 @@ export function toSchemaProblems(
   issues: readonly Issue[],
   schema: Schema,
   root: unknown,
-): SchemaProblem[] {
+): ConfigSchemaProblem[] {
   const problems = issues.flatMap((issue) =>
     toProblems(issue, issue.path as KeyPath, schema, root),
   );
@@ -27,7 +27,12 @@ export function toSchemaProblems(
   return problems.filter(({ path }) => hasPath(root, path) || !meant.has(toKey(path)));
 }
 
-function toProblems(issue: Issue, path: KeyPath, schema: Schema, root: unknown): SchemaProblem[] {
+function toProblems(
+  issue: Issue,
+  path: KeyPath,
+  schema: Schema,
+  root: unknown,
+): ConfigSchemaProblem[] {
   const schemas = schemasAt(schema, path, root);
   if (issue.message !== UNWORDED) {
     return [{ path, at: 'value', message: issue.message, fix: ownFix(issue, path, schemas, root) }];
@@ -55,7 +60,7 @@ function toProblems(issue: Issue, path: KeyPath, schema: Schema, root: unknown):
   }
 }
 
-function wrongValue(path: KeyPath, schemas: readonly Schema[], root: unknown): SchemaProblem {
+function wrongValue(path: KeyPath, schemas: readonly Schema[], root: unknown): ConfigSchemaProblem {
   const expected = expectationOf(schemas);
   const value = valueAt(root, path);
   const about = aboutOf(schemas);
@@ -98,7 +103,7 @@ function outOfBounds(
   path: KeyPath,
   schemas: readonly Schema[],
   root: unknown,
-): SchemaProblem {
+): ConfigSchemaProblem {
   const small = issue.code === 'too_small';
   const bound = Number(small ? issue.minimum : issue.maximum);
   const limit = `${small ? 'at least' : 'at most'} ${bound}`;

@@ -1,6 +1,6 @@
 import { closestWord } from '@starloom/core';
 import { hasPath, type KeyPath, toKey, valueAt } from './key-path.ts';
-import type { SchemaProblem } from './problem.ts';
+import type { ConfigSchemaProblem } from './problem.ts';
 import { childrenOf, keysOf, type Schema } from './schema-shape.ts';
 
 const MAX_LISTED_KEYS = 16;
@@ -12,7 +12,7 @@ export function unknownKey(
   siblings: readonly Schema[],
   schema: Schema,
   root: unknown,
-): SchemaProblem {
+): ConfigSchemaProblem {
   const name = String(path.at(-1));
   const parent = valueAt(root, path.slice(0, -1));
   const known = siblings.flatMap((sibling) => keysOf(sibling, parent));

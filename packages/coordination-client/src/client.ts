@@ -18,10 +18,10 @@ import {
   type MethodParams,
   type MethodResult,
 } from './services.ts';
-import type { SubscribeParams, Subscription, SubscriptionHandlers } from './subscription.ts';
+import type { ClientSubscription, SubscribeParams, SubscriptionHandlers } from './subscription.ts';
 import { Subscriptions } from './subscriptions.ts';
 import type { Connect } from './transport.ts';
-import { Turns } from './turns.ts';
+import { WorkTurns } from './turns.ts';
 import { type LockedWork, type LockHolder, type LockParams, withLock } from './with-lock.ts';
 import { WorkScope } from './work-scope.ts';
 
@@ -115,7 +115,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.#lockHolder = {
       client: this,
       known: this.#leases.known,
-      turns: new Turns(),
+      turns: new WorkTurns(),
       scope: new WorkScope(),
       log: this.#log,
     };
@@ -144,7 +144,10 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   }
 
   /** Updates of a session from now on, or from `after`, whatever happens to the connection. */
-  async subscribe(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<Subscription> {
+  async subscribe(
+    params: SubscribeParams,
+    handlers: SubscriptionHandlers,
+  ): Promise<ClientSubscription> {
     return await this.#subscriptions.add(params, handlers);
   }
 

@@ -19,9 +19,9 @@ export type {
   Service,
 } from './services.ts';
 export type {
+  ClientSubscription,
   ContextSnapshot,
   SubscribeParams,
-  Subscription,
   SubscriptionHandlers,
 } from './subscription.ts';
 export type { Ticket } from './tickets.ts';

@@ -7,8 +7,8 @@ import {
   connectionLost,
   type OnLate,
   type OpenRequest,
-  OpenRequests,
   type Params,
+  PendingRequests,
 } from './open-requests.ts';
 import { Outbox } from './outbox.ts';
 import { refusedBy } from './refused-frame.ts';
@@ -44,7 +44,7 @@ const MOST_PAUSE_MS = 60_000;
 export class Link {
   readonly #options: LinkOptions;
   readonly #outbox = new Outbox((request) => this.#transmit(request));
-  readonly #requests = new OpenRequests((request) => this.#outbox.settled(request));
+  readonly #requests = new PendingRequests((request) => this.#outbox.settled(request));
   readonly #closing = new AbortController();
   #closed: FabricError | undefined;
   #transport: Transport | undefined;

@@ -32,7 +32,7 @@ interface Asked {
   readonly onLate?: OnLate | undefined;
 }
 
-export class OpenRequests {
+export class PendingRequests {
   readonly #open = new Map<number, OpenRequest & { readonly timer: NodeJS.Timeout }>();
   readonly #late = new Map<number, OnLate>();
   readonly #onSettled: (request: OpenRequest) => void;

@@ -11,14 +11,14 @@ const FIRST = ['memory_locker.renew', 'memory_locker.release'];
 
 export class Outbox {
   readonly #send: (request: OpenRequest) => void;
-  readonly #brief: Lane;
-  readonly #waiting: Lane;
+  readonly #brief: SendLane;
+  readonly #waiting: SendLane;
   #isOpen = false;
 
   constructor(send: (request: OpenRequest) => void) {
     this.#send = send;
-    this.#brief = new Lane(MOST_IN_FLIGHT.brief, send);
-    this.#waiting = new Lane(MOST_IN_FLIGHT.waiting, send);
+    this.#brief = new SendLane(MOST_IN_FLIGHT.brief, send);
+    this.#waiting = new SendLane(MOST_IN_FLIGHT.waiting, send);
   }
 
   /** There is a connection: all of these are to be sent, in this order. */
@@ -46,12 +46,12 @@ export class Outbox {
     this.#laneOf(request).remove(request);
   }
 
-  #laneOf({ waitMs }: OpenRequest): Lane {
+  #laneOf({ waitMs }: OpenRequest): SendLane {
     return waitMs > 0 ? this.#waiting : this.#brief;
   }
 }
 
-class Lane {
+class SendLane {
   readonly #most: number;
   readonly #send: (request: OpenRequest) => void;
   readonly #queue = new Set<OpenRequest>();

@@ -58,7 +58,7 @@ export function isFinal(error: unknown): boolean {
   return FINAL.includes(rpcCodeOf(error));
 }
 
-export class Subscription {
+export class ClientSubscription {
   readonly #params: SubscribeParams;
   readonly #handlers: SubscriptionHandlers;
   readonly #deps: SubscriptionDeps;

@@ -10,10 +10,10 @@ import { AGAIN_MS, pause } from './pause.ts';
 import { rpcCodeOf } from './rpc-error.ts';
 import type { RunHandler } from './run-handler.ts';
 import {
+  ClientSubscription,
   isFinal,
   type Push,
   type SubscribeParams,
-  Subscription,
   type SubscriptionHandlers,
 } from './subscription.ts';
 
@@ -31,8 +31,8 @@ interface Begun {
 
 export class Subscriptions {
   readonly #options: SubscriptionsOptions;
-  readonly #all = new Set<Subscription>();
-  readonly #named = new Map<string, Subscription>();
+  readonly #all = new Set<ClientSubscription>();
+  readonly #named = new Map<string, ClientSubscription>();
   readonly #early = new EarlyPushes();
   readonly #unsubscribing = new Set<Promise<unknown>>();
   /** Sends on the connection there is. */
@@ -42,9 +42,9 @@ export class Subscriptions {
     this.#options = options;
   }
 
-  async add(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<Subscription> {
+  async add(params: SubscribeParams, handlers: SubscriptionHandlers): Promise<ClientSubscription> {
     const { request, run, log } = this.#options;
-    const subscription: Subscription = new Subscription(params, handlers, {
+    const subscription: ClientSubscription = new ClientSubscription(params, handlers, {
       request,
       run,
       log,
@@ -89,7 +89,7 @@ export class Subscriptions {
   }
 
   /** Not while a name is given up: it would not be clear whose it is. */
-  async #begin(subscription: Subscription, send: Send): Promise<void> {
+  async #begin(subscription: ClientSubscription, send: Send): Promise<void> {
     if (this.#unsubscribing.size > 0) await Promise.allSettled(this.#unsubscribing);
     await this.#early.during(async () => {
       const { request } = subscription;
@@ -106,7 +106,7 @@ export class Subscriptions {
   }
 
   /** From its cursor, on this connection, until it succeeds; the next begins with it as well. */
-  async #beginAgain(subscription: Subscription): Promise<void> {
+  async #beginAgain(subscription: ClientSubscription): Promise<void> {
     const { id, request } = subscription;
     const here = this.#here;
     try {
@@ -118,7 +118,7 @@ export class Subscriptions {
   }
 
   /** What may pass is tried again; the rest is the end. */
-  async #refused(subscription: Subscription, thrown: unknown): Promise<void> {
+  async #refused(subscription: ClientSubscription, thrown: unknown): Promise<void> {
     const error = FabricError.from(thrown);
     if (isFinal(error)) return subscription.end(error);
     this.#options.log.info({ error }, 'coordination: not subscribed, tries again');
@@ -127,11 +127,11 @@ export class Subscriptions {
     if (this.#isStill(subscription, here)) await this.#beginAgain(subscription);
   }
 
-  #isStill(subscription: Subscription, here: Send): boolean {
+  #isStill(subscription: ClientSubscription, here: Send): boolean {
     return this.#all.has(subscription) && this.#here === here;
   }
 
-  async #close(subscription: Subscription): Promise<void> {
+  async #close(subscription: ClientSubscription): Promise<void> {
     const { id, request } = subscription;
     this.#all.delete(subscription);
     if (id !== undefined) await this.#unsubscribe(id, request.session_id);
@@ -156,12 +156,12 @@ export class Subscriptions {
     }
   }
 
-  #forget(subscription: Subscription): void {
+  #forget(subscription: ClientSubscription): void {
     this.#all.delete(subscription);
     this.#forgetName(subscription);
   }
 
-  #forgetName(subscription: Subscription): void {
+  #forgetName(subscription: ClientSubscription): void {
     const { id } = subscription;
     if (id !== undefined && this.#named.get(id) === subscription) this.#named.delete(id);
     subscription.lose();

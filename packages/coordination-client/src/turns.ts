@@ -14,7 +14,7 @@ interface Place {
   isInside: boolean;
 }
 
-export class Turns {
+export class WorkTurns {
   readonly #queues = new Map<string, Set<Place>>();
   #closed: Error | undefined;
 

@@ -5,7 +5,7 @@ import type { KnownLocks } from './known-locks.ts';
 import { leaseMargin } from './leases.ts';
 import { heldByOwnWork, type LockName, lockedAgain } from './lock-errors.ts';
 import type { GrantedLock } from './services.ts';
-import type { Turns } from './turns.ts';
+import type { WorkTurns } from './turns.ts';
 import type { WorkScope } from './work-scope.ts';
 
 export interface LockParams {
@@ -38,7 +38,7 @@ export type LockedWork<Result> = (lock: Lock) => Promise<Result>;
 export interface LockHolder {
   readonly client: CoordinationClient;
   readonly known: KnownLocks;
-  readonly turns: Turns;
+  readonly turns: WorkTurns;
   readonly scope: WorkScope;
   readonly log: Log;
 }

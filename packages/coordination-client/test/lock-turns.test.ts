@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Turns } from '../src/turns.ts';
+import { WorkTurns } from '../src/turns.ts';
 
 const LONG_MS = 60_000;
 
@@ -50,7 +50,7 @@ it('refuses all who wait, and who comes later, when it is closed', async () => {
 });
 
 function begin() {
-  const turns = new Turns();
+  const turns = new WorkTurns();
   const inside = new Map<string, Disposable>();
   const entered: string[] = [];
   const ask = async (who: string, { isShared }: { readonly isShared: boolean }) => {

@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 import type { StoreWarning } from './coordination-store.ts';
-import type { Connection } from './rpc/connection.ts';
+import type { RpcConnection } from './rpc/connection.ts';
 import { RpcPeer } from './rpc.ts';
 import { type CoordinationOptions, createServices, type Services } from './services.ts';
 import { Sweeper } from './sweeper.ts';
@@ -11,7 +11,7 @@ export interface Coordination {
   /** Set while the store cannot do its work. */
   readonly failure: FabricError | undefined;
   /** A client that can send requests; close it when it is gone. */
-  connect(connection: Connection): RpcPeer;
+  connect(connection: RpcConnection): RpcPeer;
   /** Starts to run expired timers, such as those of agents that missed their heartbeat. */
   start(): void;
   /** Sees to it once, now. */

@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { type Clock, type Log, systemClock } from '@starloom/core';
 import type { CoordinationStore, StoreWarning } from './coordination-store.ts';
 import { afterLoss } from './embedded/after-loss.ts';
-import { Checkpoint } from './embedded/checkpoint.ts';
+import { LogCheckpoint } from './embedded/checkpoint.ts';
 import type { MissingRecords } from './embedded/log-messages.ts';
 import { toFabricError } from './embedded/log-problems.ts';
 import { LogThread } from './embedded/log-thread.ts';
@@ -34,7 +34,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   if (path === undefined) return new MachineStore({ machine, now: engineTime(clock) });
 
   await createPrivateFile(path);
-  const checkpoint = new Checkpoint({
+  const checkpoint = new LogCheckpoint({
     copy: (partition) => machine.toRecord(partition),
     log,
     smallestLogBytes,

@@ -33,7 +33,7 @@ export { SERVICE_PATHS } from './methods/discovery.ts';
 export { describeMethods, METHODS, type MethodName } from './methods.ts';
 export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
 export { openReopeningStore, type ReopeningStoreOptions } from './reopening-store.ts';
-export type { ConnectedPrincipal, Connection } from './rpc/connection.ts';
+export type { ConnectedPrincipal, RpcConnection } from './rpc/connection.ts';
 export type { RpcResponse } from './rpc/message.ts';
 export type { RpcReply } from './rpc/reply.ts';
 export type { RpcAnswer, RpcPeer } from './rpc.ts';

@@ -6,7 +6,7 @@ import { idempotencyOf } from './agents/caller.ts';
 import { isReason, protocolError, refuse, toRpcError } from './errors.ts';
 import type { Call, Method } from './methods/define-method.ts';
 import { findMethod } from './methods.ts';
-import type { Connection } from './rpc/connection.ts';
+import type { RpcConnection } from './rpc/connection.ts';
 import {
   answer,
   failure,
@@ -29,7 +29,7 @@ export class RpcPeer {
   readonly #onClose: () => void;
   #closedFor: FabricError | undefined;
 
-  constructor(services: Services, connection: Connection, onClose: () => void = () => {}) {
+  constructor(services: Services, connection: RpcConnection, onClose: () => void = () => {}) {
     this.#services = services;
     this.#peer = new Peer(services, connection);
     this.#onClose = onClose;

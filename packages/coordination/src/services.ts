@@ -12,7 +12,7 @@ import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
 import { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
 import type { ConnectedPrincipal } from './rpc/connection.ts';
-import { Idempotency } from './rpc/idempotency.ts';
+import { IdempotentAnswers } from './rpc/idempotency.ts';
 import { SessionAccess } from './session/session-access.ts';
 import { SessionEnd } from './session/session-end.ts';
 import { SessionRights } from './session/session-rights.ts';
@@ -103,7 +103,7 @@ export function createServices({
     feeds,
   });
   const buffer = new SharedBuffer({ store, clock, limits, budgets, access });
-  const idempotency = new Idempotency({ store, clock, limits, budgets });
+  const idempotency = new IdempotentAnswers({ store, clock, limits, budgets });
   return {
     store,
     clock,

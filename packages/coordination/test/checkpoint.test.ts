@@ -1,6 +1,6 @@
 import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { Checkpoint } from '../src/embedded/checkpoint.ts';
+import { LogCheckpoint } from '../src/embedded/checkpoint.ts';
 import type { SnapshotRow } from '../src/embedded/log-messages.ts';
 import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 
@@ -11,7 +11,7 @@ function world() {
   const machine = new CoordinationMachine();
   const errors: object[] = [];
   const broken = new Set<string>();
-  const checkpoint = new Checkpoint({
+  const checkpoint = new LogCheckpoint({
     copy: (partition) => {
       if (broken.has(partition)) throw new RangeError('Invalid string length');
       return machine.toRecord(partition);

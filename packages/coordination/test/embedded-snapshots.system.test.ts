@@ -1,7 +1,7 @@
 import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import type { CoordinationStore } from '../src/coordination-store.ts';
-import { Checkpoint } from '../src/embedded/checkpoint.ts';
+import { LogCheckpoint } from '../src/embedded/checkpoint.ts';
 import { LogThread } from '../src/embedded/log-thread.ts';
 import { SqliteJournal } from '../src/embedded/sqlite-journal.ts';
 import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
@@ -148,7 +148,7 @@ describe('a snapshot that cannot be made', () => {
     const copy = () => {
       throw new RangeError('Invalid string length');
     };
-    const checkpoint = new Checkpoint({ copy, log, smallestLogBytes: 500 });
+    const checkpoint = new LogCheckpoint({ copy, log, smallestLogBytes: 500 });
     const reader = { snapshots: () => {}, records: () => {} };
     const { thread } = await LogThread.open(world.path, reader);
     const journal = new SqliteJournal({ thread, checkpoint, last: 0, log });

@@ -47,7 +47,7 @@ export interface TrackOptions {
   readonly agentPrincipal?: string | undefined;
 }
 
-interface InFlight {
+interface CallInFlight {
   readonly traceId: string;
   readonly root: string;
   readonly hop: Hop;
@@ -64,9 +64,9 @@ export class RecursionGuard {
   readonly #clock: Clock;
   readonly #onBlocked: RecursionGuardOptions['onBlocked'];
   /** Calls in flight: trace id → W3C span id → what calls below are one deeper than. */
-  readonly #inFlight = new Map<string, Map<string, InFlight>>();
+  readonly #inFlight = new Map<string, Map<string, CallInFlight>>();
   /** The same by the principal as which their agents call back. */
-  readonly #byAgent = new Map<string, Set<InFlight>>();
+  readonly #byAgent = new Map<string, Set<CallInFlight>>();
   /** Refused traces by root principal, and when they may be forgotten, oldest first. */
   readonly #tripped = new Map<string, Map<string, number>>();
 
@@ -117,7 +117,7 @@ export class RecursionGuard {
   track(trace: Trace, hop: Hop, { root = '', agentPrincipal }: TrackOptions = {}): () => void {
     const spanId = toW3cSpanId(trace.span_id);
     const entry = { traceId: trace.trace_id, root, hop, agentPrincipal };
-    const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, InFlight>();
+    const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, CallInFlight>();
     this.#inFlight.set(trace.trace_id, calls.set(spanId, entry));
     const forgetAgent = this.#trackAgent(entry);
     return () => {
@@ -134,7 +134,7 @@ export class RecursionGuard {
     return Array.from(this.#inFlight.get(traceId)?.values() ?? [], ({ hop }) => hop);
   }
 
-  #trackAgent(entry: InFlight): (() => void) | undefined {
+  #trackAgent(entry: CallInFlight): (() => void) | undefined {
     const { agentPrincipal } = entry;
     if (agentPrincipal === undefined) return undefined;
     const calls = this.#byAgent.get(agentPrincipal) ?? new Set();
@@ -146,11 +146,11 @@ export class RecursionGuard {
   }
 
   /** The deepest call in flight to the agent that calls as this principal. */
-  #deepestOf(principal: string): InFlight | undefined {
+  #deepestOf(principal: string): CallInFlight | undefined {
     const calls = this.#byAgent.get(principal);
     return (
       calls &&
-      [...calls].reduce<InFlight | undefined>(
+      [...calls].reduce<CallInFlight | undefined>(
         (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
         undefined,
       )

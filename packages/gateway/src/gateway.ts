@@ -49,7 +49,7 @@ import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
 import { callTool } from './tools/call.ts';
-import { ToolCatalog, type Toolset } from './tools/catalog.ts';
+import { GatewayTools, type Toolset } from './tools/catalog.ts';
 import { coordinationTools } from './tools/coordination.ts';
 import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
@@ -93,7 +93,7 @@ export class Gateway {
   readonly #adapters: AdapterPool;
   readonly #monitor: HealthMonitor;
   readonly #discovery: Discovery;
-  readonly #catalog: ToolCatalog;
+  readonly #catalog: GatewayTools;
   readonly #mcp: McpEndpoint;
   readonly #relay: RelayFace;
   readonly #rpc: RpcEndpoint | undefined;
@@ -179,7 +179,7 @@ export class Gateway {
       bodyBytes: config.limits.body_bytes,
     });
     const toolsets = toolsetsOf(config, jobs);
-    this.#catalog = new ToolCatalog({
+    this.#catalog = new GatewayTools({
       own: {
         fabric: [
           agentListTool(registry),

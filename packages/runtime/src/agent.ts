@@ -9,8 +9,8 @@ import { createEmit, type Emit, type EventBus } from './core/event-bus.ts';
 import { type LoopParts, runTurn, type Turn, type TurnOutcome } from './core/loop.ts';
 import { RunningTurns } from './core/running-turns.ts';
 import type { AgentFace, InboundCall, ToolOutcome, TurnOptions, TurnResult } from './core/seams.ts';
-import type { Session } from './core/session.ts';
-import type { SessionSummary, Sessions } from './core/sessions.ts';
+import type { AgentSession } from './core/session.ts';
+import type { AgentSessions, SessionSummary } from './core/sessions.ts';
 import { parseSlashCommand, type SlashCommand } from './core/slash-commands.ts';
 import type { AgentGuard } from './guard.ts';
 
@@ -18,7 +18,7 @@ export interface AgentParts extends LoopParts {
   readonly config: AgentConfig;
   readonly bus: EventBus;
   readonly guard: AgentGuard;
-  readonly sessions: Sessions;
+  readonly sessions: AgentSessions;
   /** Throws when the configuration names tools that do not exist. */
   readonly checkNames: () => void;
   /** Whatever must be let go of at the end, in this order. */
@@ -170,7 +170,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     return withoutModel(result.output);
   }
 
-  #save(session: Session, emit: Emit): void {
+  #save(session: AgentSession, emit: Emit): void {
     try {
       session.saved();
     } catch (cause) {

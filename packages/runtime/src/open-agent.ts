@@ -28,7 +28,7 @@ import { EventBus } from './core/event-bus.ts';
 import { createPermission } from './core/permission.ts';
 import { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
 import type { Approve } from './core/seams.ts';
-import { Sessions } from './core/sessions.ts';
+import { AgentSessions } from './core/sessions.ts';
 import { ToolPath } from './core/tool-path.ts';
 import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { AgentGuard } from './guard.ts';
@@ -127,7 +127,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     checkNames,
     labeller,
     bus: new EventBus(log),
-    sessions: new Sessions({ folder: sessionFolder(options, state), labeller, clock, log }),
+    sessions: new AgentSessions({ folder: sessionFolder(options, state), labeller, clock, log }),
     toolPath: new ToolPath({
       registry,
       permission: createPermission(agent.mcp),

@@ -14,7 +14,7 @@ export interface AgentCard<Input = unknown> {
   readonly output: z.ZodObject;
 }
 
-export interface Agent<Input = unknown> extends AgentCard<Input> {
+export interface SampleAgent<Input = unknown> extends AgentCard<Input> {
   /**
    * Ends with one `final` event, or throws a FabricError. Need not look at the signal between two
    * events: the server stops asking for more when the caller has left.

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { type EventBody, FabricError } from '@starloom/core';
 import { z } from 'zod';
-import type { Agent } from './agent.ts';
+import type { SampleAgent } from './agent.ts';
 
 export interface RunOptions {
   readonly signal: AbortSignal;
@@ -11,7 +11,7 @@ export interface RunOptions {
 
 /** The events of one call. Throws BAD_INPUT, what the work throws, or the reason of the signal. */
 export async function* runAgent<Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   input: unknown,
   { signal, pauseMs = 0 }: RunOptions,
 ): AsyncGenerator<EventBody, void, undefined> {
@@ -22,7 +22,7 @@ export async function* runAgent<Input>(
   }
 }
 
-function parseInput<Input>(agent: Agent<Input>, input: unknown): Input {
+function parseInput<Input>(agent: SampleAgent<Input>, input: unknown): Input {
   const parsed = agent.input.safeParse(input);
   if (parsed.success) return parsed.data;
   throw new FabricError('BAD_INPUT', `The arguments do not fit "${agent.capability}"`, {

@@ -1,12 +1,12 @@
 import type { EventBody } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Agent } from '../src/agent.ts';
+import type { SampleAgent } from '../src/agent.ts';
 import { runAgent } from '../src/run-agent.ts';
 
 function talker() {
   const seen = { stopped: false, given: '' };
-  const agent: Agent<{ task: string }> = {
+  const agent: SampleAgent<{ task: string }> = {
     id: 'talker',
     capability: 'talk',
     description: 'Talks',

@@ -54,5 +54,5 @@ export {
 } from './sse-writer.ts';
 export { StderrTail } from './stderr-tail.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
-export { streamTurns, TurnBudget, type TurnBudgetOptions } from './turn-budget.ts';
+export { LoopTurnBudget, streamTurns, type TurnBudgetOptions } from './turn-budget.ts';
 export { atTurnEnd } from './turn-end.ts';

@@ -11,7 +11,7 @@ export interface TurnBudgetOptions {
   readonly now?: () => number;
 }
 
-export class TurnBudget {
+export class LoopTurnBudget {
   readonly #ms: number;
   readonly #now: () => number;
   readonly #waiting: (() => void)[] = [];
@@ -40,4 +40,4 @@ export class TurnBudget {
 }
 
 /** Of this process: there is one event loop. */
-export const streamTurns = new TurnBudget();
+export const streamTurns = new LoopTurnBudget();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TurnBudget } from '../src/index.ts';
+import { LoopTurnBudget } from '../src/index.ts';
 
 const STREAMS = 40;
 const EVENTS = 25;
@@ -7,7 +7,7 @@ const EVENTS = 25;
 describe('turn budget', () => {
   it('[G9] gives everything else its turn, however many streams never pause', async () => {
     let time = 0;
-    const budget = new TurnBudget({ ms: 5, now: () => time });
+    const budget = new LoopTurnBudget({ ms: 5, now: () => time });
     const perTurn = [0];
     let isRunning = true;
     const count = () => {
@@ -30,7 +30,7 @@ describe('turn budget', () => {
 
   it('lets streams that wait go on in the order in which they came', async () => {
     let time = 0;
-    const budget = new TurnBudget({ ms: 1, now: () => time });
+    const budget = new LoopTurnBudget({ ms: 1, now: () => time });
     const order: number[] = [];
     const stream = async (id: number) => {
       for (let event = 0; event < 3; event += 1) {
@@ -46,7 +46,7 @@ describe('turn budget', () => {
   });
 
   it('does not stop a stream that is slow', () => {
-    const budget = new TurnBudget({ ms: 5, now: () => 0 });
+    const budget = new LoopTurnBudget({ ms: 5, now: () => 0 });
     for (let event = 0; event < 10; event += 1) expect(budget.rest()).toBeUndefined();
   });
 });

@@ -26,7 +26,7 @@ import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { parseOptions } from '../upstream/options.ts';
 import { type CardView, parseAgentCard } from './agent-card.ts';
 import { AgentLink, mayHaveMoved } from './agent-link.ts';
-import type { Connection } from './connection.ts';
+import type { A2aConnection } from './connection.ts';
 import { toFailure } from './failure.ts';
 import { type A2aOptions, a2aOptionsSchema } from './options.ts';
 import { parseHandle } from './questions.ts';
@@ -183,7 +183,7 @@ class A2aAdapter implements Adapter {
   }
 
   /** With the skills that only authenticated clients see; those of a signed card stay as signed. */
-  async #fullCard(connection: Connection, signal: AbortSignal): Promise<CardView> {
+  async #fullCard(connection: A2aConnection, signal: AbortSignal): Promise<CardView> {
     const { card } = connection;
     const isAnonymous = Object.keys(this.#link.headers).length === 0;
     if (!card.extended || isAnonymous || this.#options.card_keys) return card;

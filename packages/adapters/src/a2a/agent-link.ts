@@ -8,14 +8,14 @@ import { parseHeaders, parseUrl } from '../http/target.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import { chooseInterface } from './choose-interface.ts';
-import { Connection } from './connection.ts';
+import { A2aConnection } from './connection.ts';
 import { fetchCard } from './fetch-card.ts';
 import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import type { A2aOptions } from './options.ts';
 import { createCardGuard, trustedOrigins } from './trusted-places.ts';
 
 export interface ConnectionLease extends Disposable {
-  readonly connection: Connection;
+  readonly connection: A2aConnection;
 }
 
 export class AgentLink {
@@ -28,9 +28,9 @@ export class AgentLink {
   readonly #agent: Agent;
   readonly #fetch: GuardedFetch;
   readonly #closed = new AbortController();
-  readonly #leases = new Map<Connection, number>();
-  #current: Connection | undefined;
-  #opening: Promise<Connection> | undefined;
+  readonly #leases = new Map<A2aConnection, number>();
+  #current: A2aConnection | undefined;
+  #opening: Promise<A2aConnection> | undefined;
   #isStale = false;
 
   constructor(manifest: Manifest, options: A2aOptions, excerpt: Excerpt) {
@@ -67,7 +67,7 @@ export class AgentLink {
   }
 
   /** Fetches the card again. */
-  async refresh(signal: AbortSignal): Promise<Connection> {
+  async refresh(signal: AbortSignal): Promise<A2aConnection> {
     this.closed.throwIfAborted();
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
@@ -92,7 +92,7 @@ export class AgentLink {
     await this.#agent.destroy();
   }
 
-  async #open(): Promise<Connection> {
+  async #open(): Promise<A2aConnection> {
     const source = {
       uri: this.#uri,
       manifest: this.#manifest,
@@ -107,7 +107,7 @@ export class AgentLink {
       return before;
     }
     const chosen = chooseInterface(card, this.#options, this.#origins);
-    const connection = await Connection.open({
+    const connection = await A2aConnection.open({
       card,
       chosen,
       fetch: this.#fetch,
@@ -120,7 +120,7 @@ export class AgentLink {
     return connection;
   }
 
-  #release(connection: Connection): void {
+  #release(connection: A2aConnection): void {
     const left = (this.#leases.get(connection) ?? 1) - 1;
     if (left > 0) {
       this.#leases.set(connection, left);

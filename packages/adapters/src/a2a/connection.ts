@@ -16,7 +16,7 @@ import { type ClosableTransport, openGrpc } from './grpc-transport.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
 import { BINDINGS } from './options.ts';
 
-export interface ConnectionOptions {
+export interface A2aConnectionOptions {
   readonly card: CardView;
   readonly chosen: ChosenInterface;
   readonly fetch: GuardedFetch;
@@ -31,7 +31,7 @@ export interface CallLine {
   readonly signal: AbortSignal;
 }
 
-export class Connection {
+export class A2aConnection {
   readonly card: CardView;
   readonly chosen: ChosenInterface;
   /** Cleared when the agent's streams turn out to be broken, until its card is read again. */
@@ -40,7 +40,7 @@ export class Connection {
   readonly #opened: ClosableTransport;
   readonly #headers: Readonly<Record<string, string>>;
 
-  private constructor(options: ConnectionOptions, opened: ClosableTransport, client: Client) {
+  private constructor(options: A2aConnectionOptions, opened: ClosableTransport, client: Client) {
     this.card = options.card;
     this.chosen = options.chosen;
     this.streaming = options.card.streaming;
@@ -50,14 +50,14 @@ export class Connection {
     this.#headers = isGrpc ? options.headers : {};
   }
 
-  static async open(options: ConnectionOptions): Promise<Connection> {
+  static async open(options: A2aConnectionOptions): Promise<A2aConnection> {
     const { card, chosen } = options;
     const sdkCard = toSdkCard(card, chosen);
     const opened = await openTransport(options, sdkCard);
     const { transport } = opened;
     const scoped =
       chosen.tenant === '' ? transport : new TenantTransportDecorator(transport, chosen.tenant);
-    return new Connection(options, opened, new Client(scoped, sdkCard));
+    return new A2aConnection(options, opened, new Client(scoped, sdkCard));
   }
 
   /** The SDK drops `append` of artifacts where 0.3 is not spoken over JSON-RPC. */
@@ -106,7 +106,7 @@ export class Connection {
 const HISTORY = 10;
 
 async function openTransport(
-  { chosen, fetch, guard }: ConnectionOptions,
+  { chosen, fetch, guard }: A2aConnectionOptions,
   card: AgentCard,
 ): Promise<ClosableTransport> {
   if (chosen.binding === BINDINGS.grpc) return await openGrpc(chosen, card, guard);

@@ -19,7 +19,7 @@ import type { Excerpt } from '../upstream/excerpt.ts';
 import { isLeftRunning } from '../upstream/left-running.ts';
 import { unanswered } from '../upstream/unanswered.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
-import type { CallLine, Connection } from './connection.ts';
+import type { A2aConnection, CallLine } from './connection.ts';
 import { isLostConnection, toFailure } from './failure.ts';
 import { type MessagePlace, toMessage, toRequest } from './message.ts';
 import {
@@ -41,7 +41,7 @@ import { TaskFold } from './task-fold.ts';
 import { toOutcome } from './task-outcome.ts';
 
 export interface TaskRunOptions {
-  readonly connection: Connection;
+  readonly connection: A2aConnection;
   readonly envelope: Envelope;
   readonly context: CallContext;
   readonly skill: string;
@@ -369,7 +369,7 @@ async function* once(item: Promise<StreamResponse>): AsyncGenerator<StreamRespon
   yield await item;
 }
 
-function toItem(task: Awaited<ReturnType<Connection['get']>>): StreamResponse {
+function toItem(task: Awaited<ReturnType<A2aConnection['get']>>): StreamResponse {
   return { payload: { $case: 'task', value: task } };
 }
 

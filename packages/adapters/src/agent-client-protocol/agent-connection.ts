@@ -20,7 +20,7 @@ import type { Excerpt } from '../upstream/excerpt.ts';
 import { isolate } from '../upstream/isolation.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import { answerAgent } from './agent-requests.ts';
-import { AgentSession } from './agent-session.ts';
+import { EditorSession } from './agent-session.ts';
 import { readInitialized, readNewSession, readPrompted } from './answers.ts';
 import { toFailure } from './failure.ts';
 import { ServedFiles } from './files.ts';
@@ -52,8 +52,8 @@ export class AgentClientConnection {
   readonly #files: ServedFiles;
   readonly #terminals: Terminals;
   /** In the order of their last use. */
-  readonly #sessions = new Map<string, AgentSession>();
-  readonly #resuming = new Map<string, Promise<AgentSession>>();
+  readonly #sessions = new Map<string, EditorSession>();
+  readonly #resuming = new Map<string, Promise<EditorSession>>();
   readonly #closed = Promise.withResolvers<void>();
   #agent: InitializeResponse | undefined;
   #users = 0;
@@ -128,12 +128,12 @@ export class AgentClientConnection {
   }
 
   /** The session of the handle. Ids of sessions that outlive a process mean the same in all of them. */
-  holds({ session_id, process }: SessionHandle): AgentSession | undefined {
+  holds({ session_id, process }: SessionHandle): EditorSession | undefined {
     const isOwn = process === this.id || this.canResume;
     return isOwn ? this.#sessions.get(session_id) : undefined;
   }
 
-  async open(signal: AbortSignal): Promise<AgentSession> {
+  async open(signal: AbortSignal): Promise<EditorSession> {
     const { cwd } = this.#options.settings;
     const made = this.#request(AGENT.session.new, { cwd, mcpServers: [] }).then(readNewSession);
     try {
@@ -148,7 +148,7 @@ export class AgentClientConnection {
   }
 
   /** A session that the agent kept; calls that want the same one share it. */
-  async resume(sessionId: string, signal: AbortSignal): Promise<AgentSession> {
+  async resume(sessionId: string, signal: AbortSignal): Promise<EditorSession> {
     const known = this.#sessions.get(sessionId);
     if (known) return known;
     const resuming = this.#resuming.get(sessionId) ?? this.#resume(sessionId);
@@ -157,7 +157,7 @@ export class AgentClientConnection {
   }
 
   /** Sends the prompt; an error thrown here means that nothing was sent. */
-  prompt(session: AgentSession, request: Omit<PromptRequest, 'sessionId'>, turn: PromptTurn) {
+  prompt(session: EditorSession, request: Omit<PromptRequest, 'sessionId'>, turn: PromptTurn) {
     this.#assertTakes();
     this.#sessions.delete(session.id);
     this.#sessions.set(session.id, session);
@@ -181,7 +181,7 @@ export class AgentClientConnection {
   }
 
   /** The caller left: the agent gets the grace to end the turn, and is ended then. */
-  async cancel(session: AgentSession, turn: PromptTurn): Promise<void> {
+  async cancel(session: EditorSession, turn: PromptTurn): Promise<void> {
     turn.stop();
     const { running } = session;
     if (running?.turn !== turn) return;
@@ -259,7 +259,7 @@ export class AgentClientConnection {
     }
   }
 
-  async #resume(sessionId: string): Promise<AgentSession> {
+  async #resume(sessionId: string): Promise<EditorSession> {
     const { sessionCapabilities } = this.#agent?.agentCapabilities ?? {};
     const { resume, load } = AGENT.session;
     const request = { sessionId, cwd: this.#options.settings.cwd, mcpServers: [] };
@@ -271,8 +271,8 @@ export class AgentClientConnection {
     }
   }
 
-  #add(sessionId: string): AgentSession {
-    const session = new AgentSession(sessionId);
+  #add(sessionId: string): EditorSession {
+    const session = new EditorSession(sessionId);
     this.#sessions.set(sessionId, session);
     const { sessions: limit } = this.#options.settings.options;
     const idle = [...this.#sessions.values()].filter((each) => each.isIdle && each !== session);

@@ -3,13 +3,13 @@
 
 import { type ClientApp, client, methods, RequestError } from '@agentclientprotocol/sdk';
 import { toFields } from '../upstream/reported-error.ts';
-import type { AgentSession } from './agent-session.ts';
+import type { EditorSession } from './agent-session.ts';
 import type { ServedFiles } from './files.ts';
 import { CANCELLED } from './questions.ts';
 import type { Terminals } from './terminals.ts';
 
 export interface AgentRequestsOptions {
-  readonly find: (sessionId: string) => AgentSession | undefined;
+  readonly find: (sessionId: string) => EditorSession | undefined;
   readonly files: ServedFiles;
   readonly terminals: Terminals;
 }

@@ -8,7 +8,7 @@ export interface RunningTurn {
   readonly ended: Promise<void>;
 }
 
-export class AgentSession {
+export class EditorSession {
   readonly id: string;
   /** Updates and requests of the agent belong to it. */
   running: RunningTurn | undefined;

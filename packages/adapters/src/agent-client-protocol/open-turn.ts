@@ -12,7 +12,7 @@ import {
 import type { CallNames } from '../upstream/assert-callable.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
 import type { AgentClientConnection } from './agent-connection.ts';
-import type { AgentSession } from './agent-session.ts';
+import type { EditorSession } from './agent-session.ts';
 import { lostSession, refusedSession, type SessionHandle, toHandle } from './handle.ts';
 import type { AgentClientProtocolOptions } from './options.ts';
 import { toPromptBlocks } from './prompt-blocks.ts';
@@ -42,7 +42,7 @@ export async function openTurn(
   const { envelope, context, capability, handle } = asked;
   const { signal } = context;
   connection.enter();
-  let session: AgentSession | undefined;
+  let session: EditorSession | undefined;
   try {
     const { agentCapabilities } = await orAborted(connection.ready, signal);
     const allowed = agentCapabilities?.promptCapabilities ?? {};
@@ -53,7 +53,7 @@ export async function openTurn(
     try {
       const _meta = { ...toMeta(envelope.trace, envelope.hop), ...toMandateMeta(context) };
       const ended = connection.prompt(session, { prompt, _meta }, turn);
-      void ended.then(() => afterTurn(connection, session as AgentSession, asked, turn, endTurn));
+      void ended.then(() => afterTurn(connection, session as EditorSession, asked, turn, endTurn));
     } catch (error) {
       endTurn();
       throw error;
@@ -70,7 +70,7 @@ async function takeUp(
   connection: AgentClientConnection,
   handle: SessionHandle,
   signal: AbortSignal,
-): Promise<AgentSession> {
+): Promise<EditorSession> {
   const session = connection.holds(handle);
   if (session) return session;
   if (!connection.canResume) throw lostSession(handle);
@@ -80,7 +80,7 @@ async function takeUp(
 }
 
 /** A turn that is not wanted any more must not hold up those behind it. */
-async function waitForTurn(session: AgentSession, signal: AbortSignal): Promise<() => void> {
+async function waitForTurn(session: EditorSession, signal: AbortSignal): Promise<() => void> {
   const taken = session.takeTurn();
   try {
     return await orAborted(taken, signal);
@@ -92,7 +92,7 @@ async function waitForTurn(session: AgentSession, signal: AbortSignal): Promise<
 
 function toTurn(
   connection: AgentClientConnection,
-  session: AgentSession,
+  session: EditorSession,
   { names, context, options, excerpt }: OpenTurnOptions,
 ): PromptTurn {
   return new PromptTurn({
@@ -108,7 +108,7 @@ function toTurn(
 /** A session that no handle leads to is of no more use. */
 function afterTurn(
   connection: AgentClientConnection,
-  session: AgentSession,
+  session: EditorSession,
   { handle, context }: OpenTurnOptions,
   turn: PromptTurn,
   endTurn: () => void,
@@ -120,7 +120,7 @@ function afterTurn(
 
 function leaving(
   connection: AgentClientConnection,
-  session: AgentSession,
+  session: EditorSession,
   turn: PromptTurn,
 ): () => void {
   let isLeft = false;

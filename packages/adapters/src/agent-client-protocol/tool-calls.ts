@@ -20,7 +20,7 @@ interface ToolCallState {
 const MAX_CALLS = 10_000;
 const MAX_NAME = 200;
 
-export class ToolCalls {
+export class EditorToolCalls {
   readonly #calls = new Map<string, ToolCallState>();
 
   /** An announcement or an update, whichever comes first. */

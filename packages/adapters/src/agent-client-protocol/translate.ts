@@ -7,7 +7,7 @@ import type { EventBody, FinalData } from '@starloom/core';
 import { cleanText } from '../upstream/clean-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import { toFields } from '../upstream/reported-error.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { EditorToolCalls } from './tool-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,7 +16,7 @@ const MAX_ID = 256;
 const MAX_NOTE = 2_000;
 
 export class Translator {
-  readonly #tools = new ToolCalls();
+  readonly #tools = new EditorToolCalls();
   readonly #texts: string[] = [];
   #artifacts = 0;
   #ownFinal: FinalData | undefined;

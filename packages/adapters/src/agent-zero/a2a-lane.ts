@@ -23,14 +23,14 @@ import { PollPace } from '../upstream/poll-pace.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
 import { fromTask, isOver, parseTask, type Task } from './a2a-task.ts';
-import type { Lane } from './lane.ts';
+import type { AgentZeroLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 import { badAnswer, messageOf, unsupportedAttachments } from './translate.ts';
 
 const CANCEL_MS = 5_000;
 const CARD = '/a2a/.well-known/agent.json';
 
-export class A2aLane implements Lane {
+export class A2aLane implements AgentZeroLane {
   readonly #client: HttpClient;
   readonly #options: AgentZeroOptions;
 

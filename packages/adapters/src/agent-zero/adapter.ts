@@ -20,7 +20,7 @@ import { assertCallable, assertWanted, type CallNames } from '../upstream/assert
 import { parseOptions } from '../upstream/options.ts';
 import { A2aLane } from './a2a-lane.ts';
 import { HttpLane } from './http-lane.ts';
-import type { Lane } from './lane.ts';
+import type { AgentZeroLane } from './lane.ts';
 import { LaneChoice } from './lane-choice.ts';
 import { openMcpLane } from './mcp-lane.ts';
 import { type AgentZeroOptions, agentZeroOptionsSchema, type LaneName } from './options.ts';
@@ -113,7 +113,7 @@ class AgentZeroAdapter implements Adapter {
       http: async () => new HttpLane(this.#client, options),
       a2a: async () => new A2aLane(this.#client, options),
       rfc: async () => new RfcLane(this.#client, options.functions, password ?? ''),
-    } satisfies Record<LaneName, () => Promise<Lane>>;
+    } satisfies Record<LaneName, () => Promise<AgentZeroLane>>;
   }
 
   #offered(): Capability[] {

@@ -10,7 +10,7 @@ import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { callHeaders } from '../upstream/call-headers.ts';
 import { toFields } from '../upstream/reported-error.ts';
-import type { Lane } from './lane.ts';
+import type { AgentZeroLane } from './lane.ts';
 import { ChatLog } from './log.ts';
 import type { AgentZeroOptions } from './options.ts';
 import {
@@ -27,7 +27,7 @@ const ASIDE_MS = 5_000;
 /** Of versions 1 and later, then of those before. */
 const PREFIXES = ['/api', ''] as const;
 
-export class HttpLane implements Lane {
+export class HttpLane implements AgentZeroLane {
   readonly #client: HttpClient;
   readonly #options: AgentZeroOptions;
   #prefix: string | undefined;

@@ -1,18 +1,18 @@
 import { type CallContext, FabricError, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
-import type { Lane } from './lane.ts';
+import type { AgentZeroLane } from './lane.ts';
 import type { LaneName } from './options.ts';
 
 const PROBE_MS = 15_000;
 
-type Openers = Readonly<Record<LaneName, () => Promise<Lane>>>;
+type Openers = Readonly<Record<LaneName, () => Promise<AgentZeroLane>>>;
 
 /** The interface that calls take: the one that is named, else the first that the agent serves. */
 export class LaneChoice {
   readonly #openers: Openers;
   readonly #names: readonly LaneName[];
-  readonly #opened = new Map<LaneName, Promise<Lane>>();
-  #chosen: Promise<Lane> | undefined;
+  readonly #opened = new Map<LaneName, Promise<AgentZeroLane>>();
+  #chosen: Promise<AgentZeroLane> | undefined;
 
   constructor(openers: Openers, names: readonly LaneName[]) {
     this.#openers = openers;
@@ -20,7 +20,7 @@ export class LaneChoice {
   }
 
   /** Rejects with `sent: false`: probing sends no part of a call. */
-  async get({ signal, log }: CallContext): Promise<Lane> {
+  async get({ signal, log }: CallContext): Promise<AgentZeroLane> {
     const [only] = this.#names;
     if (only !== undefined && this.#names.length === 1) return this.#open(only);
     this.#chosen ??= this.#probe(log).catch((error: unknown) => {
@@ -40,7 +40,7 @@ export class LaneChoice {
     await Promise.all(lanes.map((lane) => lane.close()));
   }
 
-  async #probe(log: CallContext['log']): Promise<Lane> {
+  async #probe(log: CallContext['log']): Promise<AgentZeroLane> {
     using deadline = deadlineSignal({ ms: PROBE_MS });
     const failures: FabricError[] = [];
     for (const name of this.#names) {
@@ -59,7 +59,7 @@ export class LaneChoice {
     throw noLane(failures, this.#names);
   }
 
-  #open(name: LaneName): Promise<Lane> {
+  #open(name: LaneName): Promise<AgentZeroLane> {
     const opened = this.#opened.get(name) ?? this.#openers[name]();
     this.#opened.set(name, opened);
     return opened;

@@ -16,7 +16,7 @@ import { mcpOptionsSchema } from '../mcp/options.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { toFields } from '../upstream/reported-error.ts';
-import type { Lane } from './lane.ts';
+import type { AgentZeroLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 import type { Place } from './place.ts';
 import { chatFailure, chatOf, messageOf, noChat, unsupportedAttachments } from './translate.ts';
@@ -27,13 +27,13 @@ export async function openMcpLane(
   { manifest, log }: AdapterOptions,
   options: AgentZeroOptions,
   place: Place,
-): Promise<Lane> {
+): Promise<AgentZeroLane> {
   const { createMcpAdapter } = await import('../mcp/adapter.ts');
   const adapter = await createMcpAdapter({ manifest: toMcp(manifest, options, place), log });
   return new McpLane(adapter, options, createExcerpt(manifest));
 }
 
-class McpLane implements Lane {
+class McpLane implements AgentZeroLane {
   readonly #adapter: Adapter;
   readonly #options: AgentZeroOptions;
   readonly #excerpt: Excerpt;

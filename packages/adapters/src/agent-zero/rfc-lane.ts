@@ -14,11 +14,11 @@ import { requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { callHeaders } from '../upstream/call-headers.ts';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import type { Lane } from './lane.ts';
+import type { AgentZeroLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 import { badAnswer } from './translate.ts';
 
-export class RfcLane implements Lane {
+export class RfcLane implements AgentZeroLane {
   readonly #client: HttpClient;
   readonly #functions: AgentZeroOptions['functions'];
   readonly #password: string;

@@ -25,7 +25,7 @@ export interface ExchangeOptions<Item> {
   readonly log: Log;
 }
 
-export class Exchange<Item extends { readonly type: string } = EventBody>
+export class DispatchExchange<Item extends { readonly type: string } = EventBody>
   implements Dispatcher.DispatchHandler, ReaderContext<Item>
 {
   readonly events = new CallEvents<Item>();

@@ -15,7 +15,7 @@ import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { checkHealth } from './check-health.ts';
-import { Exchange, type ExchangeOptions } from './exchange.ts';
+import { DispatchExchange, type ExchangeOptions } from './exchange.ts';
 import type { Target } from './target.ts';
 
 export interface HttpRequest {
@@ -67,7 +67,7 @@ export class HttpClient {
     if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
     assertWanted(signal);
     const { excerpt, target: limits } = this;
-    const exchange = new Exchange<Item>({ readerFor, limits, excerpt, names, log });
+    const exchange = new DispatchExchange<Item>({ readerFor, limits, excerpt, names, log });
     const onAbort = () => exchange.abort(FabricError.from(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
     try {

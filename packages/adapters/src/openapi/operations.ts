@@ -7,7 +7,7 @@ import { toCapabilityName } from '../upstream/to-capability-name.ts';
 import { type Fields, isMap, type OpenApiDocument } from './document.ts';
 import { type OwnValues, type Parameter, parametersOf } from './parameters.ts';
 import { type BodyPlace, bodyOf } from './request-body.ts';
-import { Budget, SchemaBundle, Unsupported } from './to-schema.ts';
+import { SchemaBudget, SchemaBundle, Unsupported } from './to-schema.ts';
 
 export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 export type OperationMethod = Uppercase<(typeof METHODS)[number]>;
@@ -42,7 +42,7 @@ export function operationsOf(
 ): Operations {
   const operations = new Map<string, Operation>();
   const leftOut: LeftOut[] = [];
-  const all = new Budget(MAX_ALL_NODES);
+  const all = new SchemaBudget(MAX_ALL_NODES);
   for (const found of foundIn(document)) {
     const name = `${found.method.toUpperCase()} ${found.path}`.slice(0, 200);
     try {
@@ -80,10 +80,10 @@ function toOperation(
   document: OpenApiDocument,
   { path, method, item, operation }: Found,
   { base, own }: { readonly base: string; readonly own: OwnValues },
-  all: Budget,
+  all: SchemaBudget,
 ): Operation {
   assertSameServer(operation.servers ?? item.servers, base);
-  const bundle = new SchemaBundle(document, [all, new Budget(MAX_NODES)]);
+  const bundle = new SchemaBundle(document, [all, new SchemaBudget(MAX_NODES)]);
   const parameters = parametersOf(document, item.parameters, operation.parameters, bundle, own);
   const body = bodyOf(document, operation.requestBody, bundle);
   const properties = Object.fromEntries([

@@ -51,7 +51,7 @@ const PLAIN = new Set([
 ]);
 
 /** Counts what is copied, over many schemas. */
-export class Budget {
+export class SchemaBudget {
   #left: number;
 
   constructor(nodes: number) {
@@ -66,11 +66,11 @@ export class Budget {
 
 export class SchemaBundle {
   readonly #document: OpenApiDocument;
-  readonly #budgets: readonly Budget[];
+  readonly #budgets: readonly SchemaBudget[];
   readonly #names = new Map<string, string>();
   readonly #defs: Record<string, unknown> = {};
 
-  constructor(document: OpenApiDocument, budgets: readonly Budget[]) {
+  constructor(document: OpenApiDocument, budgets: readonly SchemaBudget[]) {
     this.#document = document;
     this.#budgets = budgets;
   }

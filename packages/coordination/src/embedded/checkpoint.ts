@@ -35,7 +35,7 @@ interface Run {
 
 type Slice = Pick<LogBatch, 'snapshots' | 'truncate'>;
 
-export class Checkpoint {
+export class LogCheckpoint {
   readonly #copy: CheckpointOptions['copy'];
   readonly #log: Log;
   readonly #smallestLogBytes: number;

@@ -1,6 +1,6 @@
 import type { CoordinationMachine } from '../engine/coordination-machine.ts';
 import type { OperationName, Operations } from '../engine/operations.ts';
-import type { Checkpoint } from './checkpoint.ts';
+import type { LogCheckpoint } from './checkpoint.ts';
 import { decodeRecord } from './journal-record.ts';
 import type { SnapshotRow } from './log-messages.ts';
 import type { LogReader } from './log-thread.ts';
@@ -9,14 +9,14 @@ import { PartitionReader } from './partition-parts.ts';
 /** Brings a machine to where the file says it was. */
 export class Replay implements LogReader {
   readonly #machine: CoordinationMachine;
-  readonly #checkpoint: Checkpoint;
+  readonly #checkpoint: LogCheckpoint;
   readonly #reader = new PartitionReader();
   /** The last record that is in the snapshot of a partition. */
   readonly #included = new Map<string, number>();
   #last = 0;
   #now = 0;
 
-  constructor(machine: CoordinationMachine, checkpoint: Checkpoint) {
+  constructor(machine: CoordinationMachine, checkpoint: LogCheckpoint) {
     this.#machine = machine;
     this.#checkpoint = checkpoint;
   }

@@ -4,7 +4,7 @@
 
 import { FabricError, type Log } from '@starloom/core';
 import type { Journal, JournalRecord } from '../engine/machine-store.ts';
-import type { Checkpoint } from './checkpoint.ts';
+import type { LogCheckpoint } from './checkpoint.ts';
 import { encodeRecord } from './journal-record.ts';
 import type { LogThread } from './log-thread.ts';
 
@@ -12,7 +12,7 @@ const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteJournalOptions {
   readonly thread: LogThread;
-  readonly checkpoint: Checkpoint;
+  readonly checkpoint: LogCheckpoint;
   /** The last record in the file. */
   readonly last: number;
   readonly log: Log;
@@ -31,7 +31,7 @@ class Batch {
 
 export class SqliteJournal implements Journal {
   readonly #thread: LogThread;
-  readonly #checkpoint: Checkpoint;
+  readonly #checkpoint: LogCheckpoint;
   readonly #log: Log;
   #last: number;
   #next = new Batch();

@@ -1,5 +1,5 @@
 /** What expires at a moment of the engine's time. */
-export type Deadline =
+export type ExpiryDeadline =
   | { readonly at: number; readonly kind: 'key'; readonly key: string }
   | {
       readonly at: number;
@@ -14,7 +14,7 @@ export type Deadline =
  * deadline that is due checks that it still holds.
  */
 export class Deadlines {
-  #heap: Deadline[] = [];
+  #heap: ExpiryDeadline[] = [];
 
   get size(): number {
     return this.#heap.length;
@@ -24,7 +24,7 @@ export class Deadlines {
     return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
   }
 
-  add(deadline: Deadline): void {
+  add(deadline: ExpiryDeadline): void {
     const heap = this.#heap;
     let index = heap.push(deadline) - 1;
     while (index > 0) {
@@ -38,8 +38,8 @@ export class Deadlines {
   }
 
   /** Takes out all that are due, in no particular order of equals. */
-  takeDue(now: number): Deadline[] {
-    const due: Deadline[] = [];
+  takeDue(now: number): ExpiryDeadline[] {
+    const due: ExpiryDeadline[] = [];
     while (this.next <= now) {
       const first = this.#removeFirst();
       if (first !== undefined) due.push(first);
@@ -48,11 +48,11 @@ export class Deadlines {
   }
 
   /** Starts again from these. */
-  reset(deadlines: Iterable<Deadline>): void {
+  reset(deadlines: Iterable<ExpiryDeadline>): void {
     this.#heap = [...deadlines].sort((a, b) => a.at - b.at);
   }
 
-  #removeFirst(): Deadline | undefined {
+  #removeFirst(): ExpiryDeadline | undefined {
     const heap = this.#heap;
     const first = heap[0];
     const moved = heap.pop();

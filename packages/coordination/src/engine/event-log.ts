@@ -30,7 +30,7 @@ export function toEventLimits({
  * The last events of a partition, in order of their versions. Kept by columns: there are many, and to
  * forget an old one must not bring it back from where the caches have long let it go.
  */
-export class EventLog {
+export class PartitionEvents {
   readonly #limits: EventLimits;
   readonly #versions: number[] = [];
   readonly #times: number[] = [];

@@ -5,8 +5,8 @@
 import type { Json } from '@starloom/core';
 import type { Entry, EventPage, Lease, Snapshot } from '../coordination-store.ts';
 import { type Answer, AnswerMemory } from './answer-memory.ts';
-import { type Deadline, Deadlines } from './deadlines.ts';
-import { type EventLimits, EventLog, type EventRecord } from './event-log.ts';
+import { Deadlines, type ExpiryDeadline } from './deadlines.ts';
+import { type EventLimits, type EventRecord, PartitionEvents } from './event-log.ts';
 import { type LockRecord, LockTable, type Place } from './lock-table.ts';
 
 /**
@@ -47,7 +47,7 @@ export class Partition {
   readonly locks: LockTable;
   readonly answers: AnswerMemory;
   readonly #entries: Map<string, EntryRecord>;
-  readonly #events: EventLog;
+  readonly #events: PartitionEvents;
   readonly #deadlines = new Deadlines();
   /** What the entries take. */
   #entryBytes = 0;
@@ -62,7 +62,7 @@ export class Partition {
     this.#sequence = record?.sequence ?? 0;
     this.#blankAt = record?.blankAt ?? Number.POSITIVE_INFINITY;
     this.#entries = new Map(record?.entries);
-    this.#events = new EventLog(limits, record?.events, record?.trimmedTo);
+    this.#events = new PartitionEvents(limits, record?.events, record?.trimmedTo);
     this.locks = new LockTable(record?.locks);
     this.answers = new AnswerMemory(record?.answers);
     for (const [key, entry] of this.#entries) this.#entryBytes += bytesOf(key, entry);
@@ -175,13 +175,13 @@ export class Partition {
     return this.#sequence;
   }
 
-  expect(deadline: Deadline): void {
+  expect(deadline: ExpiryDeadline): void {
     this.#deadlines.add(deadline);
     const live = this.#entries.size + this.locks.size;
     if (this.#deadlines.size > 4 * live + 64) this.#deadlines.reset(this.#allDeadlines());
   }
 
-  takeDue(now: number): readonly Deadline[] {
+  takeDue(now: number): readonly ExpiryDeadline[] {
     return this.#deadlines.takeDue(now);
   }
 
@@ -220,7 +220,7 @@ export class Partition {
     return this.#entries.size === 0 && this.#events.last === 0 && this.locks.size === 0;
   }
 
-  *#allDeadlines(): Iterable<Deadline> {
+  *#allDeadlines(): Iterable<ExpiryDeadline> {
     for (const [key, { expiresAt }] of this.#entries) {
       if (expiresAt !== undefined) yield { at: expiresAt, kind: 'key', key };
     }

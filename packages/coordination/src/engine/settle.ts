@@ -3,7 +3,7 @@
 // granted, since no client would take the lease.
 
 import type { Lease } from '../coordination-store.ts';
-import type { Deadline } from './deadlines.ts';
+import type { ExpiryDeadline } from './deadlines.ts';
 import { grantWaiting, loseLease } from './leases.ts';
 import type { Place } from './lock-table.ts';
 import type { Partition } from './partition.ts';
@@ -22,7 +22,7 @@ export function settle(partition: Partition, now: number): void {
   for (const resource of resources) grantWaiting(partition, resource, now);
 }
 
-function expiredKeys(partition: Partition, due: readonly Deadline[]): string[] {
+function expiredKeys(partition: Partition, due: readonly ExpiryDeadline[]): string[] {
   const deadlines = due.filter((deadline) => deadline.kind === 'key');
   deadlines.sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1));
   const current = deadlines.filter(({ key, at }) => partition.entry(key)?.expiresAt === at);
@@ -37,14 +37,14 @@ function expireKey(partition: Partition, key: string, now: number): void {
   partition.append(JSON.parse(event), now);
 }
 
-function expiredPlaces({ locks }: Partition, due: readonly Deadline[]): Place[] {
+function expiredPlaces({ locks }: Partition, due: readonly ExpiryDeadline[]): Place[] {
   const places = due.flatMap((deadline) =>
     deadline.kind === 'place' ? (locks.findPlace(deadline.ticket) ?? []) : [],
   );
   return places.sort((a, b) => a.until - b.until || numberOf(a) - numberOf(b));
 }
 
-function expiredLeases({ locks }: Partition, due: readonly Deadline[]): Lease[] {
+function expiredLeases({ locks }: Partition, due: readonly ExpiryDeadline[]): Lease[] {
   const leases = due.flatMap((deadline) => {
     if (deadline.kind !== 'lease') return [];
     const lease = locks.findLease(deadline);

@@ -8,7 +8,7 @@ export interface ConnectedPrincipal {
 }
 
 /** A client as its transport knows it. */
-export interface Connection {
+export interface RpcConnection {
   readonly principal: ConnectedPrincipal;
   /** The agent that the transport knows to be on this connection. */
   readonly agent?: { readonly id: string; readonly epoch?: number | undefined } | undefined;

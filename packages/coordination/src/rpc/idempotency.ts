@@ -44,7 +44,7 @@ export interface IdempotencyOptions {
   readonly budgets: Budgets;
 }
 
-export class Idempotency {
+export class IdempotentAnswers {
   readonly #options: IdempotencyOptions;
   /** What this process keeps for each principal. */
   readonly #kept = new RecentMap<KeptBytes>(REMEMBERED);

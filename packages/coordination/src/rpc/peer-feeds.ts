@@ -12,7 +12,7 @@ import { assertCount } from '../quota/assert-quota.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
 import { inBatches } from '../support/in-batches.ts';
-import type { Connection } from './connection.ts';
+import type { RpcConnection } from './connection.ts';
 import { versionForMember } from './membership.ts';
 import { isNotice, isOver, toNotice, toNotification } from './push-messages.ts';
 import { Subscription, subscriptionId } from './subscription.ts';
@@ -24,7 +24,7 @@ export interface PeerFeedsOptions {
   readonly feeds: EventFeeds;
   readonly limits: CoordinationLimits;
   readonly budgets: Budgets;
-  readonly connection: Pick<Connection, 'push' | 'onSubscriptionsOver'>;
+  readonly connection: Pick<RpcConnection, 'push' | 'onSubscriptionsOver'>;
 }
 
 export interface WhichSubscriptions {

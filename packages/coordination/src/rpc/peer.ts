@@ -6,7 +6,7 @@ import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
-import type { Connection } from './connection.ts';
+import type { RpcConnection } from './connection.ts';
 import { requestOf } from './idempotency.ts';
 import { PeerFeeds } from './peer-feeds.ts';
 
@@ -21,13 +21,13 @@ export interface Named {
 export class Peer {
   readonly feeds: PeerFeeds;
   readonly #services: Services;
-  readonly #connection: Connection;
+  readonly #connection: RpcConnection;
   readonly #gone = new AbortController();
   /** Agents of this connection with their epochs; the last one is the default caller. */
   readonly #epochs = new Map<string, number | undefined>();
   #speaker: string | undefined;
 
-  constructor(services: Services, connection: Connection) {
+  constructor(services: Services, connection: RpcConnection) {
     const { store, access, feeds, limits, budgets } = services;
     this.#services = services;
     this.#connection = connection;

@@ -8,7 +8,7 @@ import type { EventFilter } from '../context/event-filter.ts';
 import type { CoordinationStore, StoredEvent } from '../coordination-store.ts';
 import type { EventFeeds, Follower, Following } from '../feed/event-feed.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
-import type { Connection } from './connection.ts';
+import type { RpcConnection } from './connection.ts';
 import { versionForMember } from './membership.ts';
 import {
   isOver,
@@ -27,7 +27,7 @@ export interface SubscriptionOptions {
   /** By these it is found out, after a gap, whether the agent is still a member. */
   readonly sessions: SessionAccess;
   readonly store: CoordinationStore;
-  readonly push: NonNullable<Connection['push']>;
+  readonly push: NonNullable<RpcConnection['push']>;
   /** Disposed of when it stops. */
   readonly counted: Disposable;
   /** Nothing more comes. */

@@ -10,7 +10,7 @@ import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { parseValue } from '../transports/frame.ts';
-import type { HttpExchange, HttpOptions, Route } from '../transports/http.ts';
+import type { HttpOptions, HttpRequest, Route } from '../transports/http.ts';
 import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
 import type { A2aGrpc } from './grpc.ts';
 import { OWN_ID } from './names.ts';
@@ -84,7 +84,7 @@ export class A2aEndpoint {
     return this.#server;
   }
 
-  async #serve(exchange: HttpExchange): Promise<void> {
+  async #serve(exchange: HttpRequest): Promise<void> {
     const server = await this.#open();
     const { pathname } = exchange.url;
     if (pathname === OWN_CARD) return await server.serve(exchange, undefined, OWN_CARD);

@@ -5,7 +5,7 @@ import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { FabricError, type Trace } from '@starloom/core';
 import { assertMessage, idOf, PARSE_ERROR } from '../transports/frame.ts';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import type { A2aFace } from './face.ts';
 import { a2aError, toRpcError } from './failures.ts';
 import { respond, respondStream } from './respond.ts';
@@ -23,7 +23,7 @@ const INTERNAL_ERROR = -32603;
 const SUBSCRIPTIONS: ReadonlySet<unknown> = new Set(['SubscribeToTask', 'tasks/resubscribe']);
 
 export interface RpcCall {
-  readonly exchange: HttpExchange;
+  readonly exchange: HttpRequest;
   readonly face: A2aFace;
   readonly version: string;
   readonly isLegacy: boolean;

@@ -8,7 +8,7 @@ import {
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import { FabricError, type Trace } from '@starloom/core';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import type { A2aFace } from './face.ts';
 import { toRpcError } from './failures.ts';
 import {
@@ -25,7 +25,7 @@ import { respond, respondStream } from './respond.ts';
 import { matchRest, type RestMatch } from './rest-paths.ts';
 
 interface LegacyRestCall {
-  readonly exchange: HttpExchange;
+  readonly exchange: HttpRequest;
   readonly face: A2aFace;
   /** Below `/v1`. */
   readonly path: string;

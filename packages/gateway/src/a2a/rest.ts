@@ -13,7 +13,7 @@ import {
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import { FabricError, type Trace } from '@starloom/core';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import type { A2aFace } from './face.ts';
 import { toRestError } from './failures.ts';
 import { readBody } from './read-body.ts';
@@ -21,7 +21,7 @@ import { respond, respondStream } from './respond.ts';
 import { matchRest, type RestMatch } from './rest-paths.ts';
 
 interface RestCall {
-  readonly exchange: HttpExchange;
+  readonly exchange: HttpRequest;
   readonly face: A2aFace;
   /** Below the URL of the agent, with its slash. */
   readonly path: string;

@@ -7,7 +7,7 @@ import { ServerCallContext } from '@a2a-js/sdk/server';
 import { FabricError } from '@starloom/core';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import { CARD_PATH, toCard } from './card.ts';
 import type { A2aServerOptions } from './endpoint.ts';
 import { A2aFace, type FaceRequest } from './face.ts';
@@ -63,7 +63,7 @@ export class A2aServer {
   }
 
   /** `path` is what follows the URL of the agent. */
-  async serve(exchange: HttpExchange, agentId: string | undefined, path: string): Promise<void> {
+  async serve(exchange: HttpRequest, agentId: string | undefined, path: string): Promise<void> {
     const { config } = this.#options;
     const { request, response, url, principal } = exchange;
     const left = new AbortController();
@@ -104,7 +104,7 @@ export class A2aServer {
   }
 
   async #serveCard(
-    { request, response }: HttpExchange,
+    { request, response }: HttpRequest,
     face: A2aFace,
     isLegacy: boolean,
   ): Promise<void> {

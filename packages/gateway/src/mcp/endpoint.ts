@@ -12,7 +12,7 @@ import { FabricError, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import type { Toolset } from '../tools/catalog.ts';
 import { parseFrame } from '../transports/frame.ts';
-import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
+import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import { room, serveFetch } from '../transports/http-bridge.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';
 import { MessageTransport } from '../transports/message-transport.ts';
@@ -62,7 +62,7 @@ export class McpEndpoint {
   }
 
   get routes(): HttpOptions['routes'] {
-    const serve = (exchange: HttpExchange) => this.#serveHttp(exchange);
+    const serve = (exchange: HttpRequest) => this.#serveHttp(exchange);
     return { '/mcp': { parse: parseFrame, serve, dialect: 'payload' } };
   }
 
@@ -70,7 +70,7 @@ export class McpEndpoint {
     return { '/mcp/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
-  async #serveHttp(exchange: HttpExchange): Promise<void> {
+  async #serveHttp(exchange: HttpRequest): Promise<void> {
     const { request, response, principal, url, body } = exchange;
     const { face } = this.#options;
     assertParamHeaders(face.catalog, body, request.headers, principal);
@@ -91,7 +91,7 @@ export class McpEndpoint {
   }
 
   /** With a handler of its own, since the notifications depend on the listener. */
-  async #serveSubscription(exchange: HttpExchange, connection: Connection): Promise<void> {
+  async #serveSubscription(exchange: HttpRequest, connection: Connection): Promise<void> {
     const { request, response, body, detach } = exchange;
     detach();
     if (this.#connected.size >= MAX_CONNECTED) throw tooManyConnected();

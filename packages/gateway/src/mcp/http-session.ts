@@ -12,9 +12,9 @@ import {
 } from '@modelcontextprotocol/server';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
-import { type EventBudget, EventLog } from '../transports/event-log.ts';
+import { type EventBudget, SentEvents } from '../transports/event-log.ts';
 import { INVALID_REQUEST } from '../transports/frame.ts';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import { SessionTransport } from '../transports/session-transport.ts';
 import { answerInputs } from './answer-inputs.ts';
 import { canAskAnything, declaredCapabilities } from './ask-client.ts';
@@ -23,7 +23,7 @@ import { type Connection, toAuthInfo } from './connection.ts';
 import { OLDER_REVISIONS, readLeanCall } from './lean-call.ts';
 import { type LeanSession, serveLeanCall } from './lean-lane.ts';
 import { type ListKind, sendListChanged } from './list-changes.ts';
-import { LogLevel } from './log-level.ts';
+import { ClientLogLevel } from './log-level.ts';
 import { createServer, type McpFace } from './server-factory.ts';
 import type { SessionUpdates } from './session-updates.ts';
 
@@ -47,7 +47,7 @@ export class HttpSession {
   readonly #options: HttpSessionOptions;
   readonly #server: Server;
   readonly #transport: SessionTransport;
-  readonly #logLevel = new LogLevel();
+  readonly #logLevel = new ClientLogLevel();
   readonly #changes: Coalesced;
   #lean: LeanSession | undefined;
   #updates: SessionUpdates | undefined;
@@ -59,7 +59,7 @@ export class HttpSession {
   constructor(opened: Connection, options: HttpSessionOptions) {
     this.#principal = opened.principal;
     this.#options = options;
-    this.#transport = new SessionTransport(this.id, new EventLog(options.budget));
+    this.#transport = new SessionTransport(this.id, new SentEvents(options.budget));
     this.#server = createServer(options.face, 'legacy', this.#withPush(opened));
     this.#server.onerror = (error) => {
       options.log.debug({ error: FabricError.from(error) }, 'mcp session');
@@ -83,14 +83,14 @@ export class HttpSession {
   }
 
   /** The handshake, after which the client knows the id of the session. */
-  async initialize({ response, body }: HttpExchange, connection: Connection): Promise<void> {
+  async initialize({ response, body }: HttpRequest, connection: Connection): Promise<void> {
     await this.#server.connect(this.#transport);
     await this.#using(() => this.#post(body as JSONRPCMessage, response, connection));
     this.#version = this.#server.getNegotiatedProtocolVersion() ?? '';
     this.#lean = this.#createLean();
   }
 
-  async serve(exchange: HttpExchange, connection: Connection): Promise<void> {
+  async serve(exchange: HttpRequest, connection: Connection): Promise<void> {
     const { request, response, body } = exchange;
     this.#assertRevision(request.headers, body);
     switch (request.method) {
@@ -119,7 +119,7 @@ export class HttpSession {
     await this.#transport.close();
   }
 
-  async #serve(exchange: HttpExchange, connection: Connection): Promise<void> {
+  async #serve(exchange: HttpRequest, connection: Connection): Promise<void> {
     const { request, response, body, principal } = exchange;
     const { face } = this.#options;
     const { headers } = request;
@@ -151,7 +151,7 @@ export class HttpSession {
   }
 
   /** A shutdown waits for the rest of a call, but not for a client that only listens. */
-  #listen({ request: { headers }, response, detach }: HttpExchange): void {
+  #listen({ request: { headers }, response, detach }: HttpRequest): void {
     assertAccepts(headers, 'text/event-stream');
     const { 'last-event-id': lastEventId } = headers;
     this.#touch();

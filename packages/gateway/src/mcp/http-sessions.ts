@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { FabricError, type Log } from '@starloom/core';
 import { z } from 'zod';
 import type { EventBudget } from '../transports/event-log.ts';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import type { Connection } from './connection.ts';
 import { claimedRevision, HttpSession } from './http-session.ts';
 import { acceptsBoth, MODERN_REVISION } from './lean-call.ts';
@@ -61,7 +61,7 @@ export class HttpSessions {
   }
 
   /** Serves a request that names a session or begins one; `undefined` for any other. */
-  serve(exchange: HttpExchange, connection: Connection): Promise<void> | undefined {
+  serve(exchange: HttpRequest, connection: Connection): Promise<void> | undefined {
     const { request, principal, body } = exchange;
     const id = sessionIdOf(request.headers, body);
     if (id !== undefined) return this.#find(id, principal.id).serve(exchange, connection);

@@ -11,7 +11,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server';
 import type { Principal } from '@starloom/identity';
-import type { ToolCatalog } from '../tools/catalog.ts';
+import type { GatewayTools } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
 
 type Params = Record<string, unknown>;
@@ -36,7 +36,7 @@ const NO_META: Params = Object.freeze({});
 export function readLeanCall(
   body: unknown,
   headers: IncomingHttpHeaders,
-  catalog: Pick<ToolCatalog, 'find'>,
+  catalog: Pick<GatewayTools, 'find'>,
   principal: Principal,
 ): LeanCall | undefined {
   if (!isObject(body) || body.method !== 'tools/call' || !isObject(body.params)) return undefined;

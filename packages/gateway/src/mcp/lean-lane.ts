@@ -6,7 +6,7 @@ import { LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY } from '@modelcontextprotocol/
 import { FabricError, type ProtocolNotification } from '@starloom/core';
 import type { Caller } from '../pipeline/call-request.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
-import { Answer } from '../transports/answer.ts';
+import { HttpReply } from '../transports/answer.ts';
 import type { Connection } from './connection.ts';
 import { type LeanCall, MODERN_REVISION } from './lean-call.ts';
 import { assertNoCredential } from './meta-credential.ts';
@@ -24,7 +24,7 @@ export interface LeanSession {
   /** Whether the client wants log messages of this level. */
   readonly wantsLog: (level: unknown) => boolean;
   /** The answer of a request; `stop` is called when it is cancelled, or cannot be answered. */
-  readonly begin: (id: LeanCall['id'], response: ServerResponse, stop: () => void) => Answer;
+  readonly begin: (id: LeanCall['id'], response: ServerResponse, stop: () => void) => HttpReply;
   readonly end: (id: LeanCall['id']) => void;
   /** For clients that can be asked: runs a call again with what they answer to its questions. */
   readonly answering?:
@@ -54,7 +54,7 @@ export async function serveLeanCall(
   const gone = new AbortController();
   const { signal } = gone;
   const onGone = () => gone.abort();
-  const answer = session?.begin(call.id, response, onGone) ?? new Answer(response, { onGone });
+  const answer = session?.begin(call.id, response, onGone) ?? new HttpReply(response, { onGone });
   const run = (answered: Params) => {
     assertNoCredential(call.meta);
     const caller = callerOf(call, connection, signal, answer, session, answered);
@@ -94,7 +94,7 @@ function callerOf(
   { id, name: tool, meta, era }: LeanCall,
   connection: Connection,
   signal: AbortSignal,
-  answer: Answer,
+  answer: HttpReply,
   session: LeanSession | undefined,
   answered: Params,
 ): Caller {
@@ -117,7 +117,7 @@ function callerOf(
 
 /** Older clients are sent log messages without asking, but may say which they want. */
 async function notify(
-  answer: Answer,
+  answer: HttpReply,
   { method, params = {} }: ProtocolNotification,
   session: LeanSession | undefined,
 ): Promise<void> {

@@ -11,7 +11,7 @@ const LEVELS: readonly unknown[] = [
 ];
 
 /** Which log messages a client wants: all, until it says from which level on. */
-export class LogLevel {
+export class ClientLogLevel {
   #least = 0;
 
   /** Levels that MCP does not know change nothing. */

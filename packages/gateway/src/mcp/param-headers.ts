@@ -6,7 +6,7 @@ import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
 import { findParamHeaders, type ParamHeader, toParamHeaders } from '@starloom/adapters';
 import { FabricError } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
-import type { ToolCatalog } from '../tools/catalog.ts';
+import type { GatewayTools } from '../tools/catalog.ts';
 
 const HEADER_MISMATCH = -32_020;
 const TASK_METHODS: readonly unknown[] = ['tasks/get', 'tasks/update', 'tasks/cancel'];
@@ -26,7 +26,7 @@ const declarations = new WeakMap<object, readonly ParamHeader[]>();
 
 /** Throws BAD_INPUT for a call whose headers and arguments disagree. */
 export function assertParamHeaders(
-  catalog: Pick<ToolCatalog, 'find'>,
+  catalog: Pick<GatewayTools, 'find'>,
   body: unknown,
   headers: IncomingHttpHeaders,
   principal: Principal,

@@ -18,7 +18,7 @@ import { type AuditCall, refused } from '../pipeline/audit-call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
-import type { ToolCatalog, Toolset } from '../tools/catalog.ts';
+import type { GatewayTools, Toolset } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
 import { MAX_ROUNDS } from './answer-inputs.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
@@ -32,7 +32,7 @@ import { toCaller } from './to-caller.ts';
 import { type ToolPage, toolPage } from './tool-pages.ts';
 
 export interface McpFace {
-  readonly catalog: ToolCatalog;
+  readonly catalog: GatewayTools;
   readonly discovery: Discovery;
   readonly relay: RelayFace;
   readonly inFlight: InFlight;
@@ -97,7 +97,7 @@ function capabilitiesOf(
   };
 }
 
-interface Exchange {
+interface ServedRequest {
   readonly server: Server;
   readonly connection: Connection;
   readonly context: ServerContext;
@@ -105,7 +105,7 @@ interface Exchange {
 
 function listTools(
   { catalog, listLimit }: McpFace,
-  { server, connection, context }: Exchange,
+  { server, connection, context }: ServedRequest,
   cursor: string | undefined,
 ): ToolPage {
   const { toolNames, toolsets, principal } = connection;
@@ -121,7 +121,11 @@ function listTools(
   }
 }
 
-async function callTool(face: McpFace, exchange: Exchange, params: Params): Promise<ToolResult> {
+async function callTool(
+  face: McpFace,
+  exchange: ServedRequest,
+  params: Params,
+): Promise<ToolResult> {
   const { catalog } = face;
   const name = String(params.name);
   const caller = await identified(face, callerOf(name, exchange)).catch((error: unknown) => {
@@ -152,7 +156,7 @@ async function findDiscovered(
   });
 }
 
-function callerOf(tool: string, { server, connection, context }: Exchange): Caller {
+function callerOf(tool: string, { server, connection, context }: ServedRequest): Caller {
   const { mcpReq } = context;
   return toCaller(
     {

@@ -64,7 +64,7 @@ export class Histogram implements Series {
 }
 
 /** All series of one name. */
-export class Family<S extends Series, Label extends string = never> {
+export class MetricFamily<S extends Series, Label extends string = never> {
   readonly #name: string;
   readonly #head: string;
   readonly #labels: readonly Label[];
@@ -127,11 +127,13 @@ export class MetricRegistry {
   readonly #collectors: (() => void)[] = [];
 
   counter<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []) {
-    return this.#add(new Family({ name, help, type: 'counter', labels }, () => new Counter()));
+    return this.#add(
+      new MetricFamily({ name, help, type: 'counter', labels }, () => new Counter()),
+    );
   }
 
   gauge<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []) {
-    return this.#add(new Family({ name, help, type: 'gauge', labels }, () => new Gauge()));
+    return this.#add(new MetricFamily({ name, help, type: 'gauge', labels }, () => new Gauge()));
   }
 
   histogram<Label extends string = never>(
@@ -141,7 +143,7 @@ export class MetricRegistry {
     labels: readonly Label[] = [],
   ) {
     const create = () => new Histogram(bounds);
-    return this.#add(new Family({ name, help, type: 'histogram', labels }, create));
+    return this.#add(new MetricFamily({ name, help, type: 'histogram', labels }, create));
   }
 
   /** `collect` sets what is only worth measuring when a client reads the metrics. */

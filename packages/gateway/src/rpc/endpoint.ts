@@ -6,7 +6,7 @@ import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coo
 import { FabricError, type Log } from '@starloom/core';
 import type { InFlight } from '../in-flight.ts';
 import { parseValue } from '../transports/frame.ts';
-import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
+import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
 import { serveRpcChannel } from './channel.ts';
 import { RpcPosts } from './posts.ts';
@@ -30,7 +30,7 @@ export class RpcEndpoint {
 
   get routes(): HttpOptions['routes'] {
     const route = { parse: parseValue, dialect: 'details' } as const;
-    const post = { ...route, serve: (exchange: HttpExchange) => this.#servePost(exchange) };
+    const post = { ...route, serve: (exchange: HttpRequest) => this.#servePost(exchange) };
     const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
     const served = Object.fromEntries(paths.map((path) => [path, post]));
     return { ...served, '/rpc/openapi.json': { ...route, serve: serveOpenApi } };
@@ -50,7 +50,7 @@ export class RpcEndpoint {
     await Promise.all([this.#posts.close(ms), ...Array.from(this.#channels, (close) => close())]);
   }
 
-  async #servePost(exchange: HttpExchange): Promise<void> {
+  async #servePost(exchange: HttpRequest): Promise<void> {
     if (exchange.request.method === 'POST') return await this.#posts.serve(exchange);
     throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
   }
@@ -70,7 +70,7 @@ export class RpcEndpoint {
 let openApi: string | undefined;
 
 /** With the same keys as everything here; the documentation has a public copy. */
-async function serveOpenApi({ request, response }: HttpExchange): Promise<void> {
+async function serveOpenApi({ request, response }: HttpRequest): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw notAllowed('It can be read only', 'GET, HEAD');
   openApi ??= JSON.stringify(describeOpenApi());

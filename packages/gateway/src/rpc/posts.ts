@@ -3,10 +3,10 @@
 // whose request is not done in time.
 
 import type { ServerResponse } from 'node:http';
-import type { Connection, Coordination, RpcPeer, RpcReply } from '@starloom/coordination';
+import type { Coordination, RpcConnection, RpcPeer, RpcReply } from '@starloom/coordination';
 import { createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import { InFlight } from '../in-flight.ts';
-import type { HttpExchange } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/http.ts';
 import { accepts } from './accepts.ts';
 import { OpenTickets } from './open-tickets.ts';
 import { resultsOf } from './results-of.ts';
@@ -37,7 +37,7 @@ export class RpcPosts {
     this.#coordination = coordination;
   }
 
-  async serve(exchange: HttpExchange): Promise<void> {
+  async serve(exchange: HttpRequest): Promise<void> {
     const isStream = accepts(exchange.request.headers.accept, 'text/event-stream');
     const leave = this.#inFlight.enter();
     try {
@@ -64,7 +64,7 @@ export class RpcPosts {
     await this.#inFlight.untilIdle(Math.max(ms, FAREWELL_MS));
   }
 
-  async #answer({ response, principal, body }: HttpExchange): Promise<void> {
+  async #answer({ response, principal, body }: HttpRequest): Promise<void> {
     await this.#withPeer(response, { principal }, async (asking) => {
       const text = (await ask(asking, body))?.toText();
       if (text === undefined) response.writeHead(204).end();
@@ -74,7 +74,7 @@ export class RpcPosts {
   }
 
   /** The answer as the first event, then what is pushed, until the client leaves or all is said. */
-  async #stream({ response, principal, body, detach }: HttpExchange): Promise<void> {
+  async #stream({ response, principal, body, detach }: HttpRequest): Promise<void> {
     response.writeHead(200, SSE_HEADERS);
     await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
     const send = (data: string) => stream.send({ event: 'message', data });
@@ -112,7 +112,7 @@ export class RpcPosts {
   /** The peer ends with the work, or before it when the client leaves. */
   async #withPeer(
     response: ServerResponse,
-    connection: Connection,
+    connection: RpcConnection,
     work: (asking: Asking) => Promise<void>,
   ): Promise<void> {
     const peer = this.#coordination.connect(connection);

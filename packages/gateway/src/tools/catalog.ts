@@ -48,7 +48,7 @@ interface Built {
   readonly listed: Readonly<Record<ToolNameStyle, Listed>>;
 }
 
-export class ToolCatalog {
+export class GatewayTools {
   readonly #options: CatalogOptions;
   #built: Built | undefined;
 

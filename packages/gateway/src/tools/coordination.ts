@@ -53,9 +53,14 @@ function toTool(method: MethodDescription, coordination: Coordination): Tool {
   };
 }
 
-type Peer = ReturnType<Coordination['connect']>;
+type CoordinationPeer = ReturnType<Coordination['connect']>;
 
-async function ask(peer: Peer, method: string, args: unknown, caller: Caller): Promise<unknown> {
+async function ask(
+  peer: CoordinationPeer,
+  method: string,
+  args: unknown,
+  caller: Caller,
+): Promise<unknown> {
   const { trace_id } = answerTrace(caller);
   const params = typeof args === 'object' && args !== null ? { trace_id, ...args } : args;
   return await peer.handle({ jsonrpc: '2.0', id: 1, method, params: params ?? {} });

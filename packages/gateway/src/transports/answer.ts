@@ -5,14 +5,14 @@
 import type { ServerResponse } from 'node:http';
 import { FabricError } from '@starloom/core';
 import { atTurnEnd, createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
-import type { EventLog, KeptEvent, KeptStream, Resumable } from './event-log.ts';
+import type { KeptEvent, KeptStream, Resumable, SentEvents } from './event-log.ts';
 import { room } from './http-bridge.ts';
 
 export interface AnswerOptions {
   /** Of every response, beside the content type. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Keeps events for clients that resume; none without a session. */
-  readonly log?: EventLog;
+  readonly log?: SentEvents;
   /** Begin a stream with an empty event, so that a client can resume before the first one. */
   readonly primes?: boolean;
   /** How long the reader may take nothing before it is cut off. */
@@ -28,7 +28,7 @@ const STALL_MS = 600_000;
 const RETRY_MS = 1_000;
 const RESUME_MS = 30_000;
 
-export class Answer implements Resumable {
+export class HttpReply implements Resumable {
   readonly #options: AnswerOptions;
   #response: ServerResponse;
   #writer: SseWriter | undefined;

@@ -22,7 +22,7 @@ export interface EventLimits {
 
 export const EVENT_LIMITS: EventLimits = { events: 256, characters: 256 * 1024 };
 
-export class EventLog {
+export class SentEvents {
   readonly #budget: EventBudget;
   readonly #limits: EventLimits;
   readonly #streams = new Map<number, KeptStream>();

@@ -50,7 +50,7 @@ export interface Route {
   /** Reads the body of a POST, or throws what is wrong with it. */
   readonly parse: (text: string) => unknown;
   /** Serves a checked request. */
-  readonly serve: (exchange: HttpExchange) => Promise<void>;
+  readonly serve: (exchange: HttpRequest) => Promise<void>;
   /** How refusals are written, at this path and below it. */
   readonly dialect: RefusalDialect;
   /** Serves every path below it, too. */
@@ -61,7 +61,7 @@ export interface Route {
   readonly toRefusal?: (error: unknown, id: string | number | null, at: URL | null) => Refusal;
 }
 
-export interface HttpExchange {
+export interface HttpRequest {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly principal: Principal;

@@ -12,12 +12,12 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
-import { Answer, type AnswerOptions } from './answer.ts';
-import type { EventLog } from './event-log.ts';
+import { type AnswerOptions, HttpReply } from './answer.ts';
+import type { SentEvents } from './event-log.ts';
 
 /** The requests of one POST, which are answered together. */
 interface Post {
-  readonly answer: Answer;
+  readonly answer: HttpReply;
   readonly isBatch: boolean;
   readonly open: Set<RequestId>;
   readonly texts: string[];
@@ -33,16 +33,19 @@ export class SessionTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
   readonly sessionId: string;
-  readonly #log: EventLog;
+  readonly #log: SentEvents;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #posts = new Map<RequestId, Post>();
   /** Requests that are served past the SDK. */
-  readonly #direct = new Map<RequestId, { readonly answer: Answer; readonly cancel: () => void }>();
-  #listening: Answer | undefined;
+  readonly #direct = new Map<
+    RequestId,
+    { readonly answer: HttpReply; readonly cancel: () => void }
+  >();
+  #listening: HttpReply | undefined;
   #isListening = false;
   #isClosed = false;
 
-  constructor(sessionId: string, log: EventLog) {
+  constructor(sessionId: string, log: SentEvents) {
     this.sessionId = sessionId;
     this.#headers = { 'mcp-session-id': sessionId };
     this.#log = log;
@@ -64,8 +67,8 @@ export class SessionTransport implements Transport {
   createAnswer(
     response: ServerResponse,
     options: Pick<AnswerOptions, 'primes' | 'stallMs' | 'onGone'>,
-  ): Answer {
-    return new Answer(response, { ...options, headers: this.#headers, log: this.#log });
+  ): HttpReply {
+    return new HttpReply(response, { ...options, headers: this.#headers, log: this.#log });
   }
 
   /** Takes a POST with at least one request; resolves when all of them are answered. */
@@ -73,7 +76,7 @@ export class SessionTransport implements Transport {
     frame: JSONRPCMessage | readonly JSONRPCMessage[],
     response: ServerResponse,
     primes: boolean,
-    extraOf: (answer: Answer) => MessageExtraInfo,
+    extraOf: (answer: HttpReply) => MessageExtraInfo,
   ): Promise<void> {
     const messages: readonly JSONRPCMessage[] = [frame].flat();
     const ids = messages.filter(isRequest).map(({ id }) => id);
@@ -129,7 +132,7 @@ export class SessionTransport implements Transport {
   }
 
   /** A request that is served past the SDK, but can be cancelled, and its client asked. */
-  begin(id: RequestId, answer: Answer, cancel: () => void): void {
+  begin(id: RequestId, answer: HttpReply, cancel: () => void): void {
     this.#direct.set(id, { answer, cancel });
   }
 
@@ -160,7 +163,7 @@ export class SessionTransport implements Transport {
     this.onclose?.();
   }
 
-  #answerOf(id: RequestId): Answer | undefined {
+  #answerOf(id: RequestId): HttpReply | undefined {
     return this.#posts.get(id)?.answer ?? this.#direct.get(id)?.answer;
   }
 

@@ -2,7 +2,7 @@ import { FabricError } from '@starloom/core';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { readLeanCall } from '../../src/mcp/lean-call.ts';
-import type { ToolCatalog } from '../../src/tools/catalog.ts';
+import type { GatewayTools } from '../../src/tools/catalog.ts';
 import { answers, fails, KEY, openTestGateway, type TestAgent } from '../test-gateway.ts';
 import { OlderClient, type Reply } from './older-client.ts';
 
@@ -155,7 +155,7 @@ describe('the lean lane', () => {
       mayUse: () => true,
       run: async () => ({ content: [] }),
     };
-    const find: ToolCatalog['find'] = (name) => (name === 't' ? tool : undefined);
+    const find: GatewayTools['find'] = (name) => (name === 't' ? tool : undefined);
     const read = (body: unknown, headers: object = toHeaders('t')) =>
       readLeanCall(body, { ...headers }, { find }, LOCAL_PRINCIPAL);
 

@@ -1,15 +1,15 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { Answer } from '../../src/transports/answer.ts';
-import { EventLog } from '../../src/transports/event-log.ts';
+import { HttpReply } from '../../src/transports/answer.ts';
+import { SentEvents } from '../../src/transports/event-log.ts';
 import { FakeResponse } from './fake-response.ts';
 
-const openLog = () => new EventLog({ most: 1_000_000, kept: 0 });
+const openLog = () => new SentEvents({ most: 1_000_000, kept: 0 });
 const nothing = () => {};
 
 describe('an answer over HTTP', () => {
   it('is one JSON object when nothing is said before', async () => {
     const response = new FakeResponse();
-    const answer = new Answer(response.asResponse, { onGone: nothing, headers: { a: 'b' } });
+    const answer = new HttpReply(response.asResponse, { onGone: nothing, headers: { a: 'b' } });
     answer.finish('{"ok":true}', 201);
     answer.finish('{"ok":false}');
     await expect.poll(() => response.status).toBe(201);
@@ -19,7 +19,7 @@ describe('an answer over HTTP', () => {
 
   it('is a stream as soon as something is said before the result', async () => {
     const response = new FakeResponse();
-    const answer = new Answer(response.asResponse, { onGone: nothing });
+    const answer = new HttpReply(response.asResponse, { onGone: nothing });
     await answer.send('1');
     answer.finish('2');
     expect(response.headers['content-type']).toContain('text/event-stream');
@@ -29,7 +29,7 @@ describe('an answer over HTTP', () => {
 
   it('is an empty stream for what is not to be answered', () => {
     const response = new FakeResponse();
-    new Answer(response.asResponse, { onGone: nothing }).finishAll([]);
+    new HttpReply(response.asResponse, { onGone: nothing }).finishAll([]);
     expect(response.headers['content-type']).toContain('text/event-stream');
     expect(response.writableEnded).toBe(true);
   });
@@ -37,7 +37,7 @@ describe('an answer over HTTP', () => {
   it('cuts off a reader that takes nothing for too long', async () => {
     const response = new FakeResponse();
     const options = { onGone: nothing, log: openLog(), stallMs: 20 };
-    const answer = new Answer(response.asResponse, options);
+    const answer = new HttpReply(response.asResponse, options);
     await expect(answer.send('x'.repeat(1_000))).rejects.toMatchObject({ code: 'OVERLOADED' });
     expect(response.destroyed).toBe(true);
   });
@@ -45,7 +45,7 @@ describe('an answer over HTTP', () => {
   it('goes on where it was on another connection, also when it is over', async () => {
     const [first, second, third] = [new FakeResponse(), new FakeResponse(), new FakeResponse()];
     const log = openLog();
-    const answer = new Answer(first.asResponse, { onGone: nothing, log, primes: true });
+    const answer = new HttpReply(first.asResponse, { onGone: nothing, log, primes: true });
     await answer.send('1');
     expect(first.text).toBe('id: 1-0\nretry: 1000\ndata: \n\nevent: message\nid: 1-1\ndata: 1\n\n');
     first.destroy();
@@ -68,7 +68,7 @@ describe('an answer over HTTP', () => {
     const onGone = () => {
       gone += 1;
     };
-    const answer = new Answer(first.asResponse, { onGone, log });
+    const answer = new HttpReply(first.asResponse, { onGone, log });
     await answer.send('1');
     await first.leave();
     await vi.advanceTimersByTimeAsync(29_000);
@@ -83,7 +83,7 @@ describe('an answer over HTTP', () => {
   it('says when its client is gone and cannot resume', async () => {
     const response = new FakeResponse();
     const gone = Promise.withResolvers<void>();
-    new Answer(response.asResponse, { onGone: gone.resolve, log: openLog() });
+    new HttpReply(response.asResponse, { onGone: gone.resolve, log: openLog() });
     response.destroy();
     await gone.promise;
   });

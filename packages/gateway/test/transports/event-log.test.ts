@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { EventLog, type KeptStream } from '../../src/transports/event-log.ts';
+import { type KeptStream, SentEvents } from '../../src/transports/event-log.ts';
 
 const response = {} as ServerResponse;
 
 /** A stream that remembers what was resumed. */
-function openStream(log: EventLog) {
+function openStream(log: SentEvents) {
   const resumed: (readonly string[])[] = [];
   const stream: KeptStream = log.open({
     resume: (_, after) => resumed.push(stream.after(after).map(({ text }) => text)),
@@ -15,7 +15,7 @@ function openStream(log: EventLog) {
 
 const open = (most = 1_000_000, limits = { events: 4, characters: 1_000 }) => {
   const budget = { most, kept: 0 };
-  return { budget, log: new EventLog(budget, limits) };
+  return { budget, log: new SentEvents(budget, limits) };
 };
 
 describe('events that are kept for clients that resume', () => {
@@ -51,7 +51,7 @@ describe('events that are kept for clients that resume', () => {
 
   it('are bounded over all sessions together', () => {
     const budget = { most: 100, kept: 0 };
-    const logs = Array.from({ length: 50 }, () => new EventLog(budget));
+    const logs = Array.from({ length: 50 }, () => new SentEvents(budget));
     for (const log of logs) log.keep(openStream(log).stream, 'x'.repeat(10));
     expect(budget.kept).toBe(100);
     for (const log of logs) log.close();

@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { EventLog } from '../../src/transports/event-log.ts';
+import { SentEvents } from '../../src/transports/event-log.ts';
 import { SessionTransport } from '../../src/transports/session-transport.ts';
 import { FakeResponse } from './fake-response.ts';
 
 const CHANGED = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' } as const;
 
-const open = () => new SessionTransport('s', new EventLog({ most: 1_000_000, kept: 0 }));
+const open = () => new SessionTransport('s', new SentEvents({ most: 1_000_000, kept: 0 }));
 const listen = (transport: SessionTransport, response: ServerResponse) =>
   transport.listen(response, true, () => {});
 

@@ -3,7 +3,7 @@
 
 import type { Clock, Job, QueuePurpose } from '@starloom/core';
 import type { Clock as BossClock, Job as BossJob, PgBoss } from 'pg-boss';
-import type { Database, Session } from './database.ts';
+import type { Database, DatabaseSession } from './database.ts';
 import { BOSS_SCHEMA } from './schema.ts';
 
 export interface BossQueueOptions {
@@ -71,7 +71,7 @@ export class BossQueue {
 
   /** The id of the new place per job, in order. */
   async add(
-    session: Session,
+    session: DatabaseSession,
     purpose: QueuePurpose,
     places: readonly NewPlace[],
   ): Promise<readonly string[]> {
@@ -94,7 +94,7 @@ export class BossQueue {
   }
 
   fetch(
-    session: Session,
+    session: DatabaseSession,
     purpose: QueuePurpose,
     options: { readonly limit: number; readonly perAgent: number | undefined },
   ): Promise<readonly Entry[]> {
@@ -106,7 +106,11 @@ export class BossQueue {
   }
 
   /** Whether it is claimed, queued or done already: afterwards it is done. */
-  async complete(session: Session, purpose: QueuePurpose, ids: readonly string[]): Promise<void> {
+  async complete(
+    session: DatabaseSession,
+    purpose: QueuePurpose,
+    ids: readonly string[],
+  ): Promise<void> {
     if (ids.length === 0) return;
     await this.#boss.complete(QUEUES[purpose], [...ids], null, {
       db: session,
@@ -115,7 +119,7 @@ export class BossQueue {
   }
 
   /** Back in the queue, after the backoff of the job. Nothing for a claim that is no longer good. */
-  async retry(session: Session, entry: Omit<Entry, 'data'>): Promise<void> {
+  async retry(session: DatabaseSession, entry: Omit<Entry, 'data'>): Promise<void> {
     await this.#boss.fail(QUEUES.run, entry, null, { db: session });
   }
 

@@ -2,7 +2,7 @@
 
 import type { Job } from '@starloom/core';
 import type { BossQueue } from './boss-queue.ts';
-import type { Database, Session } from './database.ts';
+import type { Database, DatabaseSession } from './database.ts';
 import * as rows from './job-rows.ts';
 import { READY } from './schema.ts';
 
@@ -46,7 +46,7 @@ export class Creations {
   }
 
   /** In the transaction of the session. */
-  async insert(session: Session, creations: readonly Creation[]): Promise<void> {
+  async insert(session: DatabaseSession, creations: readonly Creation[]): Promise<void> {
     const places = creations.map(({ job }) => ({ job, readyAt: job.run_at }));
     const entries = await this.#queue.add(session, 'run', places);
     const made = creations.map(({ job, call }, index) => ({

@@ -5,7 +5,7 @@ import { FabricError } from '@starloom/core';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
 /** What pg-boss needs of a connection, and what we do. */
-export interface Session {
+export interface DatabaseSession {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: QueryResultRow[] }>;
 }
 
@@ -18,7 +18,7 @@ export interface DatabaseOptions {
 const CONNECT_MS = 5_000;
 const MOST_TRIES = 5;
 
-export class Database implements Session {
+export class Database implements DatabaseSession {
   readonly #pool: Pool;
   #sessionStatements: readonly string[] = [];
   readonly #prepared = new WeakSet<PoolClient>();
@@ -80,7 +80,7 @@ export class Database implements Session {
    * One transaction; repeated as a whole when Postgres ended it for the sake of another one. Nothing of
    * it happened when it rejects, except when the connection broke during the commit.
    */
-  async transact<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  async transact<Result>(work: (session: DatabaseSession) => Promise<Result>): Promise<Result> {
     for (let left = MOST_TRIES; ; left -= 1) {
       try {
         return await this.#transactOnce(work);
@@ -103,7 +103,9 @@ export class Database implements Session {
     }
   }
 
-  async #transactOnce<Result>(work: (session: Session) => Promise<Result>): Promise<Result> {
+  async #transactOnce<Result>(
+    work: (session: DatabaseSession) => Promise<Result>,
+  ): Promise<Result> {
     const client = await this.#connect();
     let failure: Error | undefined;
     try {

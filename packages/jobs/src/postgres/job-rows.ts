@@ -1,7 +1,7 @@
 // Our tables. Every method is one statement of the session it is given; rules are elsewhere.
 
 import { JOB_STATES, type Job, type JobFilter, type JobState, toPosition } from '@starloom/core';
-import type { Session } from './database.ts';
+import type { DatabaseSession } from './database.ts';
 import { CHANNEL, SCHEMA_NAME as S } from './schema.ts';
 
 export interface JobRow {
@@ -13,7 +13,7 @@ export interface JobRow {
 }
 
 export async function insertJobs(
-  session: Session,
+  session: DatabaseSession,
   rows: readonly { readonly job: Job; readonly call: string; readonly entry: string }[],
 ): Promise<void> {
   await session.executeSql(
@@ -34,7 +34,7 @@ export async function insertJobs(
 
 /** In no order; `lock` keeps others from changing them until the transaction ends. */
 export async function readJobs(
-  session: Session,
+  session: DatabaseSession,
   ids: readonly string[],
   lock: boolean,
 ): Promise<ReadonlyMap<string, JobRow>> {
@@ -53,7 +53,10 @@ export interface JobChange {
   readonly result?: string | undefined;
 }
 
-export async function updateJobs(session: Session, changes: readonly JobChange[]): Promise<void> {
+export async function updateJobs(
+  session: DatabaseSession,
+  changes: readonly JobChange[],
+): Promise<void> {
   if (changes.length === 0) return;
   await session.executeSql(
     `UPDATE ${S}.job SET state = c.state, finished_at = c.finished_at, entry = c.entry,
@@ -74,7 +77,7 @@ export async function updateJobs(session: Session, changes: readonly JobChange[]
 }
 
 export async function insertEvents(
-  session: Session,
+  session: DatabaseSession,
   id: string,
   first: number,
   texts: readonly string[],
@@ -89,7 +92,12 @@ export async function insertEvents(
 }
 
 /** The job and its events after a number, from one snapshot. */
-export async function readEvents(session: Session, id: string, after: number, limit: number) {
+export async function readEvents(
+  session: DatabaseSession,
+  id: string,
+  after: number,
+  limit: number,
+) {
   const { rows } = await session.executeSql(
     `SELECT job.record, array(
        SELECT text FROM ${S}.event WHERE event.position = job.position AND number > $2
@@ -101,7 +109,7 @@ export async function readEvents(session: Session, id: string, after: number, li
   return row && { job: JSON.parse(row.record) as Job, texts: row.texts as string[] };
 }
 
-export async function listJobs(session: Session, filter: JobFilter) {
+export async function listJobs(session: DatabaseSession, filter: JobFilter) {
   const { principalId, state, capability, limit, cursor } = filter;
   const { rows } = await session.executeSql(
     `SELECT position, record FROM ${S}.job WHERE principal = $1
@@ -123,7 +131,7 @@ export async function listJobs(session: Session, filter: JobFilter) {
 
 /** True when the key is ours now; false when another job has it, which then is kept. */
 export async function takeKey(
-  session: Session,
+  session: DatabaseSession,
   row: { principalId: string; key: string; jobId: string; fingerprint: string; expiresAt: number },
   now: number,
 ): Promise<boolean> {
@@ -138,7 +146,7 @@ export async function takeKey(
   return rows.length > 0;
 }
 
-export async function readKey(session: Session, principalId: string, key: string) {
+export async function readKey(session: DatabaseSession, principalId: string, key: string) {
   const sql = `SELECT job_id, fingerprint FROM ${S}.idempotency WHERE principal = $1 AND key = $2`;
   const { rows } = await session.executeSql(sql, [toText(principalId), toText(key)]);
   const [row] = rows;
@@ -146,7 +154,12 @@ export async function readKey(session: Session, principalId: string, key: string
 }
 
 /** Jobs that ended before a moment, their keys and events. */
-export async function deleteJobs(session: Session, before: number, limit: number, now: number) {
+export async function deleteJobs(
+  session: DatabaseSession,
+  before: number,
+  limit: number,
+  now: number,
+) {
   await session.executeSql(`DELETE FROM ${S}.idempotency WHERE expires_at <= $1`, [now]);
   const { rows } = await session.executeSql(
     `WITH old AS (
@@ -160,7 +173,9 @@ export async function deleteJobs(session: Session, before: number, limit: number
   return rows.map(({ id }) => String(id));
 }
 
-export async function countJobs(session: Session): Promise<Readonly<Record<JobState, number>>> {
+export async function countJobs(
+  session: DatabaseSession,
+): Promise<Readonly<Record<JobState, number>>> {
   const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
   const { rows } = await session.executeSql(
     `SELECT state, count(*) AS n FROM ${S}.job WHERE finished_at IS NULL GROUP BY state
@@ -170,7 +185,10 @@ export async function countJobs(session: Session): Promise<Readonly<Record<JobSt
   return counts as Record<JobState, number>;
 }
 
-export async function oldestQueued(session: Session, now: number): Promise<number | undefined> {
+export async function oldestQueued(
+  session: DatabaseSession,
+  now: number,
+): Promise<number | undefined> {
   const { rows } = await session.executeSql(
     `SELECT min(greatest((record::json->>'created_at')::bigint,
        coalesce((record::json->>'run_at')::bigint, 0))) AS at
@@ -183,7 +201,7 @@ export async function oldestQueued(session: Session, now: number): Promise<numbe
 }
 
 /** Delivered when the transaction commits. */
-export async function notify(session: Session, payloads: readonly string[]): Promise<void> {
+export async function notify(session: DatabaseSession, payloads: readonly string[]): Promise<void> {
   if (payloads.length === 0) return;
   await session.executeSql('SELECT pg_notify($1, p) FROM unnest($2::text[]) AS p', [
     CHANNEL,

@@ -12,7 +12,7 @@ import {
   type Watchers,
 } from '@starloom/core';
 import type { BossQueue, Entry } from './boss-queue.ts';
-import type { Database, Session } from './database.ts';
+import type { Database, DatabaseSession } from './database.ts';
 import * as rows from './job-rows.ts';
 import { READY } from './schema.ts';
 
@@ -65,13 +65,13 @@ export class JobSteps {
    */
   async held(
     claim: Claim,
-    change: (job: Job, session: Session) => Promise<Change>,
+    change: (job: Job, session: DatabaseSession) => Promise<Change>,
     place?: 'complete' | 'retry',
   ): Promise<boolean> {
     const { id } = claim.job;
     const entry = toEntry(claim);
     const lost = new Error('the claim is lost');
-    const step = async (session: Session): Promise<Change> => {
+    const step = async (session: DatabaseSession): Promise<Change> => {
       if (place === 'complete') await this.#queue.complete(session, 'run', [entry.id]);
       if (place === 'retry') await this.#queue.retry(session, entry);
       const row = (await rows.readJobs(session, [id], true)).get(id);
@@ -92,7 +92,7 @@ export class JobSteps {
   /** A step of a client. It starts again when a worker moved the job while its place was looked up. */
   async open(
     id: string,
-    change: (row: rows.JobRow, session: Session) => Promise<Change | undefined>,
+    change: (row: rows.JobRow, session: DatabaseSession) => Promise<Change | undefined>,
   ): Promise<StoredJob | undefined> {
     for (let left = MOST_TRIES; left > 0; left -= 1) {
       const before = await this.read(id);
@@ -100,7 +100,7 @@ export class JobSteps {
       const moved = new FabricError('OVERLOADED', 'The job changes too fast', {
         details: { reason: 'engine_busy', fix: 'Try again' },
       });
-      const step = async (session: Session) => {
+      const step = async (session: DatabaseSession) => {
         const changed = await change(before, session);
         const row = (await rows.readJobs(session, [id], true)).get(id);
         if (row === undefined || JSON.stringify(row) !== JSON.stringify(before)) throw moved;
@@ -119,7 +119,7 @@ export class JobSteps {
     return undefined;
   }
 
-  async #write(session: Session, before: rows.JobRow, change: Change): Promise<void> {
+  async #write(session: DatabaseSession, before: rows.JobRow, change: Change): Promise<void> {
     const { job, events = [], entry = before.entry, lease = before.lease, result } = change;
     const texts: string[] = [];
     for (const event of events) {

@@ -40,7 +40,7 @@ import {
 } from '@starloom/core';
 import type { BossQueue } from './boss-queue.ts';
 import { Creations } from './creations.ts';
-import type { Database, Session } from './database.ts';
+import type { Database, DatabaseSession } from './database.ts';
 import * as rows from './job-rows.ts';
 import { isId, JobSteps, toEntry, toLease } from './job-steps.ts';
 import { Schedules } from './schedules.ts';
@@ -328,7 +328,7 @@ export class PostgresJobEngine implements JobEngine {
     return this.#options.clock.now();
   }
 
-  async #claim(session: Session, { purpose = 'run', limit, perAgent }: ClaimOptions) {
+  async #claim(session: DatabaseSession, { purpose = 'run', limit, perAgent }: ClaimOptions) {
     const now = this.#now();
     const entries = await this.#queue.fetch(session, purpose, { limit, perAgent });
     if (entries.length === 0) return { claims: [], isMore: false };
@@ -364,7 +364,7 @@ export class PostgresJobEngine implements JobEngine {
     return { claims, isMore: true };
   }
 
-  async #addWebhook(session: Session, job: Job): Promise<string | null> {
+  async #addWebhook(session: DatabaseSession, job: Job): Promise<string | null> {
     if (job.webhook === undefined) return null;
     const [entry = null] = await this.#queue.add(session, 'webhook', [{ job }]);
     return entry;

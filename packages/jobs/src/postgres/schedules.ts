@@ -5,7 +5,7 @@ import { createJob, createTrace, type JobSchedule, type NewJob } from '@starloom
 import { nextCron } from '../next-cron.ts';
 import type { BossQueue } from './boss-queue.ts';
 import type { Creations } from './creations.ts';
-import type { Database, Session } from './database.ts';
+import type { Database, DatabaseSession } from './database.ts';
 import { SCHEMA_NAME as S } from './schema.ts';
 
 /** What is due for a shorter time is left to pg-boss. */
@@ -59,7 +59,7 @@ export class Schedules {
   }
 
   /** Creates the job of a schedule that is due. */
-  async fire(session: Session, name: string, now: number): Promise<void> {
+  async fire(session: DatabaseSession, name: string, now: number): Promise<void> {
     const [row] = await this.#read(session, name);
     if (row === undefined) return;
     const input = JSON.parse(row.job) as NewJob;
@@ -70,7 +70,7 @@ export class Schedules {
     await session.executeSql(sql, [name, now]);
   }
 
-  async #read(session: Session, name?: string): Promise<ScheduleRow[]> {
+  async #read(session: DatabaseSession, name?: string): Promise<ScheduleRow[]> {
     const { rows } = await session.executeSql(
       `SELECT * FROM ${S}.schedule WHERE $1::text IS NULL OR name = $1 ORDER BY name`,
       [name ?? null],

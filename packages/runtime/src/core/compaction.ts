@@ -6,7 +6,7 @@
 import type { Block, ContentSegment, ProviderResponse } from '@starloom/sdk';
 import type { Emit } from './event-bus.ts';
 import type { Labeller } from './seams.ts';
-import type { Session } from './session.ts';
+import type { AgentSession } from './session.ts';
 import { estimateBlocks } from './tokens.ts';
 
 /** The part of the context that stays as it is. */
@@ -33,7 +33,7 @@ export interface CompactionParts {
 
 /** `request` is what the user wants in this turn. */
 export async function compact(
-  session: Session,
+  session: AgentSession,
   request: Block,
   { contextTokens, labeller, summarise, emit }: CompactionParts,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import { compact, SUMMARY_REQUEST } from './compaction.ts';
 import type { Emit } from './event-bus.ts';
 import { callsOf } from './parse-response.ts';
 import type { Labeller, ToolOutcome, TurnResult } from './seams.ts';
-import type { Session } from './session.ts';
+import type { AgentSession } from './session.ts';
 import { estimateBlocks, estimateTokens } from './tokens.ts';
 import type { ToolPath } from './tool-path.ts';
 import type { ToolRegistry } from './tool-registry.ts';
@@ -33,7 +33,7 @@ export interface LoopParts extends ModelParts {
 
 /** A message on its way to the model. */
 export interface Turn {
-  readonly session: Session;
+  readonly session: AgentSession;
   /** The message, as it stands in the context. */
   readonly request: Block;
   readonly trace: Trace;

@@ -4,7 +4,7 @@ import type { Labeller } from './seams.ts';
 import type { SessionFile, SessionLine } from './session-file.ts';
 
 /** A conversation. What is added is on disk at once, where it has a file. */
-export class Session {
+export class AgentSession {
   readonly id: string;
   readonly #file: SessionFile | undefined;
   #blocks: readonly Block[] = [];

@@ -5,7 +5,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, FabricError, type Log, orAborted } from '@starloom/core';
 import type { Labeller } from './seams.ts';
-import { Session } from './session.ts';
+import { AgentSession } from './session.ts';
 import { SessionFile } from './session-file.ts';
 
 const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
@@ -27,13 +27,13 @@ export interface SessionSummary {
 }
 
 interface Entry {
-  session: Promise<Session>;
+  session: Promise<AgentSession>;
   /** Ends when the last turn that waits or runs has ended. */
   tail: Promise<unknown>;
   users: number;
 }
 
-export class Sessions {
+export class AgentSessions {
   readonly #options: SessionsOptions;
   /** Least recently used first. */
   readonly #entries = new Map<string, Entry>();
@@ -54,7 +54,7 @@ export class Sessions {
   async use<T>(
     id: string,
     signal: AbortSignal,
-    work: (session: Session) => Promise<T>,
+    work: (session: AgentSession) => Promise<T>,
   ): Promise<T> {
     assertSessionId(id);
     const entry = this.#enter(id);
@@ -95,9 +95,9 @@ export class Sessions {
     return entry;
   }
 
-  async #open(id: string): Promise<Session> {
+  async #open(id: string): Promise<AgentSession> {
     const { folder, labeller, log } = this.#options;
-    if (folder === undefined) return new Session(id);
+    if (folder === undefined) return new AgentSession(id);
     const file = this.#fileOf(id, folder);
     const found = await file.read().catch((cause) => {
       throw new FabricError('BAD_INPUT', `The session ${id} cannot be read`, {
@@ -106,18 +106,18 @@ export class Sessions {
       });
     });
     if (found === undefined) return this.#begin(id);
-    const session = new Session(id, file);
+    const session = new AgentSession(id, file);
     if (found.broken > 0) log.warn({ session_id: id, lines: found.broken }, 'lines left out');
     session.restore(found.lines, labeller);
     return session;
   }
 
-  #begin(id: string): Session {
+  #begin(id: string): AgentSession {
     const { folder, clock } = this.#options;
-    if (folder === undefined) return new Session(id);
+    if (folder === undefined) return new AgentSession(id);
     const file = this.#fileOf(id, folder);
     file.begin({ kind: 'session', version: 1, id, at: clock.now() });
-    return new Session(id, file);
+    return new AgentSession(id, file);
   }
 
   #fileOf(id: string, folder: string): SessionFile {

@@ -1,5 +1,5 @@
 /** Work on the same thing one after the other, on different things side by side. */
-export class Turns {
+export class TurnsByKey {
   readonly #last = new Map<string, Promise<unknown>>();
 
   async take<T>(key: string, work: () => Promise<T>): Promise<T> {

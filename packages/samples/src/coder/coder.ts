@@ -3,7 +3,7 @@
 
 import { type EventBody, FabricError } from '@starloom/core';
 import { z } from 'zod';
-import type { Agent } from '../agent.ts';
+import type { SampleAgent } from '../agent.ts';
 import { final, progress, speak } from '../events.ts';
 import { describeReport } from './describe-report.ts';
 import { MAX_SOURCE_BYTES, readSource } from './read-source.ts';
@@ -17,7 +17,7 @@ const inputSchema = z.object({
 
 type Input = z.infer<typeof inputSchema>;
 
-export function createCoder(folder: string): Agent<Input> {
+export function createCoder(folder: string): SampleAgent<Input> {
   return {
     id: 'coder',
     capability: 'code',

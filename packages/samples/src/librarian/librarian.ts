@@ -3,7 +3,7 @@
 
 import type { EventBody } from '@starloom/core';
 import { z } from 'zod';
-import type { Agent } from '../agent.ts';
+import type { SampleAgent } from '../agent.ts';
 import { final, progress, speak } from '../events.ts';
 import { several } from '../text/several.ts';
 import { shorten } from '../text/shorten.ts';
@@ -24,7 +24,7 @@ const outputSchema = z.object({
 
 const MAX_SHOWN = 400;
 
-export function createLibrarian(folder: string): Agent<z.infer<typeof inputSchema>> {
+export function createLibrarian(folder: string): SampleAgent<z.infer<typeof inputSchema>> {
   return {
     id: 'librarian',
     capability: 'lookup',

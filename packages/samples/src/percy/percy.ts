@@ -3,7 +3,7 @@
 
 import type { EventBody } from '@starloom/core';
 import { z } from 'zod';
-import type { Agent } from '../agent.ts';
+import type { SampleAgent } from '../agent.ts';
 import { final, progress, speak } from '../events.ts';
 import { sentencesOf } from '../text/sentences.ts';
 import { several } from '../text/several.ts';
@@ -26,7 +26,7 @@ const inputSchema = z.object({
   task: z.string().min(1).max(MAX_CHARACTERS).describe('The text to think about'),
 });
 
-export const percy: Agent<z.infer<typeof inputSchema>> = {
+export const percy: SampleAgent<z.infer<typeof inputSchema>> = {
   id: 'percy',
   capability: 'reason',
   description: 'Analyses a text step by step: size, reading level, terms, questions, claims',

@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { EventStamper, ResultFold, type Trace } from '@starloom/core';
 import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
-import type { Agent } from '../agent.ts';
+import type { SampleAgent } from '../agent.ts';
 import { type RunOptions, runAgent } from '../run-agent.ts';
 import { type AgentCall, parseCall } from './agent-call.ts';
 import { toFailure } from './failure.ts';
@@ -12,7 +12,10 @@ import { serveLoopback } from './loopback.ts';
 import type { ServeOptions } from './options.ts';
 import { readJson } from './read-json.ts';
 
-export async function serveHttp<Input>(agent: Agent<Input>, options: ServeOptions): Promise<void> {
+export async function serveHttp<Input>(
+  agent: SampleAgent<Input>,
+  options: ServeOptions,
+): Promise<void> {
   const path = `/${agent.id}`;
   await serveLoopback(options.port, path, async (request, response) => {
     if (request.url === `${path}/health`) return sendJson(response, 200, { status: 'online' });
@@ -23,7 +26,7 @@ export async function serveHttp<Input>(agent: Agent<Input>, options: ServeOption
 }
 
 async function answer<Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   request: IncomingMessage,
   response: ServerResponse,
   options: ServeOptions,
@@ -43,7 +46,7 @@ async function answer<Input>(
 }
 
 type Send = <Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   call: AgentCall,
   response: ServerResponse,
   options: RunOptions,

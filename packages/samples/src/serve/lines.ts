@@ -4,7 +4,7 @@
 import { createTrace, EventStamper, traceSchema } from '@starloom/core';
 import { readNdjson, writeNdjson } from '@starloom/wire';
 import { z } from 'zod';
-import type { Agent } from '../agent.ts';
+import type { SampleAgent } from '../agent.ts';
 import { type RunOptions, runAgent } from '../run-agent.ts';
 import { parseCall } from './agent-call.ts';
 import { toFailure } from './failure.ts';
@@ -19,7 +19,7 @@ const lineSchema = z.union([
 
 /** Resolves when stdin has ended; calls still at work are finished. */
 export async function serveLines<Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   { pauseMs }: ServeOptions,
 ): Promise<void> {
   const calls = new Map<string, AbortController>();
@@ -44,7 +44,7 @@ type Envelope = Extract<z.infer<typeof lineSchema>, { envelope: unknown }>['enve
 
 /** Events; the last one is final, or says what went wrong. */
 async function* answer<Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   envelope: Envelope,
   options: RunOptions,
 ): AsyncGenerator<object> {

@@ -1,13 +1,13 @@
 import { toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import type { Agent } from '../agent.ts';
+import type { SampleAgent } from '../agent.ts';
 import { serveLoopback } from './loopback.ts';
 import { createMcpServer } from './mcp-server.ts';
 import type { ServeOptions } from './options.ts';
 
 /** The agent as an MCP server over Streamable HTTP, for clients of every revision. */
 export async function serveMcpHttp<Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   options: ServeOptions,
 ): Promise<void> {
   const handle = toNodeHandler(createMcpHandler(() => createMcpServer(agent, options)));

@@ -11,12 +11,15 @@ import {
   fromMeta,
   type Trace,
 } from '@starloom/core';
-import type { Agent, AgentCard } from '../agent.ts';
+import type { AgentCard, SampleAgent } from '../agent.ts';
 import { runAgent } from '../run-agent.ts';
 import { toFailure } from './failure.ts';
 import type { ServeOptions } from './options.ts';
 
-export function createMcpServer<Input>(agent: Agent<Input>, options: ServeOptions): McpServer {
+export function createMcpServer<Input>(
+  agent: SampleAgent<Input>,
+  options: ServeOptions,
+): McpServer {
   const { id, capability, description, input: inputSchema, output: outputSchema } = agent;
   const server = new McpServer({ name: id, version: '0.1.0' });
   server.registerTool(capability, { description, inputSchema, outputSchema }, (input, context) =>
@@ -26,7 +29,7 @@ export function createMcpServer<Input>(agent: Agent<Input>, options: ServeOption
 }
 
 async function call<Input>(
-  agent: Agent<Input>,
+  agent: SampleAgent<Input>,
   input: unknown,
   { mcpReq }: ServerContext,
   { pauseMs }: ServeOptions,

@@ -49,7 +49,7 @@ async function askOne(terminal: Asker, question: InputRequest): Promise<Response
         return declined(terminal, 'the command line shares no folders');
     }
   } catch (error) {
-    if (error instanceof Refusal) return { action: error.action };
+    if (error instanceof InputRefusal) return { action: error.action };
     throw error;
   }
 }
@@ -94,7 +94,7 @@ async function askToAgree(terminal: Asker): Promise<Record<string, never>> {
     if (/^y(?:es)?$/i.test(typed)) return { value: true };
     return /^no?$/i.test(typed) ? { value: false } : { problem: 'type yes or no' };
   });
-  if (!isYes) throw new Refusal('decline');
+  if (!isYes) throw new InputRefusal('decline');
   return {};
 }
 
@@ -129,13 +129,13 @@ async function readAnswer<T>(
 async function readLine(terminal: Asker, prompt: string): Promise<string> {
   const line = await terminal.ask(`  ${prompt}> `);
   const typed = line?.trim() ?? '/cancel';
-  if (typed === '/decline') throw new Refusal('decline');
-  if (typed === '/cancel') throw new Refusal('cancel');
+  if (typed === '/decline') throw new InputRefusal('decline');
+  if (typed === '/cancel') throw new InputRefusal('cancel');
   return typed;
 }
 
 /** The person does not answer. */
-class Refusal extends Error {
+class InputRefusal extends Error {
   readonly action: 'decline' | 'cancel';
 
   constructor(action: 'decline' | 'cancel') {

@@ -25,7 +25,7 @@ export async function chat(
 ): Promise<void> {
   const isLive = process.stdin.isTTY === true && process.stdout.isTTY === true;
   const view = new TurnView(terminal, isLive);
-  const turns = new RunningTurn();
+  const turns = new ChatTurn();
   let input: ChatInput | undefined;
   const approve = approveWith(yes, isLive ? view : undefined, () => input);
   await using agent = await openCommandAgent(terminal, { path, json, approve });
@@ -102,7 +102,7 @@ function approveWith(
 }
 
 /** The turn that Ctrl-C is about. */
-class RunningTurn {
+class ChatTurn {
   #controller: AbortController | undefined;
 
   async run<T>(turn: (signal: AbortSignal) => Promise<T>): Promise<T> {

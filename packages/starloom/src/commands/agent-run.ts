@@ -1,6 +1,6 @@
 import type { Log } from '@starloom/core';
 import type { Agent } from '@starloom/runtime';
-import { McpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
+import { AgentMcpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
 import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
@@ -36,13 +36,13 @@ export async function runAgent(
   }
 }
 
-async function openFace(agent: Agent, log: Log): Promise<McpFace> {
+async function openFace(agent: Agent, log: Log): Promise<AgentMcpFace> {
   const { guard, config } = agent;
   const { mcp } = config.agent;
-  return await McpFace.open({ agent, guard, mcp, folder: config.folder, log });
+  return await AgentMcpFace.open({ agent, guard, mcp, folder: config.folder, log });
 }
 
-async function serveStdio(face: McpFace, stopped: Promise<void>): Promise<void> {
+async function serveStdio(face: AgentMcpFace, stopped: Promise<void>): Promise<void> {
   const served = serveMcpStdio(face, process.stdin, process.stdout);
   await Promise.race([served.closed, stopped]);
   await served.close();
@@ -50,7 +50,7 @@ async function serveStdio(face: McpFace, stopped: Promise<void>): Promise<void> 
 }
 
 async function serveHttp(
-  face: McpFace,
+  face: AgentMcpFace,
   folder: string,
   { port = 0, host = '127.0.0.1', key: reference, anonymous, json = false }: Options,
   terminal: Terminal,

@@ -34,7 +34,7 @@ export function toServerManifest(
   agentId: string,
   context: ConvertContext,
 ): ConvertedServer {
-  return new Conversion(server, agentId, context).run();
+  return new ServerConversion(server, agentId, context).run();
 }
 
 const TRANSPORTS: Readonly<Record<string, 'stdio' | 'http' | 'sse'>> = {
@@ -67,7 +67,7 @@ const USE_A_REFERENCE = 'pass it in env or headers, as env:NAME';
 
 const SILENT = new Set(['source', '$schema', 'gallery', 'type', 'transport', 'name']);
 
-class Conversion {
+class ServerConversion {
   readonly #server: ClientServer;
   readonly #agentId: string;
   readonly #context: ConvertContext;

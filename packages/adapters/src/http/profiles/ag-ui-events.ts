@@ -7,13 +7,13 @@ import { toFields } from '../../upstream/reported-error.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
 import { agentError, badAnswer, eventOf } from './shared.ts';
 import { toProgress } from './to-progress.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { ChatToolCalls } from './tool-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 export class AgUiTranslator {
   readonly #excerpt: Excerpt;
-  readonly #calls = new ToolCalls();
+  readonly #calls = new ChatToolCalls();
   /** Texts of the agent, by message. */
   readonly #texts = new Map<string, string>();
   readonly #foreign = new Set<string>();

@@ -10,7 +10,7 @@ import { noFinal } from '../profile.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
 import { agentError, badAnswer, eventOf } from './shared.ts';
 import { toProgress } from './to-progress.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { ChatToolCalls } from './tool-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -19,7 +19,7 @@ const INTERRUPT = '__interrupt__';
 export class LangGraphTranslator {
   readonly #excerpt: Excerpt;
   readonly #answer: string | undefined;
-  readonly #calls = new ToolCalls();
+  readonly #calls = new ChatToolCalls();
   #text = '';
   #state: Fields | undefined;
   runId: string | undefined;

@@ -14,7 +14,7 @@ import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
 import type { ModelOptions } from './model-options.ts';
 import { openAiFailure } from './openai-error.ts';
 import { agentError, badAnswer, eventOf, headersOf, requestsOf } from './shared.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { ChatToolCalls } from './tool-calls.ts';
 
 type ChatOptions = ModelOptions & { readonly history_bytes: number };
 
@@ -54,7 +54,7 @@ export class OpenAiChatProfile extends AskProfile<ChatOptions> {
 
 class ChatTranslator {
   readonly #excerpt: Excerpt;
-  readonly #calls = new ToolCalls();
+  readonly #calls = new ChatToolCalls();
   #finish: string | undefined;
   text = '';
 

@@ -12,7 +12,7 @@ import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
 import type { ModelOptions } from './model-options.ts';
 import { openAiFailure } from './openai-error.ts';
 import { agentError, badAnswer, eventOf, headersOf, keptId, requestsOf } from './shared.ts';
-import { ToolCalls } from './tool-calls.ts';
+import { ChatToolCalls } from './tool-calls.ts';
 
 export class OpenAiResponsesProfile extends AskProfile<ModelOptions> {
   readonly healthPath = this.client.target.pathOf('/models');
@@ -48,7 +48,7 @@ export class OpenAiResponsesProfile extends AskProfile<ModelOptions> {
 class ResponseTranslator {
   readonly #excerpt: Excerpt;
   readonly #call: ProfileCall;
-  readonly #calls = new ToolCalls();
+  readonly #calls = new ChatToolCalls();
   #text = '';
   isOver = false;
 

@@ -15,7 +15,7 @@ interface PendingCall {
 /** More are not kept; a model that asks for so many is not asking for tools. */
 const MAX_CALLS = 10_000;
 
-export class ToolCalls {
+export class ChatToolCalls {
   readonly #calls = new Map<string, PendingCall>();
 
   /** A piece of the call under `key`, an id or an index. */

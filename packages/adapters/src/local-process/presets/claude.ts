@@ -2,10 +2,10 @@ import type { EventBody } from '@starloom/core';
 import { toFields } from '../../upstream/reported-error.ts';
 import type { Fields } from '../presets.ts';
 import { isSessionId } from '../session-id.ts';
-import { AnswerReader, token, toolEnd, toolStart } from './reader.ts';
+import { PresetReader, token, toolEnd, toolStart } from './reader.ts';
 
 /** `claude -p --output-format stream-json --include-partial-messages`. */
-export class ClaudeReader extends AnswerReader {
+export class ClaudeReader extends PresetReader {
   readonly #tools = new Map<unknown, Fields>();
 
   protected *take(line: Fields): Generator<EventBody> {

@@ -2,10 +2,10 @@ import type { EventBody } from '@starloom/core';
 import { toFields } from '../../upstream/reported-error.ts';
 import type { Fields } from '../presets.ts';
 import { isSessionId } from '../session-id.ts';
-import { AnswerReader, note, token, toolEnd, toolStart } from './reader.ts';
+import { note, PresetReader, token, toolEnd, toolStart } from './reader.ts';
 
 /** `codex exec --json`. */
-export class CodexReader extends AnswerReader {
+export class CodexReader extends PresetReader {
   protected *take(line: Fields): Generator<EventBody> {
     const item = toFields(line.item);
     switch (line.type) {

@@ -1,10 +1,10 @@
 import type { EventBody } from '@starloom/core';
 import { toFields } from '../../upstream/reported-error.ts';
 import type { Fields } from '../presets.ts';
-import { AnswerReader, note, token, toolEnd, toolStart } from './reader.ts';
+import { note, PresetReader, token, toolEnd, toolStart } from './reader.ts';
 
 /** `gemini --output-format stream-json`. Its sessions cannot be named for later. */
-export class GeminiReader extends AnswerReader {
+export class GeminiReader extends PresetReader {
   readonly #tools = new Map<unknown, Fields>();
 
   protected *take(line: Fields): Generator<EventBody> {

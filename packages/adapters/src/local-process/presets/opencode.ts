@@ -2,10 +2,10 @@ import type { EventBody } from '@starloom/core';
 import { toFields } from '../../upstream/reported-error.ts';
 import type { Fields } from '../presets.ts';
 import { isSessionId } from '../session-id.ts';
-import { AnswerReader, token, toolEnd, toolStart } from './reader.ts';
+import { PresetReader, token, toolEnd, toolStart } from './reader.ts';
 
 /** `opencode run --format json`: whole parts, and the end of the program is the end of the answer. */
-export class OpencodeReader extends AnswerReader {
+export class OpencodeReader extends PresetReader {
   protected *take(line: Fields): Generator<EventBody> {
     if (isSessionId(line.sessionID)) this.sessionId = line.sessionID;
     const part = toFields(line.part);

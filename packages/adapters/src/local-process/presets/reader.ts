@@ -6,7 +6,7 @@ import { statusMeaning } from '../../upstream/http-status.ts';
 import { toFields } from '../../upstream/reported-error.ts';
 import type { CommandLineFailure, Fields } from '../presets.ts';
 
-export abstract class AnswerReader {
+export abstract class PresetReader {
   isDone = false;
   hasAnswer = false;
   answer = '';

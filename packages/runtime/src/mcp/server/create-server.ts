@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { createTrace, FabricError } from '@starloom/core';
 import type { ExposedTool } from './exposed-tools.ts';
-import type { McpFace } from './mcp-face.ts';
+import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface ServerSetting {
   /** Can the server notify the client that a list has changed? Not an older one over HTTP. */
@@ -18,7 +18,7 @@ export interface ServerSetting {
   readonly headers: Readonly<Record<string, unknown>>;
 }
 
-export function createServer(face: McpFace, { hasPush, headers }: ServerSetting): Server {
+export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSetting): Server {
   const { name, version } = face.agent;
   const capabilities = {
     tools: { listChanged: hasPush },

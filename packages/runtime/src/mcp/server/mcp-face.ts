@@ -47,7 +47,7 @@ const askSchema = z.strictObject({
   session_id: z.string().optional(),
 });
 
-export class McpFace {
+export class AgentMcpFace {
   readonly agent: AgentFace;
   readonly tools: ExposedTools;
   readonly resources: Resources;
@@ -80,11 +80,11 @@ export class McpFace {
   }
 
   /** POLICY_DENIED when `mcp.resources` names something outside the agent's folder. */
-  static async open(options: McpFaceOptions): Promise<McpFace> {
+  static async open(options: McpFaceOptions): Promise<AgentMcpFace> {
     const { guard, mcp, folder, log } = options;
     const paths = mcp.resources;
     const resources = await Resources.open({ paths, folder, agentId: guard.agentId, log });
-    return new McpFace(options, resources, await openCheck(mcp.mandate, guard.agentId));
+    return new AgentMcpFace(options, resources, await openCheck(mcp.mandate, guard.agentId));
   }
 
   onListChanged(listener: (kind: ListKind) => void): () => void {

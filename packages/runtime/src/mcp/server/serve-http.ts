@@ -15,7 +15,7 @@ import type { Authenticator } from '@starloom/identity';
 import { createBrowserGuard, sendRefusal, settlesWithin } from '@starloom/wire';
 import { createServer } from './create-server.ts';
 import { tellSubscribers } from './list-changes.ts';
-import type { McpFace } from './mcp-face.ts';
+import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface McpHttpOptions {
   readonly host?: string;
@@ -36,7 +36,7 @@ const DRAIN_MS = 5_000;
 const CUT_MS = 500;
 
 /** BAD_INPUT when the port is taken, or when others could call without a key. */
-export async function openMcpHttp(face: McpFace, options: McpHttpOptions): Promise<HttpFace> {
+export async function openMcpHttp(face: AgentMcpFace, options: McpHttpOptions): Promise<HttpFace> {
   const { host = '127.0.0.1', port, authenticator } = options;
   if (!authenticator && !isLoopback(host)) throw needsKeys(host);
   const handler = createMcpHandler(

@@ -3,7 +3,7 @@ import type { Server } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { createServer } from './create-server.ts';
 import { tellList } from './list-changes.ts';
-import type { McpFace } from './mcp-face.ts';
+import type { AgentMcpFace } from './mcp-face.ts';
 import { StdioTransport } from './stdio-transport.ts';
 
 export interface StdioFace {
@@ -18,7 +18,7 @@ const ANSWER_MS = 30_000;
 const DRAIN_MS = 5_000;
 
 /** The agent as MCP server of one client, over a pair of streams. */
-export function serveMcpStdio(face: McpFace, input: Readable, output: Writable): StdioFace {
+export function serveMcpStdio(face: AgentMcpFace, input: Readable, output: Writable): StdioFace {
   const servers = new Set<Server>();
   const transport = new StdioTransport(input, output, ANSWER_MS);
   const handle = serveStdio(

@@ -1,5 +1,5 @@
 import type { Roots } from '@starloom/wire/files';
-import type { Turns } from '../turns.ts';
+import type { TurnsByKey } from '../turns.ts';
 
 /** What the tools of the plugin share. */
 export interface FsTools {
@@ -7,5 +7,5 @@ export interface FsTools {
   /** Of a file that is read or written. */
   readonly maxBytes: number;
   /** Changes to one file wait for each other. */
-  readonly turns: Turns;
+  readonly turns: TurnsByKey;
 }

@@ -1,7 +1,7 @@
 import { definePlugin } from '@starloom/sdk';
 import { Roots } from '@starloom/wire/files';
 import { z } from 'zod';
-import { Turns } from '../turns.ts';
+import { TurnsByKey } from '../turns.ts';
 import { editFileTool } from './edit-file.ts';
 import { listTool } from './list-folder.ts';
 import { readFileTool } from './read-file.ts';
@@ -22,7 +22,7 @@ export default definePlugin({
     const tools = {
       roots: await Roots.open(roots, folder),
       maxBytes: max_bytes,
-      turns: new Turns(),
+      turns: new TurnsByKey(),
     };
     const reading = [readFileTool(tools), listTool(tools), searchTool(tools)];
     const writing = [writeFileTool(tools), editFileTool(tools)];

@@ -7,7 +7,7 @@ import { type FileHandle, mkdir, open, readFile, rename, stat } from 'node:fs/pr
 import { dirname } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { z } from 'zod';
-import { Turns } from '../turns.ts';
+import { TurnsByKey } from '../turns.ts';
 
 const noteSchema = z.object({
   id: z.string(),
@@ -30,7 +30,7 @@ const REWRITE_FROM_LINES = 1_000;
 
 export class Notes {
   readonly #options: NotesOptions;
-  readonly #turns = new Turns();
+  readonly #turns = new TurnsByKey();
   #notes = new Map<string, Note>();
   #lines = 0;
   /** Of the file as it was last read. */
