@@ -13,7 +13,7 @@ import {
   type RegistryStatus,
   systemClock,
 } from '@starloom/core';
-import { FileWatch, fingerprintOf, problemsOf, toProblemText } from '@starloom/wire';
+import { FileWatch, fingerprintOf, type Problem, problemsOf, toProblemText } from '@starloom/wire';
 import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
 import type { OptionSchemas } from './endpoint-options.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
@@ -162,9 +162,14 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
       const manifest = this.directory.get(agent_id)?.manifest;
       if (!manifest) continue;
       await resolveEndpoint(manifest, this.#env).catch((error: FabricError) => {
-        const problems = problemsOf(error.cause)?.map(toProblemText) ?? error.message;
+        const problems = problemsOf(error.cause)?.map(toMissingText) ?? error.message;
         this.#log.warn({ agent_id, problems }, 'the agent cannot be called: a secret is missing');
       });
     }
   }
+}
+
+/** The key last: a name such as Authorization hides what follows it in a log. */
+function toMissingText({ key, message, fix }: Problem): string {
+  return `${message}; ${fix} (${key})`;
 }

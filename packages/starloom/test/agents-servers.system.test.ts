@@ -55,7 +55,9 @@ describe('starloom agents add, for a server', () => {
       },
     });
     await world.run('agents', 'add', 'http://127.0.0.1:9000/mcp', '--name', 'mine');
+    await world.run('agents', 'add', 'yours', 'http://127.0.0.1:9001/mcp');
     expect(await world.agents()).toMatch(/agent_id: linear(.|\n)*agent_id: mine/);
+    expect(await world.agents()).toMatch(/agent_id: yours\n.*\n.*http\n *uri: "?http:..127/);
   });
 
   it('shows what it would write, and writes nothing, with --dry-run', async () => {

@@ -24,9 +24,8 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
     agent.trust_tier,
     agent.endpoint.protocol ?? agent.endpoint.transport,
     offersOf(agent),
-    agent.description ?? '',
   ]);
-  const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES', ''];
+  const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES'];
   terminal.print(table(head, rows, terminal.columns));
 }
 
@@ -36,11 +35,12 @@ const NONE =
 
 const FEW = 4;
 
-/** The number first where the names will hardly fit. */
+/** The number first where the names will hardly fit; what the agent is for where they are few. */
 function offersOf(agent: AgentView): string {
   const names = agent.capabilities.map(({ name }) => name);
   if (names.length === 0) return noneYet(agent);
-  return (names.length > FEW ? `${names.length}: ` : '') + names.join(', ');
+  if (names.length > FEW) return `${names.length}: ${names.join(', ')}`;
+  return names.join(', ') + (agent.description ? `: ${agent.description}` : '');
 }
 
 function noneYet({ health }: AgentView): string {
