@@ -147,6 +147,8 @@ describe('agents of a gateway that runs', () => {
     expect(health.stdout).toMatch(/bad: (.|\n)*cannot open the database/);
     const called = await gateway.run('call', 'bad', 'anything');
     expect(called.stderr).toContain('cannot open the database');
+    const gone = await gateway.run('agents', 'add', 'gone', 'http://127.0.0.1:1/mcp');
+    expect(gone.stderr).toContain('The agent is unreachable: nothing listens at its address');
   });
 
   it('are served beside the samples at once, added from any folder', async () => {

@@ -50,7 +50,7 @@ export async function chat(
     lines[Symbol.dispose]();
   });
   if (isLive)
-    terminal.tell('/help lists commands, Tab completes them; Ctrl-C cancels, Ctrl-D ends');
+    terminal.tell('/help lists commands, Tab completes them; Ctrl-C cancels, Ctrl-D or /exit ends');
   const sessionId = session ?? crypto.randomUUID();
   for (let line = await lines.next(); line !== undefined; line = await lines.next()) {
     if (line.trim() === '') continue;

@@ -63,7 +63,8 @@ export async function callAgent(
     const payload = await converse(terminal, target, options, answered, send, view);
     if (payload.job_id !== undefined) {
       terminal.print(options.json ? toSafeJson(payload) : payload.job_id);
-      terminal.tell(`the job is ${payload.state}; follow it with "starloom jobs watch"`);
+      const { job_id, state } = payload;
+      terminal.tell(`the job is ${state}; follow it with "starloom jobs watch ${job_id}"`);
       return;
     }
     const artifacts = payload.result.artifacts ?? contentArtifacts(payload.result.content);
