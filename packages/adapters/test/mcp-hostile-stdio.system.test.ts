@@ -255,6 +255,9 @@ describe('an mcp agent in a child process that misbehaves', () => {
       details: { reason: 'not_found', sent: false },
     });
     const context = { signal: new AbortController().signal, log: silentLog };
-    expect((await adapter.health(context)).status).toBe('offline');
+    expect(await adapter.health(context)).toMatchObject({
+      status: 'offline',
+      message: expect.stringContaining('"no-such-program-anywhere"'),
+    });
   });
 });

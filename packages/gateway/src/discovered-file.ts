@@ -1,5 +1,5 @@
-// What agents said they offer, kept in one file across restarts. An entry counts only for the very
-// manifest it was made for. The file is a convenience: when it cannot be read or written, agents are
+// What agents said they offer, kept in one file across restarts. An entry counts only while the
+// manifest names the same agent: its version and how it is reached. The file is a convenience: when it cannot be read or written, agents are
 // asked as if there were none.
 
 import { readFile, rename, writeFile } from 'node:fs/promises';
@@ -106,6 +106,6 @@ async function readEntries(path: string, log: Log): Promise<Map<string, Entry>> 
 }
 
 /** Secrets stand in a manifest by reference; those written out are only hashed. */
-function digestOf(manifest: Manifest): string {
-  return sha256Hex(canonicalJson(manifest, { loneSurrogates: 'escape' }));
+function digestOf({ endpoint, version }: Manifest): string {
+  return sha256Hex(canonicalJson({ endpoint, version }, { loneSurrogates: 'escape' }));
 }

@@ -134,8 +134,14 @@ describe('an agent with declared capabilities', () => {
     const files = { manifest, run: answers('x'), describe: () => ready.promise };
     await using gateway = await openTestGateway({ files });
     await using client = await connect(gateway.url);
+    let changes = 0;
+    client.setNotificationHandler('notifications/tools/list_changed', () => {
+      changes += 1;
+    });
+    await client.listen({ toolsListChanged: true });
     expect(namesOf((await client.listTools()).tools)).not.toContain('files.read_file');
     ready.resolve(describes());
+    await expect.poll(() => changes).toBeGreaterThan(0);
     const listed = async () =>
       (await client.listTools()).tools.find(({ name }) => name === 'files.read_file');
     await expect.poll(listed).toMatchObject({ inputSchema: schema });
@@ -183,13 +189,29 @@ describe('what was discovered', () => {
     await third.close();
   });
 
-  it('does not count for another manifest, nor when the file is damaged', async () => {
+  it('survives a change of the manifest that leaves the agent the same', async () => {
+    const first = await open(async () => describes(), {});
+    await expect.poll(() => first.registry.get('files')?.capabilities).toHaveLength(3);
+    await first.close();
+    const change = { tags: ['new'], tools: { exclude: ['write*'] } };
+    const second = await open(never, change);
+    const served = second.registry.get('files')?.capabilities ?? [];
+    expect(namesOf([...served])).toEqual(['read_file', 'list']);
+    await second.close();
+  });
+
+  it('does not count for another agent, nor when the file is damaged', async () => {
     const first = await open(async () => describes(), {});
     await expect.poll(() => first.registry.get('files')?.capabilities).toHaveLength(3);
     await first.close();
     const changed = await open(never, { version: '2.0.0' });
     expect(changed.registry.get('files')?.capabilities).toEqual([]);
     await changed.close();
+    const elsewhere = await open(never, {
+      endpoint: { ...manifest.endpoint, uri: 'http://[::1]/' },
+    });
+    expect(elsewhere.registry.get('files')?.capabilities).toEqual([]);
+    await elsewhere.close();
     const file = join(folder, 'discovered.json');
     await writeFile(file, `${await readFile(file, 'utf8')}}`);
     const damaged = await open(never, {});

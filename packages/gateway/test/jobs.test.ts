@@ -381,4 +381,17 @@ describe('jobs of the gateway', () => {
     const fewer = (await other.listTools()).tools.map(({ name }) => name.replaceAll('_', '.'));
     expect(fewer).not.toContain('fabric.job.status');
   });
+
+  it.each([{ async: true }, { promote_after_ms: 100 }, { priority: 1 }])(
+    'is neither shown nor taken where there are none: %o',
+    async (terms) => {
+      await using gateway = await openTestGateway({ percy: { run: answers('42') } });
+      await using client = await connect(gateway.url);
+      const shown = (await client.listTools()).tools.find(({ name }) => name === 'fabric.call');
+      const [term = ''] = Object.keys(terms);
+      expect(Object.keys(shown?.inputSchema.properties ?? {})).not.toContain(term);
+      const { payload } = await call(client, 'fabric.call', { capability: 'work', ...terms });
+      expect(payload.error.code).toBe('BAD_INPUT');
+    },
+  );
 });

@@ -94,14 +94,15 @@ function withSetting(
 function missingSecret(agentId: string, error: unknown): FabricError {
   const settings = problemsOf(error)?.map(({ key }) => key);
   if (settings === undefined) return FabricError.from(error);
-  return new FabricError('AGENT_OFFLINE', `A secret of agent "${agentId}" is missing`, {
+  const where = settings.join(', ');
+  return new FabricError('AGENT_OFFLINE', `A secret of "${agentId}" is missing: ${where}`, {
     cause: error,
     details: {
       reason: 'secret_missing',
       agent_id: agentId,
       settings,
       sent: false,
-      fix: 'set the variable, or write the file, that its manifest names there',
+      fix: 'set the variable, or write the file, that the manifest names there; the log names it',
     },
   });
 }

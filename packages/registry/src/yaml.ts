@@ -3,7 +3,7 @@
 // never see an older file after a newer one. There is one writer: this process, or an editor.
 
 import { dirname, resolve } from 'node:path';
-import { problemsOf, toProblemText } from '@starloom/config';
+import { type Problem, problemsOf, toProblemText } from '@starloom/config';
 import {
   type Clock,
   DirectoryReads,
@@ -163,9 +163,14 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
       const manifest = this.directory.get(agent_id)?.manifest;
       if (!manifest) continue;
       await resolveEndpoint(manifest, this.#env).catch((error: FabricError) => {
-        const problems = problemsOf(error.cause)?.map(toProblemText) ?? error.message;
+        const problems = problemsOf(error.cause)?.map(toMissingText) ?? error.message;
         this.#log.warn({ agent_id, problems }, 'the agent cannot be called: a secret is missing');
       });
     }
   }
+}
+
+/** The key last: a name such as Authorization hides what follows it in a log. */
+function toMissingText({ key, message, fix }: Problem): string {
+  return `${message}; ${fix} (${key})`;
 }

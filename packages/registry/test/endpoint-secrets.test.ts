@@ -67,6 +67,7 @@ describe('secrets of an endpoint', () => {
     const error = await resolveEndpoint(manifest, {}).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: 'AGENT_OFFLINE',
+      message: expect.stringContaining('headers.Authorization, headers.X-Key'),
       details: {
         reason: 'secret_missing',
         agent_id: 'subject',

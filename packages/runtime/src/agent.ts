@@ -148,7 +148,7 @@ export class Agent implements AgentFace, AsyncDisposable {
     if (command.kind === 'help') return withoutModel([{ type: 'text', text: command.text }]);
     if (command.kind === 'problem') {
       throw new FabricError('BAD_INPUT', command.text, {
-        details: { reason: 'command', fix: 'correct the command; /help lists all commands' },
+        details: { reason: 'command', fix: 'type /help for all commands' },
       });
     }
     const call = { id: crypto.randomUUID(), ...command.call };

@@ -50,7 +50,8 @@ export function toUsageError(message: string, fix = 'see "starloom --help"'): Fa
 
 /** `file:line:column  key  message`, and the fix below it. */
 export function formatProblem(problem: Problem): string {
-  const what = [placeOf(problem), problem.key, problem.message].filter((part) => part !== '');
+  const message = problem.message.replace(`; ${problem.fix}`, '');
+  const what = [placeOf(problem), problem.key, message].filter((part) => part !== '');
   return `  ${what.join('  ')}\n    fix: ${problem.fix}`;
 }
 

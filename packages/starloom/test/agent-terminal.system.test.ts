@@ -24,6 +24,15 @@ describe('starloom agent chat on a terminal', () => {
     expect(await chat.exited).toBe(0);
   });
 
+  it.each(['/exit', '/quit'])('ends with %s', async (typed) => {
+    await using world = await agentWorld(['unused']);
+    await using chat = openAgentTerminal(world, 'chat');
+    await chat.shows(/tester › /);
+    chat.press(`${typed}${ENTER}`);
+    await chat.shows(/go on with: starloom agent chat/);
+    expect(await chat.exited).toBe(0);
+  });
+
   it('cancels the turn with Ctrl-C, and not itself', async () => {
     await using world = await agentWorld([HANG, 'Still here.']);
     await using chat = openAgentTerminal(world, 'chat');

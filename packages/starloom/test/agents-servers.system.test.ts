@@ -55,7 +55,9 @@ describe('starloom agents add, for a server', () => {
       },
     });
     await world.run('agents', 'add', 'http://127.0.0.1:9000/mcp', '--name', 'mine');
+    await world.run('agents', 'add', 'yours', 'http://127.0.0.1:9001/mcp');
     expect(await world.agents()).toMatch(/agent_id: linear(.|\n)*agent_id: mine/);
+    expect(await world.agents()).toMatch(/agent_id: yours\n.*\n.*http\n *uri: "?http:..127/);
   });
 
   it('shows what it would write, and writes nothing, with --dry-run', async () => {
@@ -145,6 +147,8 @@ describe('agents of a gateway that runs', () => {
     expect(health.stdout).toMatch(/bad: (.|\n)*cannot open the database/);
     const called = await gateway.run('call', 'bad', 'anything');
     expect(called.stderr).toContain('cannot open the database');
+    const gone = await gateway.run('agents', 'add', 'gone', 'http://127.0.0.1:1/mcp');
+    expect(gone.stderr).toContain('The agent is unreachable: nothing listens at its address');
   });
 
   it('are served beside the samples at once, added from any folder', async () => {

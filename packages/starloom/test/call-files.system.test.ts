@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type RunningGateway, startGateway } from './running-gateway.ts';
 
+const EVERYTHING = fileURLToPath(
+  import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'),
+);
 const WHERE = fileURLToPath(new URL('./fixtures/where.cjs', import.meta.url));
 
 /** Hands over what is attached to the call, under a name that leads elsewhere, in two pieces. */
@@ -30,6 +33,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
 const AGENTS = `- agent_id: scribe
   endpoint: { transport: process, command: node, args: [./scribe.cjs] }
   capabilities: [{ name: copy, streaming: true }]
+- agent_id: everything
+  endpoint: { transport: stdio, command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(EVERYTHING)}] }
 - agent_id: where
   endpoint: { transport: stdio, command: ${JSON.stringify(process.execPath)}, args: [${JSON.stringify(WHERE)}] }
 `;
@@ -80,6 +85,19 @@ describe('starloom call with files', () => {
       },
       saved: ['j/_notes.md', 'j/_dot.png'],
     });
+  });
+
+  it('shows and writes the pictures of an MCP answer, and shows its links', async () => {
+    const picture = ['call', 'everything', 'get-tiny-image'];
+    const { stderr } = await gateway.run(...picture, '--save', 'pictures');
+    expect(stderr).toMatch(
+      /artifact: image-2, image\/png, \d\.\d kB\n.*saved: pictures\/image-2\.png/,
+    );
+    const png = await read('pictures/image-2.png');
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    const links = await gateway.run('call', 'everything', 'get-resource-links');
+    expect(links.stderr).toContain('at starloom:everything:demo://resource/');
+    expect(links.stderr).not.toContain('--save');
   });
 
   it('says so when the agent takes no attachments', async () => {

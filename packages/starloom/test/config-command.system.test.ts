@@ -188,13 +188,13 @@ describe.concurrent('starloom config validate', () => {
       code: 78,
       stdout: 'starloom.yaml: ok\nfleet.yaml: 1 problem\n',
     });
-    expect(stderr).toMatch(/no such file; create it, or correct registry\.path/);
+    expect(stderr).toMatch(/no such file\n +fix: create it, or correct registry\.path/);
   });
 
   it('complains of a missing --config, and of a bad variable', async () => {
     const missing = await starloom('config validate --config nope.yaml');
     expect(missing).toMatchObject({ code: 78, stdout: 'nope.yaml: 1 problem\n' });
-    expect(missing.stderr).toMatch(/no such file; create it or pass --config/);
+    expect(missing.stderr).toMatch(/no such file\n +fix: create it or pass --config/);
     const variable = await starloom('config validate', {}, { STARLOOM_LISTEN__PROT: '1' });
     expect(variable.code).toBe(78);
     expect(variable.stderr).toMatch(/\$STARLOOM_LISTEN__PROT {2}listen\.prot/);

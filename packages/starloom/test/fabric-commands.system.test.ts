@@ -25,7 +25,7 @@ describe('commands that talk to a gateway', () => {
   it('list agents as a table and as JSON', async () => {
     const people = await gateway.run('agents');
     expect(people).toMatchObject({ code: 0 });
-    expect(people.stdout).toMatch(/AGENT .*\necho .*say.*Says what it is told/);
+    expect(people.stdout).toMatch(/AGENT .*\necho .* say: Says what it is told/);
     const { stdout } = await gateway.run('agents', '--json');
     expect(JSON.parse(stdout).agents).toMatchObject([
       { agent_id: 'echo', capabilities: [{ name: 'say' }], health: { status: expect.any(String) } },

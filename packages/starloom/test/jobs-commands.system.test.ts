@@ -67,6 +67,7 @@ describe('commands about jobs', () => {
     const started = await gateway.run('call', 'echo', 'say', 'slow', '--async', '--json');
     const { job_id, state } = JSON.parse(started.stdout);
     expect(state).toBe('queued');
+    expect(started.stderr).toContain(`"starloom jobs watch ${job_id}"`);
     const watched = await gateway.run('jobs', 'watch', job_id);
     expect(watched.code).toBe(0);
     const lines = linesOf(watched.stdout);

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { childEnvironment, type Environment } from './environment.ts';
 
@@ -55,10 +56,14 @@ function isStarted(child: ChildProcessWithoutNullStreams): child is StartedChild
 function startError(options: StartOptions, cause: unknown): FabricError {
   const { command, cwd } = options;
   const [reason, fix] = startFailure(cwd, cause);
-  return new FabricError('AGENT_OFFLINE', 'The program could not be started', {
-    details: { command, reason, fix, ...(cwd === undefined ? {} : { cwd }) },
-    cause,
-  });
+  return new FabricError(
+    'AGENT_OFFLINE',
+    `The program "${basename(command)}" could not be started`,
+    {
+      details: { command, reason, fix, ...(cwd === undefined ? {} : { cwd }) },
+      cause,
+    },
+  );
 }
 
 /** The kernel says ENOENT for a missing program and for a missing folder alike. */

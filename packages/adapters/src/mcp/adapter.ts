@@ -89,7 +89,7 @@ class McpAdapter implements Adapter, McpRelay {
       let last: FinalData | undefined;
       for (let said = await exchange.next(); said; said = await exchange.next()) {
         if (isQuestion(said)) {
-          await this.#answer(lane, said, context);
+          await this.#answer(lane, said, envelope.auth.principal_id, context);
           continue;
         }
         const body = toEventBody(said);
@@ -108,12 +108,18 @@ class McpAdapter implements Adapter, McpRelay {
   }
 
   /** A question that an older agent asks by a request of its own. */
-  async #answer(lane: Lane, question: JSONRPCRequest, context: CallContext): Promise<void> {
+  async #answer(
+    lane: Lane,
+    question: JSONRPCRequest,
+    principal: string | null,
+    context: CallContext,
+  ): Promise<void> {
     const { method, params } = question;
     const { current } = lane.shared;
+    using open = current?.isHttp ? undefined : this.#lanes.ask(lane, principal);
     try {
-      const [response] =
-        (await context.ask?.([toQuestion(String(question.id), method, params)])) ?? [];
+      const asked = [toQuestion(String(question.id), method, params)];
+      const [response] = (await context.ask?.(asked, open && { signal: open.signal })) ?? [];
       current?.respond(question, response ? toRpcAnswer(method, response) : toCancel(method));
     } catch (error) {
       current?.respond(question, toCancel(method));

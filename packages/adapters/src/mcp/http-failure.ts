@@ -67,12 +67,24 @@ export function connectionFailure(cause: Error, started: boolean): FabricError {
       cause,
     });
   }
-  const message = started ? 'The agent went away' : 'The agent is unreachable';
+  const message = started
+    ? 'The agent went away'
+    : `The agent is unreachable: ${CAUSES[code] ?? code}`;
   const reason = started ? 'connection_lost' : 'unreachable';
   const fix = started ? 'see the log of the agent' : 'start the agent, or correct endpoint.uri';
   const details = { reason, cause: code, fix, ...unsent };
   return new FabricError('AGENT_OFFLINE', message, { details, cause });
 }
+
+/** What the codes of sockets mean, where people meet them. */
+const CAUSES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens at its address',
+  ENOTFOUND: 'its host name is unknown',
+  EAI_AGAIN: 'its host name could not be looked up',
+  UND_ERR_CONNECT_TIMEOUT: 'its address does not answer',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',
+};
 
 /** An answer that breaks a rule of ours or of the protocol. */
 export function answerFailure(reason: string, message: string, more: ErrorDetails = {}) {

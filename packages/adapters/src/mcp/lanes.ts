@@ -1,6 +1,7 @@
 // The connections to one agent. All calls share the main one. An agent that asks questions over a
-// pipe does not say which call a question belongs to: once that was in doubt, each call gets a
-// connection of its own, up to a number, and further calls wait for one.
+// pipe does not say which call a question belongs to. So a connection on which a question is open
+// gets no other call, and once a question was in doubt, each call gets a connection of its own, up to
+// a number. Further calls wait for one; a question that keeps them waiting is taken back.
 
 import { FabricError } from '@starloom/core';
 import type { Requests } from './requests.ts';
@@ -19,7 +20,20 @@ export interface LaneLease extends Disposable {
   readonly lane: Lane;
 }
 
-const MAX_LANES = 8;
+export interface LaneQuestion extends Disposable {
+  /** Aborts when another call needs the connection. */
+  readonly signal: AbortSignal;
+}
+
+interface OpenQuestion {
+  readonly lane: Lane;
+  readonly principal: string | null;
+  readonly control: AbortController;
+}
+
+const MAX_LANES = 16;
+/** How long a call waits before it takes a connection from a question that is open. */
+const PATIENCE_MS = 2_000;
 
 export class Lanes {
   readonly main: Lane;
@@ -27,10 +41,14 @@ export class Lanes {
   readonly #all: Lane[];
   readonly #idle: Lane[] = [];
   readonly #waiting: PromiseWithResolvers<Lane>[] = [];
+  /** Oldest first. */
+  readonly #questions = new Set<OpenQuestion>();
+  readonly #patienceMs: number;
   #isExclusive = false;
 
-  constructor(open: () => Lane) {
+  constructor(open: () => Lane, patienceMs = PATIENCE_MS) {
     this.#open = open;
+    this.#patienceMs = patienceMs;
     this.main = open();
     this.#all = [this.main];
   }
@@ -40,9 +58,18 @@ export class Lanes {
     this.#isExclusive = true;
   }
 
+  /** A call of this principal on this connection waits for an answer, until it is disposed. */
+  ask(lane: Lane, principal: string | null): LaneQuestion {
+    const question = { lane, principal, control: new AbortController() };
+    this.#questions.add(question);
+    const { signal } = question.control;
+    return { signal, [Symbol.dispose]: () => this.#questions.delete(question) };
+  }
+
   /** The connection for one call. */
   async acquire(signal: AbortSignal): Promise<LaneLease> {
-    if (!this.#isExclusive) return { lane: this.main, [Symbol.dispose]: () => {} };
+    if (!this.#isExclusive && !this.#isAsking(this.main))
+      return { lane: this.main, [Symbol.dispose]: () => {} };
     const lane = this.#free() ?? (await this.#next(signal));
     return { lane, [Symbol.dispose]: () => this.#release(lane) };
   }
@@ -65,6 +92,7 @@ export class Lanes {
   async #next(signal: AbortSignal): Promise<Lane> {
     const waiting = Promise.withResolvers<Lane>();
     this.#waiting.push(waiting);
+    const timer = setInterval(() => this.#takeBack(), this.#patienceMs).unref();
     try {
       return await untilAborted(waiting.promise, signal);
     } catch (error) {
@@ -72,7 +100,24 @@ export class Lanes {
       if (at !== -1) this.#waiting.splice(at, 1);
       else void waiting.promise.then((lane) => this.#release(lane));
       throw FabricError.from(error).with({ sent: false });
+    } finally {
+      clearInterval(timer);
     }
+  }
+
+  #isAsking(lane: Lane): boolean {
+    return this.#questions.values().some((question) => question.lane === lane);
+  }
+
+  /** The oldest question of the principal that holds the most connections by questions. */
+  #takeBack(): void {
+    const held = [...this.#questions].filter(({ lane }) => lane !== this.main);
+    const byPrincipal = [...Map.groupBy(held, ({ principal }) => principal).values()];
+    const [most] = byPrincipal.sort((a, b) => b.length - a.length);
+    const oldest = most?.[0];
+    if (!oldest) return;
+    this.#questions.delete(oldest);
+    oldest.control.abort();
   }
 
   /** A connection on which a call was given up on may bring its questions to the next one. */

@@ -48,6 +48,8 @@ export interface AskOptions {
    * attempt stays in this process until it is answered.
    */
   readonly handle?: AgentHandle;
+  /** Takes a question without `handle` back: it is answered `cancel`, as if it had expired. */
+  readonly signal?: AbortSignal;
 }
 
 export interface KeepOptions {

@@ -28,7 +28,7 @@ export class ParkedCalls {
     const own = this.#calls.values().filter((parked) => parked.principalId === principalId);
     if ([...own].length >= MAX_PER_PRINCIPAL) return undefined;
     const { promise, resolve } = Promise.withResolvers<InputResponse[] | undefined>();
-    const timer = setTimeout(() => this.#release(nonce, undefined), ms).unref();
+    const timer = setTimeout(() => this.expire(nonce), ms).unref();
     this.#calls.set(nonce, { call, principalId, answer: resolve, timer });
     return promise;
   }
@@ -42,6 +42,11 @@ export class ParkedCalls {
     return this.#release(nonce, responses);
   }
 
+  /** Lets the call go on without an answer. */
+  expire(nonce: string): void {
+    this.#release(nonce, undefined);
+  }
+
   /** Ends the call instead of answering it; false when it no longer waits. */
   cancel(nonce: string, reason: FabricError): boolean {
     this.get(nonce)?.abort(reason);
@@ -49,7 +54,7 @@ export class ParkedCalls {
   }
 
   close(): void {
-    for (const nonce of this.#calls.keys()) this.#release(nonce, undefined);
+    for (const nonce of this.#calls.keys()) this.expire(nonce);
   }
 
   #release(nonce: string, responses: InputResponse[] | undefined): boolean {

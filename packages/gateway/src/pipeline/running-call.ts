@@ -105,7 +105,7 @@ export class RunningCall {
   /** See `CallContext.ask`. */
   async ask(
     requests: readonly InputRequest[],
-    { handle }: AskOptions,
+    { handle, signal }: AskOptions,
     { agentId, capability }: Asking,
   ): Promise<InputResponse[]> {
     const { principalId, input, conversations, parked, clock } = this.#options;
@@ -132,6 +132,7 @@ export class RunningCall {
       this.#unasked ??= inputRequired(inputs, undefined, agentId);
       return cancelled(inputs);
     }
+    signal?.addEventListener('abort', () => parked.expire(nonce), { once: true });
     const { reject } = this.#settle;
     this.#leg = undefined;
     reject(inputRequired(inputs, id, agentId));

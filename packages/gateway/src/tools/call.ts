@@ -22,6 +22,8 @@ const milliseconds = z
   .min(1)
   .max(24 * HOUR_MS);
 
+const idempotencyKey = z.string().min(1).max(256).optional();
+
 const argumentsSchema = z.strictObject({
   agent_id: agentIdSchema.optional().describe('Which agent; without it the best that offers it'),
   capability: capabilityNameSchema.describe('What it shall do, such as "reason"'),
@@ -50,11 +52,14 @@ const argumentsSchema = z.strictObject({
     .optional()
     .describe('Answers to what the agent asked: [{id, response: {action, content}}]'),
   session_id: z.string().min(1).max(256).optional().describe('Session the call belongs to'),
-  idempotency_key: z.string().min(1).max(256).optional().describe('Same key, same call'),
+  idempotency_key: idempotencyKey.describe(
+    'Handed on to the agent, which may know a repeated call by it',
+  ),
 });
 
 /** What is advertised only where jobs are on. */
 const withJobsSchema = argumentsSchema.extend({
+  idempotency_key: idempotencyKey.describe('Same key, same call'),
   async: z.boolean().default(false).describe('Answer with a job_id at once; see fabric.job.*'),
   promote_after_ms: milliseconds.optional().describe('After this the call goes on as a job'),
   run_at: z.iso.datetime({ offset: true }).optional().describe('With async: not before this'),

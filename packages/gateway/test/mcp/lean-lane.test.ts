@@ -192,6 +192,11 @@ describe('the lean lane', () => {
         older('t'),
         { ...toHeaders('t'), 'mcp-protocol-version': '2025-01-01' },
       ],
+      [
+        'what an older client says in the words of the current revision',
+        older('t', { _meta: OLDER_THROUGH_SDK }),
+        olderHeaders,
+      ],
       ['a task of an older client', older('t', { task: {} }), olderHeaders],
       [
         'a progress token that is none',

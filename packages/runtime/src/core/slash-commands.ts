@@ -84,8 +84,8 @@ function findTool(name: string, tools: Tools): Found {
   }
   const known = all.flatMap((tool) => [tool.command ?? shortName(tool.name), tool.name]);
   const near = closestWord(name, [...known, HELP]);
-  const hint = near === undefined ? '/help lists all commands' : `did you mean /${near}?`;
-  return { problem: `there is no command /${name}; ${hint}` };
+  const hint = near === undefined ? '' : `; did you mean /${near}?`;
+  return { problem: `there is no command /${name}${hint}` };
 }
 
 function problem(text: string): SlashCommand {

@@ -93,7 +93,7 @@ describe('slash commands', () => {
   it.each([
     ['/query x', 'could be /db:query, /log:query'],
     ['/reed x', 'did you mean /read?'],
-    ['/zzzzzz', '/help lists'],
+    ['/zzzzzz', 'no command /zzzzzz'],
     ['/read "a', 'a quote is not closed'],
     ['/read a --limt 5', 'did you mean --limit?'],
     ['/read a --limit', '--limit needs a value'],

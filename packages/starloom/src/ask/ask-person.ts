@@ -13,7 +13,7 @@ export type Asker = Pick<Terminal, 'ask' | 'tell'>;
 type Response = GivenInput['response'];
 
 const ACCEPT: Response = { action: 'accept' };
-const HINT = '/decline refuses, /cancel leaves it open, Ctrl-C ends the call';
+const HINT = '/decline refuses, /cancel gives no answer, Ctrl-C ends the call';
 
 /** One answer for each question; CANCELLED when the person ends the call. */
 export async function askPerson(
@@ -111,7 +111,18 @@ async function askField(terminal: Asker, field: FormField): Promise<unknown> {
 
 async function askToVisit(terminal: Asker, { url }: InputRequest): Promise<void> {
   for (const line of linkLines(url)) terminal.tell(`  ${line}`);
-  await readLine(terminal, 'open the link yourself, and press Enter when done');
+  const isDone = await readAnswer(
+    terminal,
+    'open the link yourself, and press Enter when done',
+    readDone,
+  );
+  if (!isDone) throw new InputRefusal('decline');
+}
+
+function readDone(typed: string): { readonly value: boolean } | { readonly problem: string } {
+  if (/^(?:y|yes|done)?$/i.test(typed)) return { value: true };
+  if (/^no?$/i.test(typed)) return { value: false };
+  return { problem: 'what you type here goes nowhere: press Enter when done, or type /decline' };
 }
 
 async function readAnswer<T>(

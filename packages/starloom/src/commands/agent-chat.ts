@@ -17,6 +17,9 @@ interface Chat {
   readonly sessionId: string;
 }
 
+/** What people type to leave, beside Ctrl-D. */
+const LEAVING: ReadonlySet<string> = new Set(['/exit', '/quit']);
+
 /** Line by line until the input ends; a turn that fails or is cancelled is not the end. */
 export async function chat(
   terminal: Terminal,
@@ -29,7 +32,11 @@ export async function chat(
   let input: ChatInput | undefined;
   const approve = approveWith(yes, isLive ? view : undefined, () => input);
   await using agent = await openCommandAgent(terminal, { path, json, approve });
-  const commands = () => ['help', ...listSlashCommands(agent.tools()).map(([name]) => name)];
+  const commands = () => [
+    'help',
+    'exit',
+    ...listSlashCommands(agent.tools()).map(([name]) => name),
+  ];
   using lines = new ChatInput({
     isLive,
     prompt: `${toPlainText(agent.name)} › `,
@@ -43,10 +50,11 @@ export async function chat(
     lines[Symbol.dispose]();
   });
   if (isLive)
-    terminal.tell('/help lists commands, Tab completes them; Ctrl-C cancels, Ctrl-D ends');
+    terminal.tell('/help lists commands, Tab completes them; Ctrl-C cancels, Ctrl-D or /exit ends');
   const sessionId = session ?? crypto.randomUUID();
   for (let line = await lines.next(); line !== undefined; line = await lines.next()) {
     if (line.trim() === '') continue;
+    if (LEAVING.has(line.trim())) break;
     const code = await turns.run((signal) =>
       takeTurn({ agent, terminal, view, sessionId }, line, signal, json),
     );

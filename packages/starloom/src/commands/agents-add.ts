@@ -76,17 +76,28 @@ export async function addAgent(
 }
 
 async function toManifest(
-  { env, cwd }: Terminal,
+  terminal: Terminal,
   what: string | undefined,
   command: readonly string[],
   options: AddOptions,
-  { folder }: AgentsPlace,
+  place: AgentsPlace,
 ): Promise<{ manifest: Manifest; isOwn: boolean; login?: string }> {
+  const { env, cwd } = terminal;
+  const { folder } = place;
   if (options.acp !== undefined) {
     if (command.length > 0) throw toUsageError('--acp says itself how the agent is started');
     return { ...toEditorManifest(options.acp, what, options, { cwd, folder }), isOwn: false };
   }
-  if (what === undefined) throw toUsageError('name the agent, or choose one with --acp');
+  if (what === undefined) {
+    throw toUsageError(
+      'name the agent, or choose one with --acp',
+      'see "starloom agents add --help"',
+    );
+  }
+  const [url = ''] = command;
+  if (command.length === 1 && isUrl(url) && options.name === undefined) {
+    return await toManifest(terminal, url, [], { ...options, name: what }, place);
+  }
   if (command.length > 0) {
     if (options.name !== undefined)
       throw toUsageError('with a command, the name comes before "--"');
@@ -96,8 +107,8 @@ async function toManifest(
   if (known.protocol === 'a2a') return { manifest: toUrlManifest(what, known), isOwn: false };
   const document = await findOpenApi(what, cwd, options);
   if (document !== undefined) {
-    const place = isUrl(what) ? what : placeIn(folder, document);
-    const manifest = await toOpenApiManifest(place, options, { env, folder });
+    const uri = isUrl(what) ? what : placeIn(folder, document);
+    const manifest = await toOpenApiManifest(uri, options, { env, folder });
     return { manifest, isOwn: false };
   }
   if (options.server !== undefined) throw toUsageError('--server goes with an OpenAPI document');

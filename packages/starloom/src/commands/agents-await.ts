@@ -86,6 +86,7 @@ function notReached(agentId: string, agent: AgentView | undefined, waited: numbe
     details: {
       agent_id: agentId,
       reason: status,
+      why,
       ...(upstream !== undefined && { upstream }),
       fix,
     },

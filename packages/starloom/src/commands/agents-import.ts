@@ -157,8 +157,13 @@ async function reach(
     return { agent_id: agentId, status: health.status, note };
   } catch (error) {
     if (!FabricError.is(error)) throw error;
-    return { agent_id: agentId, status: 'offline', note: error.message };
+    return { agent_id: agentId, status: 'offline', note: reasonOf(error) };
   }
+}
+
+/** What the gateway found, without the words about one agent alone. */
+function reasonOf({ message, details }: FabricError): string {
+  return typeof details.why === 'string' ? details.why : message;
 }
 
 /** Files for their owner alone; gone again when `then` fails. */

@@ -115,7 +115,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .command('add')
     .description('put an MCP server, a REST interface or another agent behind the gateway')
     .usage(
-      '<name> -- <command> [arguments]  |  <url>  |  <folder>  |  <openapi document>  |  --acp <agent>',
+      '<name> -- <command> [arguments]  |  [name] <url>  |  <folder>  |  <openapi document>  |  --acp <agent>',
     )
     .argument(
       '[agent]',

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { FabricError, type FabricEvent, type GivenInput } from '@starloom/core';
+import { type Artifact, FabricError, type FabricEvent, type GivenInput } from '@starloom/core';
 import { askPerson } from '../ask/ask-person.ts';
 import { goOnCommand } from '../ask/go-on-command.ts';
 import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/to-answers.ts';
-import { artifactLine, openFolder, saveArtifacts } from '../files/artifacts.ts';
+import { artifactLine, isHere, openFolder, saveArtifacts } from '../files/artifacts.ts';
+import { contentArtifacts } from '../files/content-artifacts.ts';
 import { readAttachments } from '../files/read-attachments.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { paint } from '../paint.ts';
@@ -62,13 +63,14 @@ export async function callAgent(
     const payload = await converse(terminal, target, options, answered, send, view);
     if (payload.job_id !== undefined) {
       terminal.print(options.json ? toSafeJson(payload) : payload.job_id);
-      terminal.tell(`the job is ${payload.state}; follow it with "starloom jobs watch"`);
+      const { job_id, state } = payload;
+      terminal.tell(`the job is ${state}; follow it with "starloom jobs watch ${job_id}"`);
       return;
     }
-    const artifacts = payload.result.artifacts ?? [];
+    const artifacts = payload.result.artifacts ?? contentArtifacts(payload.result.content);
     const saved = place && (await saveArtifacts(artifacts, place));
     if (options.json) printJson(terminal, payload, saved, options);
-    else show(terminal, view, payload, saved, target);
+    else show(terminal, view, payload, { artifacts, saved }, target);
   } catch (error) {
     view.settle();
     if (interrupted.signal.aborted) throw error;
@@ -143,11 +145,16 @@ async function toInputs(typed: TypedInputs, request: Request, send: Send): Promi
   return toAnswers(typed, questions as OpenQuestion[]);
 }
 
+interface Files {
+  readonly artifacts: readonly Artifact[];
+  readonly saved: readonly string[] | undefined;
+}
+
 function show(
   terminal: Terminal,
   view: CallView,
   payload: Payload,
-  saved: readonly string[] | undefined,
+  { artifacts, saved }: Files,
   { capability }: Target,
 ): void {
   const { result, agent_id: agentId, conversation_id: conversationId } = payload;
@@ -155,10 +162,9 @@ function show(
   for (const { title, uri } of result.citations ?? []) {
     terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
   }
-  for (const artifact of result.artifacts ?? []) {
-    terminal.tell(`  artifact: ${artifactLine(artifact)}`);
-  }
-  if (result.artifacts && !saved) terminal.tell(paint('dim', '  (--save <folder> writes them)'));
+  for (const artifact of artifacts) terminal.tell(`  artifact: ${artifactLine(artifact)}`);
+  if (artifacts.some(isHere) && !saved)
+    terminal.tell(paint('dim', '  (--save <folder> writes them)'));
   for (const path of saved ?? []) terminal.tell(`  saved: ${path}`);
   terminal.tell(paint('dim', trailOf(payload)));
   if (conversationId !== undefined) {

@@ -34,7 +34,7 @@ export function nearestName(
   );
   const meant = closestWord(first, ids) ?? closestWord(first, names);
   if (meant !== undefined) return `did you mean "${meant}"?`;
-  return ids.length > 0 ? 'see "starloom agents" for those that are there' : undefined;
+  return ids.length > 0 ? 'see "starloom agents" for available agents' : undefined;
 }
 
 function nearestOf(word: string, { agent_id, capabilities }: Offer): string {

@@ -1,13 +1,14 @@
 import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
-import { paint, paintHealth } from '../paint.ts';
+import { paintHealth } from '../paint.ts';
 import { toSafeJson } from '../plain-text.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
-import type { AgentRow, AgentView, EngineRow } from '../tool-payloads.ts';
+import type { AgentRow, EngineRow } from '../tool-payloads.ts';
 import { upstreamLines } from '../upstream-lines.ts';
 import type { AgentsOptions } from './agents.ts';
 import { didYouMean } from './did-you-mean.ts';
+import { offersOf } from './offers-of.ts';
 import { readTarget } from './target.ts';
 
 export async function listAgents(terminal: Terminal, options: AgentsOptions): Promise<void> {
@@ -24,29 +25,14 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
     agent.trust_tier,
     agent.endpoint.protocol ?? agent.endpoint.transport,
     offersOf(agent),
-    agent.description ?? '',
   ]);
-  const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES', ''];
+  const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES'];
   terminal.print(table(head, rows, terminal.columns));
 }
 
 const NO_MATCH = 'no agents match';
 const NONE =
   'no agents yet\n  starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .';
-
-const FEW = 4;
-
-/** The number first where the names will hardly fit. */
-function offersOf(agent: AgentView): string {
-  const names = agent.capabilities.map(({ name }) => name);
-  if (names.length === 0) return noneYet(agent);
-  return (names.length > FEW ? `${names.length}: ` : '') + names.join(', ');
-}
-
-function noneYet({ health }: AgentView): string {
-  const isReached = health.status === 'online' || health.status === 'degraded';
-  return paint('dim', isReached ? '(none)' : '(not reached yet)');
-}
 
 export async function previewRoute(
   terminal: Terminal,

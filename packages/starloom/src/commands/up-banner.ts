@@ -1,6 +1,7 @@
 import type { AgentRecord } from '@starloom/core';
 import { toOneLine } from '../plain-text.ts';
 import { fit } from '../text-width.ts';
+import { offersOf } from './offers-of.ts';
 
 export interface BannerInput {
   readonly url: string;
@@ -16,10 +17,13 @@ export interface BannerInput {
 export function banner(input: BannerInput): string {
   const { url, key, clientFile, samples, agents, columns = Number.POSITIVE_INFINITY } = input;
   const width = Math.max(0, ...agents.map(({ manifest }) => manifest.agent_id.length));
-  const rows = agents.map(({ manifest: { agent_id, description }, capabilities }) => {
-    const offers = capabilities.map(({ name }) => name).join(', ');
-    const what = `${offers}${description ? `: ${description}` : ''}`;
-    return fit(`  ${agent_id.padEnd(width)}  ${toOneLine(what)}`, columns);
+  const rows = agents.map(({ manifest: { agent_id, description }, capabilities, health }) => {
+    const what = offersOf({
+      capabilities,
+      description: description && toOneLine(description),
+      health,
+    });
+    return fit(`  ${agent_id.padEnd(width)}  ${what}`, columns);
   });
   return [
     `starloom is up at ${url}`,

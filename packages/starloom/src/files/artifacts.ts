@@ -20,10 +20,17 @@ const URI = 2_000;
 const MAX_TRIES = 10_000;
 
 /** `report.md, text/markdown, 1.2 kB`. */
-export function artifactLine({ id, name, media_type, text, data, uri }: Artifact): string {
-  const isHere = text !== undefined || data !== undefined;
-  const where = isHere ? sizeOf(bytesOf({ text, data }).length) : `at ${toOneLine(uri ?? '', URI)}`;
+export function artifactLine(artifact: Artifact): string {
+  const { id, name, media_type, uri } = artifact;
+  const where = isHere(artifact)
+    ? sizeOf(bytesOf(artifact).length)
+    : `at ${toOneLine(uri ?? '', URI)}`;
   return [toOneLine(name ?? id, NAME), toOneLine(media_type, NAME), where].join(', ');
+}
+
+/** Not only where to find it. */
+export function isHere({ text, data }: Artifact): boolean {
+  return text !== undefined || data !== undefined;
 }
 
 /** So that a folder that cannot be written is known before the agent works. */
@@ -38,7 +45,7 @@ export async function saveArtifacts(
 ): Promise<string[]> {
   const written = new Set<string>();
   for (const artifact of artifacts) {
-    if (artifact.text === undefined && artifact.data === undefined) continue;
+    if (!isHere(artifact)) continue;
     written.add(await save(artifact, options, written));
   }
   return [...written];

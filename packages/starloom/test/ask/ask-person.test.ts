@@ -75,9 +75,11 @@ describe('a person who is asked', () => {
     'visits a link without any secret in the answer: %s',
     async (kind) => {
       const link = { kind, message: 'Sign in', url: 'https://good.example@evil.example/x' };
-      const { response, shown } = await answer(link, 'my password');
+      const { response, shown } = await answer(link, 'my password', '');
       expect(response).toEqual({ action: 'accept' });
       expect(shown).toContain('leads to evil.example');
+      expect(shown).toContain('what you type here goes nowhere');
+      expect((await answer(link, 'n')).response).toEqual({ action: 'decline' });
     },
   );
 
