@@ -39,6 +39,7 @@ import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
+import { CallLimits, ownOf } from './pipeline/call-limits.ts';
 import type { Caller } from './pipeline/call-request.ts';
 import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
@@ -134,11 +135,16 @@ export class Gateway {
     });
     const validators = new SchemaValidators({ log });
     const conversations = new Conversations({ clock, key: options.conversationKey, validators });
+    const limits = new CallLimits({
+      limits: config.limits,
+      clock,
+      onLimited: observer.limited.bind(observer),
+    });
     const deps: CallDeps = {
       conversations,
       parked: this.#parked,
-      callerSlots: new CallSlots({ of: 'principal', limit: config.limits.calls_per_principal }),
-      agentSlots: new CallSlots({ of: 'agent', limit: config.limits.calls_per_agent }),
+      ...slotsOf(config),
+      limits,
       mandates: new Mandates({
         mint: options.identity?.mint,
         budgets: new TraceBudgets(budgetOf(config), clock),
@@ -188,8 +194,8 @@ export class Gateway {
           routePreviewTool(deps),
           healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
         ],
-        jobs: jobs ? jobTools(jobs, clock.now) : [],
-        coordination: coordination ? coordinationTools(coordination) : [],
+        jobs: jobs ? jobTools(jobs) : [],
+        coordination: coordination ? coordinationTools(coordination, limits) : [],
       },
       registry,
       discovery: this.#discovery,
@@ -234,6 +240,7 @@ export class Gateway {
         coordination,
         webSocket: this.#webSocket,
         inFlight: this.#inFlight,
+        limits,
         log,
       });
     this.#rpc = rpc;
@@ -337,6 +344,22 @@ export class Gateway {
     if (kind === 'tools') this.#catalog.invalidate();
     this.#mcp.listChanged(kind);
   }
+}
+
+function slotsOf({ limits }: GatewayConfig) {
+  const { calls_per_principal, calls_per_agent, principals, agents } = limits;
+  return {
+    callerSlots: new CallSlots({
+      of: 'principal',
+      limit: calls_per_principal,
+      own: ownOf(principals, ({ calls }) => calls),
+    }),
+    agentSlots: new CallSlots({
+      of: 'agent',
+      limit: calls_per_agent,
+      own: ownOf(agents, ({ calls }) => calls),
+    }),
+  };
 }
 
 function budgetOf({ limits }: GatewayConfig) {

@@ -21,6 +21,7 @@ export {
   type Refusal,
   type RefusalDialect,
   sendRefusal,
+  toLimitHeaders,
   toRefusal,
   writeRefusal,
 } from './http-refusal.ts';

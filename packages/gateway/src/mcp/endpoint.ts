@@ -13,7 +13,7 @@ import { settlesWithin } from '@starloom/wire';
 import type { Toolset } from '../tools/catalog.ts';
 import { parseFrame } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
-import { room, serveFetch } from '../transports/http-bridge.ts';
+import { markLimited, room, serveFetch } from '../transports/http-bridge.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';
 import { MessageTransport } from '../transports/message-transport.ts';
 import { pacedChannel } from '../transports/paced-channel.ts';
@@ -81,6 +81,7 @@ export class McpEndpoint {
       ...this.#listing(request.headers, url),
       room: () => room(response),
       cut: () => response.destroy(),
+      limited: (error) => markLimited(response, error),
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
     const inSession = this.#sessions.serve(exchange, connection);

@@ -8,6 +8,7 @@ import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
+import type { CallLimits } from '../pipeline/call-limits.ts';
 import { Backlog, type Load } from '../transports/backlog.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { Incoming, MessageChannel } from '../transports/message-channel.ts';
@@ -20,6 +21,8 @@ export interface RpcChannelOptions {
   readonly principal: Principal;
   /** Requests count until their answer has left. */
   readonly inFlight?: InFlight | undefined;
+  /** Without it, as on standard input and output, messages are not counted. */
+  readonly limits?: Pick<CallLimits, 'messages'> | undefined;
   readonly log: Log;
 }
 
@@ -38,6 +41,7 @@ class RpcChannel {
   readonly #channel: PacedChannel;
   readonly #peer: RpcPeer;
   readonly #log: Log;
+  readonly #options: RpcChannelOptions;
   readonly #inFlight: InFlight | undefined;
   readonly #inTurn = new Backlog(MOST_IN_TURN);
   readonly #waiting = new Backlog(MOST_WAITING);
@@ -45,6 +49,7 @@ class RpcChannel {
 
   constructor(channel: MessageChannel, options: RpcChannelOptions) {
     const { coordination, principal, inFlight, log } = options;
+    this.#options = options;
     this.#inFlight = inFlight;
     this.#channel = pacedChannel(channel);
     this.#peer = coordination.connect({ principal, push: this.#channel.write });
@@ -64,12 +69,13 @@ class RpcChannel {
     const { message, refusal } = read(incoming);
     const bytes = typeof incoming === 'string' ? incoming.length : 0;
     const isWait = mayWait(message);
-    if (isWait && !this.#waiting.isFull) {
+    const tooOften = this.#tooOften(message);
+    if (isWait && !tooOften && !this.#waiting.isFull) {
       const answered = this.#afterTurn(() => this.#answerInTime(message));
       void this.#waiting.add(answered, loadOfWait(message, bytes));
       return undefined;
     }
-    const cut = isWait ? AbortSignal.abort(tooManyWait()) : undefined;
+    const cut = tooOften ?? (isWait ? AbortSignal.abort(tooManyWait()) : undefined);
     const leave = this.#inFlight?.enter();
     this.#turn = this.#afterTurn(async () => {
       try {
@@ -80,6 +86,17 @@ class RpcChannel {
       }
     });
     return this.#inTurn.add(this.#turn, { requests: 1, bytes });
+  }
+
+  /** Aborted, with the refusal as its reason, when this client sends too many messages. */
+  #tooOften(message: unknown): AbortSignal | undefined {
+    const { limits, principal } = this.#options;
+    try {
+      limits?.messages(principal, countOf(message));
+      return undefined;
+    } catch (error) {
+      return AbortSignal.abort(error);
+    }
   }
 
   async #answer(reply: RpcReply | undefined): Promise<void> {
@@ -103,6 +120,11 @@ class RpcChannel {
       this.#log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
     });
   }
+}
+
+/** How many messages it is; a batch is as many as it has. */
+export function countOf(message: unknown): number {
+  return Array.isArray(message) ? Math.max(1, message.length) : 1;
 }
 
 interface Read {
