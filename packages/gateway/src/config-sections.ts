@@ -197,6 +197,12 @@ export const limitsSchema = z.strictObject({
     .max(1_000_000)
     .default(2048)
     .describe('WebSockets that one caller may have open'),
+  bytes_per_principal: z
+    .int()
+    .min(1024 ** 2)
+    .max(64 * GIBIBYTE)
+    .default(256 * 1024 ** 2)
+    .describe('Bytes held for one caller: requests in progress, and answers that it does not read'),
   rate_per_principal: rate.optional().describe('Calls that one caller may begin; off by default'),
   rate_per_agent: rate.optional().describe('Calls that one agent is given; off by default'),
   rpc_rate_per_principal: rate

@@ -56,6 +56,7 @@ import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
 import { jobTools } from './tools/job-tools.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
+import { HeldBytes } from './transports/held-bytes.ts';
 import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
@@ -215,7 +216,11 @@ export class Gateway {
       sessions: contexts && new SessionResources(contexts),
     });
     this.#relay = relay;
-    this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
+    const held = new HeldBytes({
+      perPrincipal: config.limits.bytes_per_principal,
+      onCut: () => observer.streamDropped('bytes_per_principal'),
+    });
+    this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes, held });
     this.#mcp = new McpEndpoint({
       face: {
         catalog: this.#catalog,
@@ -230,6 +235,7 @@ export class Gateway {
       },
       toolNames: config.mcp.tool_names,
       toolsets,
+      held,
       webSocket: this.#webSocket,
       log,
       sessions: options.sessions,
@@ -241,6 +247,7 @@ export class Gateway {
         webSocket: this.#webSocket,
         inFlight: this.#inFlight,
         limits,
+        held,
         log,
       });
     this.#rpc = rpc;
@@ -248,6 +255,7 @@ export class Gateway {
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
       socketsPerPrincipal: config.limits.sockets_per_principal,
+      held,
       authenticator: options.authenticator,
       observer,
       inFlight: this.#inFlight,

@@ -12,6 +12,7 @@ import { FabricError, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import type { Toolset } from '../tools/catalog.ts';
 import { parseFrame } from '../transports/frame.ts';
+import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import { markLimited, room, serveFetch } from '../transports/http-bridge.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';
@@ -34,6 +35,7 @@ export interface McpEndpointOptions {
   readonly toolNames: ToolNameSetting;
   readonly toolsets: readonly Toolset[];
   readonly webSocket: WebSocketTransport;
+  readonly held: HeldBytes;
   readonly log: Log;
   readonly sessions?: Partial<SessionLimits> | undefined;
 }
@@ -168,6 +170,7 @@ export class McpEndpoint {
           inFlight: face.inFlight,
           onGone: gone.resolve,
           intake: updates && listenGate(updates),
+          holder: { held: this.#options.held, principalId: known.principal.id },
         }),
         onerror: (error) => this.#noteError(error),
       },

@@ -11,6 +11,7 @@ import type { InFlight } from '../in-flight.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import { Backlog, type Load } from '../transports/backlog.ts';
 import { parseValue } from '../transports/frame.ts';
+import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { Incoming, MessageChannel } from '../transports/message-channel.ts';
 import { idFor, textOf } from '../transports/message-transport.ts';
 import { type PacedChannel, pacedChannel } from '../transports/paced-channel.ts';
@@ -21,6 +22,8 @@ export interface RpcChannelOptions {
   readonly principal: Principal;
   /** Requests count until their answer has left. */
   readonly inFlight?: InFlight | undefined;
+  /** Counts what is under way with the rest of its principal. */
+  readonly held?: Pick<HeldBytes, 'take' | 'give'> | undefined;
   /** Without it, as on standard input and output, messages are not counted. */
   readonly limits?: Pick<CallLimits, 'messages'> | undefined;
   readonly log: Log;
@@ -69,10 +72,11 @@ class RpcChannel {
     const { message, refusal } = read(incoming);
     const bytes = typeof incoming === 'string' ? incoming.length : 0;
     const isWait = mayWait(message);
-    const tooOften = this.#tooOften(message);
+    const load = isWait ? loadOfWait(message, bytes) : { requests: 1, bytes };
+    const tooOften = this.#charge(message, load);
     if (isWait && !tooOften && !this.#waiting.isFull) {
       const answered = this.#afterTurn(() => this.#answerInTime(message));
-      void this.#waiting.add(answered, loadOfWait(message, bytes));
+      void this.#waiting.add(this.#held(answered, load), load);
       return undefined;
     }
     const cut = tooOften ?? (isWait ? AbortSignal.abort(tooManyWait()) : undefined);
@@ -85,18 +89,26 @@ class RpcChannel {
         void this.#channel.flushed().then(leave);
       }
     });
-    return this.#inTurn.add(this.#turn, { requests: 1, bytes });
+    const done = tooOften ? this.#turn : this.#held(this.#turn, load);
+    return this.#inTurn.add(done, load);
   }
 
   /** Aborted, with the refusal as its reason, when this client sends too many messages. */
-  #tooOften(message: unknown): AbortSignal | undefined {
-    const { limits, principal } = this.#options;
+  #charge(message: unknown, { bytes }: Load): AbortSignal | undefined {
+    const { limits, held, principal } = this.#options;
     try {
       limits?.messages(principal, countOf(message));
+      held?.take(principal.id, bytes);
       return undefined;
     } catch (error) {
       return AbortSignal.abort(error);
     }
+  }
+
+  /** What it holds is given back when it is answered. */
+  #held(work: Promise<void>, { bytes }: Load): Promise<void> {
+    const { held, principal } = this.#options;
+    return held ? work.then(() => held.give(principal.id, bytes)) : work;
   }
 
   async #answer(reply: RpcReply | undefined): Promise<void> {

@@ -7,6 +7,7 @@ import { FabricError, type Log } from '@starloom/core';
 import type { InFlight } from '../in-flight.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import { parseValue } from '../transports/frame.ts';
+import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
 import { countOf, serveRpcChannel } from './channel.ts';
@@ -17,6 +18,7 @@ export interface RpcEndpointOptions {
   readonly webSocket: WebSocketTransport;
   readonly inFlight: InFlight;
   readonly limits: Pick<CallLimits, 'messages'>;
+  readonly held: HeldBytes;
   readonly log: Log;
 }
 
@@ -62,12 +64,12 @@ export class RpcEndpoint {
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
-    const { webSocket, coordination, inFlight, limits, log } = this.#options;
+    const { webSocket, coordination, inFlight, limits, held, log } = this.#options;
     const { principal } = upgrade;
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
       this.#channels.add(close);
-      await serveRpcChannel(channel, { coordination, principal, inFlight, limits, log });
+      await serveRpcChannel(channel, { coordination, principal, inFlight, limits, held, log });
       this.#channels.delete(close);
     });
   }
