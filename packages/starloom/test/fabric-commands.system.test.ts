@@ -210,6 +210,12 @@ describe('starloom up', () => {
       78,
       /gone\.yaml/,
     ],
+    [
+      'callers without a key beyond loopback',
+      { config: () => 'listen: {host: 0.0.0.0, port: 0}\nauth: {anonymous: true}\n' },
+      78,
+      /auth\.anonymous/,
+    ],
     ['a bad configuration', { config: () => 'listen: {prot: 1}\n' }, 78, /did you mean "port"/],
   ])('says what is wrong with %s', async (_, { config }, exit, said) => {
     await using gateway = await startGateway();
