@@ -196,7 +196,7 @@ export const limitsSchema = z.strictObject({
     .min(1)
     .max(1_000_000)
     .default(2048)
-    .describe('WebSockets that one caller may have open'),
+    .describe('WebSockets and streams of events that one caller may have open'),
   bytes_per_principal: z
     .int()
     .min(1024 ** 2)

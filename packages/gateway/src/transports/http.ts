@@ -192,6 +192,7 @@ export class HttpTransport {
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       const detach = () => {
+        this.#sockets.add(principal.id, response);
         leave();
         this.#endWithCredential(response, principal, () => response.destroy());
       };
