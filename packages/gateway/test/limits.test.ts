@@ -234,6 +234,7 @@ describe('one charge for one call', () => {
     expect((await retry()).status).toBe(200);
     expect((await retry()).status).toBe(429);
     expect((await keyed('b')).status).toBe(429);
+    expect((await keyed('a')).status).toBe(200);
     await gateway.gateway.close();
     await jobs.close();
   });

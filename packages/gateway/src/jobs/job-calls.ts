@@ -118,7 +118,9 @@ export class JobCalls {
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps } = this.#options;
     const { principal } = caller;
-    deps.limits.admit(principal);
+    const { idempotencyKey, agentId } = request;
+    const isCharged = deps.limits.isCharged(principal, idempotencyKey);
+    if (!isCharged) deps.limits.admit(principal);
     const guarded = deps.guard.admit(readOrigin(caller), { principal: onBehalfOf(principal) });
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
     const agents = agentsFor(principal, deps.registry);
@@ -126,7 +128,6 @@ export class JobCalls {
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
     const { runAt, priority, webhook, isTask, labels, source } = terms;
-    const { idempotencyKey, agentId } = request;
     const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
       request: { ...request, timeoutMs, stream: true },
@@ -137,7 +138,7 @@ export class JobCalls {
       ...(source !== undefined && { source }),
     };
     const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
-    deps.limits.spend(principal, capability.cost);
+    if (!isCharged) deps.limits.spend(principal, capability.cost);
     const accepted = await this.desk.submit({
       principalId: principal.id,
       capability: request.capability,
@@ -155,7 +156,9 @@ export class JobCalls {
       ...(idempotencyKey !== undefined && { idempotencyKey }),
       ...(labels !== undefined && { labels }),
     });
-    if (!accepted.created) deps.limits.giveBack(principal, capability.cost);
+    const isRepetition = !accepted.created && !isCharged;
+    if (isRepetition) deps.limits.giveBack(principal, capability.cost);
+    deps.limits.noteCharged(principal, idempotencyKey);
     return accepted;
   }
 

@@ -24,6 +24,8 @@ type RateKey = 'rate_per_principal' | 'rate_per_agent' | 'rpc_rate_per_principal
 /** Of the refusals of one principal, one in this time is written to the audit log. */
 const RECORD_MS = 1_000;
 const PRINCIPALS = 10_000;
+/** Idempotency keys that are remembered, of all principals. */
+const KEYS = 10_000;
 
 export class CallLimits {
   readonly #clock: Clock;
@@ -32,6 +34,7 @@ export class CallLimits {
   readonly #attempts: CallRates;
   readonly #costs: CostBudgets;
   readonly #recordedAt = new RecentMap<number>(PRINCIPALS);
+  readonly #keys = new RecentMap<true>(KEYS);
 
   constructor({ limits, clock, onLimited }: CallLimitsOptions) {
     const { principals, agents } = limits;
@@ -56,6 +59,15 @@ export class CallLimits {
       clock,
       onLimited,
     });
+  }
+
+  /** Whether a call with this idempotency key was charged: its repetition is not, nor refused. */
+  isCharged({ id }: Principal, key: string | undefined): boolean {
+    return key !== undefined && this.#keys.get(`${id} ${key}`) === true;
+  }
+
+  noteCharged({ id }: Principal, key: string | undefined): void {
+    if (key !== undefined) this.#keys.set(`${id} ${key}`, true);
   }
 
   /** A call begins. RATE_LIMITED when its principal calls too often. */
