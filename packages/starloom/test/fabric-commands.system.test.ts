@@ -227,6 +227,17 @@ describe('starloom up', () => {
     expect(stderr).toMatch(said);
   });
 
+  it('exits with 9 when its caller calls too often, and says when to call again', async () => {
+    const limits = 'limits: {rate_per_principal: {calls: 1, seconds: 3600}}\n';
+    await using gateway = await startGateway({ 'starloom.yaml': limits });
+    expect((await gateway.run('call', 'echo', 'say', 'hello')).code).toBe(0);
+    const { code, stderr } = await gateway.run('call', 'echo', 'say', 'hello', '--json');
+    expect(code).toBe(9);
+    const { error } = JSON.parse(stderr);
+    expect(error).toMatchObject({ code: 'RATE_LIMITED', details: { limit: 1, window_s: 3600 } });
+    expect(error.details.retry_after_ms).toBeGreaterThan(0);
+  });
+
   it('says how to run beside another one of the same user', async () => {
     await using gateway = await startGateway();
     const env = { STARLOOM_HOME: gateway.home };
