@@ -93,6 +93,31 @@ describe('a caller that calls too often', () => {
     expect(metrics).toContain('starloom_limited_total{limit="rate_per_principal"} 3');
   });
 
+  it('gets 429 by the lane of the SDK and in a session too', async () => {
+    const config = { limits: { rate_per_principal: once } };
+    await using gateway = await openTestGateway({ percy }, { config });
+    expect((await send(gateway.url, toolCall('percy.work', {}))).status).toBe(200);
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'x', version: '0' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+      'io.modelcontextprotocol/logLevel': 'debug',
+    };
+    const headers = {
+      'mcp-protocol-version': '2026-07-28',
+      'mcp-method': 'tools/call',
+      'mcp-name': 'percy.work',
+    };
+    const limited = await send(gateway.url, toolCall('percy.work', {}, meta), { headers });
+    expect(limited.status).toBe(429);
+    expect(limited.headers.get('ratelimit')).not.toBeNull();
+    expect(limited.body.error.code).toBe(-32009);
+    for (const era of ['legacy', 'auto'] as const) {
+      await using client = await connect(gateway.url, era);
+      await expect(call(client, 'percy.work', {})).rejects.toThrow(/429|more often/);
+    }
+  });
+
   it('gets an error result where there is no status: over a WebSocket', async () => {
     const config = { limits: { rate_per_principal: once } };
     await using gateway = await openTestGateway({ percy }, { config });
