@@ -228,7 +228,7 @@ describe('T21: filters', () => {
           }
         },
       ),
-      { numRuns: 40 },
+      { numRuns: 25 },
     );
   });
 });

@@ -280,7 +280,7 @@ describe('one noisy principal', () => {
       },
     };
     await using gateway = await openTestGateway({ percy }, { config, psk });
-    const CALLS = 20;
+    const CALLS = 10;
     const outcomes = new Map<string, Record<number, number>>();
     const hammer = async (principal: string, key: string, calls: number) => {
       const counts: Record<number, number> = {};
