@@ -175,6 +175,20 @@ describe('an mcp agent that wants a person to log in', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
+  it.each([
+    'javascript:alert(1)',
+    'data:text/html,x',
+    'file:///etc/passwd',
+    'vscode://x/$(touch pwned)',
+    'ftp://127.0.0.1/',
+  ])('T1: shows no link that no browser asks a server with: %s', async (authorization_endpoint) => {
+    const { oauth, begin } = await openLoginWorld();
+    oauth.change = (metadata) => ({ ...metadata, authorization_endpoint });
+    await expect(begin()).rejects.toMatchObject({
+      code: expect.stringMatching(/^(?:AUTH_DENIED|UPSTREAM_ERROR)$/),
+    });
+  });
+
   it('refuses a server without PKCE', async () => {
     const { oauth, begin } = await openLoginWorld();
     oauth.change = ({ code_challenge_methods_supported: _, ...metadata }) => metadata;

@@ -79,6 +79,11 @@ export const capabilitySchema = z.strictObject({
     .boolean()
     .optional()
     .describe('true: may always be tried elsewhere; false: only if it was never sent'),
+  cost: z
+    .number()
+    .min(0)
+    .optional()
+    .describe('What one call costs of limits.cost_per_principal, in any unit; 0 by default'),
   reentrant: z.boolean().default(false).describe('May it appear twice on one call chain?'),
   tool: z.string().min(1).optional().describe('Its name at the agent, when it differs'),
   fallback: z.enum(FALLBACK_MODES).optional().describe('As for the agent, for this capability'),

@@ -143,7 +143,32 @@ export const a2aSchema = z.strictObject({
     .describe('Signs the cards: a private key in PEM, Ed25519 or P-256, as env:NAME or file:PATH'),
 });
 
-const callsInFlight = z.int().min(1).max(1_000_000).default(1024);
+const MOST_CALLS = 1_000_000;
+const callsInFlight = z.int().min(1).max(MOST_CALLS).default(1024);
+
+const rate = z.strictObject({
+  calls: z.int().min(1).max(MOST_CALLS).describe('How many may begin in that time'),
+  seconds: z.int().min(1).max(86_400).default(60).describe('The time, in seconds'),
+  burst: z
+    .int()
+    .min(1)
+    .max(MOST_CALLS)
+    .optional()
+    .describe('How many may begin at once after a pause; by default as many as in that time'),
+});
+const cost = z.number().min(0).max(1e12);
+
+const principalLimitsSchema = z.strictObject({
+  rate: rate.optional().describe('In place of rate_per_principal'),
+  rpc_rate: rate.optional().describe('In place of rpc_rate_per_principal'),
+  calls: z.int().min(1).max(MOST_CALLS).optional().describe('In place of calls_per_principal'),
+  cost: cost.optional().describe('In place of cost_per_principal'),
+});
+
+const agentLimitsSchema = z.strictObject({
+  rate: rate.optional().describe('In place of rate_per_agent'),
+  calls: z.int().min(1).max(MOST_CALLS).optional().describe('In place of calls_per_agent'),
+});
 
 export const limitsSchema = z.strictObject({
   body_bytes: z
@@ -171,7 +196,29 @@ export const limitsSchema = z.strictObject({
     .min(1)
     .max(1_000_000)
     .default(2048)
-    .describe('WebSockets that one caller may have open'),
+    .describe('WebSockets and streams of events that one caller may have open'),
+  bytes_per_principal: z
+    .int()
+    .min(1024 ** 2)
+    .max(64 * GIBIBYTE)
+    .default(256 * 1024 ** 2)
+    .describe('Bytes held for one caller: requests in progress, and answers that it does not read'),
+  rate_per_principal: rate.optional().describe('Calls that one caller may begin; off by default'),
+  rate_per_agent: rate.optional().describe('Calls that one agent is given; off by default'),
+  rpc_rate_per_principal: rate
+    .optional()
+    .describe('Messages of one caller to the coordination plane; off by default'),
+  cost_per_principal: cost
+    .optional()
+    .describe("What one caller's calls may cost in a day (UTC), in the units of `cost`"),
+  principals: z
+    .record(z.string().min(1), principalLimitsSchema)
+    .default({})
+    .describe('Limits of single callers, by principal'),
+  agents: z
+    .record(agentIdSchema, agentLimitsSchema)
+    .default({})
+    .describe('Limits of single agents, by agent_id'),
   budget_calls: z
     .int()
     .min(0)

@@ -39,6 +39,7 @@ import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
+import { CallLimits, ownOf } from './pipeline/call-limits.ts';
 import type { Caller } from './pipeline/call-request.ts';
 import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
@@ -55,6 +56,7 @@ import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
 import { jobTools } from './tools/job-tools.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
+import { HeldBytes } from './transports/held-bytes.ts';
 import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
@@ -134,11 +136,16 @@ export class Gateway {
     });
     const validators = new SchemaValidators({ log });
     const conversations = new Conversations({ clock, key: options.conversationKey, validators });
+    const limits = new CallLimits({
+      limits: config.limits,
+      clock,
+      onLimited: observer.limited.bind(observer),
+    });
     const deps: CallDeps = {
       conversations,
       parked: this.#parked,
-      callerSlots: new CallSlots({ of: 'principal', limit: config.limits.calls_per_principal }),
-      agentSlots: new CallSlots({ of: 'agent', limit: config.limits.calls_per_agent }),
+      ...slotsOf(config),
+      limits,
       mandates: new Mandates({
         mint: options.identity?.mint,
         budgets: new TraceBudgets(budgetOf(config), clock),
@@ -188,8 +195,8 @@ export class Gateway {
           routePreviewTool(deps),
           healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
         ],
-        jobs: jobs ? jobTools(jobs, clock.now) : [],
-        coordination: coordination ? coordinationTools(coordination) : [],
+        jobs: jobs ? jobTools(jobs) : [],
+        coordination: coordination ? coordinationTools(coordination, limits) : [],
       },
       registry,
       discovery: this.#discovery,
@@ -209,7 +216,11 @@ export class Gateway {
       sessions: contexts && new SessionResources(contexts),
     });
     this.#relay = relay;
-    this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes });
+    const held = new HeldBytes({
+      perPrincipal: config.limits.bytes_per_principal,
+      onCut: () => observer.streamDropped('bytes_per_principal'),
+    });
+    this.#webSocket = new WebSocketTransport({ maxMessageBytes: config.limits.body_bytes, held });
     this.#mcp = new McpEndpoint({
       face: {
         catalog: this.#catalog,
@@ -224,6 +235,7 @@ export class Gateway {
       },
       toolNames: config.mcp.tool_names,
       toolsets,
+      held,
       webSocket: this.#webSocket,
       log,
       sessions: options.sessions,
@@ -234,6 +246,8 @@ export class Gateway {
         coordination,
         webSocket: this.#webSocket,
         inFlight: this.#inFlight,
+        limits,
+        held,
         log,
       });
     this.#rpc = rpc;
@@ -241,6 +255,7 @@ export class Gateway {
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
       socketsPerPrincipal: config.limits.sockets_per_principal,
+      held,
       authenticator: options.authenticator,
       observer,
       inFlight: this.#inFlight,
@@ -337,6 +352,22 @@ export class Gateway {
     if (kind === 'tools') this.#catalog.invalidate();
     this.#mcp.listChanged(kind);
   }
+}
+
+function slotsOf({ limits }: GatewayConfig) {
+  const { calls_per_principal, calls_per_agent, principals, agents } = limits;
+  return {
+    callerSlots: new CallSlots({
+      of: 'principal',
+      limit: calls_per_principal,
+      own: ownOf(principals, ({ calls }) => calls),
+    }),
+    agentSlots: new CallSlots({
+      of: 'agent',
+      limit: calls_per_agent,
+      own: ownOf(agents, ({ calls }) => calls),
+    }),
+  };
 }
 
 function budgetOf({ limits }: GatewayConfig) {

@@ -282,6 +282,7 @@ describe('must be rejected as a mandate:', () => {
   const at = (seconds: number) => Math.floor(world.clock.now() / 1000) + seconds;
   const signed = (changes: object, header: Record<string, unknown> = TYPE) =>
     world.sign(JSON.stringify({ ...good.second.claims, ...changes }), header);
+  const unsigned = (header: object) => `${encode(header)}.${encode(good.second.claims)}.AAAA`;
   const verify = (token: string) => {
     const { issuer } = world.identity;
     const jwks = world.identity.jwks();
@@ -292,6 +293,24 @@ describe('must be rejected as a mandate:', () => {
   it.each<[name: string, reason: string, make: () => Promise<string>]>([
     ['a passport', 'wrong_type', () => world.passport()],
     ['typ JWT', 'wrong_type', () => signed({}, { typ: 'JWT' })],
+    ['no typ', 'malformed', () => signed({}, {})],
+    ['alg none', 'malformed', async () => unsigned({ alg: 'none', ...TYPE, kid: world.kid })],
+    ['alg HS256', 'malformed', async () => unsigned({ alg: 'HS256', ...TYPE, kid: world.kid })],
+    [
+      'crit',
+      'malformed',
+      async () => unsigned({ alg: 'Ed25519', ...TYPE, kid: world.kid, crit: ['x'], x: 1 }),
+    ],
+    ['jku in the header', 'malformed', () => signed({}, { ...TYPE, jku: 'https://evil.example' })],
+    ['x5u in the header', 'malformed', () => signed({}, { ...TYPE, x5u: 'https://evil.example' })],
+    ['no kid', 'malformed', () => signed({}, { ...TYPE, kid: undefined })],
+    [
+      'a claim twice',
+      'malformed',
+      () => world.sign(JSON.stringify(good.second.claims).replace('{', '{"prn":"eve",'), TYPE),
+    ],
+    ['more than 8 KiB', 'malformed', () => signed({ cap: Array(60).fill('x'.repeat(190)) })],
+    ['iat too old', 'lives_too_long', () => signed({ iat: at(-400), nbf: at(-400), exp: at(60) })],
     ['alg EdDSA', 'malformed', () => signed({}, { ...TYPE, alg: 'EdDSA' })],
     ['jwk in the header', 'malformed', () => signed({}, { ...TYPE, jwk: {} })],
     ['an unknown kid', 'unknown_signer', () => signed({}, { ...TYPE, kid: 'other' })],
@@ -358,6 +377,10 @@ describe('must be rejected as a mandate:', () => {
     expect(await verifyAll()).toBe('broken_chain');
   });
 });
+
+function encode(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
 
 function nested(depth: number): object | undefined {
   if (depth === 0) return undefined;

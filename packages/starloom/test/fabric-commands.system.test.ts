@@ -210,6 +210,12 @@ describe('starloom up', () => {
       78,
       /gone\.yaml/,
     ],
+    [
+      'callers without a key beyond loopback',
+      { config: () => 'listen: {host: 0.0.0.0, port: 0}\nauth: {anonymous: true}\n' },
+      78,
+      /auth\.anonymous/,
+    ],
     ['a bad configuration', { config: () => 'listen: {prot: 1}\n' }, 78, /did you mean "port"/],
   ])('says what is wrong with %s', async (_, { config }, exit, said) => {
     await using gateway = await startGateway();
@@ -219,6 +225,17 @@ describe('starloom up', () => {
     const { code, stdout, stderr } = await runStarloom(['up'], { cwd: place.folder, env });
     expect({ code, stdout }).toEqual({ code: exit, stdout: '' });
     expect(stderr).toMatch(said);
+  });
+
+  it('exits with 9 when its caller calls too often, and says when to call again', async () => {
+    const limits = 'limits: {rate_per_principal: {calls: 1, seconds: 3600}}\n';
+    await using gateway = await startGateway({ 'starloom.yaml': limits });
+    expect((await gateway.run('call', 'echo', 'say', 'hello')).code).toBe(0);
+    const { code, stderr } = await gateway.run('call', 'echo', 'say', 'hello', '--json');
+    expect(code).toBe(9);
+    const { error } = JSON.parse(stderr);
+    expect(error).toMatchObject({ code: 'RATE_LIMITED', details: { limit: 1, window_s: 3600 } });
+    expect(error.details.retry_after_ms).toBeGreaterThan(0);
   });
 
   it('says how to run beside another one of the same user', async () => {

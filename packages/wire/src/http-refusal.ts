@@ -30,7 +30,24 @@ export function toRefusal(
   if (status === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
   if (status === 413) headers.connection = 'close';
   if (status === 405) headers.allow = String(details.allow);
-  return { status, body, headers };
+  return { status, body, headers: { ...headers, ...toLimitHeaders(error) } };
+}
+
+/**
+ * When to ask again, for errors that say it: `Retry-After`, and for a limit of rate or cost the
+ * `RateLimit` fields of draft-ietf-httpapi-ratelimit-headers.
+ */
+export function toLimitHeaders({ code, details }: FabricError): Record<string, string> {
+  const { reason, limit, window_s, retry_after_ms } = details;
+  if (typeof retry_after_ms !== 'number') return {};
+  const seconds = Math.max(1, Math.ceil(retry_after_ms / 1_000));
+  const retry = { 'retry-after': String(seconds) };
+  if (code !== 'RATE_LIMITED' || typeof limit !== 'number' || window_s === undefined) return retry;
+  return {
+    ...retry,
+    'ratelimit-policy': `"${reason}";q=${Math.floor(limit)};w=${window_s}`,
+    ratelimit: `"${reason}";r=0;t=${seconds}`,
+  };
 }
 
 export function sendRefusal(

@@ -20,6 +20,7 @@ export {
   type Refusal,
   type RefusalDialect,
   sendRefusal,
+  toLimitHeaders,
   toRefusal,
   writeRefusal,
 } from './http-refusal.ts';

@@ -10,7 +10,7 @@ describe('a refusal over HTTP', () => {
     const { status, body, headers } = toRefusal(error, 7);
     expect({ status, headers }).toEqual({
       status: 429,
-      headers: { 'content-type': 'application/json' },
+      headers: { 'content-type': 'application/json', 'retry-after': '1' },
     });
     expect(JSON.parse(body)).toMatchObject({
       jsonrpc: '2.0',
@@ -20,6 +20,25 @@ describe('a refusal over HTTP', () => {
         message: 'Too often',
         data: { ok: false, error: { code: 'RATE_LIMITED', details: { retry_after_ms: 5 } } },
       },
+    });
+  });
+
+  it('says when to ask again, and which limit was met', () => {
+    const details = {
+      reason: 'rate_per_principal',
+      limit: 60,
+      window_s: 60,
+      retry_after_ms: 1_001,
+    };
+    expect(toRefusal(new FabricError('RATE_LIMITED', 'x', { details }), 1).headers).toMatchObject({
+      'retry-after': '2',
+      'ratelimit-policy': '"rate_per_principal";q=60;w=60',
+      ratelimit: '"rate_per_principal";r=0;t=2',
+    });
+    const busy = new FabricError('OVERLOADED', 'x', { details: { limit: 9, retry_after_ms: 1 } });
+    expect(toRefusal(busy, 1).headers).toEqual({
+      'content-type': 'application/json',
+      'retry-after': '1',
     });
   });
 

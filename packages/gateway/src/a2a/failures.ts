@@ -2,7 +2,7 @@
 // stands beside them as a detail. Everything here throws FabricErrors; these functions write them.
 
 import { createTrace, FabricError, type Trace } from '@starloom/core';
-import type { Refusal } from '@starloom/wire';
+import { type Refusal, toLimitHeaders } from '@starloom/wire';
 
 interface Row {
   readonly rpc: number;
@@ -89,6 +89,7 @@ export function toA2aRefusal(
   if (http === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
   if (http === 413) headers.connection = 'close';
   if (http === 405) headers.allow = String(error.details.allow);
+  Object.assign(headers, toLimitHeaders(error));
   return { status: http, headers, body: JSON.stringify(bodyOf(thrown, id, binding, trace)) };
 }
 

@@ -4,6 +4,8 @@
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { FabricError, type Trace } from '@starloom/core';
+import { toLimitHeaders } from '@starloom/wire';
+import { isCallerLimit } from '../pipeline/call-limits.ts';
 import { assertMessage, idOf, PARSE_ERROR } from '../transports/frame.ts';
 import type { HttpRequest } from '../transports/http.ts';
 import type { A2aFace } from './face.ts';
@@ -44,13 +46,13 @@ export async function serveJsonRpc({ exchange, face, version, isLegacy, trace }:
   const context = new ServerCallContext({ requestedVersion: version });
   const answered = await handler.handle(request, context);
   if (!isStream(answered)) {
-    return respond(response, json(withFailure(answered as RpcResponse, face, trace)));
+    return respond(response, json(withFailure(answered as RpcResponse, face, trace), face.failure));
   }
   if (SUBSCRIPTIONS.has(request.method)) exchange.detach();
   try {
     await respondStream(response, answered, toFailure);
   } catch (error) {
-    respond(response, json(toFailure(error)));
+    respond(response, json(toFailure(error), error));
   }
 }
 
@@ -85,6 +87,14 @@ function isStream(answered: unknown): answered is AsyncGenerator<unknown, void> 
   return typeof answered === 'object' && answered !== null && Symbol.asyncIterator in answered;
 }
 
-function json(body: unknown) {
-  return { status: 200, contentType: 'application/json', body };
+/** The status is that of a request that was understood, unless its caller calls too often. */
+function json(body: unknown, thrown?: unknown) {
+  const error = thrown === undefined ? undefined : FabricError.from(thrown);
+  const isLimit = error !== undefined && isCallerLimit(error);
+  return {
+    status: isLimit ? error.row.http : 200,
+    contentType: 'application/json',
+    body,
+    ...(isLimit && { headers: toLimitHeaders(error) }),
+  };
 }

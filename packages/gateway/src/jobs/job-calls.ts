@@ -16,7 +16,7 @@ import {
   type StoredJob,
   toMeta,
 } from '@starloom/core';
-import { onBehalfOf } from '@starloom/identity';
+import { onBehalfOf, type Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { agentsFor } from '../pipeline/authorise.ts';
@@ -118,6 +118,9 @@ export class JobCalls {
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps } = this.#options;
     const { principal } = caller;
+    const { idempotencyKey, agentId } = request;
+    const isCharged = deps.limits.isCharged(principal, idempotencyKey);
+    if (!isCharged) deps.limits.admit(principal);
     const guarded = deps.guard.admit(readOrigin(caller), { principal: onBehalfOf(principal) });
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
     const agents = agentsFor(principal, deps.registry);
@@ -125,7 +128,6 @@ export class JobCalls {
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
     const { runAt, priority, webhook, isTask, labels, source } = terms;
-    const { idempotencyKey, agentId } = request;
     const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
       request: { ...request, timeoutMs, stream: true },
@@ -136,7 +138,8 @@ export class JobCalls {
       ...(source !== undefined && { source }),
     };
     const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
-    return this.desk.submit({
+    if (!isCharged) deps.limits.spend(principal, capability.cost);
+    const accepted = await this.desk.submit({
       principalId: principal.id,
       capability: request.capability,
       ...(agentId !== undefined && { agentId }),
@@ -153,6 +156,20 @@ export class JobCalls {
       ...(idempotencyKey !== undefined && { idempotencyKey }),
       ...(labels !== undefined && { labels }),
     });
+    const isRepetition = !accepted.created && !isCharged;
+    if (isRepetition) deps.limits.giveBack(principal, capability.cost);
+    deps.limits.noteCharged(principal, idempotencyKey);
+    return accepted;
+  }
+
+  /** A new job with the call of one that is over. */
+  async retry(principal: Principal, id: string): Promise<StoredJob> {
+    const { clock, deps } = this.#options;
+    const { agent_id = '', capability } = await this.desk.status(principal.id, id);
+    const record = deps.registry.get(agent_id);
+    deps.limits.admit(principal);
+    deps.limits.spend(principal, record && findCapability(record, capability)?.cost);
+    return await this.desk.retry(principal.id, id, clock.now());
   }
 
   /** What the face kept of the request of a job. */

@@ -1,4 +1,5 @@
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
+import type { FabricError } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { Toolset } from '../tools/catalog.ts';
 import type { ToolNameSetting } from './name-style.ts';
@@ -17,6 +18,8 @@ export interface Connection {
   readonly room: () => Promise<void> | undefined;
   /** Ends the connection to a reader that was given up. */
   readonly cut: () => void;
+  /** Answers this request with the status and the headers of a limit; over HTTP alone. */
+  readonly limited?: ((error: FabricError) => void) | undefined;
   /** Whether the client can be sent something outside of its requests. */
   readonly push?: boolean;
   /** Of the coordination sessions it follows, where there are any and it can be sent something. */

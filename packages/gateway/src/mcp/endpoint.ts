@@ -12,8 +12,9 @@ import { FabricError, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import type { Toolset } from '../tools/catalog.ts';
 import { parseFrame } from '../transports/frame.ts';
+import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
-import { room, serveFetch } from '../transports/http-bridge.ts';
+import { markLimited, room, serveFetch } from '../transports/http-bridge.ts';
 import type { MessageChannel } from '../transports/message-channel.ts';
 import { MessageTransport } from '../transports/message-transport.ts';
 import { pacedChannel } from '../transports/paced-channel.ts';
@@ -34,6 +35,7 @@ export interface McpEndpointOptions {
   readonly toolNames: ToolNameSetting;
   readonly toolsets: readonly Toolset[];
   readonly webSocket: WebSocketTransport;
+  readonly held: HeldBytes;
   readonly log: Log;
   readonly sessions?: Partial<SessionLimits> | undefined;
 }
@@ -81,6 +83,7 @@ export class McpEndpoint {
       ...this.#listing(request.headers, url),
       room: () => room(response),
       cut: () => response.destroy(),
+      limited: (error) => markLimited(response, error),
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
     const inSession = this.#sessions.serve(exchange, connection);
@@ -167,6 +170,7 @@ export class McpEndpoint {
           inFlight: face.inFlight,
           onGone: gone.resolve,
           intake: updates && listenGate(updates),
+          holder: { held: this.#options.held, principalId: known.principal.id },
         }),
         onerror: (error) => this.#noteError(error),
       },

@@ -4,6 +4,7 @@
 import type { ServerResponse } from 'node:http';
 import { LOG_LEVEL_META_KEY, SERVER_INFO_META_KEY } from '@modelcontextprotocol/server';
 import { FabricError, type ProtocolNotification } from '@starloom/core';
+import { isCallerLimit } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import { HttpReply } from '../transports/answer.ts';
@@ -64,11 +65,14 @@ export async function serveLeanCall(
     const result = await (session?.answering?.(run, call.id, signal) ?? run({}));
     answer.finish(toText(call, { result: toWire(result, call, face) }));
   } catch (thrown) {
-    const { code, message, data } = toRelayedError(FabricError.from(thrown));
+    const failure = FabricError.from(thrown);
+    if (isCallerLimit(failure)) connection.limited?.(failure);
+    const { code, message, data } = toRelayedError(failure);
     const isOlder = call.era === 'legacy';
     const sent = isOlder && code === RESOURCE_NOT_FOUND ? INVALID_PARAMS : code;
     const error = { code: sent, message, ...(data !== undefined && { data }) };
-    answer.finish(toText(call, { error }), code === MISSING_CAPABILITY && !isOlder ? 400 : 200);
+    const isMissing = code === MISSING_CAPABILITY && !isOlder;
+    answer.finish(toText(call, { error }), isMissing ? 400 : response.statusCode);
   } finally {
     session?.end(call.id);
   }

@@ -15,6 +15,7 @@ import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { TASKS_EXTENSION } from '../jobs/tasks-required.ts';
 import { type AuditCall, refused } from '../pipeline/audit-call.ts';
+import { isCallerLimit } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
@@ -139,8 +140,10 @@ async function callTool(
   }
   try {
     return await tool.run(params.arguments, caller);
-  } catch (error) {
-    throw toRelayedError(FabricError.from(error));
+  } catch (thrown) {
+    const error = FabricError.from(thrown);
+    if (isCallerLimit(error)) exchange.connection.limited?.(error);
+    throw toRelayedError(error);
   }
 }
 

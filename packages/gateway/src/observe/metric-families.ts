@@ -54,6 +54,9 @@ export function createMetricFamilies(registry: MetricRegistry) {
     streamDropped: registry.counter('starloom_stream_dropped_total', 'Streams cut short', [
       'reason',
     ]),
+    limited: registry.counter('starloom_limited_total', 'Refusals by a limit of rate or cost', [
+      'limit',
+    ]),
     jobs: registry.gauge('starloom_jobs', 'Jobs by state', ['state']),
     oldestJob: registry.gauge(
       'starloom_jobs_oldest_queued_seconds',

@@ -87,6 +87,10 @@ export class Metrics {
     this.#families.streamDropped.with({ reason }).add();
   }
 
+  limited(limit: string): void {
+    this.#families.limited.with({ limit }).add();
+  }
+
   configReloaded(ok: boolean): void {
     this.#families.configReload.with({ result: ok ? 'ok' : 'failed' }).add();
   }

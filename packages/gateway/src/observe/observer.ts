@@ -35,6 +35,8 @@ export interface Observer {
   agentHealth(agentId: string, health: Health): void;
   agentGone(agentId: string): void;
   streamDropped(reason: string): void;
+  /** A call was refused by a limit; the key of the configuration. */
+  limited(limit: string): void;
   configReloaded(ok: boolean): void;
   /** Where the counts of jobs are read when metrics are read. */
   watchJobs(read: () => Promise<JobCounts>): void;
@@ -106,6 +108,7 @@ export function createObserver(options: ObserverOptions): Observer {
       metrics.agentGone(agentId);
     },
     streamDropped: (reason) => metrics.streamDropped(reason),
+    limited: (limit) => metrics.limited(limit),
     configReloaded: (ok) => metrics.configReloaded(ok),
     watchJobs: (read) => {
       readJobs = read;

@@ -8,6 +8,8 @@ export interface CallSlotsOptions {
   /** What the names are, for the message. */
   readonly of: 'principal' | 'agent';
   readonly limit: number;
+  /** For names that have a limit of their own. */
+  readonly own?: ReadonlyMap<string, number>;
   readonly waitMs?: number;
 }
 
@@ -17,6 +19,7 @@ interface Waiting {
 }
 
 interface Slots {
+  readonly limit: number;
   running: number;
   readonly held: Map<string | undefined, number>;
   readonly waiting: Set<Waiting>;
@@ -30,26 +33,23 @@ const KEPT_SHARE = 1 / 16;
 
 export class CallSlots {
   readonly #options: CallSlotsOptions;
-  readonly #queue: number;
-  readonly #mostOfOne: number;
   readonly #slots = new Map<string, Slots>();
 
   constructor(options: CallSlotsOptions) {
     this.#options = options;
-    this.#queue = Math.max(1, Math.floor(options.limit * QUEUE_SHARE));
-    this.#mostOfOne = options.limit - Math.floor(options.limit * KEPT_SHARE);
   }
 
   /** Takes a slot at once where there is one; else waits a moment, or rejects with OVERLOADED. */
   enter(name: string, signal: AbortSignal, holder?: string): Promise<void> | undefined {
-    const slots = this.#slots.get(name) ?? { running: 0, held: new Map(), waiting: new Set() };
-    this.#slots.set(name, slots);
-    if (slots.running < this.#options.limit && this.#mayHold(slots, holder)) {
+    const slots = this.#slots.get(name) ?? this.#open(name);
+    if (slots.running < slots.limit && mayHold(slots, holder)) {
       slots.running += 1;
       hold(slots, holder, 1);
       return undefined;
     }
-    if (slots.waiting.size >= this.#queue) return Promise.reject(this.#full(name));
+    if (slots.waiting.size >= Math.max(1, Math.floor(slots.limit * QUEUE_SHARE))) {
+      return Promise.reject(this.#full(name, slots));
+    }
     return this.#wait(name, slots, signal, holder);
   }
 
@@ -59,7 +59,7 @@ export class CallSlots {
     if (!slots) return;
     hold(slots, holder, -1);
     for (const next of slots.waiting) {
-      if (!this.#mayHold(slots, next.holder)) continue;
+      if (!mayHold(slots, next.holder)) continue;
       slots.waiting.delete(next);
       hold(slots, next.holder, 1);
       next.start();
@@ -69,8 +69,11 @@ export class CallSlots {
     if (slots.running === 0) this.#slots.delete(name);
   }
 
-  #mayHold({ held }: Slots, holder: string | undefined): boolean {
-    return holder === undefined || (held.get(holder) ?? 0) < this.#mostOfOne;
+  #open(name: string): Slots {
+    const limit = this.#options.own?.get(name) ?? this.#options.limit;
+    const slots = { limit, running: 0, held: new Map(), waiting: new Set<Waiting>() };
+    this.#slots.set(name, slots);
+    return slots;
   }
 
   #wait(
@@ -87,15 +90,18 @@ export class CallSlots {
     };
     const onAbort = () => giveUp(FabricError.from(signal.reason));
     signal.addEventListener('abort', onAbort, { once: true });
-    const timer = setTimeout(() => giveUp(this.#full(name)), this.#options.waitMs ?? WAIT_MS);
+    const timer = setTimeout(
+      () => giveUp(this.#full(name, slots)),
+      this.#options.waitMs ?? WAIT_MS,
+    );
     return promise.finally(() => {
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
     });
   }
 
-  #full(name: string): FabricError {
-    const { of, limit, waitMs = WAIT_MS } = this.#options;
+  #full(name: string, { limit }: Slots): FabricError {
+    const { of, waitMs = WAIT_MS } = this.#options;
     const whose = of === 'agent' ? `Agent "${name}" has` : 'This caller has';
     return new FabricError('OVERLOADED', `${whose} ${limit} calls in flight`, {
       details: {
@@ -107,6 +113,11 @@ export class CallSlots {
       },
     });
   }
+}
+
+function mayHold({ held, limit }: Slots, holder: string | undefined): boolean {
+  if (holder === undefined) return true;
+  return (held.get(holder) ?? 0) < limit - Math.floor(limit * KEPT_SHARE);
 }
 
 function hold({ held }: Slots, holder: string | undefined, more: 1 | -1): void {

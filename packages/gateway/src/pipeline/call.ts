@@ -65,6 +65,8 @@ export async function runCall(
   let trace: Trace | undefined;
   try {
     deps.assertCurrent(caller);
+    // A stored call was charged when it was accepted.
+    if (!caller.isStored) deps.limits.admit(caller.principal);
     const guarded = deps.guard.admit(readOrigin(caller), {
       principal: onBehalfOf(caller.principal),
     });
@@ -81,7 +83,7 @@ export async function runCall(
   } catch (thrown) {
     const error = FabricError.from(thrown);
     const answered = trace ?? answerTrace(caller);
-    if (REFUSALS.has(error.code)) deps.audit(refused(request, caller, answered, error));
+    if (isRecorded(error, caller, deps)) deps.audit(refused(request, caller, answered, error));
     return { ok: false, error, trace: answered };
   }
 }
@@ -92,8 +94,12 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'POLICY_DENIED',
   'CAPABILITY_NOT_FOUND',
   'RECURSION_LIMIT',
-  'RATE_LIMITED',
 ]);
+
+function isRecorded({ code }: FabricError, { principal }: Caller, { limits }: CallDeps): boolean {
+  if (code === 'RATE_LIMITED') return limits.mayRecord(principal);
+  return REFUSALS.has(code);
+}
 
 async function observe(
   request: CallRequest,
@@ -138,6 +144,8 @@ async function serve(
   const agents = agentsFor(caller.principal, deps.registry);
   const routed = route(asked, guarded, { ...deps, agents }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
+  const [first] = candidates;
+  if (!caller.isStored) deps.limits.spend(caller.principal, first.capability.cost);
   deps.audit(allowed(asked, caller, guarded, candidates));
   const call = new RunningCall({
     principalId: caller.principal.id,
@@ -145,7 +153,6 @@ async function serve(
     questionMs: caller.questionMs,
     ...deps,
   });
-  const [first] = candidates;
   const firstId = first.record.manifest.agent_id;
   observed.target(firstId, asked.capability);
   if (conversation) deps.conversations.use(conversation);

@@ -35,6 +35,7 @@ import type { ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
 import type { Breakers } from './breaker.ts';
+import type { CallLimits } from './call-limits.ts';
 import type { CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
 import { buildEnvelope, toInput } from './envelope.ts';
@@ -51,6 +52,7 @@ export interface DispatchDeps {
   readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
   readonly agentSlots: CallSlots;
+  readonly limits: CallLimits;
   readonly mandates: Mandates;
   readonly clock: Clock;
   readonly log: Log;
@@ -220,7 +222,8 @@ class Walk {
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
     const { request, principal, auth, guarded, observed, signal, emit } = this.#call;
-    const { adapters, breakers, guard, schemas, resultLength, agentSlots, mandates } = this.#deps;
+    const { adapters, breakers, guard, schemas, resultLength, agentSlots, limits, mandates } =
+      this.#deps;
     const { id: principalId } = principal;
     const { capability } = candidate;
     const { manifest } = candidate.record;
@@ -244,6 +247,7 @@ class Walk {
     const agentPrincipal = manifest.auth?.principal;
     const forget = guard.track(active.trace, hop, { root, agentPrincipal });
     try {
+      limits.attempt(agent_id);
       const turn = agentSlots.enter(agent_id, deadline.signal, principalId);
       if (turn) await turn;
       using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id, principalId) };

@@ -31,9 +31,21 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
   const isUnsent = failures.every(({ error }) => error.details.sent === false);
   const message = `Agent ${agent_id} unavailable and all fallbacks failed`;
   return new FabricError(commonCode(failures), message, {
-    details: { ...details, ...reasonsOf(failures), ...(isUnsent && { sent: false }) },
+    details: {
+      ...details,
+      ...reasonsOf(failures),
+      ...retryAfter(failures),
+      ...(isUnsent && { sent: false }),
+    },
     cause: last,
   });
+}
+
+/** When the first of them may serve again; nothing where one of them did not say. */
+function retryAfter(failures: readonly FailedAttempt[]): { retry_after_ms?: number } {
+  const waits = failures.map(({ error }) => Number(error.details.retry_after_ms));
+  const retry_after_ms = Math.min(...waits);
+  return Number.isFinite(retry_after_ms) ? { retry_after_ms } : {};
 }
 
 /** What the agents said, by agent; where only one said anything, its fix too. */

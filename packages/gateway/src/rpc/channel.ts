@@ -8,8 +8,10 @@ import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
+import type { CallLimits } from '../pipeline/call-limits.ts';
 import { Backlog, type Load } from '../transports/backlog.ts';
 import { parseValue } from '../transports/frame.ts';
+import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { Incoming, MessageChannel } from '../transports/message-channel.ts';
 import { idFor, textOf } from '../transports/message-transport.ts';
 import { type PacedChannel, pacedChannel } from '../transports/paced-channel.ts';
@@ -20,6 +22,10 @@ export interface RpcChannelOptions {
   readonly principal: Principal;
   /** Requests count until their answer has left. */
   readonly inFlight?: InFlight | undefined;
+  /** Counts what is under way with the rest of its principal. */
+  readonly held?: Pick<HeldBytes, 'take' | 'give'> | undefined;
+  /** Without it, as on standard input and output, messages are not counted. */
+  readonly limits?: Pick<CallLimits, 'messages'> | undefined;
   readonly log: Log;
 }
 
@@ -38,6 +44,7 @@ class RpcChannel {
   readonly #channel: PacedChannel;
   readonly #peer: RpcPeer;
   readonly #log: Log;
+  readonly #options: RpcChannelOptions;
   readonly #inFlight: InFlight | undefined;
   readonly #inTurn = new Backlog(MOST_IN_TURN);
   readonly #waiting = new Backlog(MOST_WAITING);
@@ -45,6 +52,7 @@ class RpcChannel {
 
   constructor(channel: MessageChannel, options: RpcChannelOptions) {
     const { coordination, principal, inFlight, log } = options;
+    this.#options = options;
     this.#inFlight = inFlight;
     this.#channel = pacedChannel(channel);
     this.#peer = coordination.connect({ principal, push: this.#channel.write });
@@ -64,12 +72,14 @@ class RpcChannel {
     const { message, refusal } = read(incoming);
     const bytes = typeof incoming === 'string' ? incoming.length : 0;
     const isWait = mayWait(message);
-    if (isWait && !this.#waiting.isFull) {
+    const load = isWait ? loadOfWait(message, bytes) : { requests: 1, bytes };
+    const tooOften = this.#charge(message, load);
+    if (isWait && !tooOften && !this.#waiting.isFull) {
       const answered = this.#afterTurn(() => this.#answerInTime(message));
-      void this.#waiting.add(answered, loadOfWait(message, bytes));
+      void this.#waiting.add(this.#held(answered, load), load);
       return undefined;
     }
-    const cut = isWait ? AbortSignal.abort(tooManyWait()) : undefined;
+    const cut = tooOften ?? (isWait ? AbortSignal.abort(tooManyWait()) : undefined);
     const leave = this.#inFlight?.enter();
     this.#turn = this.#afterTurn(async () => {
       try {
@@ -79,7 +89,26 @@ class RpcChannel {
         void this.#channel.flushed().then(leave);
       }
     });
-    return this.#inTurn.add(this.#turn, { requests: 1, bytes });
+    const done = tooOften ? this.#turn : this.#held(this.#turn, load);
+    return this.#inTurn.add(done, load);
+  }
+
+  /** Aborted, with the refusal as its reason, when this client sends too many messages. */
+  #charge(message: unknown, { bytes }: Load): AbortSignal | undefined {
+    const { limits, held, principal } = this.#options;
+    try {
+      limits?.messages(principal, countOf(message));
+      held?.take(principal.id, bytes);
+      return undefined;
+    } catch (error) {
+      return AbortSignal.abort(error);
+    }
+  }
+
+  /** What it holds is given back when it is answered. */
+  #held(work: Promise<void>, { bytes }: Load): Promise<void> {
+    const { held, principal } = this.#options;
+    return held ? work.then(() => held.give(principal.id, bytes)) : work;
   }
 
   async #answer(reply: RpcReply | undefined): Promise<void> {
@@ -103,6 +132,11 @@ class RpcChannel {
       this.#log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
     });
   }
+}
+
+/** How many messages it is; a batch is as many as it has. */
+export function countOf(message: unknown): number {
+  return Array.isArray(message) ? Math.max(1, message.length) : 1;
 }
 
 interface Read {

@@ -5,16 +5,20 @@
 import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { InFlight } from '../in-flight.ts';
+import type { CallLimits } from '../pipeline/call-limits.ts';
 import { parseValue } from '../transports/frame.ts';
+import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
-import { serveRpcChannel } from './channel.ts';
+import { countOf, serveRpcChannel } from './channel.ts';
 import { RpcPosts } from './posts.ts';
 
 export interface RpcEndpointOptions {
   readonly coordination: Coordination;
   readonly webSocket: WebSocketTransport;
   readonly inFlight: InFlight;
+  readonly limits: Pick<CallLimits, 'messages'>;
+  readonly held: HeldBytes;
   readonly log: Log;
 }
 
@@ -51,17 +55,21 @@ export class RpcEndpoint {
   }
 
   async #servePost(exchange: HttpRequest): Promise<void> {
-    if (exchange.request.method === 'POST') return await this.#posts.serve(exchange);
-    throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
+    const { request, principal, body } = exchange;
+    if (request.method !== 'POST') {
+      throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
+    }
+    this.#options.limits.messages(principal, countOf(body));
+    await this.#posts.serve(exchange);
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
-    const { webSocket, coordination, inFlight, log } = this.#options;
+    const { webSocket, coordination, inFlight, limits, held, log } = this.#options;
     const { principal } = upgrade;
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
       this.#channels.add(close);
-      await serveRpcChannel(channel, { coordination, principal, inFlight, log });
+      await serveRpcChannel(channel, { coordination, principal, inFlight, limits, held, log });
       this.#channels.delete(close);
     });
   }

@@ -12,6 +12,7 @@ import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { runAsJob, toTerms } from '../jobs/run-as-job.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
+import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { askingResult, toCallResult, toErrorResult } from '../pipeline/respond.ts';
 import { defineTool, type Tool } from './tool.ts';
@@ -116,6 +117,7 @@ export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
       const outcome = await runCall(request, askable(caller), deps);
       if (!outcome.ok) {
         const { error, trace } = outcome;
+        if (isRefusedByHttp(error, caller)) throw error;
         return askingResult(error, caller) ?? toErrorResult(error.toPayload(trace));
       }
       return toCallResult(outcome.dispatched, request, outcome.trace);

@@ -7,6 +7,7 @@ import type { JobCalls } from '../jobs/job-calls.ts';
 import { runAsTask, takesTasks } from '../jobs/run-as-task.ts';
 import { tasksRequired } from '../jobs/tasks-required.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
+import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { askingResult, toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
@@ -71,6 +72,7 @@ export function capabilityTool(
       const outcome = await runCall(request, caller, deps);
       if (outcome.ok) return toCapabilityResult(outcome.dispatched, outcome.trace);
       if (isForTheClient(outcome.error, caller)) throw outcome.error;
+      if (isRefusedByHttp(outcome.error, caller)) throw outcome.error;
       return (
         askingResult(outcome.error, caller) ?? toCapabilityErrorResult(outcome.error, outcome.trace)
       );

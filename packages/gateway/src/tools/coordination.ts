@@ -4,6 +4,7 @@
 import { type Coordination, describeMethods, type MethodDescription } from '@starloom/coordination';
 import { FabricError, isErrorCode } from '@starloom/core';
 import { mayUseToolset } from '@starloom/identity';
+import type { CallLimits } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import { toErrorResult, toResult } from '../pipeline/respond.ts';
@@ -20,13 +21,20 @@ const PREFIXES: Readonly<Record<string, string>> = {
 /** Only a connection on which things are pushed can use these. */
 const NEED_PUSH = new Set(['context_coordinator.subscribe', 'context_coordinator.unsubscribe']);
 
-export function coordinationTools(coordination: Coordination): Tool[] {
+export function coordinationTools(
+  coordination: Coordination,
+  limits: Pick<CallLimits, 'messages'>,
+): Tool[] {
   return describeMethods()
     .filter(({ name, service }) => service in PREFIXES && !NEED_PUSH.has(name))
-    .map((method) => toTool(method, coordination));
+    .map((method) => toTool(method, coordination, limits));
 }
 
-function toTool(method: MethodDescription, coordination: Coordination): Tool {
+function toTool(
+  method: MethodDescription,
+  coordination: Coordination,
+  limits: Pick<CallLimits, 'messages'>,
+): Tool {
   const { name, service, summary, effect, params } = method;
   const readOnlyHint = effect === 'read';
   return {
@@ -40,6 +48,7 @@ function toTool(method: MethodDescription, coordination: Coordination): Tool {
     async run(args, caller) {
       const { principal, signal } = caller;
       signal.throwIfAborted();
+      limits.messages(principal, 1);
       const peer = coordination.connect({ principal });
       const leave = () => void peer.close();
       signal.addEventListener('abort', leave, { once: true });

@@ -12,7 +12,7 @@ const JOB = { job: { type: 'object' } };
 const CHANGES = { readOnlyHint: false, destructiveHint: false, openWorldHint: true };
 
 /** `fabric.job.*`: what a caller may do with its own jobs. */
-export function jobTools(jobs: JobCalls, now: () => number): readonly Tool[] {
+export function jobTools(jobs: JobCalls): readonly Tool[] {
   const { desk } = jobs;
   const onJob = (
     name: string,
@@ -75,7 +75,7 @@ export function jobTools(jobs: JobCalls, now: () => number): readonly Tool[] {
       'Retry a job',
       'Starts a new job with the call of one that is over.',
       CHANGES,
-      (id, { principal }) => desk.retry(principal.id, id, now()),
+      (id, { principal }) => jobs.retry(principal, id),
     ),
     defineTool({
       name: 'fabric.job.input',

@@ -1,6 +1,7 @@
 import { FabricError } from '@starloom/core';
 import { mayUseAgents, type Principal } from '@starloom/identity';
 import { z } from 'zod';
+import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import { type ToolResult, toErrorResult, toPayload } from '../pipeline/respond.ts';
@@ -50,6 +51,7 @@ export function defineTool<Schema extends z.ZodType>(spec: ToolSpec<Schema>): To
       try {
         return await spec.run(parseArguments(name, spec.input, args), caller);
       } catch (error) {
+        if (isRefusedByHttp(FabricError.from(error), caller)) throw error;
         return toErrorResult(toPayload(error, answerTrace(caller)));
       }
     },

@@ -3,6 +3,10 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthInfo, McpHttpHandler } from '@modelcontextprotocol/server';
+import type { FabricError } from '@starloom/core';
+import { toLimitHeaders } from '@starloom/wire';
+
+const OK = 200;
 
 /** Serves one exchange; `authInfo` reaches the server factory. */
 export async function serveFetch(
@@ -28,9 +32,19 @@ export async function serveFetch(
   if (isStream(headers)) await writeStream(answer, headers, response, gone.signal);
   else {
     const bytes = Buffer.from(await answer.arrayBuffer());
-    response.writeHead(answer.status, { ...headers, 'content-length': bytes.length }).end(bytes);
+    const status = response.statusCode === OK ? answer.status : response.statusCode;
+    response.writeHead(status, { ...headers, 'content-length': bytes.length }).end(bytes);
   }
   response.off('close', onClose);
+}
+
+/** The answer that is written later says when to ask again; a stream that has begun cannot. */
+export function markLimited(response: ServerResponse, error: FabricError): void {
+  if (response.headersSent) return;
+  response.statusCode = error.row.http;
+  for (const [name, value] of Object.entries(toLimitHeaders(error))) {
+    response.setHeader(name, value);
+  }
 }
 
 /** One write per chunk; the next one waits until there is room. */

@@ -22,6 +22,7 @@ import type { InFlight } from '../in-flight.ts';
 import { BodyBudget } from './body-budget.ts';
 import { assertFraming, assertJson, parseTarget } from './check-request.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
+import { CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
 import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { answerProbe, PROBES, type ProbeOptions } from './probes.ts';
@@ -35,6 +36,7 @@ export interface HttpOptions extends ProbeOptions {
   readonly port: number;
   readonly bodyBytes: number;
   readonly socketsPerPrincipal: number;
+  readonly held: HeldBytes;
   readonly authenticator: Authenticator;
   /** Requests count from their head until their answer has left. */
   readonly inFlight: InFlight;
@@ -89,7 +91,7 @@ const POLICY_VIOLATION = 1008;
 
 export class HttpTransport {
   readonly #options: HttpOptions;
-  readonly #server: Server;
+  readonly #server: Server<typeof IncomingMessage, typeof CountedResponse>;
   readonly #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
@@ -104,6 +106,7 @@ export class HttpTransport {
     this.#stale = new StaleConnections(options.authenticator);
     this.#server = createServer(
       {
+        ServerResponse: CountedResponse,
         headersTimeout: HEADERS_TIMEOUT_MS,
         requestTimeout: REQUEST_TIMEOUT_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
@@ -139,7 +142,7 @@ export class HttpTransport {
     await closed;
   }
 
-  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #serve(request: IncomingMessage, response: CountedResponse): Promise<void> {
     let id: string | number | null = null;
     const { inFlight } = this.#options;
     const isLate = inFlight.isClosing;
@@ -153,12 +156,14 @@ export class HttpTransport {
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const proven = this.#authenticate(request, 'http');
       const principal = proven instanceof Promise ? await proven : proven;
+      response.counted = () => this.#options.held.written(principal.id, response);
       const route = findRoute(this.#options.routes, url);
       let body: unknown;
       if (request.method !== 'POST') inFlight.assertOpen();
       else {
         (route.assertMediaType ?? assertJson)(request);
         const text = await this.#readBody(request, principal);
+        this.#hold(response, principal, text.length);
         try {
           body = route.parse(text);
         } catch (error) {
@@ -169,6 +174,7 @@ export class HttpTransport {
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       const detach = () => {
+        this.#sockets.add(principal.id, response);
         leave();
         this.#endWithCredential(response, principal, () => response.destroy());
       };
@@ -186,6 +192,14 @@ export class HttpTransport {
     const text = await readBody(request, this.#options.bodyBytes, share);
     if (text.length >= LARGE_LENGTH) await this.#large.turn();
     return text;
+  }
+
+  /** A large request counts until it is answered. */
+  #hold(response: ServerResponse, { id }: Principal, bytes: number): void {
+    if (bytes <= SMALL_BYTES) return;
+    const { held } = this.#options;
+    held.take(id, bytes);
+    response.once('close', () => held.give(id, bytes));
   }
 
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {

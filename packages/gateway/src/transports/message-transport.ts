@@ -9,7 +9,7 @@ import { settlesWithin, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import { parseFrame, refusedId } from './frame.ts';
 import type { Incoming } from './message-channel.ts';
-import { OpenRequests } from './open-requests.ts';
+import { type Holder, OpenRequests } from './open-requests.ts';
 import type { PacedChannel } from './paced-channel.ts';
 
 /** Sees each message first, and hands it on, now or later, or not at all. */
@@ -23,6 +23,7 @@ export interface MessageTransportOptions {
   /** Called once, when the other side is gone. */
   readonly onGone: () => void;
   readonly intake?: Intake | undefined;
+  readonly holder?: Holder | undefined;
 }
 
 const CANCEL = 'notifications/cancelled';
@@ -40,12 +41,13 @@ export class MessageTransport implements Transport {
   readonly #log: Log;
   readonly #onGone: () => void;
   readonly #intake: Intake;
-  readonly #open = new OpenRequests(MOST_OPEN);
+  readonly #open: OpenRequests;
   readonly #account: InFlight;
   /** How to end each request in the account. */
   readonly #inFlight = new Map<string | number, () => void>();
 
-  constructor({ channel, log, inFlight, onGone, intake }: MessageTransportOptions) {
+  constructor({ channel, log, inFlight, onGone, intake, holder }: MessageTransportOptions) {
+    this.#open = new OpenRequests(MOST_OPEN, holder);
     this.#account = inFlight;
     this.#channel = channel;
     this.#log = log;
@@ -58,6 +60,7 @@ export class MessageTransport implements Transport {
       (text) => this.#receive(text),
       () => {
         for (const leave of this.#inFlight.values()) leave();
+        this.#open.close();
         this.onclose?.();
         this.#onGone();
       },
@@ -92,7 +95,7 @@ export class MessageTransport implements Transport {
       const messages = [frame].flat();
       if (messages.some(isRequest)) {
         this.#account.assertOpen();
-        this.#open.assertRoom();
+        this.#open.assertRoom(String(text).length);
       }
       for (const message of messages) this.#note(message, String(text).length / messages.length);
       for (const message of messages) this.#intake(message, (taken) => this.onmessage?.(taken));

@@ -1,7 +1,13 @@
-import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 
-/** The WebSockets of each principal, bounded so that none of them uses up the connections of all. */
+interface Closable {
+  once(event: 'close', listener: () => void): unknown;
+}
+
+/**
+ * The connections of each principal that stay open, WebSockets and streams of events, bounded so that
+ * none of them uses up the connections of all.
+ */
 export class OpenSockets {
   readonly #limit: number;
   readonly #open = new Map<string, number>();
@@ -10,8 +16,8 @@ export class OpenSockets {
     this.#limit = limit;
   }
 
-  /** Counts the socket until it is closed, or throws OVERLOADED. */
-  add(principalId: string, socket: Socket): void {
+  /** Counts the connection until it is closed, or throws OVERLOADED. */
+  add(principalId: string, socket: Closable): void {
     const open = this.#open.get(principalId) ?? 0;
     if (open >= this.#limit) throw tooMany(this.#limit);
     this.#open.set(principalId, open + 1);
@@ -26,7 +32,7 @@ export class OpenSockets {
 }
 
 function tooMany(limit: number): FabricError {
-  return new FabricError('OVERLOADED', `This caller has ${limit} WebSockets open`, {
+  return new FabricError('OVERLOADED', `This caller has ${limit} WebSockets and streams open`, {
     details: {
       reason: 'sockets_per_principal',
       limit,

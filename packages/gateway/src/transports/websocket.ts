@@ -6,12 +6,14 @@ import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { WebSocket, WebSocketServer } from 'ws';
+import type { HeldBytes } from './held-bytes.ts';
 import type { Upgrade } from './http.ts';
 import type { MessageChannel } from './message-channel.ts';
 import { toTextFrame } from './text-frame.ts';
 
 export interface WebSocketOptions {
   readonly maxMessageBytes: number;
+  readonly held?: Pick<HeldBytes, 'written'> | undefined;
   readonly keepAliveMs?: number;
 }
 
@@ -25,8 +27,10 @@ const FAREWELL_MS = 2_000;
 export class WebSocketTransport {
   readonly #server: WebSocketServer;
   readonly #keepAliveMs: number;
+  readonly #held: WebSocketOptions['held'];
 
-  constructor({ maxMessageBytes, keepAliveMs = 30_000 }: WebSocketOptions) {
+  constructor({ maxMessageBytes, held, keepAliveMs = 30_000 }: WebSocketOptions) {
+    this.#held = held;
     this.#keepAliveMs = keepAliveMs;
     this.#server = new WebSocketServer({
       noServer: true,
@@ -37,11 +41,15 @@ export class WebSocketTransport {
     });
   }
 
-  accept({ request, socket, head }: Upgrade, serve: (channel: MessageChannel) => void): void {
+  accept(
+    { request, socket, head, principal }: Upgrade,
+    serve: (channel: MessageChannel) => void,
+  ): void {
     this.#server.handleUpgrade(request, socket, head, (webSocket) => {
       keepAlive(webSocket, socket, this.#keepAliveMs);
       answerPings(webSocket, socket);
-      serve(toChannel(webSocket, socket));
+      const onWritten = () => this.#held?.written(principal.id, socket);
+      serve(toChannel(webSocket, socket, onWritten));
     });
   }
 
@@ -56,7 +64,7 @@ export class WebSocketTransport {
 }
 
 /** Frames of ours go past `ws`; it neither compresses nor splits, so whole frames may take turns. */
-function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
+function toChannel(webSocket: WebSocket, socket: Socket, onWritten: () => void): MessageChannel {
   return {
     open(onText, onClose) {
       const hold = holdBack(webSocket);
@@ -76,6 +84,7 @@ function toChannel(webSocket: WebSocket, socket: Socket): MessageChannel {
       if (socket.writableLength + frame.length <= BUFFERED_MAX) return void socket.write(frame);
       return new Promise((resolve, reject) => {
         socket.write(frame, (error) => (error ? reject(gone(error)) : resolve()));
+        onWritten();
       });
     },
     flushed: () => untilWritten(socket),

@@ -1,0 +1,76 @@
+import { type Clock, FabricError, RecentMap } from '@starloom/core';
+
+export interface CostBudgetsOptions {
+  /** Units of cost in one day (UTC). */
+  readonly perDay: number | undefined;
+  /** For principals that have a budget of their own. */
+  readonly own: ReadonlyMap<string, number>;
+  readonly clock: Clock;
+  readonly onLimited: (key: string) => void;
+}
+
+interface Account {
+  readonly perDay: number;
+  day: number;
+  spent: number;
+}
+
+const KEY = 'cost_per_principal';
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Principals that are remembered at least, and half of those that are remembered at most. */
+const PRINCIPALS = 10_000;
+
+/** What the calls of each principal may cost in a day. Kept in memory: a restart begins again. */
+export class CostBudgets {
+  readonly #options: CostBudgetsOptions;
+  readonly #isOff: boolean;
+  readonly #accounts = new RecentMap<Account>(PRINCIPALS);
+
+  constructor(options: CostBudgetsOptions) {
+    this.#options = options;
+    this.#isOff = options.perDay === undefined && options.own.size === 0;
+  }
+
+  /** Charges a call, or throws RATE_LIMITED when it costs more than what is left of the day. */
+  spend(principalId: string, cost: number): void {
+    if (this.#isOff || cost === 0) return;
+    const account = this.#accountOf(principalId);
+    if (!account) return;
+    if (account.spent + cost > account.perDay) throw this.#spent(account, cost);
+    account.spent += cost;
+  }
+
+  /** A call that was charged was none. */
+  giveBack(principalId: string, cost: number): void {
+    if (this.#isOff || cost === 0) return;
+    const account = this.#accountOf(principalId);
+    if (account) account.spent = Math.max(0, account.spent - cost);
+  }
+
+  #accountOf(principalId: string): Account | undefined {
+    const day = Math.floor(this.#options.clock.now() / DAY_MS);
+    const known = this.#accounts.get(principalId);
+    if (known?.day === day) return known;
+    const perDay = this.#options.own.get(principalId) ?? this.#options.perDay;
+    if (perDay === undefined) return undefined;
+    const account = { perDay, day, spent: 0 };
+    this.#accounts.set(principalId, account);
+    return account;
+  }
+
+  #spent({ perDay, day, spent }: Account, cost: number): FabricError {
+    this.#options.onLimited(KEY);
+    return new FabricError('RATE_LIMITED', `The budget of ${perDay} units a day is spent`, {
+      details: {
+        reason: KEY,
+        limit: perDay,
+        window_s: DAY_MS / 1_000,
+        spent,
+        cost,
+        retry_after_ms: (day + 1) * DAY_MS - this.#options.clock.now(),
+        sent: false,
+        fix: `call again tomorrow (UTC), or raise limits.${KEY}`,
+      },
+    });
+  }
+}
