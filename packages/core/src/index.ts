@@ -178,6 +178,7 @@ export type {
   AgentHandle,
   AskOptions,
   CallContext,
+  InboundWebhook,
   KeepOptions,
   ProtocolNotification,
 } from './ports/adapter.ts';
