@@ -178,6 +178,7 @@ export class Gateway {
       config,
       version,
       log,
+      clock,
       authenticator: options.authenticator,
       inFlight: this.#inFlight,
       bodyBytes: config.limits.body_bytes,
@@ -274,6 +275,7 @@ export class Gateway {
     const url = await this.#http.listen();
     this.#webhooks.listensAt(url);
     await this.#a2a.listen(this.#options.config.listen.host, url);
+    this.#a2a.start();
     this.#watchAgents();
     return url;
   }

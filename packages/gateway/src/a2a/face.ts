@@ -199,7 +199,7 @@ export class A2aFace implements A2ARequestHandler {
     const job = message.taskId
       ? await this.#answer(message)
       : await this.#begin(message, params.metadata ?? {});
-    if (hook?.url) this.#deps.push.add(job, hook, this.#request.isLegacy);
+    if (hook?.url) await this.#deps.push.add(job, hook, this.#request.isLegacy);
     return job;
   }
 
