@@ -7,7 +7,7 @@ import type { Clock, Job, Log } from '@starloom/core';
 import { followJob, type SignedPost, type SignedPosts } from '@starloom/jobs';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { serializePush } from './push-body.ts';
-import { resultOf } from './read-task.ts';
+import { resultOf } from './read-result.ts';
 import { TaskFeed } from './task-feed.ts';
 import { idsOf } from './to-status.ts';
 
