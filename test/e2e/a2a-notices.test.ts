@@ -4,7 +4,7 @@
 import { openAdapter } from '@starloom/adapters';
 import { silentLog } from '@starloom/core';
 import { ContractAgent } from '@starloom/core/testing';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ContractExecutor } from '../../packages/adapters/test/fixtures/a2a-executor.ts';
 import { serveA2a } from '../../packages/adapters/test/fixtures/a2a-server.ts';
 import { rpc, toMessage } from '../../packages/gateway/test/a2a/raw.ts';
@@ -13,6 +13,7 @@ import { openTestGateway } from '../../packages/gateway/test/test-gateway.ts';
 describe('an A2A agent that does not stream, behind the gateway', () => {
   it('notifies the gateway at its webhook, and its answer is read from the task', async () => {
     const registered: string[] = [];
+    const noticed = watchNotices();
     const server = await serveA2a(new ContractExecutor(new ContractAgent()), {
       streaming: false,
       push: true,
@@ -36,8 +37,26 @@ describe('an A2A agent that does not stream, behind the gateway', () => {
     await rpc(at, 'SendMessage', toMessage('release'));
     const { body } = await slow;
     expect(JSON.stringify(body)).toContain('started 1');
+    await expect.poll(() => noticed.length).toBeGreaterThan(0);
+    // A poll may have been faster than the last of them.
+    for (const status of noticed) expect([204, 404]).toContain(status);
     const gone = await fetch(registered[0] ?? '', { method: 'POST', body: '{}' });
     expect(gone.status).toBe(404);
     await server.close();
   });
 });
+
+/** Statuses of the notices that the agent sends, by `fetch` of this process. */
+function watchNotices(): number[] {
+  const statuses: number[] = [];
+  const { fetch } = globalThis;
+  globalThis.fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (String(input).includes('/a2a/_push/')) statuses.push(response.status);
+    return response;
+  };
+  onTestFinished(() => {
+    globalThis.fetch = fetch;
+  });
+  return statuses;
+}

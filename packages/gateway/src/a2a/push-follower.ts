@@ -62,12 +62,17 @@ export class PushFollower {
     return this.#done.promise;
   }
 
-  /** False when another gateway follows the task. */
+  /** False when another gateway follows the task, or the lease cannot be written. */
   async begin(after: number, was: PushDue | undefined): Promise<boolean> {
     this.#due = was;
-    if (!(await this.#write(this.#lease(after)))) return false;
-    void this.#follow(after);
-    return true;
+    const isOurs = await this.#write(this.#lease(after)).catch((err: unknown) => {
+      const { log } = this.#options;
+      log.warn({ err, job_id: this.#job.id }, 'a2a: webhooks of a task cannot be followed now');
+      return false;
+    });
+    if (isOurs) void this.#follow(after);
+    else this.#done.resolve();
+    return isOurs;
   }
 
   async renew(): Promise<void> {

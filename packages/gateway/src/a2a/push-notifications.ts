@@ -117,8 +117,8 @@ export class PushNotifications {
     const follower = new PushFollower(job, options);
     this.#followed.set(job.id, follower);
     const done = () => void this.#followed.delete(job.id);
-    if (await follower.begin(from.after, was).catch(() => false)) void follower.done.then(done);
-    else done();
+    void follower.done.then(done);
+    await follower.begin(from.after, was);
   }
 
   #renew(): void {
