@@ -99,12 +99,16 @@ describe.each(['1.0', '0.3'] as const)('an A2A %s agent that notifies', (version
     const { until } = holdTimers();
     const answer = answerOf(adapter, 'slow', receiver.openWebhook);
     await until(() => count(REGISTERED) === 1 && count(POLLED) === 4);
-    const release = answerOf(adapter, 'release', undefined);
-    await vi.waitUntil(() => receiver.received.length > 0, { timeout: 10_000 });
-    // Far less than the next poll would wait for.
-    await vi.advanceTimersByTimeAsync(60);
+    // Past the shortest wait between two reads; the next poll is not due yet.
+    await vi.advanceTimersByTimeAsync(80);
+    expect(count(POLLED)).toBe(4);
+    let isReleased = false;
+    void answerOf(adapter, 'release', undefined).then(() => {
+      isReleased = true;
+    });
+    // No timer moves on here: only the notice can wake it.
     expect(await answer).toBe('started 1');
-    await release;
+    await until(() => isReleased);
     expect(receiver.received[0]?.authorization).toBe('Bearer the-token');
   });
 });
@@ -200,9 +204,9 @@ describe('an A2A agent that may notify', () => {
     // A storm of notices that claim the end of the task.
     for (let n = 0; n < 100; n += 1) receiver.notify();
     await vi.advanceTimersByTimeAsync(60);
-    await vi.waitUntil(() => polls() === 5);
+    await expect.poll(polls).toBe(5);
     control.abort(new Error('enough'));
     expect(await ended).toBeInstanceOf(Error);
-    await vi.waitUntil(() => methods.includes('DeleteTaskPushNotificationConfig'));
+    await expect.poll(() => methods).toContain('DeleteTaskPushNotificationConfig');
   });
 });
