@@ -290,6 +290,14 @@ describe('[G28] an A2A agent that misbehaves', () => {
     expect((await runCall(adapter, 'again')).result?.answer).toBe('again');
   });
 
+  it('is left in time behind a socket that is half open, and serves the next call', async () => {
+    const { adapter } = await withBehaviour((_, response) => void response.socket?.end());
+    await runCall(adapter, 'first');
+    const { code } = await failedCall(adapter, 'bad', { signal: timeoutSoon() });
+    expect(['AGENT_OFFLINE', 'TIMEOUT']).toContain(code);
+    expect((await runCall(adapter, 'again')).result?.answer).toBe('again');
+  });
+
   it('gives back no secret that it was sent', async () => {
     const { adapter } = await withBehaviour(
       (_, response) => response.writeHead(500).end('you sent Bearer very-secret-token'),

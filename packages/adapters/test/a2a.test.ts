@@ -74,6 +74,11 @@ describe('[G21] an A2A agent that does not stream', () => {
     ...OVER_HTTP,
     ...polled,
   });
+  adapterContract('a2a 1.0, notified', () => subject({ streaming: false, push: true }), {
+    ...ALL,
+    ...polled,
+    webhooks: true,
+  });
 });
 
 describe('calls of an A2A agent that are left at random', () => {

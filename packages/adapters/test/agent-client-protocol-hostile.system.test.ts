@@ -55,6 +55,13 @@ describe('an editor agent that breaks its protocol', () => {
     expect(outcome).toMatchObject({ details: { reason: 'too_many_requests', ...NAMES } });
   });
 
+  it('is AGENT_OFFLINE when it closes its output and stays, and is ended', async () => {
+    const { adapter, world } = open('closes its output and stays');
+    const { error } = await runCall(adapter);
+    expect(error).toMatchObject({ code: 'AGENT_OFFLINE', details: NAMES });
+    await expect.poll(() => world.running(), eventually).toEqual([]);
+  });
+
   it('is AGENT_OFFLINE when it crashes in the middle, with its last words', async () => {
     const { adapter } = open('crash in the middle');
     const { error, events } = await runCall(adapter);

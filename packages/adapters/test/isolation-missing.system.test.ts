@@ -40,6 +40,33 @@ describe.each(KINDS)('where bubblewrap is missing: %s', (_, open) => {
   });
 });
 
+describe('where programs cannot run as the user that the manifest names', () => {
+  const user = 'no-such-user-of-starloom';
+
+  it.each([{ isolation: 'none' }, { isolation: 'required' }])(
+    'refuses the program with %o',
+    async (options) => {
+      const adapter = localProcess({ ...options, user });
+      expect((await runCall(adapter, 'echo x')).error).toMatchObject({
+        code: 'POLICY_DENIED',
+        details: { reason: 'isolation_missing', sent: false },
+      });
+      expect((await adapter.health(CONTEXT)).status).toBe('offline');
+      expect(await isolationOf(adapter)).toBe('unavailable');
+    },
+  );
+
+  it('runs it where that is only preferred, and says that it is not isolated', async () => {
+    const adapter = localProcess({ isolation: 'preferred', user });
+    expect((await runCall(adapter, 'echo x')).answer).toBe('x');
+    expect(await isolationOf(adapter)).toBe('unavailable');
+  });
+
+  it('takes no option of bubblewrap beside it', () => {
+    expect(() => localProcess({ user, network: false })).toThrow('bubblewrap');
+  });
+});
+
 function localProcess(options: Readonly<Record<string, unknown>>): Adapter {
   const adapter = AgentWorld.open().adapter({ ...contractAgent(), options });
   onTestFinished(() => adapter.close());

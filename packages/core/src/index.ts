@@ -134,6 +134,7 @@ export {
   type JobEnd,
   MAX_PRIORITY,
   modeOf,
+  noted,
   requeued,
   resumed,
   sent,
@@ -179,6 +180,7 @@ export type {
   AgentHandle,
   AskOptions,
   CallContext,
+  InboundWebhook,
   KeepOptions,
   ProtocolNotification,
 } from './ports/adapter.ts';
@@ -189,6 +191,7 @@ export {
   type JobEngine,
   type JobEventPage,
   type JobFilter,
+  type JobNote,
   type JobPage,
   type JobQueue,
   type JobRecords,

@@ -126,7 +126,9 @@ export const a2aSchema = z.strictObject({
   public_url: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe('Where clients reach the gateway, for its cards; by default the Host they ask'),
+    .describe(
+      'Where clients, and A2A agents that notify, reach the gateway; in cards by default the Host',
+    ),
   grpc: z
     .strictObject({
       port: z.int().min(0).max(65_535).describe('TCP port, beside the one of HTTP'),

@@ -29,6 +29,7 @@ import type { DiscoveredCapabilities } from './discovered-file.ts';
 import { Discovery } from './discovery.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
+import { InboundWebhooks } from './inbound-webhooks.ts';
 import { JobCalls } from './jobs/job-calls.ts';
 import type { ScheduledCall } from './jobs/scheduled-call.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
@@ -102,6 +103,7 @@ export class Gateway {
   readonly #http: HttpTransport;
   readonly #webSocket: WebSocketTransport;
   readonly #unwatch: () => void;
+  readonly #webhooks: InboundWebhooks;
   readonly #inFlight = new InFlight();
   readonly #parked = new ParkedCalls();
   readonly #jobs: JobCalls | undefined;
@@ -115,6 +117,7 @@ export class Gateway {
     const { config, registry, observer, version, coordination, clock = systemClock } = options;
     const { log } = observer;
     this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
+    this.#webhooks = new InboundWebhooks({ publicUrl: config.a2a.public_url, clock });
     const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
     const guard = new RecursionGuard({
       limit: config.limits.depth,
@@ -156,6 +159,7 @@ export class Gateway {
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
       adapters: this.#adapters,
+      webhooks: this.#webhooks,
       breakers,
       guard,
       schemas: new ArgumentSchemas(validators),
@@ -181,6 +185,7 @@ export class Gateway {
       config,
       version,
       log,
+      clock,
       authenticator: options.authenticator,
       inFlight: this.#inFlight,
       bodyBytes: config.limits.body_bytes,
@@ -262,6 +267,7 @@ export class Gateway {
       onDenied: (credential, reason) => options.identity?.audit?.denied(credential, reason),
       jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
+      webhooks: this.#webhooks,
       routes: { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
     });
@@ -282,7 +288,9 @@ export class Gateway {
   async listen(): Promise<string> {
     await this.#jobs?.schedule(schedulesOf(this.#options.config));
     const url = await this.#http.listen();
+    this.#webhooks.listensAt(url);
     await this.#a2a.listen(this.#options.config.listen.host, url);
+    this.#a2a.start();
     this.#watchAgents();
     return url;
   }

@@ -45,6 +45,8 @@ export interface TestGatewayOptions {
   readonly authenticator?: Authenticator;
   readonly identity?: Identity;
   readonly drainMs?: number;
+  /** In place of agents that are functions. */
+  readonly openAdapter?: GatewayOptions['openAdapter'];
   /** Signs cards; PEM. */
   readonly signingKey?: string;
   /** Serves A2A over gRPC with a certificate. */
@@ -69,6 +71,7 @@ export async function openTestGateway(
     drainMs = 10_000,
     signingKey,
     grpcTls,
+    openAdapter,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -105,12 +108,14 @@ export async function openTestGateway(
       },
     },
     registry,
-    openAdapter: async (manifest: Manifest) =>
-      new MemoryAdapter(
-        manifest,
-        agents[manifest.agent_id]?.run ?? (() => never()),
-        agents[manifest.agent_id]?.describe,
-      ),
+    openAdapter:
+      openAdapter ??
+      (async (manifest: Manifest) =>
+        new MemoryAdapter(
+          manifest,
+          agents[manifest.agent_id]?.run ?? (() => never()),
+          agents[manifest.agent_id]?.describe,
+        )),
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     identity,
     observer,

@@ -1,6 +1,6 @@
-import { constants } from 'node:fs';
-import { access, glob, stat } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { glob } from 'node:fs/promises';
+import { delimiter } from 'node:path';
+import { findProgram as findCommand } from '@starloom/wire';
 import { type Installation, installPackage } from './install-package.ts';
 
 export interface ProgramDefinition {
@@ -30,11 +30,10 @@ export async function findProgram(
 ): Promise<string | undefined> {
   const onPath = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
   const folders = [...onPath, ...WELL_KNOWN_FOLDERS, ...(await expand(extraFolders))];
-  for (const name of names) {
-    for (const folder of folders) {
-      const path = join(folder, name);
-      if (await isExecutable(path)) return path;
-    }
+  const env = { PATH: folders.join(delimiter) };
+  for (const command of names) {
+    const path = await findCommand({ command, env });
+    if (path !== undefined) return path;
   }
   return undefined;
 }
@@ -69,13 +68,4 @@ async function expand(patterns: readonly string[]): Promise<string[]> {
     folders.push(...matches.sort((a, b) => b.localeCompare(a, 'en', { numeric: true })));
   }
   return folders;
-}
-
-async function isExecutable(path: string): Promise<boolean> {
-  try {
-    await access(path, constants.X_OK);
-    return (await stat(path)).isFile();
-  } catch {
-    return false;
-  }
 }

@@ -15,6 +15,7 @@ export { type ChildEnvironmentOptions, childEnvironment, type Environment } from
 export { withFileLock } from './file-lock.ts';
 export { FileWatch, type FileWatchOptions, fingerprintOf } from './file-watch.ts';
 export { findModule } from './find-module.ts';
+export { findProgram, type ProgramPlace } from './find-program.ts';
 export { holdProcess } from './hold-process.ts';
 export {
   type Refusal,

@@ -78,6 +78,7 @@ class A2aAdapter implements Adapter {
         excerpt: this.#excerpt,
         maxStreamBytes: this.#options.max_stream_bytes,
         pollIntervalMs: this.#options.poll_interval_ms,
+        push: this.#options.push,
         idleMs: this.#options.idle_ms,
         afterwards: (work) => this.#await(work),
       });

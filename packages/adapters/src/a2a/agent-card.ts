@@ -25,6 +25,8 @@ export interface CardView {
   readonly description: string;
   readonly version: string;
   readonly streaming: boolean;
+  /** It notifies webhooks of its tasks. */
+  readonly push: boolean;
   /** More is to be had by a client that authenticates. */
   readonly extended: boolean;
   readonly interfaces: readonly CardInterface[];
@@ -53,7 +55,9 @@ const cardSchema = z.object({
   name: z.string().min(1),
   description: text,
   version: text,
-  capabilities: z.object({ streaming: flag, extendedAgentCard: flag }).nullish(),
+  capabilities: z
+    .object({ streaming: flag, pushNotifications: flag, extendedAgentCard: flag })
+    .nullish(),
   supportedInterfaces: list(
     z.object({
       url: z.string().min(1),
@@ -102,6 +106,7 @@ export function parseAgentCard(value: unknown): CardView {
     description: card.description,
     version: card.version,
     streaming: card.capabilities?.streaming ?? false,
+    push: card.capabilities?.pushNotifications ?? false,
     extended:
       (card.capabilities?.extendedAgentCard ?? false) || card.supportsAuthenticatedExtendedCard,
     interfaces,

@@ -9,6 +9,7 @@ import {
   RestTransportFactory,
   TenantTransportDecorator,
 } from '@a2a-js/sdk/client';
+import type { InboundWebhook } from '@starloom/core';
 import type { AddressGuard } from '@starloom/wire';
 import type { CardView } from './agent-card.ts';
 import type { ChosenInterface } from './choose-interface.ts';
@@ -88,6 +89,18 @@ export class A2aConnection {
     return this.#client.cancelTask({ tenant: '', id, metadata: undefined }, this.#options(line));
   }
 
+  /** Asks the agent to notify a webhook of every change of a task. */
+  async notify(taskId: string, { url, token }: Hook, line: CallLine): Promise<void> {
+    const authentication = { scheme: 'Bearer', credentials: token };
+    const config = { tenant: '', id: HOOK_ID, taskId, url, token, authentication };
+    await this.#client.createTaskPushNotificationConfig(config, this.#options(line));
+  }
+
+  async stopNotifying(taskId: string, line: CallLine): Promise<void> {
+    const config = { tenant: '', taskId, id: HOOK_ID };
+    await this.#client.deleteTaskPushNotificationConfig(config, this.#options(line));
+  }
+
   /** The card that an authenticated client gets. */
   extendedCard(line: CallLine): Promise<AgentCard> {
     return this.#client.getAgentCard(this.#options(line));
@@ -102,6 +115,9 @@ export class A2aConnection {
   }
 }
 
+type Hook = Pick<InboundWebhook, 'url' | 'token'>;
+
+const HOOK_ID = 'starloom';
 /** Messages of a task that are asked for; some agents keep their answer there alone. */
 const HISTORY = 10;
 
@@ -122,11 +138,14 @@ async function openTransport(
 }
 
 /** What the SDK needs of a card: the one interface, and whether the agent streams. */
-function toSdkCard({ name, streaming, extended }: CardView, chosen: ChosenInterface): AgentCard {
+function toSdkCard(
+  { name, streaming, push, extended }: CardView,
+  chosen: ChosenInterface,
+): AgentCard {
   const url = chosen.authority ?? chosen.url;
   return AgentCard.fromJSON({
     name,
-    capabilities: { streaming, extendedAgentCard: extended },
+    capabilities: { streaming, pushNotifications: push, extendedAgentCard: extended },
     supportedInterfaces: [
       {
         url,

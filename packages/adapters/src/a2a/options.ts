@@ -40,6 +40,10 @@ export const a2aOptionsSchema = z.strictObject({
   idle_ms: ms
     .default(120_000)
     .describe('After so long without a word about a task it is joined again'),
+  push: z
+    .boolean()
+    .default(true)
+    .describe('May the agent notify the gateway of its tasks, where it cannot stream?'),
   poll_interval_ms: ms.default(1_000).describe('Longest wait between two looks at a task'),
 });
 

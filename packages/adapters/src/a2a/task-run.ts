@@ -39,6 +39,7 @@ import {
 } from './task-failures.ts';
 import { TaskFold } from './task-fold.ts';
 import { toOutcome } from './task-outcome.ts';
+import { TaskWatch } from './task-watch.ts';
 
 export interface TaskRunOptions {
   readonly connection: A2aConnection;
@@ -48,6 +49,8 @@ export interface TaskRunOptions {
   readonly excerpt: Excerpt;
   readonly maxStreamBytes: number;
   readonly pollIntervalMs: number;
+  /** May the agent notify us of the task? */
+  readonly push: boolean;
   /** So long may a request for a known task be silent before it counts as lost. */
   readonly idleMs: number;
   /** Work that outlives the call; the adapter waits for it when it closes. */
@@ -56,7 +59,6 @@ export interface TaskRunOptions {
 
 const RECONNECTS = 4;
 const RECONNECT_MS = 100;
-const FIRST_POLL_MS = 50;
 const FAILED_POLLS = 8;
 /** How long an agent that was left before it named its task may take to name it. */
 const LINGER_MS = 2_000;
@@ -70,6 +72,7 @@ type Items = AsyncIterator<StreamResponse>;
 export class TaskRun {
   readonly #options: TaskRunOptions;
   readonly #fold: TaskFold;
+  readonly #watch: TaskWatch;
   #handle: TaskHandle;
   readonly #stop = new AbortController();
   readonly #headers: Readonly<Record<string, string>>;
@@ -91,6 +94,7 @@ export class TaskRun {
     this.#fold = new TaskFold({ maxBytes: maxStreamBytes, taskId, contextId, guessesAppend });
     this.#isReached = taskId !== undefined;
     this.#headers = callHeaders(envelope, context);
+    this.#watch = new TaskWatch({ ...options, headers: this.#headers });
   }
 
   async *events(): AsyncGenerator<EventBody, void, undefined> {
@@ -201,11 +205,17 @@ export class TaskRun {
   }
 
   async *#poll(id: string): AsyncGenerator<EventBody> {
-    const { connection, pollIntervalMs, excerpt } = this.#options;
-    let failed = 0;
-    for (let ms = FIRST_POLL_MS; ; ms = Math.min(ms * 2, pollIntervalMs)) {
+    const { connection, excerpt } = this.#options;
+    this.#watch.restart();
+    for (let failed = 0; ; ) {
+      let hadNews = false;
       try {
-        yield* this.#read((line) => once(connection.get(id, line).then(toItem)));
+        for await (const event of this.#read((line) =>
+          once(connection.get(id, line).then(toItem)),
+        )) {
+          hadNews = true;
+          yield event;
+        }
         failed = 0;
       } catch (error) {
         this.#signal.throwIfAborted();
@@ -214,7 +224,7 @@ export class TaskRun {
         if (!isLostConnection(failure) || failed >= FAILED_POLLS) throw lostTask(failure);
       }
       if (this.#fold.isSettled) return;
-      await this.#wait(ms);
+      await this.#watch.next(id, hadNews, this.#signal);
     }
   }
 
@@ -322,6 +332,8 @@ export class TaskRun {
     const { afterwards } = this.#options;
     if (this.#isLeft) return;
     this.#isLeft = true;
+    const unwatched = this.#watch.end(this.#fold.isSettled && !this.#fold.isAsking);
+    if (unwatched) afterwards(unwatched);
     const isTakenOver = FabricError.is(this.#signal.reason) && isLeftRunning(this.#signal.reason);
     if (this.#over) return;
     if (isTakenOver) this.#request.abort(LEFT);

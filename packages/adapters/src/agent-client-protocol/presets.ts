@@ -45,11 +45,12 @@ export const EDITOR_AGENT_PRESETS = {
     keys: [],
     login: 'name a model in agents.config.json of the folder it works in',
   }),
-  vibe: uvx('mistral-vibe==3.0.2', 'vibe-acp', {
+  // Without its Python it is not found where an older one comes first.
+  vibe: uvx(['--python', '>=3.12', '--from', 'mistral-vibe==3.0.2', 'vibe-acp'], {
     keys: ['MISTRAL_API_KEY'],
     login: 'run "vibe --setup", or set MISTRAL_API_KEY',
   }),
-  hermes: uvx('hermes-agent[acp]==0.19.0', 'hermes-acp', {
+  hermes: uvx(['--from', 'hermes-agent[acp]==0.19.0', 'hermes-acp'], {
     keys: ['OPENROUTER_API_KEY'],
     login: 'run "hermes setup"',
   }),
@@ -69,6 +70,6 @@ function npm(name: string, args: readonly string[], rest: Rest): EditorAgentPres
   return { command: 'npx', args: ['-y', name, ...args], ...rest };
 }
 
-function uvx(name: string, program: string, rest: Rest): EditorAgentPreset {
-  return { command: 'uvx', args: ['--from', name, program], ...rest };
+function uvx(args: readonly string[], rest: Rest): EditorAgentPreset {
+  return { command: 'uvx', args, ...rest };
 }

@@ -23,22 +23,14 @@ import { PollPace } from '../upstream/poll-pace.ts';
 import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
 import { fromTask, isOver, parseTask, type Task } from './a2a-task.ts';
+import { ClientLane } from './client-lane.ts';
 import type { AgentZeroLane } from './lane.ts';
-import type { AgentZeroOptions } from './options.ts';
 import { badAnswer, messageOf, unsupportedAttachments } from './translate.ts';
 
 const CANCEL_MS = 5_000;
 const CARD = '/a2a/.well-known/agent.json';
 
-export class A2aLane implements AgentZeroLane {
-  readonly #client: HttpClient;
-  readonly #options: AgentZeroOptions;
-
-  constructor(client: HttpClient, options: AgentZeroOptions) {
-    this.#client = client;
-    this.#options = options;
-  }
-
+export class A2aLane extends ClientLane implements AgentZeroLane {
   async *call(
     envelope: Envelope,
     context: CallContext,
@@ -49,7 +41,7 @@ export class A2aLane implements AgentZeroLane {
     let task: Task | undefined;
     try {
       task = await this.#begin(envelope, context, requests);
-      const pace = new PollPace(this.#options.poll_ms, signal);
+      const pace = new PollPace(this.options.poll_ms, signal);
       for (let state = ''; !isOver(task); task = await this.#get(task.id, requests)) {
         const hasChanged = task.status.state !== state;
         state = task.status.state;
@@ -63,13 +55,11 @@ export class A2aLane implements AgentZeroLane {
   }
 
   async probe({ signal, log }: CallContext): Promise<void> {
-    const path = this.#client.target.pathOf(CARD);
+    const path = this.client.target.pathOf(CARD);
     const requests = { signal, log, names: {} };
-    const card = toFields(await requestJson(this.#client, { method: 'GET', path }, requests));
+    const card = toFields(await requestJson(this.client, { method: 'GET', path }, requests));
     if (typeof card.protocolVersion !== 'string') throw badAnswer('no card');
   }
-
-  async close(): Promise<void> {}
 
   /** The task of a call that is left meanwhile is cancelled once its name is known. */
   async #begin(envelope: Envelope, context: CallContext, requests: RequestContext): Promise<Task> {
@@ -91,7 +81,7 @@ export class A2aLane implements AgentZeroLane {
 
   async #send(envelope: Envelope, context: CallContext, requests: RequestContext): Promise<Task> {
     const { input, trace, hop } = envelope;
-    const { project } = this.#options;
+    const { project } = this.options;
     const files = input.attachments.map(({ uri, name, media_type }) => {
       if (uri === undefined) throw unsupportedAttachments('a uri');
       return { kind: 'file', file: { uri, mimeType: media_type, ...(name && { name }) } };
@@ -141,12 +131,12 @@ export class A2aLane implements AgentZeroLane {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<unknown> {
     const id = randomUUID();
-    const path = this.#client.target.pathOf('/a2a/');
+    const path = this.client.target.pathOf('/a2a/');
     const body = { jsonrpc: '2.0', id, method, params };
     const answer = toFields(
-      await requestJson(this.#client, { method: 'POST', path, headers, body }, requests),
+      await requestJson(this.client, { method: 'POST', path, headers, body }, requests),
     );
-    if (answer.error !== undefined) throw rpcFailure(answer.error, this.#client);
+    if (answer.error !== undefined) throw rpcFailure(answer.error, this.client);
     if (answer.id !== id || answer.result === undefined) throw badAnswer('no JSON-RPC answer');
     return answer.result;
   }

@@ -112,7 +112,7 @@ class AgentZeroAdapter implements Adapter {
       mcp: () => openMcpLane(opened, options, place),
       http: async () => new HttpLane(this.#client, options),
       a2a: async () => new A2aLane(this.#client, options),
-      rfc: async () => new RfcLane(this.#client, options.functions, password ?? ''),
+      rfc: async () => new RfcLane(this.#client, options, password ?? ''),
     } satisfies Record<LaneName, () => Promise<AgentZeroLane>>;
   }
 

@@ -5,14 +5,13 @@
 import { type CallContext, type Envelope, type EventBody, FabricError } from '@starloom/core';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import { NOBODY_READS } from '../http/exchange.ts';
-import type { HttpClient } from '../http/http-client.ts';
 import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { callHeaders } from '../upstream/call-headers.ts';
 import { toFields } from '../upstream/reported-error.ts';
+import { ClientLane } from './client-lane.ts';
 import type { AgentZeroLane } from './lane.ts';
 import { ChatLog } from './log.ts';
-import type { AgentZeroOptions } from './options.ts';
 import {
   badAnswer,
   chatFailure,
@@ -27,15 +26,8 @@ const ASIDE_MS = 5_000;
 /** Of versions 1 and later, then of those before. */
 const PREFIXES = ['/api', ''] as const;
 
-export class HttpLane implements AgentZeroLane {
-  readonly #client: HttpClient;
-  readonly #options: AgentZeroOptions;
+export class HttpLane extends ClientLane implements AgentZeroLane {
   #prefix: string | undefined;
-
-  constructor(client: HttpClient, options: AgentZeroOptions) {
-    this.#client = client;
-    this.#options = options;
-  }
 
   async *call(
     envelope: Envelope,
@@ -53,7 +45,7 @@ export class HttpLane implements AgentZeroLane {
       const message = { ...body, ...(chat !== undefined && { context_id: chat }) };
       const headers = callHeaders(envelope, context);
       const pending = this.#post('api_message', message, requests, headers);
-      while (chat !== undefined && !(await settlesWithin(pending, this.#options.poll_ms))) {
+      while (chat !== undefined && !(await settlesWithin(pending, this.options.poll_ms))) {
         yield* this.#news(chat, log, requests);
       }
       const { context_id, response } = this.#read(await pending.catch(throwFor(chat)));
@@ -64,7 +56,7 @@ export class HttpLane implements AgentZeroLane {
       yield { type: 'final', data: { answer: response } };
     } finally {
       const isCancelled = !isDone && context.signal.aborted;
-      if (isCancelled && this.#options.terminate_on_cancel) this.#terminate(chat, requests);
+      if (isCancelled && this.options.terminate_on_cancel) this.#terminate(chat, requests);
     }
   }
 
@@ -76,8 +68,6 @@ export class HttpLane implements AgentZeroLane {
     );
     if (error && !isUnknownChat(error)) throw error;
   }
-
-  async close(): Promise<void> {}
 
   /** What the log adds; a log that cannot be read does no harm. */
   async *#news(
@@ -93,14 +83,14 @@ export class HttpLane implements AgentZeroLane {
 
   #read(value: unknown): { readonly context_id: string | undefined; readonly response: string } {
     const { context_id, response, error } = toFields(value);
-    if (typeof error === 'string') throw chatFailure(this.#client.excerpt(error));
+    if (typeof error === 'string') throw chatFailure(this.client.excerpt(error));
     if (typeof response !== 'string') throw badAnswer('no response');
     return { response, context_id: chatOf({ chat: context_id }) };
   }
 
   #keep(chat: string | undefined, { keep }: CallContext, requests: RequestContext): void {
     if (chat === undefined) return;
-    if (this.#options.keep_chats) keep?.({ chat });
+    if (this.options.keep_chats) keep?.({ chat });
     else this.#terminate(chat, requests);
   }
 
@@ -125,10 +115,10 @@ export class HttpLane implements AgentZeroLane {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<unknown> {
     for (const prefix of this.#prefix === undefined ? PREFIXES : [this.#prefix]) {
-      const path = this.#client.target.pathOf(`${prefix}/${name}`);
+      const path = this.client.target.pathOf(`${prefix}/${name}`);
       const request = { method: 'POST', path, headers, body } as const;
       try {
-        const value = await requestJson(this.#client, request, requests);
+        const value = await requestJson(this.client, request, requests);
         this.#prefix = prefix;
         return value;
       } catch (error) {
@@ -141,7 +131,7 @@ export class HttpLane implements AgentZeroLane {
   }
 
   #toBody({ input }: Envelope) {
-    const { project, profile } = this.#options;
+    const { project, profile } = this.options;
     const attachments = input.attachments.map(({ name = 'attachment', text, data }) => {
       const base64 = text === undefined ? data : Buffer.from(text, 'utf8').toString('base64');
       if (base64 === undefined) throw unsupportedAttachments('text or data');

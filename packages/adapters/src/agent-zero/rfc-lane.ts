@@ -14,18 +14,16 @@ import { requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { callHeaders } from '../upstream/call-headers.ts';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
+import { ClientLane } from './client-lane.ts';
 import type { AgentZeroLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 import { badAnswer } from './translate.ts';
 
-export class RfcLane implements AgentZeroLane {
-  readonly #client: HttpClient;
-  readonly #functions: AgentZeroOptions['functions'];
+export class RfcLane extends ClientLane implements AgentZeroLane {
   readonly #password: string;
 
-  constructor(client: HttpClient, functions: AgentZeroOptions['functions'], password: string) {
-    this.#client = client;
-    this.#functions = functions;
+  constructor(client: HttpClient, options: AgentZeroOptions, password: string) {
+    super(client, options);
     this.#password = password;
   }
 
@@ -43,10 +41,10 @@ export class RfcLane implements AgentZeroLane {
       kwargs: input.arguments ?? argumentsFromTask(input),
     });
     const hash = createHmac('sha256', this.#password).update(rfc_input).digest('hex');
-    const path = this.#client.target.pathOf('/api/rfc');
+    const path = this.client.target.pathOf('/api/rfc');
     const headers = callHeaders(envelope, context);
     const request = { method: 'POST', path, headers, body: { rfc_input, hash } } as const;
-    const value = await requestJson(this.#client, request, { signal, log, names }).catch(toDenied);
+    const value = await requestJson(this.client, request, { signal, log, names }).catch(toDenied);
     if (value === undefined || exceedsDepth(value)) throw badAnswer('no JSON, or too deep');
     const isText = typeof value === 'string';
     const data = isText ? { answer: value } : { answer: JSON.stringify(value), data: value };
@@ -56,10 +54,10 @@ export class RfcLane implements AgentZeroLane {
   /** Has no request without effects: the first call shows whether it is served. */
   async probe(): Promise<void> {}
 
-  async close(): Promise<void> {}
-
   #find(capability: string): { readonly module: string; readonly function_name: string } {
-    const path = Object.hasOwn(this.#functions, capability) ? this.#functions[capability] : '';
+    const path = Object.hasOwn(this.options.functions, capability)
+      ? this.options.functions[capability]
+      : '';
     const dot = path?.lastIndexOf('.') ?? -1;
     if (path && dot > 0) return { module: path.slice(0, dot), function_name: path.slice(dot + 1) };
     throw new FabricError('CAPABILITY_NOT_FOUND', `The function "${capability}" is not listed`, {

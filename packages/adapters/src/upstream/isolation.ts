@@ -1,12 +1,13 @@
-// Bubblewrap around a program: it sees the file system read-only except the folder it runs in and
-// those named writable, a private /tmp, and no processes but its own. What it may read stays
-// readable, so that logins in the home folder work; `hidden` folders are empty to it.
+// What keeps a program apart: another user, or bubblewrap. In bubblewrap it sees the file system
+// read-only except the folder it runs in and those named writable, a private /tmp, and no processes but
+// its own. What it may read stays readable, so that logins in the home folder work; `hidden` folders
+// are empty to it.
 
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { type Capability, FabricError } from '@starloom/core';
-import type { ProcessOptions } from '@starloom/wire';
-import { findProgram } from './find-program.ts';
+import { findProgram, type ProcessOptions } from '@starloom/wire';
+import { findOtherUser, type OtherUser } from './other-user.ts';
 
 export const ISOLATION_LEVELS = ['none', 'preferred', 'required'] as const;
 
@@ -15,16 +16,21 @@ export interface Isolation {
   readonly writable: readonly string[];
   readonly hidden: readonly string[];
   readonly network: boolean;
+  /** Whom it runs as, in place of bubblewrap. */
+  readonly user: string | undefined;
 }
 
 /** What the program runs in: reported to callers. */
-export type IsolationState = 'none' | 'bubblewrap' | 'unavailable';
+export type IsolationState = 'none' | 'bubblewrap' | 'user' | 'unavailable';
+
+type Wanted = Pick<Isolation, 'level' | 'user'>;
 
 const PROBE_MS = 10_000;
 const NAMESPACES = ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts'];
 const VIEW = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'];
 
-export async function isolationState({ level }: Pick<Isolation, 'level'>): Promise<IsolationState> {
+export async function isolationState({ level, user }: Wanted): Promise<IsolationState> {
+  if (user !== undefined) return (await findOtherUser(user)) ? 'user' : 'unavailable';
   if (level === 'none') return 'none';
   return (await findBubblewrap()) === undefined ? 'unavailable' : 'bubblewrap';
 }
@@ -32,14 +38,19 @@ export async function isolationState({ level }: Pick<Isolation, 'level'>): Promi
 /** What an agent serves, with what its program runs in where the manifest asks for isolation. */
 export async function describeIsolation(
   capabilities: readonly Capability[],
-  { level }: Pick<Isolation, 'level'>,
+  wanted: Wanted,
 ): Promise<readonly Capability[]> {
-  if (level === 'none') return capabilities;
-  const isolation = await isolationState({ level });
+  const isolation = await isolationState(wanted);
+  if (isolation === 'none') return capabilities;
   return capabilities.map((capability) => ({
     ...capability,
     annotations: { ...capability.annotations, isolation },
   }));
+}
+
+/** Whether the program may run when it cannot be isolated. A user that is named is meant. */
+export function mayRunWithout({ level, user }: Wanted): boolean {
+  return level === 'preferred' || (level === 'none' && user === undefined);
 }
 
 /** How the program is started; POLICY_DENIED when it must be isolated and cannot be. */
@@ -47,21 +58,50 @@ export async function isolate(
   start: ProcessOptions,
   isolation: Isolation,
 ): Promise<ProcessOptions> {
-  if (isolation.level === 'none') return start;
-  const bubblewrap = await findBubblewrap();
-  if (bubblewrap !== undefined) return inside(bubblewrap, start, isolation);
-  if (isolation.level === 'preferred') return start;
-  throw new FabricError(
-    'POLICY_DENIED',
+  const isolated = await find(start, isolation);
+  if (isolated) return isolated;
+  if (mayRunWithout(isolation)) return start;
+  throw isolation.user === undefined ? noBubblewrap() : noUser(isolation.user);
+}
+
+async function find(
+  start: ProcessOptions,
+  isolation: Isolation,
+): Promise<ProcessOptions | undefined> {
+  if (isolation.user !== undefined) {
+    const user = await findOtherUser(isolation.user);
+    return user && startedAs(user, start);
+  }
+  const bubblewrap = isolation.level === 'none' ? undefined : await findBubblewrap();
+  return bubblewrap === undefined ? undefined : inside(bubblewrap, start, isolation);
+}
+
+/** With the home of that user, unless the manifest names one. */
+function startedAs({ uid, gid, name, home }: OtherUser, start: ProcessOptions): ProcessOptions {
+  const own = { HOME: home, USER: name, LOGNAME: name };
+  const { env = {} } = start;
+  const changed = Object.entries(own).filter(([key]) => env[key] === process.env[key]);
+  return { ...start, uid, gid, env: { ...env, ...Object.fromEntries(changed) } };
+}
+
+function noBubblewrap(): FabricError {
+  return missing(
     'The program must be isolated, and bubblewrap is missing',
-    {
-      details: {
-        reason: 'isolation_missing',
-        sent: false,
-        fix: 'install bubblewrap and allow user namespaces, or set isolation to "preferred"',
-      },
-    },
+    'install bubblewrap and allow user namespaces, or set isolation to "preferred"',
   );
+}
+
+function noUser(user: string): FabricError {
+  return missing(
+    `The program must run as the user "${user}", and cannot`,
+    'create the user and run the gateway as root, or leave options.user out',
+  );
+}
+
+function missing(message: string, fix: string): FabricError {
+  return new FabricError('POLICY_DENIED', message, {
+    details: { reason: 'isolation_missing', sent: false, fix },
+  });
 }
 
 function inside(

@@ -1,7 +1,6 @@
 import type { Health } from '@starloom/core';
-import type { ProcessOptions } from '@starloom/wire';
-import { findProgram } from './find-program.ts';
-import { type Isolation, isolationState } from './isolation.ts';
+import { findProgram, type ProcessOptions } from '@starloom/wire';
+import { type Isolation, isolationState, mayRunWithout } from './isolation.ts';
 
 export interface ProgramState {
   readonly start: ProcessOptions;
@@ -19,7 +18,7 @@ export async function programHealth(state: ProgramState): Promise<Health> {
   if (isClosed) return offline('The adapter is closed');
   if (isRunning) return { status: 'online', checked_at };
   if (isBackingOff) return { status: 'degraded', checked_at, message: 'The program keeps dying' };
-  if (isolation.level === 'required' && (await isolationState(isolation)) === 'unavailable') {
+  if (!mayRunWithout(isolation) && (await isolationState(isolation)) === 'unavailable') {
     return offline('The isolation that the program must run in is missing');
   }
   if (await findProgram(start)) return { status: 'online', checked_at };

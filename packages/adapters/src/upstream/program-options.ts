@@ -1,5 +1,6 @@
 // Options of every adapter that starts a program.
 
+import { FabricError } from '@starloom/core';
 import { z } from 'zod';
 import { ISOLATION_LEVELS, type Isolation } from './isolation.ts';
 
@@ -26,6 +27,12 @@ export const programOptions = {
     .default([])
     .describe('Folders that are empty to it when isolated'),
   network: z.boolean().default(true).describe('May it use the network when isolated?'),
+  user: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe('User of this machine it runs as, in place of bubblewrap; needs a gateway of root'),
 } as const;
 
 interface IsolationOptions {
@@ -33,9 +40,18 @@ interface IsolationOptions {
   readonly writable: readonly string[];
   readonly hidden: readonly string[];
   readonly network: boolean;
+  readonly user?: string | undefined;
 }
 
 export function toIsolation(options: IsolationOptions): Isolation {
-  const { isolation: level, writable, hidden, network } = options;
-  return { level, writable, hidden, network };
+  const { isolation: level, writable, hidden, network, user } = options;
+  const isOfBubblewrap = writable.length > 0 || hidden.length > 0 || !network;
+  if (user !== undefined && isOfBubblewrap) throw bothWays();
+  return { level, writable, hidden, network, user };
+}
+
+function bothWays(): FabricError {
+  return new FabricError('BAD_INPUT', 'Only bubblewrap knows writable, hidden and network', {
+    details: { reason: 'bad_options', fix: 'leave "user" out, or these three' },
+  });
 }

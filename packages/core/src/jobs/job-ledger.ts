@@ -2,7 +2,7 @@
 // method is one step that happens as a whole; it checks before it writes. Texts pass through unread.
 
 import { FabricError } from '../errors.ts';
-import type { ClaimOptions, JobFilter, QueuePurpose, Renewal } from '../ports/jobs.ts';
+import type { ClaimOptions, JobFilter, JobNote, QueuePurpose, Renewal } from '../ports/jobs.ts';
 import { createTrace } from '../trace.ts';
 import { isFinal, type Job, type JobAnswer, type NewJob, type UpstreamHandle } from './job.ts';
 import { jobNotFound } from './job-errors.ts';
@@ -23,6 +23,7 @@ import {
   IDEMPOTENCY_MS,
   type JobEnd,
   modeOf,
+  noted,
   requeued,
   resumed,
   sent,
@@ -188,6 +189,18 @@ export class JobLedger {
       this.#enqueue(job, now, now);
     }
     return { job, result: undefined };
+  }
+
+  note(id: string, note: JobNote): boolean {
+    const job = this.#tables.get(id);
+    const next = job && noted(job, note);
+    if (next === undefined) return false;
+    this.#tables.update(next);
+    return true;
+  }
+
+  listDue(limit: number): readonly Job[] {
+    return this.#tables.due(limit);
   }
 
   prune(before: number, limit: number, now: number): readonly string[] {

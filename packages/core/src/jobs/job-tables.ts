@@ -51,6 +51,8 @@ export interface JobTables {
     readonly limit: number;
     readonly before: number | undefined;
   }): readonly { readonly job: Job; readonly position: number }[];
+  /** Jobs whose note `due` is set, oldest first. */
+  due(limit: number): readonly Job[];
   addEvents(id: string, first: number, texts: readonly string[]): void;
   events(id: string, after: number, limit: number): readonly string[];
   key(principalId: string, key: string): KeyRow | undefined;

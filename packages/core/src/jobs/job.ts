@@ -85,6 +85,8 @@ export interface Job {
   readonly idempotency_key?: string;
   /** What the face that made it finds it by, such as a context. */
   readonly labels?: Readonly<Record<string, string>>;
+  /** What faces keep with the job, such as webhooks; see `JobRecords.note`. */
+  readonly notes?: Readonly<Record<string, unknown>>;
   readonly created_at: number;
   readonly updated_at: number;
   readonly finished_at?: number;

@@ -3,7 +3,14 @@
 
 import { canonicalJson } from '../canonical-json.ts';
 import type { Clock } from '../clock.ts';
-import type { Claim, ClaimOptions, JobEngine, JobFilter, JobSchedule } from '../ports/jobs.ts';
+import type {
+  Claim,
+  ClaimOptions,
+  JobEngine,
+  JobFilter,
+  JobNote,
+  JobSchedule,
+} from '../ports/jobs.ts';
 import { sha256Hex } from '../sha256.ts';
 import {
   isFinal,
@@ -151,6 +158,16 @@ export class LedgerJobEngine implements JobEngine {
 
   async requestCancel(id: string) {
     return this.#changed(id, await this.#ledger.requestCancel(id, this.#now()));
+  }
+
+  async note(id: string, note: JobNote): Promise<boolean> {
+    const done = await this.#ledger.note(id, note);
+    if (done) this.#watchers.notify(id);
+    return done;
+  }
+
+  listDue(limit: number) {
+    return this.#ledger.listDue(limit);
   }
 
   async prune({ before, limit }: { before: number; limit: number }): Promise<number> {

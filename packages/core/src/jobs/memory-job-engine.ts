@@ -93,6 +93,11 @@ export class MemoryJobTables implements JobTables {
       .slice(0, limit);
   }
 
+  due(limit: number): readonly Job[] {
+    const jobs = Array.from(this.#rows.values(), ({ job }) => job);
+    return jobs.filter(({ notes }) => notes?.due !== undefined).slice(0, limit);
+  }
+
   addEvents(id: string, first: number, texts: readonly string[]): void {
     const events = this.#rows.get(id)?.events;
     if (events?.length !== first - 1) throw new Error(`event ${first} leaves a gap`);

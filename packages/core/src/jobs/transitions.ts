@@ -2,6 +2,7 @@
 // so that all of them agree. A job ends exactly once: a final record has no transition left.
 
 import { FabricError } from '../errors.ts';
+import type { JobNote } from '../ports/jobs.ts';
 import {
   type FinalJobState,
   isFinal,
@@ -216,6 +217,14 @@ export function cancelDelivered(job: Job, now: number): Job {
 export function requeued(job: Job, now: number): Job {
   const { handle: _, ...rest } = job;
   return { ...rest, state: 'queued', sent: false, updated_at: now };
+}
+
+/** `undefined` when the note is not as it was expected. */
+export function noted(job: Job, { name, was, value }: JobNote): Job | undefined {
+  const { notes: { [name]: before, ...others } = {}, ...rest } = job;
+  if (JSON.stringify(before) !== JSON.stringify(was)) return undefined;
+  const notes = value === undefined ? others : { ...others, [name]: value };
+  return Object.keys(notes).length === 0 ? rest : { ...rest, notes };
 }
 
 /** How a job ended, without its result. */

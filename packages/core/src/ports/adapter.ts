@@ -36,6 +36,19 @@ export interface CallContext {
    * as `toMandateHeaders`, `toMandateMeta` or `toMandateLine` write it, and is never logged.
    */
   readonly mandate?: string | undefined;
+  /**
+   * Opens a URL at which the agent can notify us of a change while this attempt runs; `onNotice` is then
+   * called, and must not throw. A notice says no more than "look again": its body is never read.
+   * `undefined`, or absent, where the agent cannot reach the gateway: the adapter polls.
+   */
+  readonly openWebhook?: ((onNotice: () => void) => InboundWebhook | undefined) | undefined;
+}
+
+/** Takes notices of one agent until it is disposed. */
+export interface InboundWebhook extends Disposable {
+  readonly url: string;
+  /** The agent sends it with each notice, in `X-A2A-Notification-Token` or as a bearer token. */
+  readonly token: string;
 }
 
 /** What an adapter needs to go on with an agent later; JSON, at most 128 KiB. */

@@ -52,6 +52,13 @@ export interface JobEventPage {
   readonly cursor: number;
 }
 
+/** JSON under a name. `due` is the one by which jobs are found: an object. */
+export interface JobNote {
+  readonly name: string;
+  readonly was: unknown;
+  readonly value: unknown;
+}
+
 export interface JobCounts {
   readonly states: Readonly<Record<JobState, number>>;
   /** When the oldest job that waits for a worker became ready. */
@@ -107,6 +114,14 @@ export interface JobRecords {
   answer(id: string, answers: readonly JobAnswer[]): Promise<StoredJob | undefined>;
   /** Ends an idle job at once; for a running one its worker learns of it. */
   requestCancel(id: string): Promise<StoredJob | undefined>;
+  /**
+   * Keeps something with a job, of any state, until the job is deleted; `undefined` removes it. Nothing
+   * happens, and it resolves to `false`, when what is kept is not `was`. Notes are no change of the job
+   * itself: `updated_at` stays.
+   */
+  note(id: string, note: JobNote): Promise<boolean>;
+  /** Jobs of all principals whose note `due` is set, oldest first. */
+  listDue(limit: number): Promise<readonly Job[]>;
   /** Deletes jobs that ended before a moment, at most so many; says how many. */
   prune(options: { readonly before: number; readonly limit: number }): Promise<number>;
   counts(): Promise<JobCounts>;

@@ -11,6 +11,7 @@ import { askingContract } from './asking-contract.ts';
 import { conversationContract, joiningContract } from './conversation-contract.ts';
 import { exampleEnvelope } from './examples.ts';
 import { type Misbehaviour, misbehavingContract } from './misbehaving-contract.ts';
+import { webhookContract } from './webhook-contract.ts';
 
 export interface AdapterSubject {
   /** Opened on a manifest whose agent is `subject` with the capability `work`. */
@@ -42,6 +43,8 @@ export interface AdapterContractOptions {
   readonly conversations?: boolean;
   /** Whether a task that runs at the agent can be joined again. */
   readonly joins?: boolean;
+  /** Whether an agent that works for long is given a webhook. */
+  readonly webhooks?: boolean;
   /** Ways in which the test can make the agent misbehave. */
   readonly misbehaves?: readonly Misbehaviour[];
 }
@@ -60,6 +63,7 @@ export function adapterContract(
     attachments = true,
     conversations = false,
     joins = false,
+    webhooks = false,
     misbehaves = [],
   }: AdapterContractOptions = {},
 ): void {
@@ -205,6 +209,8 @@ export function adapterContract(
 
     /** Resolves when the agent works on the one call that hangs. */
     const hanging = () => expect.poll(async () => (await run('hanging')).result?.answer).toBe('1');
+
+    webhookContract({ run, failure, hanging, opens: webhooks });
 
     it('stops at once with the reason of the signal, and the agent is notified', async () => {
       const control = new AbortController();

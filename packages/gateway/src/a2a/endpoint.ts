@@ -2,7 +2,7 @@
 // agents speak themselves. What the SDK is needed for is loaded with the first request.
 
 import type { IncomingMessage } from 'node:http';
-import { FabricError, type Log, type Registry } from '@starloom/core';
+import { type Clock, FabricError, type Log, type Registry } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
 import type { AddressGuard } from '@starloom/wire';
 import type { GatewayConfig } from '../config.ts';
@@ -24,6 +24,7 @@ export interface A2aEndpointOptions {
   readonly config: Pick<GatewayConfig, 'a2a' | 'mcp'>;
   readonly version: string;
   readonly log: Log;
+  readonly clock: Clock;
   readonly authenticator: Authenticator;
   readonly inFlight: InFlight;
   readonly bodyBytes: number;
@@ -35,6 +36,8 @@ export interface A2aServerOptions extends A2aEndpointOptions {
 }
 
 const ROOT = '/a2a';
+const TAKE_OVER_MS = 10_000;
+const MOST_DUE = 10_000;
 const OWN_CARD = '/.well-known/agent-card.json';
 
 export class A2aEndpoint {
@@ -42,6 +45,7 @@ export class A2aEndpoint {
   #server: Promise<A2aServer> | undefined;
   #grpc: A2aGrpc | undefined;
   #grpcPort: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: A2aEndpointOptions) {
     this.#options = options;
@@ -73,9 +77,26 @@ export class A2aEndpoint {
     this.#grpcPort = await this.#grpc.listen(host, grpc.port);
   }
 
+  /** Looks for tasks whose webhooks an earlier start, or another gateway, left behind. */
+  start(): void {
+    this.#timer = setInterval(() => void this.#takeOver(), TAKE_OVER_MS).unref();
+    void this.#takeOver();
+  }
+
   async close(): Promise<void> {
+    clearInterval(this.#timer);
     await this.#grpc?.close();
     await (await this.#server)?.close();
+  }
+
+  async #takeOver(): Promise<void> {
+    const { jobs, log } = this.#options;
+    try {
+      const due = await jobs.engine.listDue(MOST_DUE);
+      if (due.length > 0) await (await this.#open()).takeOver(due);
+    } catch (err) {
+      log.warn({ err }, 'a2a: cannot look for webhooks of tasks');
+    }
   }
 
   #open(): Promise<A2aServer> {

@@ -32,11 +32,13 @@ import type { JobCalls } from '../jobs/job-calls.ts';
 import { waitForJob } from '../jobs/wait-for-job.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { a2aError } from './failures.ts';
+import { answerWith } from './history.ts';
 import { assertHistoryLength, listTasks, newestJobs } from './list-tasks.ts';
 import { LABEL_CONTEXT, META_REPLY } from './names.ts';
 import { agentMessage, textPart } from './parts.ts';
 import type { PushNotifications } from './push-notifications.ts';
-import { readTask, resultOf } from './read-task.ts';
+import { resultOf } from './read-result.ts';
+import { readTask } from './read-task.ts';
 import type { Scope } from './scope.ts';
 import { TaskFeed } from './task-feed.ts';
 import { toAnswers } from './to-answers.ts';
@@ -199,7 +201,7 @@ export class A2aFace implements A2ARequestHandler {
     const job = message.taskId
       ? await this.#answer(message)
       : await this.#begin(message, params.metadata ?? {});
-    if (hook?.url) this.#deps.push.add(job, hook, this.#request.isLegacy);
+    if (hook?.url) await this.#deps.push.add(job, hook, this.#request.isLegacy);
     return job;
   }
 
@@ -241,7 +243,10 @@ export class A2aFace implements A2ARequestHandler {
       });
     }
     const questions = openInputs(job) as unknown as Parameters<typeof toAnswers>[1];
-    return await jobs.input(caller.principal.id, job.id, toAnswers(message, questions));
+    const answers = toAnswers(message, questions);
+    return await answerWith(message, job, jobs, () =>
+      jobs.input(caller.principal.id, job.id, answers),
+    );
   }
 
   /** What the last task of a context called, and the conversation that it left open. */

@@ -1,49 +1,49 @@
 // Webhooks of tasks: every update of a task is posted to those who asked for it, in order, signed, and
 // only to addresses that the guard lets through. Tokens are left out: the answer comes as a whole. The
-// configurations live in this process, with a bound.
+// configurations are kept with the job; one gateway at a time follows it (`push-follower.ts`).
 
-import type { StreamResponse, TaskPushNotificationConfig } from '@a2a-js/sdk';
-import { FabricError, isFinal, type Log, type StoredJob } from '@starloom/core';
-import { type SignedPost, SignedPosts } from '@starloom/jobs';
+import type { TaskPushNotificationConfig } from '@a2a-js/sdk';
+import {
+  type Clock,
+  FabricError,
+  isFinal,
+  type Job,
+  type Log,
+  type StoredJob,
+} from '@starloom/core';
+import { SignedPosts } from '@starloom/jobs';
 import type { AddressGuard } from '@starloom/wire';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { serializePush } from './push-body.ts';
-import { resultOf } from './read-task.ts';
-import { TaskFeed } from './task-feed.ts';
-import { idsOf } from './to-status.ts';
+import { changeNote } from './job-notes.ts';
+import { PUSH_LEASE_MS, type PushDue, PushFollower, type StoredHook } from './push-follower.ts';
 
 export interface PushNotificationsOptions {
   readonly jobs: JobCalls;
   readonly guard: AddressGuard;
   readonly log: Log;
+  readonly clock: Clock;
   readonly retryMs?: number;
 }
 
-interface Watched {
-  readonly hooks: Map<string, Hook>;
-  readonly stop: AbortController;
-}
-
-interface Hook {
-  readonly config: TaskPushNotificationConfig;
-  /** Of the request that made it: bodies have its form. */
-  readonly isLegacy: boolean;
-  sent: number;
-}
-
+const HOOKS = 'a2a_webhooks';
 const MOST_TASKS = 10_000;
 const MOST_HOOKS = 10;
-const TRIES = 3;
-const RETRY_MS = 1_000;
+/** Of a configuration as JSON. */
+const MOST_LENGTH = 8 * 1024;
 
 export class PushNotifications {
   readonly #options: PushNotificationsOptions;
   readonly #posts: SignedPosts;
-  readonly #tasks = new Map<string, Watched>();
+  /** Which of the gateways that share the jobs this is. */
+  readonly #id = crypto.randomUUID();
+  readonly #followed = new Map<string, PushFollower>();
+  readonly #timer: NodeJS.Timeout;
+  #isClosed = false;
 
   constructor(options: PushNotificationsOptions) {
     this.#options = options;
     this.#posts = new SignedPosts({ guard: options.guard });
+    this.#timer = setInterval(() => this.#renew(), PUSH_LEASE_MS / 3).unref();
   }
 
   /** BAD_INPUT for an address that may not be dialled, as far as its text tells. */
@@ -58,119 +58,89 @@ export class PushNotifications {
     }
   }
 
-  /** One with the same id is replaced. */
-  add(
+  /** One with the same id is replaced. Kept with the job when this resolves. */
+  async add(
     job: StoredJob,
     given: TaskPushNotificationConfig,
     isLegacy: boolean,
-  ): TaskPushNotificationConfig {
+  ): Promise<TaskPushNotificationConfig> {
     const config = { ...given, id: given.id || crypto.randomUUID(), taskId: job.id, tenant: '' };
     this.assertAllowed(config.url);
-    const watched = this.#tasks.get(job.id) ?? this.#watch(job);
-    if (!watched.hooks.has(config.id) && watched.hooks.size >= MOST_HOOKS) {
-      throw tooMany(`A task has at most ${MOST_HOOKS} webhooks`);
+    if (JSON.stringify(config).length > MOST_LENGTH) throw tooLong();
+    if (this.#followed.size >= MOST_TASKS && !this.#followed.has(job.id)) {
+      throw tooMany('There are too many tasks with webhooks');
     }
-    watched.hooks.set(config.id, { config, isLegacy, sent: 0 });
+    await this.#change(job, (hooks) => {
+      const others = hooks.filter((hook) => hook.config.id !== config.id);
+      if (others.length < MOST_HOOKS) return [...others, { config, isLegacy }];
+      throw tooMany(`A task has at most ${MOST_HOOKS} webhooks`);
+    });
+    if (!isFinal(job.state)) await this.#follow(job, { after: job.cursor });
     return config;
   }
 
-  get({ id }: StoredJob, configId: string): TaskPushNotificationConfig | undefined {
-    return this.#tasks.get(id)?.hooks.get(configId)?.config;
+  get(job: Job, configId: string): TaskPushNotificationConfig | undefined {
+    return this.list(job).find(({ id }) => id === configId);
   }
 
-  list({ id }: StoredJob): TaskPushNotificationConfig[] {
-    return Array.from(this.#tasks.get(id)?.hooks.values() ?? [], ({ config }) => config);
+  list(job: Job): TaskPushNotificationConfig[] {
+    return hooksOf(job).map(({ config }) => config);
   }
 
-  remove({ id }: StoredJob, configId: string): void {
-    const watched = this.#tasks.get(id);
-    watched?.hooks.delete(configId);
-    if (watched?.hooks.size === 0) this.#forget(id, watched);
+  async remove(job: Job, configId: string): Promise<void> {
+    await this.#change(job, (hooks) => hooks.filter(({ config }) => config.id !== configId));
   }
 
+  /** Takes over tasks that no gateway follows any more. */
+  async takeOver(jobs: readonly Job[]): Promise<void> {
+    const now = this.#options.clock.now();
+    for (const job of jobs) {
+      const due = job.notes?.due as PushDue;
+      if (due.until <= now && this.#followed.size < MOST_TASKS) await this.#follow(job, due, due);
+    }
+  }
+
+  /** Lets another gateway, or the next start, go on at once. */
   async close(): Promise<void> {
-    for (const [id, watched] of this.#tasks) this.#forget(id, watched);
+    this.#isClosed = true;
+    clearInterval(this.#timer);
+    await Promise.all(Array.from(this.#followed.values(), (follower) => follower.release()));
     await this.#posts.close();
   }
 
-  #watch(job: StoredJob): Watched {
-    if (this.#tasks.size >= MOST_TASKS) this.#makeRoom();
-    const watched = { hooks: new Map<string, Hook>(), stop: new AbortController() };
-    this.#tasks.set(job.id, watched);
-    if (!isFinal(job.state)) void this.#follow(job, watched);
-    else watched.stop.abort();
-    return watched;
+  /** Nothing when another gateway follows the task already. */
+  async #follow(job: Job, from: Pick<PushDue, 'after'>, was?: PushDue): Promise<void> {
+    if (this.#isClosed || this.#followed.has(job.id)) return;
+    const { jobs, log, clock, retryMs } = this.#options;
+    const posts = this.#posts;
+    const options = { jobs, log, clock, retryMs, posts, by: this.#id, hooksOf };
+    const follower = new PushFollower(job, options);
+    this.#followed.set(job.id, follower);
+    const done = () => void this.#followed.delete(job.id);
+    void follower.done.then(done);
+    await follower.begin(from.after, was);
   }
 
-  /** Those of tasks that are over go first. */
-  #makeRoom(): void {
-    for (const [id, watched] of this.#tasks) {
-      if (!watched.stop.signal.aborted) continue;
-      this.#forget(id, watched);
-      return;
-    }
-    throw tooMany('There are too many tasks with webhooks');
+  #renew(): void {
+    for (const follower of this.#followed.values()) void follower.renew();
   }
 
-  #forget(id: string, watched: Watched): void {
-    watched.stop.abort();
-    this.#tasks.delete(id);
-  }
-
-  async #follow(job: StoredJob, { hooks, stop }: Watched): Promise<void> {
-    const { jobs, log } = this.#options;
-    const { principal_id, id, cursor } = job;
-    const feed = new TaskFeed(idsOf(job), { tokens: false });
-    const result = async () => resultOf(await jobs.desk.status(principal_id, id));
-    try {
-      const events = jobs.desk.stream(principal_id, id, { after: cursor, signal: stop.signal });
-      for await (const { event } of events) {
-        for (const update of await feed.next(event, result)) {
-          await Promise.all(Array.from(hooks.values(), (hook) => this.#deliver(hook, update)));
-        }
-      }
-    } catch (err) {
-      if (!stop.signal.aborted) log.warn({ err, job_id: id }, 'a2a: webhooks were given up');
-    } finally {
-      stop.abort();
-    }
-  }
-
-  /** Never rejects. */
-  async #deliver(hook: Hook, update: StreamResponse): Promise<void> {
-    const { log, retryMs = RETRY_MS } = this.#options;
-    const { config, isLegacy } = hook;
-    hook.sent += 1;
-    const id = `${config.taskId}.${config.id}.${hook.sent}`;
-    const post = toPost(config, id, await serializePush(update, isLegacy));
-    for (let tries = 1; ; tries += 1) {
-      const failure = await this.#posts.send(post);
-      if (failure === undefined) return;
-      const isOver = failure.isFinal || tries === TRIES;
-      const fields = { job_id: config.taskId, webhook_id: id, tries, ...failure };
-      if (isOver) return log.warn(fields, 'a2a: a webhook was given up');
-      await new Promise((resolve) => setTimeout(resolve, retryMs * 2 ** (tries - 1)));
-    }
+  async #change(job: Job, change: (hooks: readonly StoredHook[]) => readonly StoredHook[]) {
+    await changeNote<readonly StoredHook[]>(this.#options.jobs.engine, job.id, HOOKS, (before) => {
+      const hooks = change(before ?? []);
+      return hooks.length === 0 ? undefined : hooks;
+    });
   }
 }
 
-function toPost(
-  { url, token, authentication }: TaskPushNotificationConfig,
-  id: string,
-  { body, contentType }: { readonly body: string; readonly contentType: string },
-): SignedPost {
-  const { scheme = '', credentials = '' } = authentication ?? {};
-  return {
-    url,
-    id,
-    body,
-    secret: token === '' ? undefined : token,
-    headers: {
-      'content-type': contentType,
-      ...(token !== '' && { 'x-a2a-notification-token': token }),
-      ...(scheme !== '' && { authorization: `${scheme} ${credentials}`.trim() }),
-    },
-  };
+function hooksOf({ notes }: Job): readonly StoredHook[] {
+  return (notes?.[HOOKS] as readonly StoredHook[] | undefined) ?? [];
+}
+
+function tooLong(): FabricError {
+  return new FabricError('BAD_INPUT', 'The configuration of the webhook is too long', {
+    details: { reason: 'webhook', limit: MOST_LENGTH, fix: 'use a shorter url, token and id' },
+  });
 }
 
 function tooMany(message: string): FabricError {

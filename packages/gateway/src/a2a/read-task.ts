@@ -1,17 +1,13 @@
 // A job as a task: what it is, what it made so far, and what was said.
 
-import { type Artifact, Message, type Task } from '@a2a-js/sdk';
-import {
-  ArtifactFold,
-  type CallResult,
-  FabricError,
-  type JobEvent,
-  type StoredJob,
-} from '@starloom/core';
+import type { Artifact, Task } from '@a2a-js/sdk';
+import { ArtifactFold, type CallResult, type JobEvent, type StoredJob } from '@starloom/core';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { fromArtifact, toAnswer, toAnswerPiece } from './artifacts.ts';
+import { readHistory } from './history.ts';
 import { META_CALL } from './names.ts';
-import { askedStatus, idsOf, toStatus } from './to-status.ts';
+import { resultOf } from './read-result.ts';
+import { idsOf, toStatus } from './to-status.ts';
 
 export interface TaskView {
   /** At most so many of the last messages. */
@@ -55,13 +51,6 @@ export async function readTask(
   return { task, said: folded.said };
 }
 
-/** What a job that succeeded answered. */
-export function resultOf({ result }: StoredJob): CallResult {
-  const { result: answered } = (result ?? {}) as { readonly result?: CallResult };
-  if (answered) return answered;
-  throw new FabricError('INTERNAL', 'The job has no result');
-}
-
 async function readEvents(job: StoredJob, { desk }: JobCalls): Promise<readonly JobEvent[]> {
   const events: JobEvent[] = [];
   const until = Math.min(job.cursor, MOST_EVENTS);
@@ -90,20 +79,4 @@ function fold(events: readonly JobEvent[]) {
   }
   const artifacts = (made.artifacts() ?? []).map(fromArtifact);
   return { said, artifacts: said === '' ? artifacts : [...artifacts, toAnswerPiece(said)] };
-}
-
-/** What began the task, and what the agent asked since. */
-async function readHistory(
-  job: StoredJob,
-  events: readonly JobEvent[],
-  jobs: JobCalls,
-): Promise<Message[]> {
-  const source = await jobs.sourceOf(job);
-  const ids = idsOf(job);
-  const first = source === undefined ? [] : [{ ...Message.fromJSON(source), taskId: job.id }];
-  const asked = events.flatMap((event, at) => {
-    if (event.type !== 'status' || event.data.state !== 'awaiting_input') return [];
-    return askedStatus(ids, event.data.inputs ?? [], at + 1, event.at).message ?? [];
-  });
-  return [...first, ...asked];
 }

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { AgentCard } from '@a2a-js/sdk';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
-import { FabricError } from '@starloom/core';
+import { FabricError, type Job } from '@starloom/core';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { HttpRequest } from '../transports/http.ts';
@@ -39,15 +39,20 @@ export class A2aServer {
   readonly #firstServed = new Map<string, string>();
 
   constructor(options: A2aServerOptions) {
-    const { jobs, guard, log, config } = options;
+    const { jobs, guard, log, clock, config } = options;
     const { signing_key } = config.a2a;
     this.#options = options;
     this.#sign = signing_key ? createCardSigner(signing_key.reveal()) : async (card) => card;
-    this.#push = new PushNotifications({ jobs, guard, log });
+    this.#push = new PushNotifications({ jobs, guard, log, clock });
   }
 
   async close(): Promise<void> {
     await this.#push.close();
+  }
+
+  /** Goes on with the webhooks of tasks that no gateway follows. */
+  async takeOver(jobs: readonly Job[]): Promise<void> {
+    await this.#push.takeOver(jobs);
   }
 
   /** One request, whatever it came over; a FabricError with 404 for an agent that is not there. */

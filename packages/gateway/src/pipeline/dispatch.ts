@@ -31,6 +31,7 @@ import {
 import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
+import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveCall } from '../observe/observer.ts';
 import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
@@ -48,6 +49,7 @@ import type { Asking } from './running-call.ts';
 export interface DispatchDeps {
   readonly registry: Registry;
   readonly adapters: AdapterPool;
+  readonly webhooks: Pick<InboundWebhooks, 'open'>;
   readonly breakers: Breakers;
   readonly guard: RecursionGuard;
   readonly schemas: ArgumentSchemas;
@@ -222,8 +224,17 @@ class Walk {
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
     const { request, principal, auth, guarded, observed, signal, emit } = this.#call;
-    const { adapters, breakers, guard, schemas, resultLength, agentSlots, limits, mandates } =
-      this.#deps;
+    const {
+      adapters,
+      webhooks,
+      breakers,
+      guard,
+      schemas,
+      resultLength,
+      agentSlots,
+      limits,
+      mandates,
+    } = this.#deps;
     const { id: principalId } = principal;
     const { capability } = candidate;
     const { manifest } = candidate.record;
@@ -255,6 +266,7 @@ class Walk {
       const mandate = await mandates.forAttempt(this.#call, manifest, capability.name);
       using _mandate = { [Symbol.dispose]: () => mandate?.release() };
       context.mandate = mandate?.token;
+      context.openWebhook = (onNotice) => webhooks.open(manifest, onNotice);
       await this.#call.willSend?.();
       await runAttempt(
         lease.adapter,

@@ -19,6 +19,7 @@ import {
   writeRefusal,
 } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
+import { type InboundWebhooks, NOTICE_ROOT } from '../inbound-webhooks.ts';
 import { BodyBudget } from './body-budget.ts';
 import { assertFraming, assertJson, parseTarget } from './check-request.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
@@ -26,7 +27,7 @@ import { CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
 import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { answerProbe, PROBES, type ProbeOptions } from './probes.ts';
-import { isGone, readBody } from './read-body.ts';
+import { discardBody, isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { toCloseFrame } from './text-frame.ts';
@@ -42,6 +43,8 @@ export interface HttpOptions extends ProbeOptions {
   readonly inFlight: InFlight;
   /** A credential was refused. */
   readonly onDenied: (credential: string, reason: string) => void;
+  /** Of agents; each has a token of its own instead of a key. */
+  readonly webhooks: Pick<InboundWebhooks, 'take'>;
   readonly routes: Readonly<Record<string, Route>>;
   /** By path: who serves a checked WebSocket upgrade. */
   readonly upgrades: Readonly<Record<string, (upgrade: Upgrade) => void>>;
@@ -144,6 +147,7 @@ export class HttpTransport {
 
   async #serve(request: IncomingMessage, response: CountedResponse): Promise<void> {
     let id: string | number | null = null;
+    let isKnown = false;
     const { inFlight } = this.#options;
     const isLate = inFlight.isClosing;
     const leave = inFlight.enter();
@@ -154,9 +158,11 @@ export class HttpTransport {
       const url = parseTarget(request.url);
       const probe = PROBES.has(url.pathname) ? await this.#probe(request, url.pathname) : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
+      if (url.pathname.startsWith(NOTICE_ROOT)) return await this.#notice(request, response, url);
       const proven = this.#authenticate(request, 'http');
       const principal = proven instanceof Promise ? await proven : proven;
       response.counted = () => this.#options.held.written(principal.id, response);
+      isKnown = true;
       const route = findRoute(this.#options.routes, url);
       let body: unknown;
       if (request.method !== 'POST') inFlight.assertOpen();
@@ -183,8 +189,15 @@ export class HttpTransport {
       this.#noteFailure(error);
       const refusal = this.#toRefusal(request, error, id);
       if (request.complete || isGone(error)) writeRefusal(response, refusal);
-      else this.#unread.refuse(request, response, refusal);
+      else this.#unread.refuse(request, response, refusal, isKnown);
     }
+  }
+
+  /** The adapter is woken by the head; what the agent says in the body is not used. */
+  async #notice(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
+    this.#options.webhooks.take(request.method, url.pathname, request.headers);
+    await discardBody(request, this.#options.bodyBytes);
+    response.writeHead(204).end();
   }
 
   async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {

@@ -19,6 +19,23 @@ export async function readBody(
   }
 }
 
+/** Reads to the end and keeps nothing. */
+export async function discardBody(request: IncomingMessage, limit: number): Promise<void> {
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
+  let length = 0;
+  await new Promise<void>((resolve, reject) => {
+    const onData = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length <= limit) return;
+      request.off('data', onData).pause();
+      reject(tooLarge(limit));
+    };
+    request.on('data', onData);
+    request.once('end', resolve);
+    request.once('close', () => reject(gone()));
+  });
+}
+
 /** Did the client leave before its request was whole? */
 export function isGone(error: unknown): boolean {
   return FabricError.is(error) && error.details.reason === CLIENT_GONE;

@@ -10,7 +10,6 @@ const DISCARDED_BYTES = 32 * 1024 * 1024;
 const DISCARDED_MS = 5_000;
 /** From a client that showed no valid key. */
 const UNKNOWN_BYTES = 1024 * 1024;
-const UNAUTHORIZED = 401;
 const MOST_AT_ONCE = 16;
 
 export class UnreadRefusals {
@@ -21,6 +20,7 @@ export class UnreadRefusals {
     request: IncomingMessage,
     response: ServerResponse,
     { status, headers, body }: Refusal,
+    isKnown: boolean,
   ): void {
     if (response.headersSent || response.destroyed) return void response.destroy();
     const length = { 'content-length': Buffer.byteLength(body) };
@@ -30,7 +30,7 @@ export class UnreadRefusals {
       return;
     }
     response.write(body);
-    this.#discard(request, response, status === UNAUTHORIZED ? UNKNOWN_BYTES : DISCARDED_BYTES);
+    this.#discard(request, response, isKnown ? DISCARDED_BYTES : UNKNOWN_BYTES);
   }
 
   #discard(request: IncomingMessage, response: ServerResponse, limit: number): void {

@@ -8,6 +8,7 @@ import {
   connectA2a,
   EVERY_WAY,
   getTask,
+  type Json,
   message,
   send,
 } from './a2a-client.ts';
@@ -164,6 +165,25 @@ describe.each(['JSONRPC', 'HTTP+JSON', 'GRPC'])('A2A operations by %s', (binding
     const configuration = { historyLength: 0 };
     expect((await send(client, message('x', { configuration }))).history).toBeUndefined();
     await expect(getTask(client, id, -1)).rejects.toThrow();
+  });
+
+  it('keeps what was asked, answered and said in the history, in order', async () => {
+    const { gateway, client } = await open();
+    await using _ = gateway;
+    const { id: taskId } = await send(client, message('ask'));
+    const task = await send(client, message('blue', { taskId }));
+    expect(task.status.state).toBe('TASK_STATE_COMPLETED');
+    const { history } = await getTask(client, taskId);
+    const roles = history.map(({ role }: Json) => role);
+    expect(roles).toEqual(['ROLE_USER', 'ROLE_AGENT', 'ROLE_USER', 'ROLE_AGENT']);
+    const texts = history.map(({ parts }: Json) => parts[0].text);
+    expect(texts[0]).toBe('ask');
+    expect(texts[2]).toBe('blue');
+    expect(history.map(({ taskId }: Json) => taskId)).toEqual(history.map(() => taskId));
+    const last = (await getTask(client, taskId, 2)).history;
+    expect(last).toEqual(history.slice(2));
+    await expect(client.sendMessage(message('late', { taskId }))).rejects.toThrow();
+    expect((await getTask(client, taskId)).history).toEqual(history);
   });
 
   it('STREAM-ORDER-001 to 004, STREAM-SUB-001 to 003: streams of one task have the same events', async () => {

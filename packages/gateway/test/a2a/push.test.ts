@@ -1,9 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Client } from '@a2a-js/sdk/client';
-import { describe, expect, it } from 'vitest';
+import { openSqliteJobs } from '@starloom/jobs';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { openTestGateway, type TestAgent } from '../test-gateway.ts';
 import { connectA2a, EVERY_WAY, type Json, message, send, WAYS } from './a2a-client.ts';
 import { errorOf, request, rpc, toMessage } from './raw.ts';
@@ -160,5 +164,95 @@ describe('webhooks of tasks', () => {
     expect(more.status).toBe(503);
     const answered = await rpc(at(gateway), 'SendMessage', toMessage('y', { taskId }));
     expect(answered.body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
+  });
+});
+
+describe('webhooks of tasks over a restart of the gateway', () => {
+  /** Its question waits without a process. */
+  const waiting: TestAgent['run'] = async function* (_envelope, _signal, { ask, responses }) {
+    const question = { id: 'text', kind: 'text', message: 'What?' } as const;
+    const given = responses ?? (await ask?.([question], { handle: { asked: true } })) ?? [];
+    yield { type: 'final', data: { answer: `done ${given.length}` } };
+  };
+  const conversationKey = Buffer.alloc(32, 7);
+
+  async function openWorld(run: TestAgent['run']) {
+    const folder = await mkdtemp(join(tmpdir(), 'starloom-push-'));
+    const receiver = await openReceiver();
+    onTestFinished(async () => {
+      await receiver[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true });
+    });
+    const start = async () => {
+      const jobs = await openSqliteJobs({ path: join(folder, 'jobs.db') });
+      const gateway = await openTestGateway({ percy: { run } }, { config, jobs, conversationKey });
+      const close = async () => {
+        await gateway[Symbol.asyncDispose]();
+        await jobs.close();
+      };
+      const reopen = () => openSqliteJobs({ path: join(folder, 'jobs.db') });
+      return { url: `${gateway.url}/a2a/percy`, jobs, close, reopen };
+    };
+    return { receiver, start };
+  }
+
+  const begin = async (url: string, hook: string) => {
+    const configuration = {
+      taskPushNotificationConfig: { id: 'hook', url: hook, token: 'secret' },
+    };
+    const { body } = await rpc(url, 'SendMessage', { ...toMessage('x'), configuration });
+    return body.result.task.id as string;
+  };
+  const states = ({ received }: Awaited<ReturnType<typeof openReceiver>>) =>
+    received.map(({ body }) => stateOf(body)).filter((state) => state !== '');
+
+  it('are still there, and get the updates that come after it, none twice', async () => {
+    const { receiver, start } = await openWorld(waiting);
+    const before = await start();
+    const taskId = await begin(before.url, receiver.url);
+    await expect.poll(() => states(receiver).at(-1)).toBe('TASK_STATE_INPUT_REQUIRED');
+    const seen = receiver.received.length;
+    await before.close();
+    const after = await start();
+    const listed = await rpc(after.url, 'ListTaskPushNotificationConfigs', { taskId });
+    expect(listed.body.result.configs).toMatchObject([{ id: 'hook', url: receiver.url }]);
+    await rpc(after.url, 'SendMessage', toMessage('blue', { taskId }));
+    await expect.poll(() => states(receiver).at(-1)).toBe('TASK_STATE_COMPLETED');
+    expect(receiver.received.length).toBeGreaterThan(seen);
+    const ids = receiver.received.map(({ headers }) => headers['webhook-id']);
+    expect(new Set(ids).size).toBe(ids.length);
+    await expect.poll(() => after.jobs.listDue(10)).toEqual([]);
+    await after.close();
+  });
+
+  it('get the end of a task that is cancelled after it', async () => {
+    const { receiver, start } = await openWorld(waiting);
+    const before = await start();
+    const id = await begin(before.url, receiver.url);
+    await expect.poll(() => states(receiver).at(-1)).toBe('TASK_STATE_INPUT_REQUIRED');
+    await before.close();
+    const after = await start();
+    await rpc(after.url, 'CancelTask', { id });
+    await expect.poll(() => states(receiver).at(-1)).toBe('TASK_STATE_CANCELED');
+    await after.close();
+  });
+
+  it('are left to the gateway that follows the task', async () => {
+    const { receiver, start } = await openWorld(waiting);
+    const before = await start();
+    const taskId = await begin(before.url, receiver.url);
+    await expect.poll(() => states(receiver).at(-1)).toBe('TASK_STATE_INPUT_REQUIRED');
+    const seen = receiver.received.length;
+    await before.close();
+    const jobs = await before.reopen();
+    const due = (await jobs.get(taskId))?.notes?.due as object;
+    const value = { ...due, by: 'another', until: Date.now() + 3_600_000 };
+    expect(await jobs.note(taskId, { name: 'due', was: due, value })).toBe(true);
+    await jobs.close();
+    const after = await start();
+    const { body } = await rpc(after.url, 'SendMessage', toMessage('blue', { taskId }));
+    expect(body.result.task.status.state).toBe('TASK_STATE_COMPLETED');
+    await after.close();
+    expect(receiver.received).toHaveLength(seen);
   });
 });

@@ -38,7 +38,10 @@ describe.each(WAYS)('A2A by %s %s', (binding, version) => {
     const task = await send(client, message('why?'));
     expect(task.status.state).toBe('TASK_STATE_COMPLETED');
     expect(task.artifacts).toMatchObject([{ parts: [{ text: '42' }] }]);
-    expect(task.history).toMatchObject([{ role: 'ROLE_USER', parts: [{ text: 'why?' }] }]);
+    expect(task.history).toMatchObject([
+      { role: 'ROLE_USER', parts: [{ text: 'why?' }] },
+      { role: 'ROLE_AGENT', parts: [{ text: '42' }] },
+    ]);
     const again = await getTask(client, task.id);
     expect(again).toEqual(task);
   });

@@ -187,7 +187,7 @@ describe('A2A on the wire', () => {
     const { body } = await request(`${at(gateway)}/message:send`, 'POST', toMessage('x'));
     const url = `${at(gateway)}/v1/tasks/${body.task.id}`;
     const asked = { version: '' };
-    expect((await request(url, 'GET', undefined, asked)).body.history).toHaveLength(1);
+    expect((await request(url, 'GET', undefined, asked)).body.history).toHaveLength(2);
     for (const name of ['history_length', 'historyLength']) {
       const short = await request(`${url}?${name}=0`, 'GET', undefined, asked);
       expect(short.body.history).toBeUndefined();

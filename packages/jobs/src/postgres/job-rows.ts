@@ -2,7 +2,7 @@
 
 import { JOB_STATES, type Job, type JobFilter, type JobState, toPosition } from '@starloom/core';
 import type { DatabaseSession } from './database.ts';
-import { CHANNEL, SCHEMA_NAME as S } from './schema.ts';
+import { CHANNEL, IS_DUE, SCHEMA_NAME as S } from './schema.ts';
 
 export interface JobRow {
   readonly job: Job;
@@ -127,6 +127,13 @@ export async function listJobs(session: DatabaseSession, filter: JobFilter) {
   const jobs = rows.slice(0, limit).map(({ record }) => JSON.parse(record) as Job);
   const last = rows.length > limit ? rows[limit - 1]?.position : undefined;
   return last === undefined ? { jobs } : { jobs, next: String(last) };
+}
+
+export async function listDue(session: DatabaseSession, limit: number): Promise<readonly Job[]> {
+  const sql = `SELECT record FROM ${S}.job WHERE ${IS_DUE}
+    AND record::json #> '{notes,due}' IS NOT NULL ORDER BY position LIMIT $1`;
+  const { rows } = await session.executeSql(sql, [limit]);
+  return rows.map(({ record }) => JSON.parse(record) as Job);
 }
 
 /** True when the key is ours now; false when another job has it, which then is kept. */

@@ -23,12 +23,14 @@ import {
   type JobEngine,
   type JobEvent,
   type JobFilter,
+  type JobNote,
   type JobOutcome,
   type JobSchedule,
   jobNotFound,
   keyReused,
   modeOf,
   type NewJob,
+  noted,
   requeued,
   resumed,
   type StoredJob,
@@ -219,6 +221,26 @@ export class PostgresJobEngine implements JobEngine {
       const [added = null] = await this.#queue.add(session, 'run', [{ job }]);
       return { job, entry: added, lease: null, isReady: true };
     });
+  }
+
+  async note(id: string, note: JobNote): Promise<boolean> {
+    if (!isId(id)) return false;
+    const done = await this.#database.transact(async (session) => {
+      const row = (await rows.readJobs(session, [id], true)).get(id);
+      const job = row && noted(row.job, note);
+      if (job === undefined) return false;
+      await rows.updateJobs(session, [
+        { job, entry: row?.entry ?? null, lease: row?.lease ?? null },
+      ]);
+      await rows.notify(session, [id]);
+      return true;
+    });
+    if (done) this.#watchers.notify(id);
+    return done;
+  }
+
+  listDue(limit: number) {
+    return rows.listDue(this.#database, limit);
   }
 
   async prune({ before, limit }: { before: number; limit: number }): Promise<number> {

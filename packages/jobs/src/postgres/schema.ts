@@ -9,6 +9,9 @@ const FORMAT = 1;
 /** Any number, the same for all gateways: they create the schemas one after the other. */
 export const SCHEMA_LOCK = 7_420_150;
 
+/** Nearly all of these have the note `due`: an index of few rows. */
+export const IS_DUE = `position('"due":{' in record) > 0`;
+
 /** One transaction; safe to run at every start. */
 export const SCHEMA = `
   BEGIN;
@@ -31,6 +34,7 @@ export const SCHEMA = `
   CREATE INDEX IF NOT EXISTS job_by_state ON job (principal, state, position);
   CREATE INDEX IF NOT EXISTS job_ended ON job (finished_at) WHERE finished_at IS NOT NULL;
   CREATE INDEX IF NOT EXISTS job_open ON job (state) WHERE finished_at IS NULL;
+  CREATE INDEX IF NOT EXISTS job_due ON job (position) WHERE ${IS_DUE};
   CREATE TABLE IF NOT EXISTS event (
     position bigint NOT NULL, number integer NOT NULL, text text NOT NULL,
     PRIMARY KEY (position, number)

@@ -14,6 +14,9 @@ export const PRAGMAS = `
   PRAGMA user_version = ${FORMAT};
 `;
 
+/** Nearly all of these have the note `due`: an index of few rows. */
+export const IS_DUE = `instr(record, '"due":{') > 0`;
+
 /**
  * The queue holds open jobs only, so that no claim costs more for the jobs that are over. Calls and
  * results are apart from the record, which is written with every event.
@@ -31,6 +34,7 @@ export const SCHEMA = `
   CREATE INDEX IF NOT EXISTS job_of_principal ON job (principal, position);
   CREATE INDEX IF NOT EXISTS job_by_state ON job (principal, state, position);
   CREATE INDEX IF NOT EXISTS job_ended ON job (finished_at) WHERE finished_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS job_due ON job (position) WHERE ${IS_DUE};
   CREATE TABLE IF NOT EXISTS content (
     id TEXT NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, PRIMARY KEY (id, kind)
   ) STRICT, WITHOUT ROWID;

@@ -11,6 +11,7 @@ import {
   type QueueEntry,
   type ScheduleRow,
 } from '@starloom/core';
+import { IS_DUE } from './schema.ts';
 
 type Row = Record<string, SQLOutputValue>;
 
@@ -84,6 +85,12 @@ export class SqliteJobTables implements JobTables {
       position: Number(position),
       job: JSON.parse(String(record)) as Job,
     }));
+  }
+
+  due(limit: number): readonly Job[] {
+    const sql = `SELECT record FROM job WHERE ${IS_DUE}
+      AND json_extract(record, '$.notes.due') IS NOT NULL ORDER BY position LIMIT ?`;
+    return this.#all(sql, limit).map(({ record }) => JSON.parse(String(record)) as Job);
   }
 
   addEvents(id: string, first: number, texts: readonly string[]): void {

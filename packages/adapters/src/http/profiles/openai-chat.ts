@@ -5,48 +5,34 @@ import type { Attachment, EventBody } from '@starloom/core';
 import { cleanText } from '../../upstream/clean-text.ts';
 import type { Excerpt } from '../../upstream/excerpt.ts';
 import { toFields } from '../../upstream/reported-error.ts';
-import { streamJson } from '../json-values.ts';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
-import { AskProfile } from './ask-profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
 import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
 import type { ModelOptions } from './model-options.ts';
 import { openAiFailure } from './openai-error.ts';
-import { agentError, badAnswer, eventOf, headersOf, requestsOf } from './shared.ts';
+import { OpenAiProfile } from './openai-profile.ts';
+import { agentError, badAnswer, eventOf } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
 type ChatOptions = ModelOptions & { readonly history_bytes: number };
 
-export class OpenAiChatProfile extends AskProfile<ChatOptions> {
-  readonly healthPath = this.client.target.pathOf('/models');
-
+export class OpenAiChatProfile extends OpenAiProfile<ChatOptions> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    const { model, system, body, history_bytes } = this.options;
+    const { system, history_bytes } = this.options;
     const before = messagesIn(call.context.handle);
     const asked = { role: 'user', content: toContent(call) };
-    const path = this.client.target.pathOf('/chat/completions');
-    const request = {
-      ...body,
-      model: call.capability.tool ?? model,
-      messages: [...(system ? [{ role: 'system', content: system }] : []), ...before, asked],
-      stream: call.envelope.response.stream,
-    };
+    const instructions = system ? [{ role: 'system', content: system }] : [];
+    const messages = [...instructions, ...before, asked];
     const chat = new ChatTranslator(this.client.excerpt);
-    const items = streamJson(
-      this.client,
-      { method: 'POST', path, headers: headersOf(call), body: request },
-      requestsOf(call),
-      { done: '[DONE]' },
-    );
-    for await (const item of items) {
+    for await (const item of this.ask(call, '/chat/completions', { messages })) {
       if (item.type === 'value') yield* chat.fromChunk(item.value);
       if (item.type !== 'final') continue;
       if (item.value !== undefined) yield* chat.fromDocument(item.value);
       const ending = [...chat.ending(item.value !== undefined || item.done === true)];
       const answer = { role: 'assistant', content: chat.text };
-      const messages = lastMessages([...before, asked, answer], history_bytes);
-      if (messages.length > 0) call.context.keep?.({ messages });
+      const kept = lastMessages([...before, asked, answer], history_bytes);
+      if (kept.length > 0) call.context.keep?.({ messages: kept });
       return yield* ending;
     }
   }

@@ -4,39 +4,26 @@ import type { Attachment, Citation, EventBody } from '@starloom/core';
 import { cleanText } from '../../upstream/clean-text.ts';
 import type { Excerpt } from '../../upstream/excerpt.ts';
 import { toFields } from '../../upstream/reported-error.ts';
-import { streamJson } from '../json-values.ts';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
-import { AskProfile } from './ask-profile.ts';
 import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
 import type { ModelOptions } from './model-options.ts';
 import { openAiFailure } from './openai-error.ts';
-import { agentError, badAnswer, eventOf, headersOf, keptId, requestsOf } from './shared.ts';
+import { OpenAiProfile } from './openai-profile.ts';
+import { agentError, badAnswer, eventOf, keptId } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
-export class OpenAiResponsesProfile extends AskProfile<ModelOptions> {
-  readonly healthPath = this.client.target.pathOf('/models');
-
+export class OpenAiResponsesProfile extends OpenAiProfile<ModelOptions> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
-    const { model, system, body } = this.options;
+    const { system } = this.options;
     const previous = keptId(call.context, 'response_id');
-    const path = this.client.target.pathOf('/responses');
-    const request = {
-      ...body,
-      model: call.capability.tool ?? model,
+    const asked = {
       ...(system !== undefined && { instructions: system }),
       input: [{ role: 'user', content: toContent(call) }],
       ...(previous !== undefined && { previous_response_id: previous }),
-      stream: call.envelope.response.stream,
     };
     const translator = new ResponseTranslator(this.client.excerpt, call);
-    const items = streamJson(
-      this.client,
-      { method: 'POST', path, headers: headersOf(call), body: request },
-      requestsOf(call),
-      { done: '[DONE]' },
-    );
-    for await (const item of items) {
+    for await (const item of this.ask(call, '/responses', asked)) {
       if (item.type === 'value') yield* translator.fromEvent(item.value);
       if (item.type === 'final' && item.value !== undefined) yield* translator.ending(item.value);
       if (translator.isOver) return;

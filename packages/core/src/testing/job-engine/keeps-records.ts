@@ -236,6 +236,41 @@ export function keepsRecords(context: JobContractContext): void {
     for (const { id } of [keyed, recent, open]) expect(await engine.get(id)).toBeDefined();
   });
 
+  it('keeps notes with a job through all that happens to it, each as it is expected to be', async () => {
+    const { engine, driver } = context;
+    const { id, updated_at } = await driver.create();
+    const value = { urls: ['https://example.com/"due":{'] };
+    expect(await engine.note(id, { name: 'a', was: undefined, value })).toBe(true);
+    expect(await engine.note(id, { name: 'a', was: undefined, value: 1 })).toBe(false);
+    expect(await engine.note(id, { name: 'b', was: undefined, value: 2 })).toBe(true);
+    expect((await engine.get(id))?.updated_at).toBe(updated_at);
+    await driver.succeed(await driver.claimOne());
+    expect((await engine.get(id))?.notes).toEqual({ a: value, b: 2 });
+    expect(await engine.note(id, { name: 'a', was: value, value: undefined })).toBe(true);
+    expect(await engine.note(id, { name: 'b', was: 2, value: undefined })).toBe(true);
+    expect(await engine.get(id)).not.toHaveProperty('notes');
+    const unknown = crypto.randomUUID();
+    expect(await engine.note(unknown, { name: 'a', was: undefined, value })).toBe(false);
+  });
+
+  it('lists the jobs that are noted as due, in any state, oldest first', async () => {
+    const { engine, driver } = context;
+    const [first, other, second] = [
+      await driver.create(),
+      await driver.create(),
+      await driver.create(),
+    ];
+    await engine.note(other.id, { name: 'other', was: undefined, value: { due: {} } });
+    const due = { name: 'due', was: undefined, value: { after: 0 } };
+    for (const { id } of [second, first]) await engine.note(id, due);
+    await driver.succeed(await driver.claimOne());
+    const ids = async (limit: number) => (await engine.listDue(limit)).map(({ id }) => id);
+    expect(await ids(10)).toEqual([first.id, second.id]);
+    expect(await ids(1)).toEqual([first.id]);
+    await engine.note(first.id, { name: 'due', was: due.value, value: undefined });
+    expect(await ids(10)).toEqual([second.id]);
+  });
+
   it('counts jobs by state, and says how long the oldest waits', async () => {
     const { engine, driver, now, advance } = context;
     await driver.create();

@@ -1,6 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { delimiter, resolve } from 'node:path';
-import type { Environment } from '@starloom/wire';
+import type { Environment } from './environment.ts';
 
 export interface ProgramPlace {
   readonly command: string;
