@@ -36,6 +36,11 @@ export interface CallContext {
    * as `toMandateHeaders`, `toMandateMeta` or `toMandateLine` write it, and is never logged.
    */
   readonly mandate?: string | undefined;
+  /**
+   * Takes what the agent lists of the capability now, where the adapter knows that before it sends
+   * the call. Throws MANIFEST_CHANGED (`sent: false`) when an operator did not approve that.
+   */
+  readonly confirm?: ((offered: Capability) => void) | undefined;
 }
 
 /** What an adapter needs to go on with an agent later; JSON, at most 128 KiB. */
