@@ -44,6 +44,7 @@ export interface TestGatewayOptions {
   readonly psk?: PskVerifier;
   readonly authenticator?: Authenticator;
   readonly identity?: Identity;
+  readonly pinning?: GatewayOptions['pinning'];
   readonly drainMs?: number;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
@@ -66,6 +67,7 @@ export async function openTestGateway(
     psk: givenPsk,
     authenticator,
     identity,
+    pinning,
     drainMs = 10_000,
     signingKey,
     grpcTls,
@@ -113,6 +115,7 @@ export async function openTestGateway(
       ),
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     identity,
+    pinning,
     observer,
     version: '0.0.0',
     coordination,

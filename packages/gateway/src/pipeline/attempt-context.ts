@@ -25,6 +25,7 @@ export class AttemptContext implements CallContext {
   readonly signal: AbortSignal;
   readonly ask: CallContext['ask'];
   mandate: string | undefined;
+  confirm: CallContext['confirm'];
   /** With what the conversation goes on after the call. */
   kept: AgentHandle | undefined;
   /** Settles when what runs at the agent is stored; events wait for it. */

@@ -93,6 +93,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'CAPABILITY_NOT_FOUND',
   'RECURSION_LIMIT',
   'RATE_LIMITED',
+  'MANIFEST_CHANGED',
 ]);
 
 async function observe(

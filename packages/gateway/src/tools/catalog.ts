@@ -3,6 +3,7 @@
 // share a spelling, both are listed with a hash at the end and the bare spelling is unknown.
 
 import {
+  capabilitySchema,
   hashToolName,
   type Log,
   type Manifest,
@@ -145,16 +146,18 @@ function entriesOf({
   const exposed = registry
     .list()
     .filter(({ manifest }) => expose === 'all' || expose.includes(manifest.agent_id));
-  return exposed.flatMap(({ manifest, capabilities }) => {
+  return exposed.flatMap(({ manifest, capabilities, held }) => {
     const isBare = unprefixed.includes(manifest.agent_id);
-    return capabilities.map((capability) => {
+    // A call of a capability that waits for approval is answered with why it is not served.
+    const waiting = held.map(({ name }) => capabilitySchema.parse({ name }));
+    return [...capabilities, ...waiting].map((capability) => {
       const wanted = wantedNames(manifest, capability.name, isBare);
       const spellings = toolNameSpellings(manifest.agent_id, capability.name);
       return {
         tool: capabilityTool(capability.name, manifest, capability, deps, jobs),
         key: `${manifest.agent_id}/${capability.name}`,
         hashed: (name: string) => hashToolName(name, manifest.agent_id, capability.name),
-        isListed: discovery.isListed(manifest, capability),
+        isListed: !waiting.includes(capability) && discovery.isListed(manifest, capability),
         wanted,
         spellings: [...new Set([wanted.dots, wanted.underscores, ...spellings])],
       };
