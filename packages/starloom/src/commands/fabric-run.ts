@@ -7,6 +7,7 @@ import type { Terminal } from '../terminal.ts';
 import type { AgentRow, AgentView, EngineRow } from '../tool-payloads.ts';
 import { upstreamLines } from '../upstream-lines.ts';
 import type { AgentsOptions } from './agents.ts';
+import { heldLines } from './agents-describe.ts';
 import { didYouMean } from './did-you-mean.ts';
 import { readTarget } from './target.ts';
 
@@ -39,8 +40,19 @@ const FEW = 4;
 /** The number first where the names will hardly fit. */
 function offersOf(agent: AgentView): string {
   const names = agent.capabilities.map(({ name }) => name);
-  if (names.length === 0) return noneYet(agent);
-  return (names.length > FEW ? `${names.length}: ` : '') + names.join(', ');
+  const waiting = paint('yellow', toWaiting(agent.held));
+  if (names.length === 0) return waiting || noneYet(agent);
+  const all = (names.length > FEW ? `${names.length}: ` : '') + names.join(', ');
+  return waiting ? `${waiting}; ${all}` : all;
+}
+
+/** Such as `1 changed, 2 new`. */
+function toWaiting(held: AgentView['held'] = []): string {
+  const words = { changed: 'changed', new: 'new', look_alike: 'look-alike' } as const;
+  return Object.entries(words)
+    .map(([reason, word]) => [held.filter((one) => one.reason === reason).length, word] as const)
+    .flatMap(([number, word]) => (number > 0 ? `${number} ${word}` : []))
+    .join(', ');
 }
 
 function noneYet({ health }: AgentView): string {
@@ -89,10 +101,12 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
       engine.status,
       [engine.kind, engine.reason, ...fixesOf(engine)].filter(Boolean).join(', '),
     ]),
-    ...agents.list.map(({ agent_id, status, breaker, message }) => [
+    ...agents.list.map(({ agent_id, status, breaker, message, held }) => [
       agent_id,
       status,
-      [breaker === 'closed' ? '' : `circuit ${breaker}`, message].filter(Boolean).join(', '),
+      [breaker === 'closed' ? '' : `circuit ${breaker}`, toWaiting(held), message]
+        .filter(Boolean)
+        .join(', '),
     ]),
   ];
   const painted = rows.map(([part = '', status = '', note = '']) => [
@@ -102,6 +116,9 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
   ]);
   terminal.print(table(['PART', 'STATUS', ''], painted, terminal.columns));
   for (const agent of agents.list) showTrouble(terminal, agent);
+  for (const { agent_id, held } of agents.list) {
+    if (held) terminal.print(['', `${agent_id}:`, ...heldLines({ agent_id, held })].join('\n'));
+  }
 }
 
 /** Why an agent is not online, as its own side said it: whole, where the table cuts. */
