@@ -144,7 +144,7 @@ export {
 export { Watchers } from './jobs/watchers.ts';
 export type { Json, JsonObject } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
-export { looksLike, skeletonOf } from './look-alike.ts';
+export { lookAlikes, looksLike, skeletonOf } from './look-alike.ts';
 export { isLoopback } from './loopback.ts';
 export {
   fromMandateCarriers,

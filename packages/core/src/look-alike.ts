@@ -20,6 +20,12 @@ export function looksLike(one: string, other: string): boolean {
   return one !== other && skeletonOf(one) === skeletonOf(other);
 }
 
+/** The groups of names that could be taken for one another. */
+export function lookAlikes(names: readonly string[]): string[][] {
+  const groups = Object.values(Object.groupBy(new Set(names), skeletonOf));
+  return groups.filter((group): group is string[] => group !== undefined && group.length > 1);
+}
+
 function pairs(from: string, to: string): [string, string][] {
   const targets = [...to];
   return Array.from(from, (letter, index) => [letter, targets[index] ?? letter]);

@@ -17,6 +17,14 @@ import { mayReach, type Principal } from '@starloom/identity';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
+import {
+  notReached,
+  warnOfAlikeAgents,
+  warnOfAlikeTools,
+  warnOfMissing,
+  warnOfNone,
+  warnOfUnusable,
+} from './discovery-notes.ts';
 import { type MissingCapability, type Offer, toOffers } from './pinning/offer.ts';
 import type { Pinning, Reviewed } from './pinning/pinning.ts';
 
@@ -47,6 +55,8 @@ export class Discovery {
   readonly #offers = new WeakMap<Manifest, readonly Offer[]>();
   /** Agents that went away: they may have changed when they are back. */
   readonly #away = new Set<string>();
+  /** Names that look alike and were reported. */
+  readonly #alike = new Set<string>();
   readonly #failures = new WeakMap<Manifest, FabricError>();
   readonly #asking = new Map<Manifest, Promise<void>>();
   /** Asked again while an answer was on its way. */
@@ -179,8 +189,9 @@ export class Discovery {
   };
 
   #appeared(agentIds: readonly string[]): void {
-    const { registry, store } = this.#options;
+    const { registry, store, log } = this.#options;
     this.#listsWaitUntil = performance.now() + LIST_WAIT_MS;
+    warnOfAlikeAgents(registry, log, this.#alike);
     for (const agentId of agentIds) {
       const manifest = registry.get(agentId)?.manifest;
       if (!manifest) {
@@ -283,6 +294,7 @@ export class Discovery {
       this.#failures.delete(manifest);
       store?.set(manifest, description.capabilities);
       if (!before && offers.length === 0) warnOfNone(manifest, log);
+      if (!before) warnOfAlikeTools(agent_id, offers, log);
       if (!before && unusable.length > 0) warnOfUnusable(agent_id, unusable, log);
       if (before?.length !== missing.length) warnOfMissing(agent_id, missing, log);
       this.#serve(manifest, reviewed);
@@ -296,39 +308,4 @@ export class Discovery {
 
 function unreviewed(offers: readonly Offer[]): Reviewed {
   return { capabilities: offers.map(({ served }) => served), held: [] };
-}
-
-function warnOfUnusable(agent_id: string, unusable: readonly string[], log: Log): void {
-  const fix = 'remove them at the agent; names and values of a schema cannot be cleaned';
-  log.warn({ agent_id, left_out: unusable.slice(0, 20), fix }, 'tools with hidden characters');
-}
-
-function warnOfMissing(agent_id: string, missing: readonly MissingCapability[], log: Log): void {
-  for (const { name, near } of missing) {
-    const fix = near === undefined ? 'remove it from the manifest' : `did you mean "${near}"?`;
-    log.warn({ agent_id, capability: name, fix }, 'the agent does not offer a declared capability');
-  }
-}
-
-function warnOfNone({ agent_id, capabilities }: Manifest, log: Log): void {
-  const fix =
-    capabilities === undefined
-      ? 'list its capabilities in the manifest if its protocol cannot say them'
-      : 'remove the key "capabilities" to serve all it offers';
-  log.warn({ agent_id, fix }, 'the agent serves no capability');
-}
-
-function notReached({ agent_id }: Manifest, failure: FabricError | undefined): FabricError {
-  const { upstream, fix = 'starloom health shows why' } = failure?.details ?? {};
-  const message = `Agent "${agent_id}" was not reached yet, so what it offers is unknown`;
-  return new FabricError('AGENT_OFFLINE', failure ? `${message}: ${failure.message}` : message, {
-    details: {
-      agent_id,
-      reason: 'not_discovered',
-      sent: false,
-      ...(upstream !== undefined && { upstream }),
-      fix,
-    },
-    cause: failure,
-  });
 }
