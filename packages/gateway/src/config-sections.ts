@@ -271,7 +271,9 @@ export const telemetrySchema = z.strictObject({
     .describe('The least severe level that is logged'),
 });
 
-export const pinningSchema = z
-  .enum(['first_use', 'strict', 'off'])
-  .default('first_use')
-  .describe('When tools of agents are approved: when first seen, by command alone, or always');
+export const pinningSchema = z.strictObject({
+  mode: z
+    .enum(['first_use', 'strict', 'off'])
+    .default('first_use')
+    .describe('When tools of agents are approved: when first seen, by command alone, or always'),
+});

@@ -157,8 +157,8 @@ async function openPinning(
   identity: Identity | undefined,
   log: Log,
 ): Promise<Pinning | undefined> {
-  if (stateFolder === undefined || value.pinning === 'off') return undefined;
-  const isStrict = value.pinning === 'strict';
+  if (stateFolder === undefined || value.pinning.mode === 'off') return undefined;
+  const isStrict = value.pinning.mode === 'strict';
   return await Pinning.open({
     stateFolder,
     isStrict,

@@ -138,7 +138,7 @@ describe('a server that changes a tool under open sessions', () => {
 
   it('waits for approval of everything where pinning is strict, and of nothing where it is off', async () => {
     {
-      await using world = await openWorld('pinning: strict');
+      await using world = await openWorld('pinning: { mode: strict }');
       const { gateway, listed } = world;
       await expect.poll(async () => (await gateway.run('agents')).stdout).toMatch(/3 new/);
       expect(await listed()).not.toContain('files.read');
@@ -147,7 +147,7 @@ describe('a server that changes a tool under open sessions', () => {
       await expect.poll(listed).toContain('files.read');
       expect(await listed()).not.toContain('files.mutate');
     }
-    await using world = await openWorld('pinning: off');
+    await using world = await openWorld('pinning: { mode: off }');
     const { client, listed, read } = world;
     await expect.poll(listed).toContain('files.read');
     await client.callTool({ name: 'files.mutate', arguments: { to: EVIL } });
