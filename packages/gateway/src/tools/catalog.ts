@@ -6,6 +6,7 @@ import {
   capabilitySchema,
   hashToolName,
   type Log,
+  lookAlikes,
   type Manifest,
   type Registry,
   styleToolName,
@@ -51,6 +52,8 @@ interface Built {
 
 export class ToolCatalog {
   readonly #options: CatalogOptions;
+  /** Names that look alike and were reported. */
+  readonly #alike = new Set<string>();
   #built: Built | undefined;
 
   constructor(options: CatalogOptions) {
@@ -82,8 +85,25 @@ export class ToolCatalog {
   }
 
   #current(): Built {
-    this.#built ??= build(this.#options);
+    if (!this.#built) {
+      this.#built = build(this.#options);
+      this.#warnOfAlike(this.#built);
+    }
     return this.#built;
+  }
+
+  /** Without the name of its agent, a tool can be taken for one of ours or of another agent. */
+  #warnOfAlike({ listed }: Built): void {
+    const { unprefixed, log } = this.#options;
+    if (unprefixed.length === 0) return;
+    const lists = Object.values(listed.dots).flat();
+    const all = lists.map(({ definition }) => definition.name);
+    for (const names of lookAlikes(all)) {
+      if (this.#alike.has(names.join())) continue;
+      this.#alike.add(names.join());
+      const fix = 'exclude one of them, or take its agent out of mcp.unprefixed';
+      log.warn({ names, fix }, 'names of tools look alike');
+    }
   }
 }
 
