@@ -74,7 +74,7 @@ function findOffered(
 }
 
 /** The manifest wins; the agent fills in what the manifest leaves out. */
-function completed(named: Capability, own: Capability): Capability {
+export function completed(named: Capability, own: Capability): Capability {
   const { title, description, annotations, input_schema, output_schema, idempotent } = own;
   return {
     ...(title !== undefined && { title }),

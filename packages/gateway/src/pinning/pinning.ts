@@ -14,11 +14,10 @@ import {
 } from '@starloom/core';
 import { type AuditEntry, LiveFile } from '@starloom/identity';
 import { cleanCapability } from './clean-capability.ts';
-import { fingerprintOf } from './fingerprint.ts';
 import { manifestChanged } from './manifest-changed.ts';
-import type { Offer } from './offer.ts';
+import { completed, type Offer } from './offer.ts';
 import { type AgentPins, type PinsFile, pinsFile } from './pins-file.ts';
-import { judgeOne, type Review, type ReviewRules, review } from './review.ts';
+import { judgeOne, printOf, type Review, type ReviewRules, review } from './review.ts';
 
 export interface PinningOptions {
   readonly stateFolder: string;
@@ -128,11 +127,8 @@ export class Pinning {
     const known = this.#prints.get(offered);
     if (known?.name === name) return known;
     const offer = toOffer(manifest, name, offered);
-    const print = {
-      name,
-      offer,
-      fingerprint: offer && fingerprintOf(manifest, offer)?.fingerprint,
-    };
+    const fingerprint = offer && printOf(manifest, offer, this.#rules)?.fingerprint;
+    const print = { name, offer, fingerprint };
     this.#prints.set(offered, print);
     return print;
   }
@@ -208,7 +204,7 @@ function toOffer(manifest: Manifest, name: string, offered: Capability): Offer |
   const own = cleanCapability(offered);
   if (!own) return undefined;
   const named = findCapability(manifest, name);
-  return { own, named, served: named ?? own };
+  return { own, named, served: named ? completed(named, own) : own };
 }
 
 function toApproved({ agents }: PinsFile): Approved {

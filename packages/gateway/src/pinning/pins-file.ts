@@ -57,7 +57,7 @@ export function pinsFile(stateFolder: string): StateFileOptions<PinsFile> {
     path: join(stateFolder, 'pins.json'),
     schema: fileSchema,
     empty: EMPTY,
-    fix: 'restore it from a backup; or remove it, which approves what agents offer at their next start',
+    fix: 'restore it from a backup; or remove it: what agents offer then counts as approved',
   };
 }
 

@@ -55,7 +55,7 @@ export function review(
   let isPinned = false;
   for (const offer of offers) {
     const { name } = offer.served;
-    const print = fingerprintOf(manifest, offer);
+    const print = printOf(manifest, offer, rules);
     const verdict = print ? judge(print, offer, manifest, known, rules) : SERVED;
     if (!verdict.isServed) {
       held.push(verdict.held);
@@ -90,10 +90,20 @@ export function judgeOne(
   offer: Offer,
   rules: ReviewRules,
 ): HeldCapability | undefined {
-  const print = fingerprintOf(manifest, offer);
+  const print = printOf(manifest, offer, rules);
   if (!print) return undefined;
   const verdict = judge(print, offer, manifest, findPins(file, manifest, rules), rules);
   return verdict.isServed ? undefined : verdict.held;
+}
+
+/** Of an agent that no operator added, the manifest is foreign, too: all of it is pinned. */
+export function printOf(
+  manifest: Manifest,
+  offer: Offer,
+  { isOperators }: ReviewRules,
+): Fingerprinted | undefined {
+  const { served } = offer;
+  return fingerprintOf(manifest, isOperators(manifest) ? offer : { own: served, served });
 }
 
 /** An operator who names another server begins anew. */

@@ -202,6 +202,16 @@ describe('review of what an agent offers', () => {
     expect(last(answers, FOREIGN)?.held).toEqual(['read: changed']);
   });
 
+  it('pins the whole manifest of an agent that registered itself', () => {
+    const declared = (description: string) => {
+      const manifest = agent({ capabilities: [{ name: 'read', description }] });
+      return [manifest, ...(manifest.capabilities ?? [])] as const;
+    };
+    expect(last([declared('Reads'), declared('Sends')], FOREIGN)?.held).toEqual(['read: changed']);
+    const stranger = agent({ trust_tier: 'public', capabilities: [{ name: 'read' }] });
+    expect(last([[stranger]], FOREIGN)?.held).toEqual(['read: new']);
+  });
+
   it('pins nothing of what the operator declared alone', () => {
     const manifest = agent({ capabilities: [{ name: 'read', description: 'My words' }] });
     const [declared] = manifest.capabilities ?? [];
