@@ -3,6 +3,7 @@ import {
   type AgentRecord,
   Directory,
   type DirectoryListener,
+  type HeldCapability,
 } from './directory.ts';
 import type { Health } from './health.ts';
 import type { Capability } from './manifest.ts';
@@ -32,8 +33,12 @@ export abstract class DirectoryReads {
     this.directory.setHealth(agentId, health);
   }
 
-  updateCapabilities(agentId: string, capabilities: readonly Capability[]): void {
-    this.directory.setCapabilities(agentId, capabilities);
+  updateCapabilities(
+    agentId: string,
+    capabilities: readonly Capability[],
+    held?: readonly HeldCapability[],
+  ): void {
+    this.directory.setCapabilities(agentId, capabilities, held);
   }
 
   watch(listener: DirectoryListener): () => void {

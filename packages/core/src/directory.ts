@@ -11,7 +11,21 @@ export interface AgentRecord {
   readonly manifest: Manifest;
   /** What the agent serves: what the manifest declares or the agent offers, as far as is known. */
   readonly capabilities: readonly Capability[];
+  /** What it offers, but may not serve before an operator approves it. */
+  readonly held: readonly HeldCapability[];
   readonly health: Health;
+}
+
+/** Why a capability waits: it changed after its approval, is new, or looks like another one. */
+export const HOLD_REASONS = ['changed', 'new', 'look_alike'] as const;
+
+export interface HeldCapability {
+  readonly name: string;
+  readonly reason: (typeof HOLD_REASONS)[number];
+  /** The fields that differ from what was approved. */
+  readonly changes: readonly string[];
+  /** The approved capability that it looks like. */
+  readonly like?: string | undefined;
 }
 
 export interface AgentFilter {
@@ -27,6 +41,13 @@ export type DirectoryListener = (change: {
   readonly agentIds: readonly string[];
 }) => void;
 
+const NONE: readonly never[] = Object.freeze([]);
+
+interface Discovered {
+  readonly capabilities: readonly Capability[];
+  readonly held: readonly HeldCapability[];
+}
+
 interface Index {
   readonly byId: ReadonlyMap<string, Manifest>;
   /** Who offers a capability, the most trusted first, then by id. */
@@ -40,7 +61,7 @@ export class Directory {
   #index: Index = buildIndex([], () => []);
   readonly #health = new Map<string, Health>();
   /** What each agent said it offers; forgotten when its manifest changes. */
-  readonly #discovered = new WeakMap<Manifest, readonly Capability[]>();
+  readonly #discovered = new WeakMap<Manifest, Discovered>();
   readonly #listeners = new Set<DirectoryListener>();
 
   get size(): number {
@@ -72,8 +93,9 @@ export class Directory {
   resolveFallbacks(agentId: string, capability: string): AgentRecord[] {
     const primary = this.get(agentId);
     if (!primary) return [];
-    const mode = findCapability(primary, capability)?.fallback ?? primary.manifest.fallback;
-    if (mode === 'none' || this.#isAlone(primary.manifest, capability)) return [];
+    const own = findCapability(primary, capability) ?? findCapability(primary.manifest, capability);
+    const mode = own?.fallback ?? primary.manifest.fallback;
+    if (mode === 'none' || this.#isAlone(primary, capability)) return [];
     const named = primary.manifest.fallbacks.flatMap((id) => this.get(id) ?? []);
     const peers = mode === 'named' ? [] : this.#peersOf(primary, capability);
     const seen = new Set([agentId]);
@@ -91,8 +113,9 @@ export class Directory {
    * tools of one name that act on different things.
    */
   #peersOf(primary: AgentRecord, capability: string): AgentRecord[] {
-    const own = findCapability(primary, capability);
-    if (!own || !findCapability(primary.manifest, capability)) return [];
+    const declared = findCapability(primary.manifest, capability);
+    const own = findCapability(primary, capability) ?? declared;
+    if (!own || !declared) return [];
     return this.findByCapability(capability).filter((peer) => {
       const theirs = findCapability(peer, capability);
       return (
@@ -130,12 +153,17 @@ export class Directory {
   }
 
   /** What the agent serves, now that it was asked. False when nothing changed. */
-  setCapabilities(agentId: string, capabilities: readonly Capability[]): boolean {
+  setCapabilities(
+    agentId: string,
+    capabilities: readonly Capability[],
+    held: readonly HeldCapability[] = [],
+  ): boolean {
     const manifest = this.#index.byId.get(agentId);
     if (!manifest) return false;
-    const before = this.#capabilitiesOf(manifest);
-    this.#discovered.set(manifest, capabilities);
-    if (JSON.stringify(before) === JSON.stringify(capabilities)) return false;
+    const before = this.#servedBy(manifest);
+    const after = { capabilities, held };
+    this.#discovered.set(manifest, after);
+    if (JSON.stringify(before) === JSON.stringify(after)) return false;
     this.#rebuild([...this.#index.byId.values()]);
     this.#notify('capabilities', [agentId]);
     return true;
@@ -155,25 +183,27 @@ export class Directory {
     return () => void this.#listeners.delete(listener);
   }
 
-  #isAlone({ fallbacks }: Manifest, capability: string): boolean {
+  #isAlone({ manifest, held }: AgentRecord, capability: string): boolean {
+    if (manifest.fallbacks.length > 0 || held.length > 0) return false;
     const offering = this.#index.byCapability.get(capability);
-    return fallbacks.length === 0 && (offering === undefined || offering.length <= 1);
+    return offering === undefined || offering.length <= 1;
   }
 
   #record(manifest: Manifest): AgentRecord {
     return {
       manifest,
-      capabilities: this.#capabilitiesOf(manifest),
+      ...this.#servedBy(manifest),
       health: this.#health.get(manifest.agent_id) ?? UNKNOWN_HEALTH,
     };
   }
 
-  #capabilitiesOf(manifest: Manifest): readonly Capability[] {
-    return this.#discovered.get(manifest) ?? manifest.capabilities ?? [];
+  #servedBy(manifest: Manifest): Discovered {
+    const { capabilities = NONE } = manifest;
+    return this.#discovered.get(manifest) ?? { capabilities, held: NONE };
   }
 
   #rebuild(manifests: readonly Manifest[]): void {
-    this.#index = buildIndex(manifests, (manifest) => this.#capabilitiesOf(manifest));
+    this.#index = buildIndex(manifests, (manifest) => this.#servedBy(manifest).capabilities);
   }
 
   #narrowest({ capability, tag, tier }: AgentFilter): readonly string[] {

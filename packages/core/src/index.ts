@@ -8,6 +8,8 @@ export {
   type AgentRecord,
   Directory,
   type DirectoryListener,
+  type HeldCapability,
+  HOLD_REASONS,
 } from './directory.ts';
 export { DirectoryReads } from './directory-reads.ts';
 export {
@@ -144,6 +146,7 @@ export {
 export { Watchers } from './jobs/watchers.ts';
 export type { Json, JsonObject } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
+export { lookAlikes, looksLike, skeletonOf } from './look-alike.ts';
 export { isLoopback } from './loopback.ts';
 export {
   fromMandateCarriers,

@@ -319,3 +319,10 @@ export const telemetrySchema = z.strictObject({
     .default('info')
     .describe('The least severe level that is logged'),
 });
+
+export const pinningSchema = z.strictObject({
+  mode: z
+    .enum(['first_use', 'strict', 'off'])
+    .default('first_use')
+    .describe('When tools of agents are approved: when first seen, by command alone, or always'),
+});

@@ -15,6 +15,7 @@ import {
   limitsSchema,
   listenSchema,
   mcpSchema,
+  pinningSchema,
   registrySchema,
   telemetrySchema,
 } from './config-sections.ts';
@@ -26,6 +27,7 @@ export const gatewayConfigSchema = z
     listen: listenSchema.prefault({}).describe('Where the gateway listens'),
     registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
     auth: authSchema.prefault({}).describe('Who may call'),
+    pinning: pinningSchema.prefault({}).describe('Tools that agents change after approval'),
     mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
     a2a: a2aSchema.prefault({}).describe('What A2A clients see'),
     limits: limitsSchema.prefault({}).describe('Bounds on every call'),

@@ -1,18 +1,15 @@
 // What each agent serves. A manifest without `capabilities` serves everything the agent says it
 // offers; one with the key serves exactly those, completed by what the agent says of them. Agents are
 // asked when they appear, when they come online, and when they say that their list changed. Answers
-// are kept across restarts, so that a slow agent's tools are listed at once.
+// are kept across restarts, so that a slow agent's tools are listed at once. What an operator did not
+// approve is not served (`pinning/`).
 
 import {
-  type AgentDescription,
   type AgentRecord,
   type Capability,
-  closestWord,
   FabricError,
-  findCapability,
   type Log,
   type Manifest,
-  matchesGlob,
   orAborted,
   type Registry,
 } from '@starloom/core';
@@ -20,6 +17,16 @@ import { mayReach, type Principal } from '@starloom/identity';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
+import {
+  notReached,
+  warnOfAlikeAgents,
+  warnOfAlikeTools,
+  warnOfMissing,
+  warnOfNone,
+  warnOfUnusable,
+} from './discovery-notes.ts';
+import { type MissingCapability, type Offer, toOffers } from './pinning/offer.ts';
+import type { Pinning, Reviewed } from './pinning/pinning.ts';
 
 export interface DiscoveryOptions {
   readonly registry: Registry;
@@ -27,15 +34,10 @@ export interface DiscoveryOptions {
   readonly log: Log;
   /** What agents said in earlier runs. */
   readonly store?: DiscoveredCapabilities | undefined;
+  /** What operators approved; without it everything is. */
+  readonly pinning?: Pinning | undefined;
   readonly askMs?: number;
   readonly atOnce?: number;
-}
-
-/** A declared capability that the agent does not offer. */
-export interface MissingCapability {
-  readonly name: string;
-  /** What may have been meant. */
-  readonly near?: string;
 }
 
 const ASK_MS = 90_000;
@@ -49,23 +51,33 @@ export class Discovery {
   /** Agents that answered in this run, with what they lack. */
   readonly #answered = new WeakMap<Manifest, readonly MissingCapability[]>();
   readonly #restored = new WeakSet<Manifest>();
+  /** What each agent said last, to be reviewed again when an approval changes. */
+  readonly #offers = new WeakMap<Manifest, readonly Offer[]>();
+  /** Agents that went away: they may have changed when they are back. */
+  readonly #away = new Set<string>();
+  /** Names that look alike and were reported. */
+  readonly #alike = new Set<string>();
   readonly #failures = new WeakMap<Manifest, FabricError>();
   readonly #asking = new Map<Manifest, Promise<void>>();
   /** Asked again while an answer was on its way. */
   readonly #again = new Set<Manifest>();
   readonly #waiting: (() => void)[] = [];
   readonly #stop = new AbortController();
-  readonly #unwatch: () => void;
+  readonly #unwatch: (() => void)[];
   #running = 0;
   /** On the monotonic clock. */
   #listsWaitUntil = 0;
 
   constructor(options: DiscoveryOptions) {
     this.#options = options;
-    this.#unwatch = options.registry.watch(({ kind, agentIds }) => {
-      if (kind === 'agents') this.#appeared(agentIds);
-      else if (kind === 'health') for (const agentId of agentIds) this.#askIfOnline(agentId);
-    });
+    const { registry, pinning } = options;
+    this.#unwatch = [
+      registry.watch(({ kind, agentIds }) => {
+        if (kind === 'agents') this.#appeared(agentIds);
+        else if (kind === 'health') for (const agentId of agentIds) this.#askIfOnline(agentId);
+      }),
+      pinning?.onChange(() => this.#reviewAgain()) ?? (() => {}),
+    ];
   }
 
   start(): void {
@@ -73,7 +85,7 @@ export class Discovery {
   }
 
   close(): void {
-    this.#unwatch();
+    for (const unwatch of this.#unwatch) unwatch();
     this.#stop.abort(new FabricError('CANCELLED', 'The gateway is shutting down'));
   }
 
@@ -163,27 +175,80 @@ export class Discovery {
     await this.#ask(manifest);
   }
 
+  /**
+   * Throws MANIFEST_CHANGED when what the agent lists now is not what was approved; the agent is asked
+   * again then.
+   */
+  readonly confirm = (manifest: Manifest, capability: Capability, offered: Capability): void => {
+    try {
+      this.#options.pinning?.confirm(manifest, capability, offered);
+    } catch (error) {
+      void this.refresh(manifest.agent_id);
+      throw error;
+    }
+  };
+
   #appeared(agentIds: readonly string[]): void {
-    const { registry, store } = this.#options;
+    const { registry, store, log } = this.#options;
     this.#listsWaitUntil = performance.now() + LIST_WAIT_MS;
+    warnOfAlikeAgents(registry, log, this.#alike);
     for (const agentId of agentIds) {
       const manifest = registry.get(agentId)?.manifest;
       if (!manifest) {
         store?.forget(agentId);
         continue;
       }
-      const known = store?.get(manifest);
-      if (known && !this.#answered.has(manifest)) {
-        this.#restored.add(manifest);
-        registry.updateCapabilities(agentId, serve(manifest, { capabilities: known }).capabilities);
-      }
-      if (!this.#answered.has(manifest)) void this.#ask(manifest);
+      if (this.#answered.has(manifest)) continue;
+      this.#restore(manifest);
+      void this.#ask(manifest);
+    }
+  }
+
+  /** What an earlier run knew; all of it must have been approved then. */
+  #restore(manifest: Manifest): void {
+    const { store, pinning } = this.#options;
+    const capabilities = store?.get(manifest);
+    if (!capabilities) return;
+    const { offers } = toOffers(manifest, { capabilities });
+    const reviewed = pinning ? pinning.peek(manifest, offers) : unreviewed(offers);
+    if (!reviewed) return;
+    this.#restored.add(manifest);
+    this.#serve(manifest, reviewed);
+  }
+
+  async #review(manifest: Manifest, offers: readonly Offer[]): Promise<Reviewed> {
+    this.#offers.set(manifest, offers);
+    return (await this.#options.pinning?.review(manifest, offers)) ?? unreviewed(offers);
+  }
+
+  #serve(manifest: Manifest, { capabilities, held }: Reviewed): void {
+    const { registry } = this.#options;
+    if (registry.get(manifest.agent_id)?.manifest !== manifest) return;
+    registry.updateCapabilities(manifest.agent_id, capabilities, held);
+  }
+
+  #reviewAgain(): void {
+    for (const { manifest } of this.#options.registry.list()) {
+      const offers = this.#offers.get(manifest);
+      if (!offers || !this.#answered.has(manifest)) continue;
+      this.#review(manifest, offers).then(
+        (reviewed) => this.#serve(manifest, reviewed),
+        (error: unknown) => {
+          const { agent_id } = manifest;
+          this.#options.log.warn({ agent_id, error: FabricError.from(error) }, 'not reviewed');
+        },
+      );
     }
   }
 
   #askIfOnline(agentId: string): void {
     const record = this.#options.registry.get(agentId);
-    if (record?.health.status !== 'online' || this.#answered.has(record.manifest)) return;
+    if (!record || record.health.status === 'offline') {
+      this.#away.add(agentId);
+      return;
+    }
+    if (record.health.status !== 'online') return;
+    if (!this.#away.delete(agentId) && this.#answered.has(record.manifest)) return;
     void this.#ask(record.manifest);
   }
 
@@ -222,14 +287,17 @@ export class Discovery {
       const { signal } = deadline;
       const description = await orAborted(lease.adapter.describe({ signal, log }), signal);
       if (registry.get(agent_id)?.manifest !== manifest) return;
-      const { capabilities, missing } = serve(manifest, description);
+      const { offers, missing, unusable } = toOffers(manifest, description);
+      const reviewed = await this.#review(manifest, offers);
       const before = this.#answered.get(manifest);
       this.#answered.set(manifest, missing);
       this.#failures.delete(manifest);
       store?.set(manifest, description.capabilities);
-      if (!before && capabilities.length === 0) warnOfNone(manifest, log);
+      if (!before && offers.length === 0) warnOfNone(manifest, log);
+      if (!before) warnOfAlikeTools(agent_id, offers, log);
+      if (!before && unusable.length > 0) warnOfUnusable(agent_id, unusable, log);
       if (before?.length !== missing.length) warnOfMissing(agent_id, missing, log);
-      registry.updateCapabilities(agent_id, capabilities);
+      this.#serve(manifest, reviewed);
     } catch (thrown) {
       const error = FabricError.from(thrown);
       this.#failures.set(manifest, error);
@@ -238,83 +306,6 @@ export class Discovery {
   }
 }
 
-interface Served {
-  readonly capabilities: readonly Capability[];
-  readonly missing: readonly MissingCapability[];
-}
-
-function serve(manifest: Manifest, { capabilities: offered }: AgentDescription): Served {
-  const { capabilities: declared, tools } = manifest;
-  const isServed = ({ name }: Capability) => {
-    const matches = (glob: string) => matchesGlob(glob, name);
-    return (tools?.include?.some(matches) ?? true) && !tools?.exclude?.some(matches);
-  };
-  if (declared === undefined) return { capabilities: offered.filter(isServed), missing: [] };
-  const missing: MissingCapability[] = [];
-  const capabilities = declared.filter(isServed).map((named) => {
-    const own = findOffered(named, offered);
-    if (own) return completed(named, own);
-    const names = offered.map(({ name }) => name);
-    const near = closestWord(named.tool ?? named.name, names);
-    missing.push({ name: named.name, ...(near !== undefined && { near }) });
-    return named;
-  });
-  return { capabilities, missing };
-}
-
-/** An agent may list `fs:read_file` as `fs.read_file`, the form every client accepts. */
-function findOffered(
-  { tool, name }: Capability,
-  offered: readonly Capability[],
-): Capability | undefined {
-  const asked = tool ?? name;
-  return (
-    findCapability({ capabilities: offered }, asked) ??
-    findCapability({ capabilities: offered }, asked.replaceAll(':', '.')) ??
-    offered.find((capability) => capability.tool === asked)
-  );
-}
-
-/** The manifest wins; the agent fills in what the manifest leaves out. */
-function completed(named: Capability, own: Capability): Capability {
-  const { title, description, annotations, input_schema, output_schema, idempotent } = own;
-  return {
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    ...(input_schema && { input_schema }),
-    ...(output_schema && { output_schema }),
-    ...(idempotent !== undefined && { idempotent }),
-    ...named,
-    ...(annotations && { annotations: { ...annotations, ...named.annotations } }),
-  };
-}
-
-function warnOfMissing(agent_id: string, missing: readonly MissingCapability[], log: Log): void {
-  for (const { name, near } of missing) {
-    const fix = near === undefined ? 'remove it from the manifest' : `did you mean "${near}"?`;
-    log.warn({ agent_id, capability: name, fix }, 'the agent does not offer a declared capability');
-  }
-}
-
-function warnOfNone({ agent_id, capabilities }: Manifest, log: Log): void {
-  const fix =
-    capabilities === undefined
-      ? 'list its capabilities in the manifest if its protocol cannot say them'
-      : 'remove the key "capabilities" to serve all it offers';
-  log.warn({ agent_id, fix }, 'the agent serves no capability');
-}
-
-function notReached({ agent_id }: Manifest, failure: FabricError | undefined): FabricError {
-  const { upstream, fix = 'starloom health shows why' } = failure?.details ?? {};
-  const message = `Agent "${agent_id}" was not reached yet, so what it offers is unknown`;
-  return new FabricError('AGENT_OFFLINE', failure ? `${message}: ${failure.message}` : message, {
-    details: {
-      agent_id,
-      reason: 'not_discovered',
-      sent: false,
-      ...(upstream !== undefined && { upstream }),
-      fix,
-    },
-    cause: failure,
-  });
+function unreviewed(offers: readonly Offer[]): Reviewed {
+  return { capabilities: offers.map(({ served }) => served), held: [] };
 }

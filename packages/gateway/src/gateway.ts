@@ -38,6 +38,7 @@ import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
 import { RelayFace } from './mcp/relay-face.ts';
 import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
+import type { Pinning } from './pinning/pinning.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
 import { CallLimits, ownOf } from './pipeline/call-limits.ts';
@@ -82,6 +83,8 @@ export interface GatewayOptions {
   readonly conversationKey?: Buffer | undefined;
   /** What agents said they offer, in earlier runs. */
   readonly discovered?: DiscoveredCapabilities | undefined;
+  /** Holds agents to what operators approved; without it every change of theirs is served. */
+  readonly pinning?: Pinning | undefined;
   readonly clock?: Clock;
   /** How long a reader of events may take nothing before it is cut off. */
   readonly stallMs?: number;
@@ -136,6 +139,7 @@ export class Gateway {
       adapters: this.#adapters,
       log,
       store: options.discovered,
+      pinning: options.pinning,
     });
     const validators = new SchemaValidators({ log });
     const conversations = new Conversations({ clock, key: options.conversationKey, validators });
@@ -165,6 +169,7 @@ export class Gateway {
       schemas: new ArgumentSchemas(validators),
       discovery: this.#discovery,
       unprefixed: config.mcp.unprefixed,
+      confirm: options.pinning && this.#discovery.confirm,
       clock,
       log,
       observer,

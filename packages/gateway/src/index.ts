@@ -12,6 +12,7 @@ export {
 } from './discovered-file.ts';
 export { Gateway, type GatewayOptions } from './gateway.ts';
 export { createObserver, type Observer, type ObserverOptions } from './observe/observer.ts';
+export { Pinning, type PinningOptions } from './pinning/pinning.ts';
 export { type RpcChannelOptions, serveRpcChannel } from './rpc/channel.ts';
 export { mayUseCoordination } from './rpc/may-use-coordination.ts';
 export type { MessageChannel } from './transports/message-channel.ts';

@@ -148,6 +148,33 @@ describe('an agent with declared capabilities', () => {
   });
 });
 
+describe('names that look alike', () => {
+  it('are reported once, those of agents and those of one agent', async () => {
+    const lines: string[] = [];
+    const twins = [offered[0], capabilitySchema.parse({ name: 'Read-File' })].flatMap(
+      (one) => one ?? [],
+    );
+    const files = {
+      manifest: discovering,
+      run: answers('x'),
+      describe: async () => describes(twins),
+    };
+    const other = { run: answers('x') };
+    const agents = { files, fi1es: other, '1ock': other, fine: other };
+    await using gateway = await openTestGateway(agents, { log: (line) => lines.push(line) });
+    await expect.poll(() => lines.join('')).toContain('tools of the agent look alike');
+    await gateway.registry.register(manifestSchema.parse({ agent_id: 'late', endpoint }));
+    const alike = lines
+      .filter((line) => line.includes('look alike'))
+      .map((line) => JSON.parse(line).names);
+    expect(alike).toEqual([
+      ['1ock', 'lock'],
+      ['fi1es', 'files'],
+      ['read_file', 'Read-File'],
+    ]);
+  });
+});
+
 describe('what was discovered', () => {
   let folder: string;
   beforeEach(async () => {

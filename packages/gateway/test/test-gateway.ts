@@ -44,6 +44,7 @@ export interface TestGatewayOptions {
   readonly psk?: PskVerifier;
   readonly authenticator?: Authenticator;
   readonly identity?: Identity;
+  readonly pinning?: GatewayOptions['pinning'];
   readonly drainMs?: number;
   /** In place of agents that are functions. */
   readonly openAdapter?: GatewayOptions['openAdapter'];
@@ -68,6 +69,7 @@ export async function openTestGateway(
     psk: givenPsk,
     authenticator,
     identity,
+    pinning,
     drainMs = 10_000,
     signingKey,
     grpcTls,
@@ -118,6 +120,7 @@ export async function openTestGateway(
         )),
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     identity,
+    pinning,
     observer,
     version: '0.0.0',
     coordination,

@@ -254,6 +254,19 @@ describe('capability tools', () => {
     ]);
   });
 
+  it('are reported when they look like ours and their agent has no prefix', async () => {
+    const lines: string[] = [];
+    const eye = { manifest: { capabilities: [{ name: 'fabric.ca11' }] }, run: answers('x') };
+    const config = { mcp: { unprefixed: ['eye'] } };
+    const log = (line: string) => lines.push(line);
+    await using gateway = await openTestGateway({ eye }, { config, log });
+    await using client = await connect(gateway.url);
+    const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+    await expect.poll(names).toContain('fabric.ca11');
+    const alike = lines.filter((line) => line.includes('names of tools look alike'));
+    expect(alike.map((line) => JSON.parse(line).names)).toEqual([['fabric.ca11', 'fabric.call']]);
+  });
+
   it('are named apart when two would have one name', async () => {
     const two = { capabilities: [{ name: 'fs:read' }, { name: 'fs.read' }] };
     await using gateway = await openTestGateway({ files: { manifest: two, run: answers('x') } });

@@ -61,6 +61,13 @@ export {
   toAuth,
 } from './principal.ts';
 export { createPskVerifier, type PskKey, type PskVerifier } from './psk.ts';
+export {
+  changeState,
+  LiveFile,
+  type LiveFileOptions,
+  readState,
+  type StateFileOptions,
+} from './state/state-file.ts';
 export type { MandateClaims, PassportClaims } from './tokens/claims.ts';
 export { createJwks, type JwksSource } from './tokens/jwks.ts';
 export {

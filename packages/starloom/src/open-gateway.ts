@@ -3,7 +3,13 @@
 import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
 import { type LoadedConfig, revealText } from '@starloom/config';
-import { FabricError, type Manifest, manifestSchema, type Registry } from '@starloom/core';
+import {
+  FabricError,
+  type Log,
+  type Manifest,
+  manifestSchema,
+  type Registry,
+} from '@starloom/core';
 import {
   createObserver,
   Gateway,
@@ -11,6 +17,7 @@ import {
   type Observer,
   type ObserverOptions,
   openDiscoveredFile,
+  Pinning,
 } from '@starloom/gateway';
 import {
   type Authenticator,
@@ -91,6 +98,8 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       : undefined;
     const identity = await openOwnIdentity(options, registry, observer);
     if (identity) closers.push(() => identity.close());
+    const pinning = await openPinning(options, identity, log);
+    if (pinning) closers.push(() => pinning.close());
     const gateway = new Gateway({
       config,
       registry,
@@ -110,6 +119,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       coordination: plane.coordination,
       jobs,
       discovered,
+      pinning,
       conversationKey,
     });
     closers.push(() => gateway.close());
@@ -137,6 +147,22 @@ async function openOwnIdentity(
       const record = registry.get(agentId);
       return record && buildOf(record.manifest);
     },
+    log,
+  });
+}
+
+/** What operators approved of the tools of agents lives in the state folder, too. */
+async function openPinning(
+  { loaded: { value }, stateFolder }: OpenGatewayOptions,
+  identity: Identity | undefined,
+  log: Log,
+): Promise<Pinning | undefined> {
+  if (stateFolder === undefined || value.pinning.mode === 'off') return undefined;
+  const isStrict = value.pinning.mode === 'strict';
+  return await Pinning.open({
+    stateFolder,
+    isStrict,
+    audit: (entry) => identity?.audit?.record(entry),
     log,
   });
 }

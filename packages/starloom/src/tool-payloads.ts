@@ -1,6 +1,14 @@
 // What the tools of a gateway answer with, as far as commands show it.
 
-import type { Attempt, CallResult, Capability, Health, Manifest, Trace } from '@starloom/core';
+import type {
+  Attempt,
+  CallResult,
+  Capability,
+  Health,
+  HeldCapability,
+  Manifest,
+  Trace,
+} from '@starloom/core';
 import type { JobDocument } from '@starloom/jobs';
 
 export interface ToolPayloads {
@@ -52,6 +60,8 @@ interface JobPayload {
 export type AgentView = Omit<Manifest, 'capabilities'> & {
   readonly capabilities: readonly Capability[];
   readonly health: Health;
+  /** What waits for approval. */
+  readonly held?: readonly HeldCapability[];
   /** Declared capabilities that the agent does not offer. */
   readonly missing?: readonly { readonly name: string; readonly near?: string }[];
 };
@@ -80,4 +90,5 @@ export interface AgentRow {
   readonly message?: string;
   readonly upstream?: unknown;
   readonly fix?: string;
+  readonly held?: readonly HeldCapability[];
 }

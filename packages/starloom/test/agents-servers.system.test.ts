@@ -85,6 +85,8 @@ describe('starloom agents add, for a server', () => {
     ['a broken variable', ['x', '--env', 'novalue', '--', 'y'], 64, '--help'],
     ['an unknown tier', ['x', '--tier', 'best', '--', 'y'], 64, '--help'],
     ['a name that is taken', ['taken', '--', 'y'], 2, '--force'],
+    ['a name that looks like another', ['ta-ken', '--', 'y'], 2, 'choose another name'],
+    ['a name that looks like one of ours', ['1ock', '--', 'y'], 2, 'choose another name'],
   ])('refuses %s with its fix, and changes nothing', async (_, args, code, fix) => {
     const before = '- agent_id: taken\n  endpoint: {transport: stdio, command: x}\n';
     await using world = await openWorld({ 'agents.yaml': before, 'server.py': '' });

@@ -217,6 +217,16 @@ describe.concurrent('starloom config validate', () => {
   });
 });
 
+describe.concurrent('names of agents that look alike', () => {
+  it('are a warning of config validate', async () => {
+    const entry = (id: string) => `- agent_id: ${id}\n  endpoint: {transport: stdio, command: x}\n`;
+    const files = { 'agents.yaml': entry('files') + entry('fi1es') };
+    const { code, stderr } = await starloom('config validate agents.yaml', files);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/these names look alike: files, fi1es/);
+  });
+});
+
 describe.concurrent('starloom config show', () => {
   it('prints what the file sets, and nothing else', async () => {
     const { code, stdout, stderr } = await starloom('config show', { 'starloom.yaml': GATEWAY });

@@ -38,6 +38,8 @@ export interface RunningGateway extends AsyncDisposable {
   /** Another command against it. */
   run(...args: string[]): Promise<Run>;
   stop(): Promise<{ code: number | null; stderr: string }>;
+  /** Stops it, and starts another one in the same folder. */
+  restart(): Promise<RunningGateway>;
 }
 
 /** `starloom up` as a user runs it, in a folder of its own; without files that are `undefined`. */
@@ -47,7 +49,13 @@ export async function startGateway(
 ): Promise<RunningGateway> {
   const all = { 'echo.cjs': ECHO_AGENT, 'agents.yaml': AGENTS, ...files };
   const given = Object.entries(all).filter((entry): entry is [string, string] => !!entry[1]);
-  const place = await scratch(Object.fromEntries(given));
+  return await launch(await scratch(Object.fromEntries(given)), args);
+}
+
+async function launch(
+  place: AsyncDisposable & { readonly folder: string },
+  args: readonly string[],
+): Promise<RunningGateway> {
   const { folder } = place;
   const home = join(folder, 'home');
   const child = await spawnProcess({
@@ -79,6 +87,11 @@ export async function startGateway(
     stop: () => {
       stopped ??= stop();
       return stopped;
+    },
+    restart: async () => {
+      stopped ??= stop();
+      await stopped;
+      return await launch({ folder, [Symbol.asyncDispose]: async () => {} }, args);
     },
     [Symbol.asyncDispose]: async () => {
       await child.stop();

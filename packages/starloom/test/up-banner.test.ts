@@ -10,6 +10,7 @@ it('what "starloom up" prints shows agents with what they offer, or that it is n
     manifest: exampleManifest({ agent_id, ...(description && { description }) }),
     capabilities: names.map((name) => capabilitySchema.parse({ name })),
     health,
+    held: [],
   });
   const agents = [
     agent('few', ['a', 'b'], 'Does this\nand that'),

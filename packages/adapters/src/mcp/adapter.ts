@@ -240,7 +240,8 @@ class McpAdapter implements Adapter, McpRelay {
     const capability = findCapability(this.#manifest, envelope.target.capability);
     const name = capability?.tool ?? envelope.target.capability;
     const schema = capability?.input_schema;
-    const tool = await findTool(name, schema, catalog, connection, context.signal);
+    const tool = await findTool(name, schema, catalog, connection, context);
+    if (tool) context.confirm?.(toCapability(tool));
     const toolArguments = toToolArguments(envelope.input, schema ?? tool?.inputSchema);
     const call = {
       ...toToolCall(tool?.name ?? name, toolArguments, envelope, context),
@@ -260,10 +261,10 @@ async function findTool(
   schema: JsonObject | undefined,
   catalog: ToolCatalog,
   connection: McpConnection,
-  signal: AbortSignal,
+  { signal, confirm }: CallContext,
 ): Promise<Tool | undefined> {
   const known = catalog.peek(connection);
-  if (schema && !known) return undefined;
+  if (schema && !known && !confirm) return undefined;
   const tool =
     known?.get(name) ?? (await catalog.find(name, connection, signal).catch(throwUnsent));
   if (tool) return tool;

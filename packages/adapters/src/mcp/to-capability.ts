@@ -1,8 +1,19 @@
 import { type Capability, capabilitySchema } from '@starloom/core';
 import type { Tool } from './tool-catalog.ts';
 
+/** Made once per list: calls compare it with what was approved. */
+const capabilities = new WeakMap<Tool, Capability>();
+
 /** A tool of the agent as a capability; a name that is not one of ours stays in `tool`. */
 export function toCapability(tool: Tool): Capability {
+  const known = capabilities.get(tool);
+  if (known) return known;
+  const made = parse(tool);
+  capabilities.set(tool, made);
+  return made;
+}
+
+function parse(tool: Tool): Capability {
   const { name, capability, title, description, inputSchema, outputSchema, annotations } = tool;
   const idempotent = idempotenceOf(tool);
   return capabilitySchema.parse({

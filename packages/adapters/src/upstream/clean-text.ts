@@ -7,7 +7,12 @@ export function cleanText(text: unknown, length: number): string | undefined {
   return clean.length <= length ? clean : `${clean.slice(0, length - 1)}…`.toWellFormed();
 }
 
-/** Without escape sequences, control, bidirectional and invisible characters. */
+/** Without escape sequences, control, bidirectional and invisible characters, variation selectors too. */
 export function withoutInvisible(text: string): string {
-  return stripVTControlCharacters(text).replace(/[^\P{C}\n\t]/gu, '');
+  return stripVTControlCharacters(text).replace(/[^\P{C}\n\t]|\p{DI}/gu, '');
+}
+
+/** Whether it has characters that are not seen, but read by a model; line breaks are none of them. */
+export function hasHidden(text: string): boolean {
+  return stripVTControlCharacters(text) !== text || /[^\P{C}\p{Cc}]|\p{DI}/u.test(text);
 }

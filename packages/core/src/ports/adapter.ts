@@ -42,6 +42,11 @@ export interface CallContext {
    * `undefined`, or absent, where the agent cannot reach the gateway: the adapter polls.
    */
   readonly openWebhook?: ((onNotice: () => void) => InboundWebhook | undefined) | undefined;
+  /**
+   * Takes what the agent lists of the capability now, where the adapter knows that before it sends
+   * the call. Throws MANIFEST_CHANGED (`sent: false`) when an operator did not approve that.
+   */
+  readonly confirm?: ((offered: Capability) => void) | undefined;
 }
 
 /** Takes notices of one agent until it is disposed. */

@@ -1,4 +1,4 @@
-import type { AgentFilter, AgentRecord, DirectoryListener } from '../directory.ts';
+import type { AgentFilter, AgentRecord, DirectoryListener, HeldCapability } from '../directory.ts';
 import type { Health } from '../health.ts';
 import type { Capability, Manifest } from '../manifest.ts';
 
@@ -30,8 +30,12 @@ export interface Registry {
   register(manifest: Manifest): Promise<void>;
   /** Resolves also for an agent that is gone meanwhile. */
   updateHealth(agentId: string, health: Health): Promise<void>;
-  /** What the agent said it serves; held in memory until its manifest changes. */
-  updateCapabilities(agentId: string, capabilities: readonly Capability[]): void;
+  /** What the agent said it serves, and what of it waits; in memory until its manifest changes. */
+  updateCapabilities(
+    agentId: string,
+    capabilities: readonly Capability[],
+    held?: readonly HeldCapability[],
+  ): void;
   /** Called after each change; returns how to stop. */
   watch(listener: DirectoryListener): () => void;
   status(): RegistryStatus;

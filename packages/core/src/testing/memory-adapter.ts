@@ -29,7 +29,9 @@ export class MemoryAdapter implements Adapter {
     const { capability } = envelope.target;
     if (this.#closed.signal.aborted) throw offline({ sent: false });
     signal.throwIfAborted();
-    if (!findCapability(await this.#describe(), capability)) {
+    const offered = findCapability(await this.#describe(), capability);
+    if (offered) context.confirm?.(offered);
+    else {
       const details = { capability, sent: false };
       throw new FabricError('CAPABILITY_NOT_FOUND', `No capability "${capability}"`, { details });
     }

@@ -8,6 +8,7 @@ import {
   FabricError,
   findCapability,
 } from '@starloom/core';
+import { manifestChanged } from '../pinning/manifest-changed.ts';
 import type { CallRequest } from '../pipeline/call-request.ts';
 import { modesOf } from './input-modes.ts';
 import { CONTEXT_KEY, META_CAPABILITY } from './names.ts';
@@ -72,6 +73,8 @@ function choose(asked: unknown, scope: Scope, before: Before | undefined) {
   const named = asked === undefined ? (before ?? onlyOne(scope)) : splitSkill(scope, asked);
   const record = named && scope.agents.get(named.agentId);
   const capability = record && findCapability(record, named.capability);
+  const held = record?.held.find(({ name }) => name === named?.capability);
+  if (record && held) throw manifestChanged(record.manifest.agent_id, held);
   if (!record || !capability) throw noSuchSkill(asked, scope);
   return { record, capability };
 }

@@ -26,6 +26,7 @@ export class AttemptContext implements CallContext {
   readonly ask: CallContext['ask'];
   mandate: string | undefined;
   openWebhook: CallContext['openWebhook'];
+  confirm: CallContext['confirm'];
   /** With what the conversation goes on after the call. */
   kept: AgentHandle | undefined;
   /** Settles when what runs at the agent is stored; events wait for it. */

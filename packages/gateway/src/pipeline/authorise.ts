@@ -26,6 +26,9 @@ export function agentsFor(principal: Principal, registry: Registry): AgentLookup
 function visible(principal: Principal, record: AgentRecord): AgentRecord | undefined {
   const { agent_id } = record.manifest;
   if (!mayReach(principal, agent_id)) return undefined;
-  const capabilities = record.capabilities.filter(({ name }) => mayCall(principal, agent_id, name));
-  return capabilities.length === record.capabilities.length ? record : { ...record, capabilities };
+  const isTheirs = ({ name }: { readonly name: string }) => mayCall(principal, agent_id, name);
+  const capabilities = record.capabilities.filter(isTheirs);
+  const isWhole = capabilities.length === record.capabilities.length;
+  if (isWhole && record.held.every(isTheirs)) return record;
+  return { ...record, capabilities, held: record.held.filter(isTheirs) };
 }

@@ -94,6 +94,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'POLICY_DENIED',
   'CAPABILITY_NOT_FOUND',
   'RECURSION_LIMIT',
+  'MANIFEST_CHANGED',
 ]);
 
 function isRecorded({ code }: FabricError, { principal }: Caller, { limits }: CallDeps): boolean {

@@ -8,6 +8,7 @@ import {
   type Attempt,
   type Auth,
   type CallResult,
+  type Capability,
   type Clock,
   DEFAULT_TIMEOUT_MS,
   Deadline,
@@ -21,6 +22,7 @@ import {
   type InputRequest,
   type InputResponse,
   type Log,
+  type Manifest,
   orAborted,
   protocolOf,
   type RecursionGuard,
@@ -33,6 +35,7 @@ import type { AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveCall } from '../observe/observer.ts';
+import { manifestChanged } from '../pinning/manifest-changed.ts';
 import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
 import type { Breakers } from './breaker.ts';
@@ -61,7 +64,11 @@ export interface DispatchDeps {
   readonly resultLength: number;
   /** Agents whose resources keep their own URIs. */
   readonly unprefixed: readonly string[];
+  /** Throws MANIFEST_CHANGED when what the agent lists of a capability was not approved. */
+  readonly confirm?: Confirm | undefined;
 }
+
+export type Confirm = (manifest: Manifest, capability: Capability, offered: Capability) => void;
 
 export interface Dispatched {
   readonly result: CallResult;
@@ -99,7 +106,8 @@ export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<
     if (candidate.availability === 'offline') {
       walk.skip(candidate, 'offline');
       offline.push(candidate);
-    } else if (await walk.try(candidate)) return walk.dispatched();
+    } else if (candidate.availability === 'held') walk.hold(candidate);
+    else if (await walk.try(candidate)) return walk.dispatched();
   }
   for (const candidate of offline) {
     if (await walk.try(candidate)) return walk.dispatched();
@@ -152,6 +160,13 @@ class Walk {
       details: { agent_id, reason: why, sent: false },
     });
     this.#failed(candidate, error, 0, why === 'open-circuit');
+  }
+
+  /** What waits for approval is not called; another agent may serve the call. */
+  hold(candidate: Candidate): void {
+    const { manifest, held } = candidate.record;
+    const found = held.find(({ name }) => name === candidate.capability.name);
+    if (found) this.#failed(candidate, manifestChanged(manifest.agent_id, found), 0, false);
   }
 
   /** True when the candidate answered; throws when no other may be tried. */
@@ -267,6 +282,8 @@ class Walk {
       using _mandate = { [Symbol.dispose]: () => mandate?.release() };
       context.mandate = mandate?.token;
       context.openWebhook = (onNotice) => webhooks.open(manifest, onNotice);
+      const { confirm } = this.#deps;
+      context.confirm = confirm && ((offered) => confirm(manifest, capability, offered));
       await this.#call.willSend?.();
       await runAttempt(
         lease.adapter,

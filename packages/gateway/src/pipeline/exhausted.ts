@@ -76,6 +76,7 @@ const WORDS: Partial<Record<ErrorCode, string>> = {
   TIMEOUT: 'timeout',
   AUTH_DENIED: 'denied',
   POLICY_DENIED: 'denied',
+  MANIFEST_CHANGED: 'changed',
 };
 
 function describe({ attempt, error, openCircuit }: FailedAttempt): string {

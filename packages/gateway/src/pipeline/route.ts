@@ -4,11 +4,13 @@
 import {
   type AgentRecord,
   type Capability,
+  capabilitySchema,
   FabricError,
   findCapability,
   type GuardedCall,
   type RecursionGuard,
 } from '@starloom/core';
+import { manifestChanged } from '../pinning/manifest-changed.ts';
 import type { AgentLookup } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
 
@@ -22,8 +24,8 @@ export interface Candidate {
   readonly record: AgentRecord;
   readonly capability: Capability;
   readonly kind: 'primary' | 'fallback' | 'peer';
-  /** `offline` ones are tried last, `open-circuit` ones not at all. */
-  readonly availability: 'ready' | 'offline' | 'open-circuit';
+  /** `offline` ones are tried last, `open-circuit` and `held` ones not at all. */
+  readonly availability: 'ready' | 'offline' | 'open-circuit' | 'held';
 }
 
 export interface Route {
@@ -74,6 +76,7 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   const offering = agents.findByCapability(capability);
   const [first] = offering;
   if (!first) {
+    assertNotHeld(agents.list(), capability);
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
       details: { capability, fix: 'call fabric.agent.list for the available agents' },
     });
@@ -88,6 +91,12 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
 function named(agentId: string, capability: string, agents: AgentLookup): AgentRecord {
   const record = agents.get(agentId);
   if (record && findCapability(record, capability)) return record;
+  if (record && isHeld(record, capability)) {
+    if (agents.resolveFallbacks(agentId, capability).length === 0) {
+      assertNotHeld([record], capability);
+    }
+    return record;
+  }
   const offering = agents.findByCapability(capability);
   const offered_by = offering.map(({ manifest }) => manifest.agent_id);
   const message = record
@@ -112,17 +121,33 @@ function toCandidate(
   { breakers }: RouteDeps,
 ): Candidate {
   const { manifest, health } = record;
-  const capability = findCapability(record, request.capability);
+  const held = isHeld(record, request.capability);
+  const capability = held
+    ? capabilitySchema.parse({ name: request.capability })
+    : findCapability(record, request.capability);
   if (!capability) throw new FabricError('INTERNAL', 'A candidate without the capability');
   const isPrimary = record === primary;
   const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);
   const kind = isPrimary ? 'primary' : isNamed ? 'fallback' : 'peer';
-  const availability = breakers.isOpen(manifest.agent_id)
-    ? 'open-circuit'
-    : health.status === 'offline'
-      ? 'offline'
-      : 'ready';
+  const availability = held
+    ? 'held'
+    : breakers.isOpen(manifest.agent_id)
+      ? 'open-circuit'
+      : health.status === 'offline'
+        ? 'offline'
+        : 'ready';
   return { record, capability, kind, availability };
+}
+
+function isHeld({ held }: AgentRecord, capability: string): boolean {
+  return held.some(({ name }) => name === capability);
+}
+
+function assertNotHeld(records: readonly AgentRecord[], capability: string): void {
+  for (const { manifest, held } of records) {
+    const found = held.find(({ name }) => name === capability);
+    if (found) throw manifestChanged(manifest.agent_id, found);
+  }
 }
 
 /** Why a candidate stands where it stands, for people. */
@@ -139,6 +164,7 @@ export function reasonOf(
     }[kind],
     `health ${health.status}`,
     ...(availability === 'open-circuit' ? ['circuit open'] : []),
+    ...(availability === 'held' ? ['waits for approval'] : []),
     ...(request.stream && !capability.streaming ? ['degraded: does not stream'] : []),
   ];
   return reasons.join(', ');

@@ -2,10 +2,16 @@ import type { AgentRecord, Capability, Endpoint } from '@starloom/core';
 
 /** An agent as callers see it: its manifest without what could hold secrets, and its health. */
 export function toAgentView(
-  { manifest, health, capabilities: served }: AgentRecord,
+  { manifest, health, capabilities: served, held }: AgentRecord,
   capabilities: readonly object[] = served,
 ) {
-  return { ...manifest, endpoint: toPublicEndpoint(manifest.endpoint), capabilities, health };
+  const endpoint = toPublicEndpoint(manifest.endpoint);
+  return { ...manifest, endpoint, capabilities, ...toHeldView(held), health };
+}
+
+/** What waits for approval, without a word that the agent wrote about it. */
+export function toHeldView(held: AgentRecord['held']) {
+  return held.length > 0 ? { held } : {};
 }
 
 /** A capability without its schemas, for lists. */

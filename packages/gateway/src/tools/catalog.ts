@@ -3,8 +3,10 @@
 // share a spelling, both are listed with a hash at the end and the bare spelling is unknown.
 
 import {
+  capabilitySchema,
   hashToolName,
   type Log,
+  lookAlikes,
   type Manifest,
   type Registry,
   styleToolName,
@@ -50,6 +52,8 @@ interface Built {
 
 export class GatewayTools {
   readonly #options: CatalogOptions;
+  /** Names that look alike and were reported. */
+  readonly #alike = new Set<string>();
   #built: Built | undefined;
 
   constructor(options: CatalogOptions) {
@@ -81,8 +85,25 @@ export class GatewayTools {
   }
 
   #current(): Built {
-    this.#built ??= build(this.#options);
+    if (!this.#built) {
+      this.#built = build(this.#options);
+      this.#warnOfAlike(this.#built);
+    }
     return this.#built;
+  }
+
+  /** Without the name of its agent, a tool can be taken for one of ours or of another agent. */
+  #warnOfAlike({ listed }: Built): void {
+    const { unprefixed, log } = this.#options;
+    if (unprefixed.length === 0) return;
+    const lists = Object.values(listed.dots).flat();
+    const all = lists.map(({ definition }) => definition.name);
+    for (const names of lookAlikes(all)) {
+      if (this.#alike.has(names.join())) continue;
+      this.#alike.add(names.join());
+      const fix = 'exclude one of them, or take its agent out of mcp.unprefixed';
+      log.warn({ names, fix }, 'names of tools look alike');
+    }
   }
 }
 
@@ -145,16 +166,18 @@ function entriesOf({
   const exposed = registry
     .list()
     .filter(({ manifest }) => expose === 'all' || expose.includes(manifest.agent_id));
-  return exposed.flatMap(({ manifest, capabilities }) => {
+  return exposed.flatMap(({ manifest, capabilities, held }) => {
     const isBare = unprefixed.includes(manifest.agent_id);
-    return capabilities.map((capability) => {
+    // A call of a capability that waits for approval is answered with why it is not served.
+    const waiting = held.map(({ name }) => capabilitySchema.parse({ name }));
+    return [...capabilities, ...waiting].map((capability) => {
       const wanted = wantedNames(manifest, capability.name, isBare);
       const spellings = toolNameSpellings(manifest.agent_id, capability.name);
       return {
         tool: capabilityTool(capability.name, manifest, capability, deps, jobs),
         key: `${manifest.agent_id}/${capability.name}`,
         hashed: (name: string) => hashToolName(name, manifest.agent_id, capability.name),
-        isListed: discovery.isListed(manifest, capability),
+        isListed: !waiting.includes(capability) && discovery.isListed(manifest, capability),
         wanted,
         spellings: [...new Set([wanted.dots, wanted.underscores, ...spellings])],
       };

@@ -1,8 +1,9 @@
-import { type Clock, HEALTH_STATES, type Registry } from '@starloom/core';
+import { type Clock, HEALTH_STATES, type HeldCapability, type Registry } from '@starloom/core';
 import { z } from 'zod';
 import { agentsFor } from '../pipeline/authorise.ts';
 import type { Breakers } from '../pipeline/breaker.ts';
 import { toResult } from '../pipeline/respond.ts';
+import { toHeldView } from './agent-view.ts';
 import { type Engine, engineHealth } from './engine-health.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -42,16 +43,18 @@ export function healthTool({ registry, breakers, clock, version, engines }: Heal
       const agents = {
         total: records.length,
         ...Object.fromEntries(HEALTH_STATES.map((status) => [status, count(status)])),
-        list: records.map(({ manifest: { agent_id, node_id }, health }) => ({
+        list: records.map(({ manifest: { agent_id, node_id }, health, held }) => ({
           agent_id,
           node_id,
           ...health,
+          ...toHeldView(held),
           breaker: breakers.state(agent_id),
         })),
       };
       const registryStatus = registry.status();
       const isEveryEngineWell = checked.every(([, { status }]) => status === 'ok');
-      const well = registryStatus.ok && count('offline') === 0 && isEveryEngineWell;
+      const isUnchanged = records.every(({ held }) => held.every(isExpected));
+      const well = registryStatus.ok && count('offline') === 0 && isEveryEngineWell && isUnchanged;
       return toResult({
         ok: true,
         status: well ? 'ok' : 'degraded',
@@ -66,4 +69,9 @@ export function healthTool({ registry, breakers, clock, version, engines }: Heal
       });
     },
   });
+}
+
+/** What is new waits by rule; what changed is news. */
+function isExpected({ reason }: HeldCapability): boolean {
+  return reason === 'new';
 }

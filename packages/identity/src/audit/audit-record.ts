@@ -56,6 +56,14 @@ const deniedFields = {
   more: z.int().optional(),
 };
 
+const pinFields = {
+  decision: z.enum(['approved', 'held']),
+  agent_id: z.string(),
+  capabilities: z.array(z.strictObject({ name: z.string(), fingerprint: z.string() })),
+  /** Who or what approved it, or why it is held. */
+  by: z.string(),
+};
+
 const openSchema = z.strictObject({
   type: z.literal('open'),
   version: z.literal(1),
@@ -73,6 +81,7 @@ export const auditRecordSchema = z.discriminatedUnion('type', [
   }),
   z.strictObject({ type: z.literal('mint'), ...mintFields, ...placed }),
   z.strictObject({ type: z.literal('denied'), ...deniedFields, ...placed }),
+  z.strictObject({ type: z.literal('pin'), ...pinFields, ...placed }),
   z.strictObject({ type: z.literal('lost'), entries: z.int(), ...placed }),
   z.strictObject({ type: z.literal('seal'), ...signed }),
   z.strictObject({ type: z.literal('close'), ...signed }),

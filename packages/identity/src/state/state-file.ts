@@ -12,6 +12,8 @@ export interface StateFileOptions<T> {
   readonly schema: z.ZodType<T>;
   /** What a file that does not exist stands for. */
   readonly empty: T;
+  /** What to do when its content cannot be used. */
+  readonly fix?: string;
 }
 
 export interface LiveFileOptions<T> extends StateFileOptions<T> {
@@ -25,15 +27,16 @@ const POLL_MS = 500;
 const SETTLE_MS = 50;
 
 /** What the file says; BAD_INPUT when it cannot be used. */
-export async function readState<T>({ path, schema, empty }: StateFileOptions<T>): Promise<T> {
+export async function readState<T>(options: StateFileOptions<T>): Promise<T> {
+  const { path, schema, empty, fix = 'restore it from a backup, or remove it' } = options;
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
-    throw unusable(path, error.code ?? 'unreadable', error);
+    throw unusable(path, error.code ?? 'unreadable', fix, error);
   });
   if (text === undefined) return empty;
   const parsed = schema.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw unusable(path, 'its content is not valid');
+  throw unusable(path, 'its content is not valid', fix);
 }
 
 /** Changes the file; `edit` sees what others wrote before. Resolves when the change is on the disk. */
@@ -133,9 +136,9 @@ function parseJson(text: string): unknown {
   }
 }
 
-function unusable(path: string, why: string, cause?: unknown): FabricError {
+function unusable(path: string, why: string, fix: string, cause?: unknown): FabricError {
   return new FabricError('BAD_INPUT', `The file ${path} cannot be used: ${why}`, {
-    details: { reason: 'config', file: path, fix: 'restore it from a backup, or remove it' },
+    details: { reason: 'config', file: path, fix },
     cause,
   });
 }

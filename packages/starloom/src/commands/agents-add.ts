@@ -4,7 +4,14 @@
 import { existsSync } from 'node:fs';
 import { isAbsolute, relative, resolve, sep } from 'node:path';
 import { toAnnotatedYaml } from '@starloom/config/annotated-yaml';
-import { type Capability, FabricError, findCapability, type Manifest } from '@starloom/core';
+import {
+  type Capability,
+  FabricError,
+  findCapability,
+  looksLike,
+  type Manifest,
+  RESERVED_AGENT_IDS,
+} from '@starloom/core';
 import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
 import { isReference, isSecretName } from '../import-servers/secret-names.ts';
@@ -35,7 +42,9 @@ export async function addAgent(
   await using place = await findAgentsPlace(terminal, options);
   const { manifest, isOwn, login } = await toManifest(terminal, what, command, options, place);
   const { agent_id } = manifest;
-  const before = place.isNew ? undefined : await findEntry(place.file, agent_id);
+  const agents = await readEntries(place);
+  const before = agents.find((agent) => agent.agent_id === agent_id);
+  if (!before) assertUnlike(agent_id, agents);
   if (before && !isSameEndpoint(before, manifest) && !options.force) {
     throw idIsTaken(agent_id, place.shown);
   }
@@ -140,9 +149,18 @@ function placeIn(folder: string, path: string): string {
   return isAbsolute(place) || place.startsWith('..') ? place : `./${place}`;
 }
 
-async function findEntry(file: string, agentId: string): Promise<Manifest | undefined> {
-  const agents = await readAgentsFile(file, { optionSchemas: OPTION_SCHEMAS });
-  return agents.find(({ agent_id }) => agent_id === agentId);
+async function readEntries({ file, isNew }: AgentsPlace): Promise<readonly Manifest[]> {
+  return isNew ? [] : await readAgentsFile(file, { optionSchemas: OPTION_SCHEMAS });
+}
+
+/** A name that a person or a model takes for another one is refused. */
+function assertUnlike(agentId: string, agents: readonly Manifest[]): void {
+  const known = [...agents.map(({ agent_id }) => agent_id), ...RESERVED_AGENT_IDS];
+  const like = known.find((id) => looksLike(id, agentId));
+  if (like === undefined) return;
+  throw new FabricError('BAD_INPUT', `The name "${agentId}" looks like "${like}"`, {
+    details: { reason: 'look_alike', agent_id: agentId, like, fix: 'choose another name' },
+  });
 }
 
 /** An agent of one's own that was added before: what people wrote beside it stays. */

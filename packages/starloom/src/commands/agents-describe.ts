@@ -1,4 +1,10 @@
-import { type Capability, closestWord, FabricError, protocolOf } from '@starloom/core';
+import {
+  type Capability,
+  closestWord,
+  FabricError,
+  type HeldCapability,
+  protocolOf,
+} from '@starloom/core';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paint, paintHealth } from '../paint.ts';
@@ -65,6 +71,7 @@ function toPage(agent: AgentView): string {
     '',
     ...agent.capabilities.flatMap((capability) => [...capabilityLines(capability), '']),
     ...(agent.capabilities.length === 0 ? ['  offers no tools'] : []),
+    ...heldLines(agent),
     ...(agent.missing ?? []).map(({ name, near }) => {
       const hint = near === undefined ? '' : `; did you mean "${near}"?`;
       return paint('yellow', `  "${name}" is declared, but the agent does not offer it${hint}`);
@@ -72,6 +79,21 @@ function toPage(agent: AgentView): string {
   ]
     .join('\n')
     .trimEnd();
+}
+
+/** What waits for approval, and how it is approved. */
+export function heldLines({ agent_id, held = [] }: Pick<AgentView, 'agent_id' | 'held'>): string[] {
+  if (held.length === 0) return [];
+  const lines = held.map((one) => `  "${one.name}" ${heldWords(one)}, and is not served`);
+  return [
+    ...lines.map((line) => paint('yellow', line)),
+    `  fix: starloom agents approve ${agent_id}`,
+  ];
+}
+
+export function heldWords({ reason, changes, like }: HeldCapability): string {
+  if (reason === 'changed') return `changed (${changes.join(', ')})`;
+  return reason === 'new' ? 'is new' : `is new and looks like "${like}"`;
 }
 
 function capabilityLines(capability: Capability): string[] {

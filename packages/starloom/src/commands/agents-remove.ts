@@ -1,6 +1,8 @@
 import { closestWord, FabricError, type Manifest } from '@starloom/core';
+import { forgetPins } from '@starloom/gateway/pins';
 import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
 import { toSafeJson } from '../plain-text.ts';
+import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RemoveOptions } from './agents.ts';
 import { awaitRemoval } from './agents-await.ts';
@@ -25,6 +27,8 @@ export async function removeAgent(
   // With samples, a sample of the same name takes its place.
   const isGone =
     gateway === undefined || place.samples || (await awaitRemoval(gateway, agentId, WAIT_MS));
+  // A gateway that still serves it would approve what it offers now.
+  if (isGone) await forgetPins(await makeStateFolder(terminal.env), agentId);
   if (options.json) return terminal.print(toSafeJson({ removed: agentId, file: shown }));
   terminal.tell(`${agentId} is no longer in ${shown}`);
   if (!isGone) terminal.tell('  the gateway still serves it; see "starloom health"');

@@ -43,6 +43,13 @@ export interface ImportOptions extends GlobalOptions {
   readonly force?: true;
 }
 
+export interface ApproveOptions extends GlobalOptions {
+  readonly tool?: readonly string[];
+  readonly all?: true;
+  readonly dryRun?: true;
+  readonly yes?: true;
+}
+
 export interface RemoveOptions extends GlobalOptions {
   readonly yes?: true;
 }
@@ -65,6 +72,7 @@ export function addAgentsCommands(program: Command, terminal: Terminal): void {
   addAddCommand(agents, terminal);
   addImportCommand(agents, terminal);
   addLoginCommand(agents, terminal);
+  addApproveCommand(agents, terminal);
   addRemoveCommand(agents, terminal);
 }
 
@@ -195,6 +203,28 @@ function addLoginCommand(agents: Command, terminal: Terminal): void {
     .action(async (agent: string, _, command: Command) => {
       const { loginToAgent } = await import('./agents-login.ts');
       await loginToAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
+    });
+}
+
+function addApproveCommand(agents: Command, terminal: Terminal): void {
+  agents
+    .command('approve')
+    .description('show what an agent changed in its tools, and serve them again')
+    .argument('[agent]')
+    .option('--tool <name>', 'this tool alone; repeatable', toList)
+    .option('--all', 'of every agent')
+    .option('--dry-run', 'show the changes and approve nothing')
+    .option('-y, --yes', 'do not ask')
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom agents approve files', 'asks after it has shown the changes'],
+        ['starloom agents approve --all --dry-run', 'all that waits'],
+      ),
+    )
+    .action(async (agent: string | undefined, _, command: Command) => {
+      const { approveAgents } = await import('./agents-approve.ts');
+      await approveAgents(terminal, agent, command.optsWithGlobals<ApproveOptions>());
     });
 }
 

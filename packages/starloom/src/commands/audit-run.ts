@@ -78,6 +78,11 @@ function toLine(record: Exclude<AuditRecord, { signature: string }>): string {
     }
     case 'denied':
       return `${at}  denied a ${record.credential}: ${record.reason}`;
+    case 'pin': {
+      const { decision, agent_id, capabilities, by } = record;
+      const names = capabilities.map(({ name }) => name).join(' ');
+      return `${at}  ${decision}  ${agent_id}: ${names}  ${by}`;
+    }
     default:
       return `${at}  ${record.entries} entries were lost`;
   }

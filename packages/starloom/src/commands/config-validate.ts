@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import { type LoadedConfig, loadConfig, type Problem, problemsOf } from '@starloom/config';
+import { lookAlikes, type Manifest, RESERVED_AGENT_IDS } from '@starloom/core';
 import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { endpointOptions } from '@starloom/registry';
 import { CONFIG_FILES, configKindOf } from '../config-files.ts';
@@ -75,7 +76,16 @@ async function loadAgents({ env, cwd }: Terminal, path: string) {
   const parts = endpointOptions(OPTION_SCHEMAS);
   const { schema } = CONFIG_FILES.agents;
   const missingFix = 'create it, or correct registry.path in starloom.yaml';
-  return await loadConfig({ path, schema, env, cwd, missingFix, parts });
+  const loaded = await loadConfig({ path, schema, env, cwd, missingFix, parts });
+  return { ...loaded, warnings: [...loaded.warnings, ...lookAlikeAgents(path, loaded.value)] };
+}
+
+function lookAlikeAgents(file: string, agents: readonly Manifest[]): Problem[] {
+  const ids = agents.map(({ agent_id }) => agent_id);
+  return lookAlikes([...ids, ...RESERVED_AGENT_IDS]).map((names) => {
+    const message = `these names look alike: ${names.join(', ')}`;
+    return { file, key: 'agent_id', message, fix: 'give one of them another name' };
+  });
 }
 
 async function check<T>(

@@ -7,8 +7,9 @@ import type { Terminal } from '../terminal.ts';
 import type { AgentRow, EngineRow } from '../tool-payloads.ts';
 import { upstreamLines } from '../upstream-lines.ts';
 import type { AgentsOptions } from './agents.ts';
+import { heldLines } from './agents-describe.ts';
 import { didYouMean } from './did-you-mean.ts';
-import { offersOf } from './offers-of.ts';
+import { offersOf, toWaiting } from './offers-of.ts';
 import { readTarget } from './target.ts';
 
 export async function listAgents(terminal: Terminal, options: AgentsOptions): Promise<void> {
@@ -75,10 +76,12 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
       engine.status,
       [engine.kind, engine.reason, ...fixesOf(engine)].filter(Boolean).join(', '),
     ]),
-    ...agents.list.map(({ agent_id, status, breaker, message }) => [
+    ...agents.list.map(({ agent_id, status, breaker, message, held }) => [
       agent_id,
       status,
-      [breaker === 'closed' ? '' : `circuit ${breaker}`, message].filter(Boolean).join(', '),
+      [breaker === 'closed' ? '' : `circuit ${breaker}`, toWaiting(held), message]
+        .filter(Boolean)
+        .join(', '),
     ]),
   ];
   const painted = rows.map(([part = '', status = '', note = '']) => [
@@ -88,6 +91,9 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
   ]);
   terminal.print(table(['PART', 'STATUS', ''], painted, terminal.columns));
   for (const agent of agents.list) showTrouble(terminal, agent);
+  for (const { agent_id, held } of agents.list) {
+    if (held) terminal.print(['', `${agent_id}:`, ...heldLines({ agent_id, held })].join('\n'));
+  }
 }
 
 /** Why an agent is not online, as its own side said it: whole, where the table cuts. */

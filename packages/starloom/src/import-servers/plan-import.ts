@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '@starloom/config';
-import { closestWord, FabricError, type Manifest } from '@starloom/core';
+import { closestWord, FabricError, looksLike, type Manifest } from '@starloom/core';
 import { toAgentId } from '../to-agent-id.ts';
 import type { ClientFile, ClientServer } from './client-servers.ts';
 import { type ConvertContext, toServerManifest } from './to-server-manifest.ts';
@@ -52,11 +52,18 @@ export function planImport(client: ClientFile, options: PlanOptions): ImportPlan
     if (isOff) return { name, agent_id, action: 'off', manifest: undefined };
     const before = existing.find((agent) => agent.agent_id === agent_id);
     const action = before === undefined ? 'add' : actionFor(before, manifest, force);
+    const like = existing.find((agent) => looksLike(agent.agent_id, agent_id))?.agent_id;
+    if (like !== undefined) warnings.push(looksAlike(client.file, name, agent_id, like));
     if (action !== 'unchanged')
       for (const [file, value] of converted.secrets) secrets.set(file, value);
     return { name, agent_id, action, manifest };
   });
   return { servers, problems, warnings, secrets };
+}
+
+function looksAlike(file: string, name: string, agentId: string, like: string): Problem {
+  const message = `the name "${agentId}" looks like "${like}", which is there already`;
+  return { file, key: name, message, fix: 'give one of them another name' };
 }
 
 function actionFor(before: Manifest, after: Manifest | undefined, force: boolean) {

@@ -1,0 +1,241 @@
+// Holds agents to what an operator approved. Every answer of an agent is reviewed before it is served,
+// and what is new is on the disk before that. A call is checked against the same fingerprints when its
+// adapter knows what the agent lists at that moment; fingerprints are made once per list.
+
+import {
+  type Capability,
+  type Clock,
+  FabricError,
+  findCapability,
+  type HeldCapability,
+  type Log,
+  type Manifest,
+  systemClock,
+} from '@starloom/core';
+import { type AuditEntry, LiveFile } from '@starloom/identity';
+import { cleanCapability } from './clean-capability.ts';
+import { manifestChanged } from './manifest-changed.ts';
+import { completed, type Offer } from './offer.ts';
+import { type AgentPins, type PinsFile, pinsFile } from './pins-file.ts';
+import { judgeOne, printOf, type Review, type ReviewRules, review } from './review.ts';
+
+export interface PinningOptions {
+  readonly stateFolder: string;
+  readonly isStrict: boolean;
+  /** Every agent is the operator's as long as no other can register one. */
+  readonly isOperators?: ReviewRules['isOperators'];
+  readonly audit?: ((entry: AuditEntry) => void) | undefined;
+  readonly clock?: Clock;
+  readonly log: Log;
+}
+
+export type Reviewed = Pick<Review, 'capabilities' | 'held'>;
+
+type Approved = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+interface Print {
+  readonly name: string;
+  readonly offer: Offer | undefined;
+  readonly fingerprint: string | undefined;
+}
+
+interface Waiting {
+  readonly manifest: Manifest;
+  readonly offers: readonly Offer[];
+}
+
+export class Pinning {
+  readonly #options: PinningOptions & { readonly clock: Clock };
+  readonly #rules: ReviewRules;
+  readonly #listeners = new Set<() => void>();
+  /** Fingerprints of what adapters list, made once per list. */
+  readonly #prints = new WeakMap<Capability, Print>();
+  readonly #warned = new Set<string>();
+  #file: LiveFile<PinsFile> | undefined;
+  /** Approved fingerprints by agent and capability. */
+  #approved: Approved = new Map();
+  #waiting: Waiting[] = [];
+  #next: Promise<void> | undefined;
+  #turn: Promise<void> = Promise.resolve();
+
+  private constructor(options: PinningOptions) {
+    const { isStrict, isOperators = () => true, clock = systemClock } = options;
+    this.#options = { ...options, clock };
+    this.#rules = { isStrict, isOperators };
+  }
+
+  /** BAD_INPUT when the file cannot be used: nothing is served then. */
+  static async open(options: PinningOptions): Promise<Pinning> {
+    const pinning = new Pinning(options);
+    pinning.#file = await LiveFile.open({
+      ...pinsFile(options.stateFolder),
+      log: options.log,
+      onChange: (file) => pinning.#follow(file),
+    });
+    pinning.#approved = toApproved(pinning.#file.value);
+    return pinning;
+  }
+
+  /** Called after what is approved changed; returns how to stop. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  /** What is served now; `undefined` when something must be written first. */
+  peek(manifest: Manifest, offers: readonly Offer[]): Reviewed | undefined {
+    const found = this.#review(this.#value, { manifest, offers });
+    return found.file === this.#value ? found : undefined;
+  }
+
+  /** What may be served, once it is on the disk. */
+  async review(manifest: Manifest, offers: readonly Offer[]): Promise<Reviewed> {
+    const known = this.peek(manifest, offers);
+    if (!known) {
+      this.#waiting.push({ manifest, offers });
+      await this.#write();
+    }
+    const reviewed = known ?? this.#review(this.#value, { manifest, offers });
+    for (const held of reviewed.held) this.#warn(manifest, held);
+    return reviewed;
+  }
+
+  /** Throws MANIFEST_CHANGED when what an adapter lists of a capability is not what was approved. */
+  confirm(manifest: Manifest, { name }: Capability, offered: Capability): void {
+    const { agent_id } = manifest;
+    const { offer, fingerprint } = this.#printOf(manifest, name, offered);
+    if (offer && fingerprint === undefined) return;
+    if (offer && this.#approved.get(agent_id)?.get(name) === fingerprint) return;
+    const held = offer
+      ? judgeOne(this.#value, manifest, offer, this.#rules)
+      : { name, reason: 'changed' as const, changes: ['hidden_characters'] };
+    if (held) throw manifestChanged(agent_id, held);
+  }
+
+  async close(): Promise<void> {
+    await this.#next?.catch(() => {});
+    await this.#turn;
+    await this.#file?.close();
+  }
+
+  get #value(): PinsFile {
+    if (this.#file) return this.#file.value;
+    throw new FabricError('INTERNAL', 'The file of pins is not open');
+  }
+
+  #printOf(manifest: Manifest, name: string, offered: Capability): Print {
+    const known = this.#prints.get(offered);
+    if (known?.name === name) return known;
+    const offer = toOffer(manifest, name, offered);
+    const fingerprint = offer && printOf(manifest, offer, this.#rules)?.fingerprint;
+    const print = { name, offer, fingerprint };
+    this.#prints.set(offered, print);
+    return print;
+  }
+
+  #review(file: PinsFile, { manifest, offers }: Waiting): Review {
+    return review(file, manifest, offers, this.#rules, this.#options.clock.now());
+  }
+
+  /** One write for all that wait: a fleet that appears at once is not written agent by agent. */
+  #write(): Promise<void> {
+    this.#next ??= this.#turn.then(() => {
+      this.#next = undefined;
+      const writing = this.#writeWaiting();
+      this.#turn = writing.catch(() => {});
+      return writing;
+    });
+    return this.#next;
+  }
+
+  async #writeWaiting(): Promise<void> {
+    const batch = this.#waiting.splice(0);
+    if (batch.length === 0) return;
+    const { log } = this.#options;
+    let before: PinsFile | undefined;
+    try {
+      const after = await this.#file?.change((file) => {
+        before = file;
+        return batch.reduce((written, each) => this.#review(written, each).file, file);
+      });
+      if (before && after) this.#record(before, after, batch);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      log.error({ error }, 'approved tools cannot be written; what is new is not served');
+      throw new FabricError('INTERNAL', 'The approval of its tools cannot be written down', {
+        details: { reason: 'pins', fix: error.details.fix ?? 'make the state folder writable' },
+        cause: thrown,
+      });
+    }
+  }
+
+  #follow(file: PinsFile): void {
+    this.#approved = toApproved(file);
+    for (const listener of [...this.#listeners]) listener();
+  }
+
+  /** What this gateway pinned and held, by agent. */
+  #record(before: PinsFile, after: PinsFile, batch: readonly Waiting[]): void {
+    const { audit } = this.#options;
+    if (!audit) return;
+    for (const { agent_id } of new Set(batch.map(({ manifest }) => manifest))) {
+      const [old, now] = [before, after].map(({ agents }) =>
+        agents.find((agent) => agent.agent_id === agent_id),
+      );
+      for (const entry of toEntries(agent_id, old, now)) audit(entry);
+    }
+  }
+
+  #warn({ agent_id }: Manifest, { name, reason, changes, like }: HeldCapability): void {
+    const held = this.#value.agents
+      .find((agent) => agent.agent_id === agent_id)
+      ?.held.find(({ definition }) => definition.name === name);
+    const key = `${agent_id}/${name}/${held?.fingerprint}`;
+    if (this.#warned.has(key)) return;
+    this.#warned.add(key);
+    const fix = `starloom agents approve ${agent_id}`;
+    const found = { agent_id, capability: name, reason, changes, ...(like && { like }), fix };
+    this.#options.log.warn(found, 'a capability waits for approval and is not served');
+  }
+}
+
+/** The offer of a capability as an adapter lists it; `undefined` when it must not be served. */
+function toOffer(manifest: Manifest, name: string, offered: Capability): Offer | undefined {
+  const own = cleanCapability(offered);
+  if (!own) return undefined;
+  const named = findCapability(manifest, name);
+  return { own, named, served: named ? completed(named, own) : own };
+}
+
+function toApproved({ agents }: PinsFile): Approved {
+  return new Map(
+    agents.map(({ agent_id, pins }) => [
+      agent_id,
+      new Map(pins.map(({ definition, fingerprint }) => [definition.name, fingerprint])),
+    ]),
+  );
+}
+
+function toEntries(agent_id: string, before?: AgentPins, after?: AgentPins): AuditEntry[] {
+  const known = new Set([...(before?.pins ?? []), ...(before?.held ?? [])].map(idOf));
+  const fresh = [
+    ...(after?.pins ?? []).map((pin) => ({ pin, decision: 'approved', by: pin.approved_by })),
+    ...(after?.held ?? []).map((pin) => ({ pin, decision: 'held', by: pin.reason })),
+  ].filter(({ pin }) => !known.has(idOf(pin)));
+  return Object.values(Object.groupBy(fresh, ({ decision, by }) => `${decision} ${by}`)).flatMap(
+    (group = []) => {
+      const [first] = group;
+      if (!first) return [];
+      const capabilities = group.map(({ pin: { definition, fingerprint } }) => ({
+        name: definition.name,
+        fingerprint,
+      }));
+      const decision = first.decision as 'approved' | 'held';
+      return [{ type: 'pin', decision, agent_id, capabilities, by: first.by }];
+    },
+  );
+}
+
+function idOf(pin: AgentPins['pins'][number] | AgentPins['held'][number]): string {
+  return `${pin.definition.name} ${pin.fingerprint} ${'reason' in pin ? 'held' : 'approved'}`;
+}

@@ -1,0 +1,179 @@
+// Approves what agents changed. It works on the state folder: a gateway that runs follows within a second.
+
+import { userInfo } from 'node:os';
+import { closestWord, type FabricError, silentLog, systemClock } from '@starloom/core';
+import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
+import { AuditLog, SigningKeys } from '@starloom/identity';
+import { paint } from '../paint.ts';
+import { toSafeJson } from '../plain-text.ts';
+import { count, toUsageError } from '../report-error.ts';
+import { auditFolder, identityFolder, makeStateFolder } from '../state-folder.ts';
+import type { Terminal } from '../terminal.ts';
+import type { ApproveOptions } from './agents.ts';
+import { type Difference, differenceLines, differences } from './definition-diff.ts';
+
+/** What of one agent is approved or shown. */
+interface Waiting {
+  readonly agent_id: string;
+  readonly tools: readonly WaitingTool[];
+}
+
+interface WaitingTool {
+  readonly held: HeldPin;
+  readonly differences: readonly Difference[];
+}
+
+export async function approveAgents(
+  terminal: Terminal,
+  agentId: string | undefined,
+  options: ApproveOptions,
+): Promise<void> {
+  const folder = await makeStateFolder(terminal.env);
+  const waiting = choose(await readPins(folder), agentId, options);
+  const isAsked = !options.dryRun && waiting.length > 0;
+  if (!options.json) show(terminal, waiting, agentId);
+  if (!isAsked || !(await isConfirmed(terminal, waiting, options))) {
+    if (options.json) print(terminal, waiting, false);
+    else if (isAsked) terminal.tell('nothing was approved');
+    return;
+  }
+  const by = `command: ${userName()}`;
+  for (const { agent_id, tools } of waiting) {
+    const shown = tools.map(({ held }) => held);
+    await approveHeld(folder, { agentId: agent_id, shown, by, now: Date.now() });
+  }
+  await record(terminal, folder, waiting, by);
+  if (options.json) return print(terminal, waiting, true);
+  terminal.tell(`approved ${count(sizeOf(waiting), 'tool')}; a gateway that runs serves them now`);
+}
+
+function choose(
+  agents: readonly AgentPins[],
+  agentId: string | undefined,
+  { all, tool }: ApproveOptions,
+): Waiting[] {
+  const holding = agents.filter(({ held }) => held.length > 0);
+  if (agentId === undefined && !all) throw notNamed(holding);
+  const named = holding.filter(({ agent_id }) => all || agent_id === agentId);
+  const isChosen = ({ definition }: HeldPin) => tool?.includes(definition.name) ?? true;
+  const chosen = named.map(({ agent_id, pins, held }) => ({
+    agent_id,
+    tools: held.filter(isChosen).map((one) => {
+      const pin = pins.find(({ definition }) => definition.name === one.definition.name);
+      return { held: one, differences: differences(pin?.definition ?? {}, one.definition) };
+    }),
+  }));
+  for (const name of tool ?? []) assertWaits(name, named);
+  return chosen.filter(({ tools }) => tools.length > 0);
+}
+
+function assertWaits(name: string, agents: readonly AgentPins[]): void {
+  const names = agents.flatMap(({ held }) => held.map(({ definition }) => definition.name));
+  if (names.includes(name)) return;
+  const meant = closestWord(name, names);
+  const waiting = names.length > 0 ? `those that wait: ${names.join(', ')}` : 'no tool waits';
+  throw toUsageError(
+    `no tool "${name}" waits for approval`,
+    meant === undefined ? waiting : `did you mean "${meant}"?`,
+  );
+}
+
+function show(terminal: Terminal, waiting: readonly Waiting[], agentId: string | undefined): void {
+  if (waiting.length === 0) {
+    const whose = agentId === undefined ? '' : ` of ${agentId}`;
+    terminal.tell(`no tool${whose} waits for approval`);
+  }
+  for (const { agent_id, tools } of waiting) {
+    for (const { held, differences: found } of tools) {
+      const head = paint('bold', `${agent_id} ${held.definition.name}`);
+      terminal.print(`${head}: ${wordsFor(held)}`);
+      for (const line of found.flatMap(differenceLines)) terminal.print(`  ${painted(line)}`);
+      terminal.print('');
+    }
+  }
+}
+
+function wordsFor({ reason, like, seen_at }: HeldPin): string {
+  const words = {
+    changed: 'changed after it was approved',
+    new: 'new',
+    look_alike: `new, and looks like "${like}"`,
+  };
+  return `${words[reason]}; first seen ${seen_at}`;
+}
+
+function painted(line: string): string {
+  if (line.startsWith('  + ')) return paint('green', line);
+  return line.startsWith('  - ') ? paint('red', line) : line;
+}
+
+function print(terminal: Terminal, waiting: readonly Waiting[], approved: boolean): void {
+  const agents = waiting.map(({ agent_id, tools }) => ({
+    agent_id,
+    tools: tools.map(({ held, differences: found }) => ({
+      name: held.definition.name,
+      reason: held.reason,
+      ...(held.like !== undefined && { like: held.like }),
+      seen_at: held.seen_at,
+      fingerprint: held.fingerprint,
+      differences: found,
+    })),
+  }));
+  terminal.print(toSafeJson({ approved, agents }));
+}
+
+async function isConfirmed(
+  terminal: Terminal,
+  waiting: readonly Waiting[],
+  { yes, json }: ApproveOptions,
+): Promise<boolean> {
+  if (yes) return true;
+  const many = count(sizeOf(waiting), 'tool');
+  const answer = json ? undefined : await terminal.ask(`Approve ${many} as shown? [y/N] `);
+  if (answer !== undefined) return /^y(es)?$/i.test(answer.trim());
+  throw toUsageError('no person can be asked here', 'pass --yes to approve, or --dry-run to look');
+}
+
+/** One line for each agent; the approval holds also where it cannot be written. */
+async function record(
+  terminal: Terminal,
+  stateFolder: string,
+  waiting: readonly Waiting[],
+  by: string,
+): Promise<void> {
+  try {
+    const [clock, log] = [systemClock, silentLog];
+    await using opened = new AsyncDisposableStack();
+    const keys = await SigningKeys.open({ folder: identityFolder(stateFolder), clock, log });
+    opened.defer(() => keys.close());
+    const audit = await AuditLog.open({ folder: auditFolder(stateFolder), keys, clock, log });
+    opened.defer(() => audit.close());
+    for (const { agent_id, tools } of waiting) {
+      const capabilities = tools.map(({ held: { definition, fingerprint } }) => ({
+        name: definition.name,
+        fingerprint,
+      }));
+      await audit.recorded({ type: 'pin', decision: 'approved', agent_id, capabilities, by });
+    }
+  } catch (error) {
+    terminal.tell(`warning: the approval is not in the audit log: ${String(error)}`);
+  }
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return 'unknown';
+  }
+}
+
+function sizeOf(waiting: readonly Waiting[]): number {
+  return waiting.reduce((sum, { tools }) => sum + tools.length, 0);
+}
+
+function notNamed(holding: readonly AgentPins[]): FabricError {
+  const ids = holding.map(({ agent_id }) => agent_id);
+  const fix = ids.length > 0 ? `tools of these wait: ${ids.join(', ')}` : 'no tool waits';
+  return toUsageError('name an agent, or pass --all', fix);
+}
