@@ -234,6 +234,7 @@ export {
   compareTiers,
   DEFAULT_TIER,
   isTrustedAs,
+  lowerTier,
   TRUST_TIERS,
   type TrustTier,
 } from './tiers.ts';

@@ -20,6 +20,7 @@ import {
   limitsSchema,
   listenSchema,
   mcpSchema,
+  policySchema,
   registrySchema,
   telemetrySchema,
 } from './config-sections.ts';
@@ -31,6 +32,7 @@ export const gatewayConfigSchema = z
     listen: listenSchema.prefault({}).describe('Where the gateway listens'),
     registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
     auth: authSchema.prefault({}).describe('Who may call'),
+    policy: policySchema.prefault({}).describe('Rules on who may call which agent, and when'),
     mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
     a2a: a2aSchema.prefault({}).describe('What A2A clients see'),
     limits: limitsSchema.prefault({}).describe('Bounds on every call'),

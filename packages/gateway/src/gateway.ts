@@ -5,7 +5,9 @@ import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
   type Clock,
+  FabricError,
   type JobEngine,
+  type Log,
   type Manifest,
   RecursionGuard,
   type Registry,
@@ -13,11 +15,13 @@ import {
 } from '@starloom/core';
 import {
   type Authenticator,
+  Authoriser,
   denied,
   type Identity,
   LOCAL_PRINCIPAL,
   TraceBudgets,
 } from '@starloom/identity';
+import { Policy } from '@starloom/identity/policy';
 import { createAddressGuard } from '@starloom/wire';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { A2aEndpoint } from './a2a/endpoint.ts';
@@ -112,6 +116,7 @@ export class Gateway {
     this.#options = options;
     const { config, registry, observer, version, coordination, clock = systemClock } = options;
     const { log } = observer;
+    const authoriser = createAuthoriser(config, log);
     this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
     const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
     const guard = new RecursionGuard({
@@ -128,6 +133,7 @@ export class Gateway {
     });
     this.#discovery = new Discovery({
       registry,
+      authoriser,
       adapters: this.#adapters,
       log,
       store: options.discovered,
@@ -148,6 +154,7 @@ export class Gateway {
       assertCurrent: (caller) => assertCurrent(options.authenticator, caller),
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
+      authoriser,
       adapters: this.#adapters,
       breakers,
       guard,
@@ -168,6 +175,7 @@ export class Gateway {
     this.#tasks = tasks;
     this.#a2a = new A2aEndpoint({
       registry,
+      authoriser,
       discovery: this.#discovery,
       jobs: tasks,
       guard: createAddressGuard({ allow: config.jobs.webhook_hosts }),
@@ -182,11 +190,11 @@ export class Gateway {
     this.#catalog = new ToolCatalog({
       own: {
         fabric: [
-          agentListTool(registry),
-          agentDescribeTool(registry, this.#discovery),
+          agentListTool(deps),
+          agentDescribeTool(deps, this.#discovery),
           callTool(deps, jobs),
           routePreviewTool(deps),
-          healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
+          healthTool({ ...deps, version, engines: enginesOf(options) }),
         ],
         jobs: jobs ? jobTools(jobs, clock.now) : [],
         coordination: coordination ? coordinationTools(coordination) : [],
@@ -202,6 +210,9 @@ export class Gateway {
     const contexts = coordination?.services.principalContexts;
     const relay = new RelayFace({
       registry,
+      authoriser,
+      guard,
+      clock,
       adapters: this.#adapters,
       log,
       expose: config.mcp.expose,
@@ -337,6 +348,12 @@ export class Gateway {
     if (kind === 'tools') this.#catalog.invalidate();
     this.#mcp.listChanged(kind);
   }
+}
+
+function createAuthoriser({ policy }: GatewayConfig, log: Log): Authoriser {
+  const onFailure = (rule: string, error: unknown) =>
+    log.warn({ rule, error: FabricError.from(error) }, 'a policy rule failed, which denies');
+  return new Authoriser(new Policy(policy, { onFailure }));
 }
 
 function budgetOf({ limits }: GatewayConfig) {

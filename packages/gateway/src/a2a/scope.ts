@@ -1,9 +1,9 @@
 // Whom a path below `/a2a` reaches: one agent, or as the gateway itself every agent, for one caller.
 
-import type { AgentRecord, Registry } from '@starloom/core';
+import type { AgentRecord } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { GatewayConfig } from '../config.ts';
-import { type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
+import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
 
 export interface Scope {
   /** `undefined` for the gateway itself. */
@@ -14,8 +14,7 @@ export interface Scope {
   skillId(agentId: string, capability: string): string;
 }
 
-export interface ScopeOptions {
-  readonly registry: Registry;
+export interface ScopeOptions extends Access {
   readonly expose: GatewayConfig['mcp']['expose'];
 }
 
@@ -23,9 +22,9 @@ export interface ScopeOptions {
 export function openScope(
   agentId: string | undefined,
   principal: Principal,
-  { registry, expose }: ScopeOptions,
+  { expose, ...access }: ScopeOptions,
 ): Scope | undefined {
-  const lookup = agentsFor(principal, registry);
+  const lookup = agentsFor(principal, access);
   const isExposed = (id: string) => expose === 'all' || expose.includes(id);
   const get = (id: string) =>
     isExposed(id) && (agentId === undefined || id === agentId) ? lookup.get(id) : undefined;

@@ -16,14 +16,13 @@ import {
   type StoredJob,
   toMeta,
 } from '@starloom/core';
-import { onBehalfOf } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
-import { agentsFor } from '../pipeline/authorise.ts';
+import { agentsForCall } from '../pipeline/authorise.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
-import { readOrigin } from '../pipeline/origin.ts';
+import { admit, toPolicyCall } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
 import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
@@ -116,11 +115,12 @@ export class JobCalls {
 
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
-    const { deps } = this.#options;
+    const { deps, clock } = this.#options;
     const { principal } = caller;
-    const guarded = deps.guard.admit(readOrigin(caller), { principal: onBehalfOf(principal) });
+    const guarded = admit(caller, deps.guard);
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
-    const agents = agentsFor(principal, deps.registry);
+    const policyCall = toPolicyCall(guarded, caller, terms.runAt ?? clock.now());
+    const agents = agentsForCall(principal, deps, policyCall);
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
@@ -131,6 +131,7 @@ export class JobCalls {
       request: { ...request, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
+      originTier: guarded.originTier,
       delegate: readDelegate(caller),
       ...(isTask && { isTask, declared: caller.declared }),
       ...(source !== undefined && { source }),
@@ -193,7 +194,7 @@ export class JobCalls {
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, hop, delegate, isTask, declared } = given as JobCall;
+    const { request, principal, originTier, hop, delegate, isTask, declared } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -210,6 +211,7 @@ export class JobCalls {
     };
     const caller: Caller = {
       principal,
+      originTier,
       headers: {},
       meta: { ...toMeta(job.trace, hop), ...(delegate && { [META_DELEGATE]: delegate }) },
       transport: 'http',

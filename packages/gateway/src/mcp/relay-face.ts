@@ -10,17 +10,20 @@ import {
 } from '@modelcontextprotocol/server';
 import { isMcpRelay, type McpRelay } from '@starloom/adapters';
 import {
+  type Clock,
   createTrace,
   FabricError,
   type Log,
   type Manifest,
+  type Origin,
   type ProtocolNotification,
-  type Registry,
+  type RecursionGuard,
   toMeta,
 } from '@starloom/core';
-import { mayUseAgent, type Principal } from '@starloom/identity';
+import { onBehalfOf, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
+import { type Access, deniedBy } from '../pipeline/authorise.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { AgentFeed } from './agent-feed.ts';
 import { cleanListing } from './clean-listing.ts';
@@ -45,8 +48,9 @@ import {
 type Params = Record<string, unknown>;
 type Listing = 'resources' | 'resourceTemplates' | 'prompts';
 
-export interface RelayFaceOptions {
-  readonly registry: Registry;
+export interface RelayFaceOptions extends Access {
+  readonly guard: RecursionGuard;
+  readonly clock: Clock;
   readonly adapters: AdapterPool;
   readonly log: Log;
   readonly expose: 'all' | readonly string[];
@@ -123,7 +127,7 @@ export class RelayFace {
       .list()
       .filter(({ health }) => health.status !== 'offline')
       .map(({ manifest }) => manifest)
-      .filter(({ agent_id }) => this.#mayRead(agent_id, request.principal));
+      .filter((manifest) => this.#mayRead(manifest, request.principal));
     const own = this.#ownList(key, request);
     const lists = await Promise.all(
       manifests.map((manifest) =>
@@ -177,6 +181,7 @@ export class RelayFace {
     const named = find(request.params);
     const manifest = this.#manifestOf(named, request.principal);
     if (!named || !manifest) throw toProtocolError(unknown());
+    this.#assertAllowed(manifest, request);
     using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
     const { signal } = deadline;
     try {
@@ -238,13 +243,27 @@ export class RelayFace {
     named: Pick<Named, 'agentId'> | undefined,
     principal?: Principal,
   ): Manifest | undefined {
-    if (!named || !this.#isExposed(named.agentId)) return undefined;
-    if (principal && !mayUseAgent(principal, named.agentId)) return undefined;
-    return this.#options.registry.get(named.agentId)?.manifest;
+    const manifest = named && this.#options.registry.get(named.agentId)?.manifest;
+    if (!manifest || !this.#isExposed(manifest.agent_id)) return undefined;
+    return !principal || this.#mayRead(manifest, principal) ? manifest : undefined;
   }
 
-  #mayRead(agentId: string, principal: Principal): boolean {
-    return this.#isExposed(agentId) && mayUseAgent(principal, agentId);
+  #mayRead(manifest: Manifest, principal: Principal): boolean {
+    const { authoriser } = this.#options;
+    return this.#isExposed(manifest.agent_id) && authoriser.maySeeResources(principal, manifest);
+  }
+
+  #assertAllowed(manifest: Manifest, { method, principal, origin }: RelayRequest): void {
+    const { authoriser, guard, clock } = this.#options;
+    const { tier } = principal;
+    const decision = authoriser.decideResources(principal, manifest, {
+      depth: origin.hop.depth,
+      time: clock.now(),
+      originTier: guard.originTierOf(origin, { principal: onBehalfOf(principal), tier }) ?? tier,
+    });
+    if (decision.effect === 'allow') return;
+    const { agent_id } = manifest;
+    throw toProtocolError(deniedBy(decision, { agent_id, capability: method }));
   }
 
   async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
@@ -304,6 +323,7 @@ function failAsProtocolError(error: unknown): never {
 
 interface RelayRequest {
   readonly principal: Principal;
+  readonly origin: Origin;
   readonly method: string;
   readonly params: Params;
   readonly meta: Params;
@@ -323,13 +343,15 @@ function toRequest(
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
   const { headers, principal } = connection;
-  const { traceId, hop } = readOrigin({ headers, meta, principal });
+  const origin = readOrigin({ headers, meta, principal });
+  const { traceId, hop } = origin;
   const declared = declaredBy(server, context);
   const logLevel = declared[LOG_LEVEL_META_KEY];
   const { inputResponses } = mcpReq;
   const requestState = mcpReq.requestState();
   return {
     principal,
+    origin,
     method: mcpReq.method,
     params: {
       ...params,

@@ -130,7 +130,8 @@ async function callTool(face: McpFace, exchange: Exchange, params: Params): Prom
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) {
     const error = unknownTool(name);
-    face.audit(refused({ capability: name }, caller, answerTrace(caller), error));
+    const rule = catalog.hiddenBy(name, caller.principal);
+    face.audit(refused({ capability: name }, caller, answerTrace(caller), error, rule));
     throw toProtocolError(error);
   }
   try {

@@ -10,14 +10,19 @@ export type AuditCall = (entry: AuditEntry) => void;
 export function allowed(
   { capability }: CallRequest,
   caller: Caller,
-  { trace, hop }: GuardedCall,
+  { trace, hop, originTier }: GuardedCall,
   candidates: readonly Route['candidates'][number][],
 ): AuditEntry {
-  const [first, ...rest] = candidates.map(({ record }) => record.manifest.agent_id);
+  const [asked] = candidates;
+  const serving = candidates.filter(({ availability }) => availability !== 'denied');
+  const [first, ...rest] = serving.map(({ record }) => record.manifest.agent_id);
+  const { effect = 'allow', rule } = asked?.decision ?? {};
   return {
     type: 'call',
-    decision: 'allow',
+    decision: effect === 'degrade' ? 'degrade' : 'allow',
+    ...(rule !== undefined && { rule }),
     ...whoOf(caller),
+    ...(originTier !== undefined && { origin_tier: originTier }),
     ...(first !== undefined && { agent_id: first }),
     capability,
     ...(rest.length > 0 && { fallbacks: rest }),
@@ -32,10 +37,13 @@ export function refused(
   caller: Caller,
   trace: Trace,
   { code, details }: FabricError,
+  hiddenBy?: string,
 ): AuditEntry {
+  const rule = hiddenBy ?? details.rule;
   return {
     type: 'call',
     decision: 'deny',
+    ...(typeof rule === 'string' && { rule }),
     ...whoOf(caller),
     ...(agentId !== undefined && { agent_id: clip(agentId) }),
     capability: clip(capability),
@@ -47,12 +55,13 @@ export function refused(
 }
 
 function whoOf({ principal }: Caller) {
-  const { mode, delegation } = principal;
+  const { mode, tier, delegation } = principal;
   return {
     principal: onBehalfOf(principal),
     ...(delegation && { delegate: delegation.delegateId }),
     grant: grantOf(principal),
     mode,
+    tier,
   };
 }
 

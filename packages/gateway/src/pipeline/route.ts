@@ -9,7 +9,8 @@ import {
   type GuardedCall,
   type RecursionGuard,
 } from '@starloom/core';
-import type { AgentLookup } from './authorise.ts';
+import type { Decision } from '@starloom/identity';
+import { type CallableAgents, deniedBy } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
 
 export interface RouteRequest {
@@ -22,8 +23,12 @@ export interface Candidate {
   readonly record: AgentRecord;
   readonly capability: Capability;
   readonly kind: 'primary' | 'fallback' | 'peer';
-  /** `offline` ones are tried last, `open-circuit` ones not at all. */
-  readonly availability: 'ready' | 'offline' | 'open-circuit';
+  /** `offline` ones are tried last, `open-circuit` and `denied` ones not at all. */
+  readonly availability: 'ready' | 'offline' | 'open-circuit' | 'denied';
+  /** What the policy says of this call at this agent. */
+  readonly decision: Decision;
+  /** It stands in for an agent that may not serve the caller itself, and answers without streaming. */
+  readonly isDegraded?: boolean;
 }
 
 export interface Route {
@@ -34,7 +39,7 @@ export interface Route {
 
 export interface RouteDeps {
   /** The agents that the caller may use. */
-  readonly agents: AgentLookup;
+  readonly agents: CallableAgents;
   readonly breakers: Breakers;
   readonly guard: RecursionGuard;
 }
@@ -45,13 +50,18 @@ export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps)
   const fallbacks = deps.agents.resolveFallbacks(agent_id, request.capability);
   const cycle = cycleOf(primary, request, call, deps);
   if (cycle) deps.guard.refuseCycle(call, cycle);
-  const candidates: [Candidate, ...Candidate[]] = [toCandidate(primary, primary, request, deps)];
+  const first = toCandidate(primary, primary, request, deps);
+  const isDegraded = first.availability === 'denied';
+  const candidates: [Candidate, ...Candidate[]] = [first];
   const skipped: Route['skipped'][number][] = [];
   for (const record of fallbacks) {
     const loop = cycleOf(record, request, call, deps);
-    if (!loop) candidates.push(toCandidate(record, primary, request, deps));
-    else skipped.push({ agent_id: record.manifest.agent_id, reason: `cycle: ${loop.join(' → ')}` });
+    const candidate = toCandidate(record, primary, request, deps);
+    if (loop)
+      skipped.push({ agent_id: record.manifest.agent_id, reason: `cycle: ${loop.join(' → ')}` });
+    else if (candidate.decision.effect === 'allow') candidates.push({ ...candidate, isDegraded });
   }
+  if (isDegraded && candidates.length === 1) throw noStandIn(first);
   return { candidates, skipped };
 }
 
@@ -72,22 +82,33 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   const { agents, breakers } = deps;
   if (agentId !== undefined) return named(agentId, capability, agents);
   const offering = agents.findByCapability(capability);
-  const [first] = offering;
+  const decisions = offering.map((record) => agents.decide(record, capability));
+  const [first, ...others] = ['allow', 'degrade'].flatMap((effect) =>
+    offering.filter((_, index) => decisions[index]?.effect === effect),
+  );
+  const [refused] = offering;
+  const [decision] = decisions;
+  if (!first && refused && decision)
+    throw deniedBy(decision, { agent_id: refused.manifest.agent_id, capability });
   if (!first) {
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
       details: { capability, fix: 'call fabric.agent.list for the available agents' },
     });
   }
-  const free = offering.filter((record) => !cycleOf(record, request, call, deps));
+  const free = [first, ...others].filter((record) => !cycleOf(record, request, call, deps));
   const ready = free.find(
     ({ manifest, health }) => health.status !== 'offline' && !breakers.isOpen(manifest.agent_id),
   );
   return ready ?? free[0] ?? first;
 }
 
-function named(agentId: string, capability: string, agents: AgentLookup): AgentRecord {
+function named(agentId: string, capability: string, agents: CallableAgents): AgentRecord {
   const record = agents.get(agentId);
-  if (record && findCapability(record, capability)) return record;
+  if (record && findCapability(record, capability)) {
+    const decision = agents.decide(record, capability);
+    if (decision.effect !== 'deny') return record;
+    throw deniedBy(decision, { agent_id: agentId, capability });
+  }
   const offering = agents.findByCapability(capability);
   const offered_by = offering.map(({ manifest }) => manifest.agent_id);
   const message = record
@@ -109,7 +130,7 @@ function toCandidate(
   record: AgentRecord,
   primary: AgentRecord,
   request: RouteRequest,
-  { breakers }: RouteDeps,
+  { breakers, agents }: RouteDeps,
 ): Candidate {
   const { manifest, health } = record;
   const capability = findCapability(record, request.capability);
@@ -117,17 +138,28 @@ function toCandidate(
   const isPrimary = record === primary;
   const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);
   const kind = isPrimary ? 'primary' : isNamed ? 'fallback' : 'peer';
-  const availability = breakers.isOpen(manifest.agent_id)
-    ? 'open-circuit'
-    : health.status === 'offline'
-      ? 'offline'
-      : 'ready';
-  return { record, capability, kind, availability };
+  const decision = agents.decide(record, request.capability);
+  return { record, capability, kind, decision, availability: availabilityOf() };
+
+  function availabilityOf(): Candidate['availability'] {
+    if (decision.effect !== 'allow') return 'denied';
+    if (breakers.isOpen(manifest.agent_id)) return 'open-circuit';
+    return health.status === 'offline' ? 'offline' : 'ready';
+  }
+}
+
+function noStandIn({ record, capability, decision }: Candidate): FabricError {
+  const { agent_id } = record.manifest;
+  return deniedBy(
+    decision,
+    { agent_id, capability: capability.name },
+    'sends this call to other agents, and none may serve it',
+  );
 }
 
 /** Why a candidate stands where it stands, for people. */
 export function reasonOf(
-  { record: { manifest, health }, capability, kind, availability }: Candidate,
+  { record: { manifest, health }, capability, kind, availability, ...candidate }: Candidate,
   primaryId: string,
   request: RouteRequest,
 ): string {
@@ -139,7 +171,10 @@ export function reasonOf(
     }[kind],
     `health ${health.status}`,
     ...(availability === 'open-circuit' ? ['circuit open'] : []),
-    ...(request.stream && !capability.streaming ? ['degraded: does not stream'] : []),
+    ...(availability === 'denied' ? [`not for this caller: rule ${candidate.decision.rule}`] : []),
+    ...(candidate.isDegraded || (request.stream && !capability.streaming)
+      ? ['degraded: does not stream']
+      : []),
   ];
   return reasons.join(', ');
 }
