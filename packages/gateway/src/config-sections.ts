@@ -266,7 +266,8 @@ const ruleSchema = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, { error: 'expected lower case letters, digits, - and _' })
     .refine((name) => !BUILT_IN_RULES.some((builtIn) => builtIn === name), {
-      error: `is the name of a built-in rule: ${BUILT_IN_RULES.join(', ')}`,
+      error: 'is the name of a built-in rule',
+      params: { fix: 'give it another name' },
     })
     .describe('Unique name of the rule; it stands in every decision'),
   when: z

@@ -57,6 +57,21 @@ export class Authoriser {
     return this.#policy?.decide(principal, agent, capability, call) ?? ALLOWED;
   }
 
+  /** The whole of a decision, for people who test rules: also by scopes, and whether it is visible. */
+  explain(
+    principal: Principal,
+    agent: PolicyAgent,
+    capability: string,
+    call: PolicyCall,
+  ): Decision & { readonly visible: boolean } {
+    if (!mayCall(principal, agent.agent_id, capability)) {
+      return { effect: 'deny', rule: 'scopes', visible: false };
+    }
+    const hidden = this.#policy?.hides(principal, agent, capability);
+    if (hidden) return { ...hidden, visible: false };
+    return { ...this.decide(principal, agent, capability, call), visible: true };
+  }
+
   /** The same for a resource or a prompt, which no other agent can stand in for. */
   decideResources(principal: Principal, agent: PolicyAgent, call: PolicyCall): Decision {
     const decision = this.decide(principal, agent, RESOURCES, call);

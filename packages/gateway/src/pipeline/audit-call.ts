@@ -14,8 +14,7 @@ export function allowed(
   candidates: readonly Route['candidates'][number][],
 ): AuditEntry {
   const [asked] = candidates;
-  const serving = candidates.filter(({ availability }) => availability !== 'denied');
-  const [first, ...rest] = serving.map(({ record }) => record.manifest.agent_id);
+  const [first, ...rest] = candidates.map(({ record }) => record.manifest.agent_id);
   const { effect = 'allow', rule } = asked?.decision ?? {};
   return {
     type: 'call',

@@ -58,7 +58,7 @@ export interface PolicyOptions {
 }
 
 /** Names of decisions that no rule of the configuration made. */
-export const BUILT_IN_RULES = ['default', 'min_tier'] as const;
+export const BUILT_IN_RULES = ['default', 'min_tier', 'scopes'] as const;
 
 export const NO_RULES: PolicySpec = { rules: [], default: 'allow', untrusted: 'deny' };
 const ALLOWED: Decision = Object.freeze({ effect: 'allow' });
