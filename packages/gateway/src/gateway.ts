@@ -110,6 +110,8 @@ export class Gateway {
   /** The jobs, or without them what the tasks of A2A clients run as. */
   readonly #tasks: JobCalls;
   readonly #a2a: A2aEndpoint;
+  /** Every path that is served; a test walks them all. */
+  readonly paths: { readonly routes: readonly string[]; readonly upgrades: readonly string[] };
   #draining = false;
 
   constructor(options: GatewayOptions) {
@@ -248,6 +250,9 @@ export class Gateway {
         log,
       });
     this.#rpc = rpc;
+    const routes = { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes };
+    const upgrades = { ...this.#mcp.upgrades, ...rpc?.upgrades };
+    this.paths = { routes: Object.keys(routes), upgrades: Object.keys(upgrades) };
     this.#http = new HttpTransport({
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
@@ -258,8 +263,8 @@ export class Gateway {
       onDenied: (credential, reason) => options.identity?.audit?.denied(credential, reason),
       jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
-      routes: { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes },
-      upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
+      routes,
+      upgrades,
     });
     this.#unwatch = registry.watch(({ kind, agentIds }) => {
       if (kind === 'capabilities') this.#listChanged('tools');

@@ -1,7 +1,7 @@
 // Whom a path below `/a2a` reaches: one agent, or as the gateway itself every agent, for one caller.
 
 import type { AgentRecord } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
+import { mayUseAgents, type Principal } from '@starloom/identity';
 import type { GatewayConfig } from '../config.ts';
 import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
 
@@ -18,7 +18,7 @@ export interface ScopeOptions extends Access {
   readonly expose: GatewayConfig['mcp']['expose'];
 }
 
-/** `undefined` when there is no such agent, when it is not exposed, and when the caller may not use it. */
+/** `undefined` when there is no such agent, it is not exposed, or the caller may not use it, or any. */
 export function openScope(
   agentId: string | undefined,
   principal: Principal,
@@ -28,7 +28,7 @@ export function openScope(
   const isExposed = (id: string) => expose === 'all' || expose.includes(id);
   const get = (id: string) =>
     isExposed(id) && (agentId === undefined || id === agentId) ? lookup.get(id) : undefined;
-  if (agentId !== undefined && !get(agentId)) return undefined;
+  if (agentId === undefined ? !mayUseAgents(principal) : !get(agentId)) return undefined;
   const records = () => {
     if (agentId !== undefined) return [get(agentId) ?? []].flat();
     return lookup.list().filter(({ manifest }) => isExposed(manifest.agent_id));

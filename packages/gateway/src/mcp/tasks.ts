@@ -13,9 +13,11 @@ import {
   FabricError,
   type InputRequest,
   isFinal,
+  jobNotFound,
   openInputs,
   type StoredJob,
 } from '@starloom/core';
+import { mayUseAgents } from '@starloom/identity';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { answerTask, errorOf, toTaskResult } from '../jobs/run-as-task.ts';
@@ -61,6 +63,7 @@ export function installTasks(server: Server, connection: Connection, jobs: JobCa
     if (!declaresTasks(declared)) throw missingExtension();
     const { principal } = connectionOf(context, connection);
     try {
+      if (!mayUseAgents(principal)) throw jobNotFound(undefined);
       return { ...(await run(principal.id, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
     } catch (error) {
       throw toTaskError(FabricError.from(error));

@@ -91,7 +91,8 @@ const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
 const JWKS_PATH = '/.well-known/jwks.json';
-const PROBES: ReadonlySet<string> = new Set([
+/** Answered before anything is known of the caller. */
+export const PROBES: ReadonlySet<string> = new Set([
   '/livez',
   '/healthz',
   '/readyz',
