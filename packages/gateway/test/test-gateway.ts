@@ -1,6 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Coordination } from '@starloom/coordination';
 import type {
+  Adapter,
   AgentDescription,
   EventBody,
   FabricEvent,
@@ -45,6 +46,8 @@ export interface TestGatewayOptions {
   readonly authenticator?: Authenticator;
   readonly identity?: Identity;
   readonly drainMs?: number;
+  /** What an adapter of the agents has beside its own methods, such as those of an MCP agent. */
+  readonly extendAdapter?: (adapter: MemoryAdapter) => Adapter;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
   /** Serves A2A over gRPC with a certificate. */
@@ -67,6 +70,7 @@ export async function openTestGateway(
     authenticator,
     identity,
     drainMs = 10_000,
+    extendAdapter = (adapter) => adapter,
     signingKey,
     grpcTls,
   }: TestGatewayOptions = {},
@@ -106,10 +110,12 @@ export async function openTestGateway(
     },
     registry,
     openAdapter: async (manifest: Manifest) =>
-      new MemoryAdapter(
-        manifest,
-        agents[manifest.agent_id]?.run ?? (() => never()),
-        agents[manifest.agent_id]?.describe,
+      extendAdapter(
+        new MemoryAdapter(
+          manifest,
+          agents[manifest.agent_id]?.run ?? (() => never()),
+          agents[manifest.agent_id]?.describe,
+        ),
       ),
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     identity,

@@ -28,7 +28,8 @@ import { readOrigin } from '../pipeline/origin.ts';
 import { AgentFeed } from './agent-feed.ts';
 import { cleanListing } from './clean-listing.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
-import { type Connection, connectionOf } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { type Credentials, identifiedConnection, withoutOurs } from './meta-credential.ts';
 import {
   type Named,
   parsePromptName,
@@ -94,13 +95,21 @@ export class RelayFace {
     for (const feed of this.#feeds.values()) feed.close();
   }
 
-  install(server: Server, connection: Connection): void {
+  install(server: Server, connection: Connection, credentials: Credentials): void {
+    const read = async (request: unknown, context: ServerContext) =>
+      toRequest(
+        server,
+        await identifiedConnection(credentials, context, connection),
+        request,
+        context,
+      );
     const list =
       (method: string, key: Listing) => async (request: unknown, context: ServerContext) =>
-        this.#list(method, key, toRequest(server, connection, request, context)) as never;
+        (await this.#list(method, key, await read(request, context))) as never;
     const one =
-      (find: (params: Params) => Named | undefined) => (request: unknown, context: ServerContext) =>
-        this.#one(find, toRequest(server, connection, request, context)) as never;
+      (find: (params: Params) => Named | undefined) =>
+      async (request: unknown, context: ServerContext) =>
+        (await this.#one(find, await read(request, context))) as never;
     server.setRequestHandler('resources/list', list('resources/list', 'resources'));
     server.setRequestHandler(
       'resources/templates/list',
@@ -334,12 +343,11 @@ interface RelayRequest {
 
 function toRequest(
   server: Server,
-  opened: Connection,
+  connection: Connection,
   request: unknown,
   context: ServerContext,
 ): RelayRequest {
   const { mcpReq } = context;
-  const connection = connectionOf(context, opened);
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
   const { headers, principal } = connection;
@@ -359,7 +367,7 @@ function toRequest(
       ...(requestState !== undefined && { requestState }),
     },
     meta: {
-      ...meta,
+      ...withoutOurs(meta),
       ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
       ...toMeta(createTrace(traceId), hop),
     },

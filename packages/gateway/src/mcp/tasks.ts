@@ -23,8 +23,9 @@ import type { JobCalls } from '../jobs/job-calls.ts';
 import { answerTask, errorOf, toTaskResult } from '../jobs/run-as-task.ts';
 import { REQUIRED_CAPABILITIES, TASKS_EXTENSION } from '../jobs/tasks-required.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
-import { type Connection, connectionOf } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { toGivenInputs, toInputRequests } from './input-required.ts';
+import { type Credentials, identifiedConnection } from './meta-credential.ts';
 import { toRelayedError } from './protocol-error.ts';
 
 type Params = Readonly<Record<string, unknown>>;
@@ -54,14 +55,19 @@ export function toCreatedTask(job: StoredJob, ttlMs: number): ToolResult {
   return { resultType: 'task', content: [], ...toTask(job, ttlMs) };
 }
 
-export function installTasks(server: Server, connection: Connection, jobs: JobCalls): void {
+export function installTasks(
+  server: Server,
+  connection: Connection,
+  jobs: JobCalls,
+  credentials: Credentials,
+): void {
   const serve = async (
     context: ServerContext,
     run: (principalId: string, capabilities: Params) => Promise<Params>,
   ): Promise<Record<string, unknown>> => {
     const declared: Params = context.mcpReq.envelope ?? {};
     if (!declaresTasks(declared)) throw missingExtension();
-    const { principal } = connectionOf(context, connection);
+    const { principal } = await identifiedConnection(credentials, context, connection);
     try {
       if (!mayUseAgents(principal)) throw jobNotFound(undefined);
       return { ...(await run(principal.id, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
