@@ -240,13 +240,16 @@ describe('a policy of the gateway', () => {
     };
     const { authenticator } = identity;
     const log = (line: string) => lines.push(line);
-    const world = await openWith(policy, { identity, authenticator, log });
+    const jobs = await openSqliteJobs({ path: join(folder, 'jobs.db') });
+    closers.push(() => jobs.close());
+    const world = await openWith(policy, { identity, authenticator, log, jobs });
     const [ada, ben] = [await world.as('ada'), await world.as('ben')];
     await call(ben, 'percy.write', {});
     await call(ada, 'percy.write', {}).catch(() => {});
     await call(ada, 'fabric.call', { agent_id: 'percy', capability: 'write' });
     const target = { agent_id: 'vault', capability: 'read' };
     await call(ada, 'fabric.call', target, { meta: { 'x-openstarry-depth': 2 } });
+    await call(ada, 'fabric.call', { agent_id: 'percy', capability: 'write', async: true });
     await call(ada, 'percy.read', {});
     await identity.audit?.close();
     const written = await callsIn(join(folder, 'audit'));
@@ -255,6 +258,7 @@ describe('a policy of the gateway', () => {
       ['deny', 'read-only'],
       ['deny', 'read-only'],
       ['deny', 'roots-only'],
+      ['deny', 'read-only'],
       ['allow', undefined],
     ]);
     expect(lines.find((line) => line.includes('a policy rule decided'))).toContain('ben-may');

@@ -18,11 +18,12 @@ import {
 } from '@starloom/core';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
+import { auditRefusal } from '../pipeline/audit-call.ts';
 import { agentsForCall } from '../pipeline/authorise.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
-import { admit, toPolicyCall } from '../pipeline/origin.ts';
+import { admit, answerTrace, toPolicyCall } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
 import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
@@ -115,6 +116,16 @@ export class JobCalls {
 
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
+    try {
+      return await this.#submit(request, caller, terms);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      auditRefusal(request, caller, answerTrace(caller), error, this.#options.deps);
+      throw error;
+    }
+  }
+
+  async #submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps, clock } = this.#options;
     const { principal } = caller;
     const guarded = admit(caller, deps.guard);

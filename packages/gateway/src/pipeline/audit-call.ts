@@ -2,6 +2,7 @@
 
 import type { FabricError, GuardedCall, Trace } from '@starloom/core';
 import { type AuditEntry, grantOf, onBehalfOf } from '@starloom/identity';
+import type { Access } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { Route } from './route.ts';
 
@@ -52,6 +53,29 @@ export function refused(
     tool: clip(caller.tool),
   };
 }
+
+/** Writes down that a call was refused; one that failed is no decision. */
+export function auditRefusal(
+  request: Pick<CallRequest, 'agentId' | 'capability'>,
+  caller: Caller,
+  trace: Trace,
+  error: FabricError,
+  { audit, registry, authoriser }: Access & { readonly audit: AuditCall },
+): void {
+  if (!REFUSALS.has(error.code)) return;
+  const { agentId, capability } = request;
+  const record = agentId === undefined ? undefined : registry.get(agentId);
+  const rule = record && authoriser.hiddenBy(caller.principal, record.manifest, capability);
+  audit(refused(request, caller, trace, error, rule));
+}
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  'AUTH_DENIED',
+  'POLICY_DENIED',
+  'CAPABILITY_NOT_FOUND',
+  'RECURSION_LIMIT',
+  'RATE_LIMITED',
+]);
 
 function whoOf({ principal }: Caller) {
   const { mode, tier, delegation } = principal;

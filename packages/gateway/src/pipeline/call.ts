@@ -14,7 +14,7 @@ import {
 import { type Authoriser, toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
-import { type AuditCall, allowed, refused } from './audit-call.ts';
+import { type AuditCall, allowed, auditRefusal } from './audit-call.ts';
 import { agentsForCall, type CallableAgents, deniedBy } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
@@ -81,31 +81,10 @@ export async function runCall(
   } catch (thrown) {
     const error = FabricError.from(thrown);
     const answered = trace ?? answerTrace(caller);
-    if (REFUSALS.has(error.code)) {
-      deps.audit(refused(request, caller, answered, error, hiddenBy(request, caller, deps)));
-    }
+    auditRefusal(request, caller, answered, error, deps);
     return { ok: false, error, trace: answered };
   }
 }
-
-/** Which rule makes the agent that the request names look unknown. */
-function hiddenBy(
-  { agentId, capability }: CallRequest,
-  { principal }: Caller,
-  { registry, authoriser }: CallDeps,
-): string | undefined {
-  const record = agentId === undefined ? undefined : registry.get(agentId);
-  return record && authoriser.hiddenBy(principal, record.manifest, capability);
-}
-
-/** Codes by which a call is refused, rather than fails. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  'AUTH_DENIED',
-  'POLICY_DENIED',
-  'CAPABILITY_NOT_FOUND',
-  'RECURSION_LIMIT',
-  'RATE_LIMITED',
-]);
 
 async function observe(
   request: CallRequest,
