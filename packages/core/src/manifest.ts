@@ -143,7 +143,7 @@ const manifestFields = z.strictObject({
       principal: z.string().min(1).optional().describe('The principal it calls back as'),
       min_tier: trustTierSchema
         .optional()
-        .describe('Least trusted tier that may call it, also at the begin of a chain of agents'),
+        .describe('Least trusted tier that may call it, also at the start of a chain of calls'),
       may_call: z
         .array(z.string().min(1).max(200))
         .max(64)

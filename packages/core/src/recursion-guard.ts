@@ -95,10 +95,15 @@ export class RecursionGuard {
     return { trace, hop, root, originTier: this.originTierOf(origin, options) };
   }
 
-  /** The lowest tier of those along the chain that a caller acts in. */
+  /**
+   * The lowest tier of those along the chain that a caller acts in. An agent that names no trace may
+   * act for any of the calls that it serves.
+   */
   originTierOf({ traceId }: Origin, { principal = '', tier }: AdmitOptions): TrustTier | undefined {
-    const above = traceId === undefined ? this.#deepestOf(principal) : undefined;
-    const calls = traceId === undefined ? [above ?? []].flat() : this.#callsOf(traceId, principal);
+    const calls =
+      traceId === undefined
+        ? [...(this.#byAgent.get(principal) ?? [])]
+        : this.#callsOf(traceId, principal);
     return lowestOf(tier, calls);
   }
 

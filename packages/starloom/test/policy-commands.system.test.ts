@@ -69,6 +69,18 @@ describe('starloom policy', () => {
     expect(stderr).toMatch(/fix: use principal/);
   });
 
+  it('a call that a rule refuses exits 3 and names the rule, and its reason', async () => {
+    const rules = RULES.replace(
+      'capability == "shout"\n      effect: deny',
+      'time > timestamp("2020-01-01T00:00:00Z")\n      effect: deny\n      reason: closed for repairs',
+    );
+    await using gateway = await startGateway({ 'starloom.yaml': rules });
+    const { code, stderr } = await gateway.run('call', 'echo', 'say', 'hello');
+    expect(code).toBe(3);
+    expect(stderr).toMatch(/POLICY_DENIED/);
+    expect(stderr).toMatch(/"no-shouting".*closed for repairs/);
+  });
+
   it('says what a new rule would change for recorded calls', async () => {
     await using gateway = await startGateway();
     await gateway.run('call', 'echo', 'say', 'hello');

@@ -69,11 +69,11 @@ export function deniedBy(
   target: { readonly agent_id: string; readonly capability: string },
   why = 'does not allow this call',
 ): FabricError {
-  return new FabricError('POLICY_DENIED', `The policy rule "${rule}" ${why}`, {
+  const because = reason === undefined ? '' : `: ${reason}`;
+  return new FabricError('POLICY_DENIED', `The policy rule "${rule}" ${why}${because}`, {
     details: {
       reason: 'policy',
       rule,
-      ...(reason !== undefined && { rule_reason: reason }),
       ...target,
       sent: false,
       fix: 'ask the operator of the gateway, who can change the rule in starloom.yaml',
