@@ -73,6 +73,8 @@ interface Rule {
 interface Remaining {
   readonly undecided: readonly Rule[];
   readonly otherwise: Decision;
+  /** Whether a rule could still let a call pass. What an agent demands of origins only narrows that. */
+  readonly isOpen: boolean;
 }
 
 export class Policy {
@@ -97,14 +99,14 @@ export class Policy {
     if (this.#hasNoRuleFor(agent)) return true;
     const known = this.#knownOf(principal, agent);
     known.reach ??= this.#ask('agent', this.#factsOf(known, ''), principal, agent);
-    return couldBe(known.reach);
+    return known.reach.isOpen;
   }
 
   /** Why no call of this capability can be allowed, whenever it is made; `undefined` when one can. */
   hides(principal: Principal, agent: PolicyAgent, capability: string): Decision | undefined {
     if (this.#hasNoRuleFor(agent)) return undefined;
     const remaining = this.#remaining(principal, agent, capability);
-    return couldBe(remaining) ? undefined : remaining.otherwise;
+    return remaining.isOpen ? undefined : remaining.otherwise;
   }
 
   decide(principal: Principal, agent: PolicyAgent, capability: string, call: PolicyCall): Decision {
@@ -140,17 +142,17 @@ export class Policy {
     const least = agent.auth?.min_tier;
     if (least !== undefined) {
       // The origin of a chain is never above the caller.
-      if (!isTrustedAs(principal.tier, least)) return { undecided, otherwise: this.#untrusted };
+      if (!isTrustedAs(principal.tier, least)) return toRemaining(undecided, this.#untrusted);
       undecided.push(untrustedRule(least, this.#untrusted));
     }
     for (const rule of this.#rules) {
       if (NEEDS.indexOf(rule.needs) > NEEDS.indexOf(known)) undecided.push(rule);
       else {
         const decision = this.#try(rule, facts);
-        if (decision) return { undecided, otherwise: decision };
+        if (decision) return toRemaining(undecided, decision);
       }
     }
-    return { undecided, otherwise: this.#otherwise };
+    return toRemaining(undecided, this.#otherwise);
   }
 
   #try(rule: Rule, facts: CallFacts): Decision | undefined {
@@ -207,12 +209,10 @@ const ORIGINS: Readonly<Record<TrustTier, OriginFacts>> = {
   public: new OriginFacts('public'),
 };
 
-/** Whether a rule could still let a call pass. What an agent demands of origins only narrows that. */
-function couldBe({ undecided, otherwise }: Remaining): boolean {
-  const open = undecided.filter(({ decision }) => decision.rule !== 'min_tier');
-  return [otherwise, ...open.map(({ decision }) => decision)].some(
-    ({ effect }) => effect !== 'deny',
-  );
+function toRemaining(undecided: readonly Rule[], otherwise: Decision): Remaining {
+  const written = undecided.filter(({ decision }) => decision.rule !== 'min_tier');
+  const decisions = [otherwise, ...written.map(({ decision }) => decision)];
+  return { undecided, otherwise, isOpen: decisions.some(({ effect }) => effect !== 'deny') };
 }
 
 function untrustedRule(least: TrustTier, decision: Decision): Rule {
