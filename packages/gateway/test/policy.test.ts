@@ -90,6 +90,14 @@ describe('a rule that always denies', () => {
     },
   );
 
+  it('hides an agent of which nothing is left', async () => {
+    const world = await openWith(rules(['no-reading', 'capability == "read"', 'deny']));
+    const { payload } = await call(await world.as('ada'), 'fabric.agent.list', {});
+    expect(payload.agents).toMatchObject([
+      { agent_id: 'percy', capabilities: [{ name: 'write' }] },
+    ]);
+  });
+
   it('makes an agent look unknown, by every tool', async () => {
     const world = await openWith(NO_VAULT);
     const ada = await world.as('ada');

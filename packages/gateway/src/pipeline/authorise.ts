@@ -60,7 +60,8 @@ function visibleTo(
   const capabilities = record.capabilities.filter(({ name }) =>
     authoriser.maySee(principal, manifest, name),
   );
-  return capabilities.length === record.capabilities.length ? record : { ...record, capabilities };
+  if (capabilities.length === record.capabilities.length) return record;
+  return capabilities.length === 0 ? undefined : { ...record, capabilities };
 }
 
 /** A refusal by a rule, for a caller that may know of the agent. */

@@ -82,24 +82,37 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   const { agents, breakers } = deps;
   if (agentId !== undefined) return named(agentId, capability, agents);
   const offering = agents.findByCapability(capability);
-  const decisions = offering.map((record) => agents.decide(record, capability));
-  const [first, ...others] = ['allow', 'degrade'].flatMap((effect) =>
-    offering.filter((_, index) => decisions[index]?.effect === effect),
-  );
-  const [refused] = offering;
-  const [decision] = decisions;
-  if (!first && refused && decision)
-    throw deniedBy(decision, { agent_id: refused.manifest.agent_id, capability });
+  const [first] = offering;
   if (!first) {
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
       details: { capability, fix: 'call fabric.agent.list for the available agents' },
     });
   }
-  const free = [first, ...others].filter((record) => !cycleOf(record, request, call, deps));
+  const usable = usableNow(offering, capability, agents);
+  const free = usable.filter((record) => !cycleOf(record, request, call, deps));
   const ready = free.find(
     ({ manifest, health }) => health.status !== 'offline' && !breakers.isOpen(manifest.agent_id),
   );
-  return ready ?? free[0] ?? first;
+  return ready ?? free[0] ?? usable[0] ?? first;
+}
+
+/** Those that the policy allows; else those that others stand in for. */
+function usableNow(
+  offering: readonly AgentRecord[],
+  capability: string,
+  agents: CallableAgents,
+): readonly AgentRecord[] {
+  const decided = offering.map((record) => ({
+    record,
+    decision: agents.decide(record, capability),
+  }));
+  for (const wanted of ['allow', 'degrade'] as const) {
+    const fitting = decided.filter(({ decision }) => decision.effect === wanted);
+    if (fitting.length > 0) return fitting.map(({ record }) => record);
+  }
+  const [first] = decided;
+  if (!first) return [];
+  throw deniedBy(first.decision, { agent_id: first.record.manifest.agent_id, capability });
 }
 
 function named(agentId: string, capability: string, agents: CallableAgents): AgentRecord {
