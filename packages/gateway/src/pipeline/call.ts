@@ -204,7 +204,7 @@ function reopen(request: CallRequest, caller: Caller, deps: CallDeps): Reopened 
 /** A call that waits for an answer goes on only while the caller may make it. */
 function assertCallable({ agentId, capability }: Reopened, agents: CallableAgents): void {
   const record = agents.get(agentId);
-  if (!record || !findCapability(record, capability)) throw noOpenQuestion();
+  if (!record || !findCapability(record, capability)) throw unknownConversation();
   const decision = agents.decide(record, capability);
   if (decision.effect !== 'allow') throw deniedBy(decision, { agent_id: agentId, capability });
 }
