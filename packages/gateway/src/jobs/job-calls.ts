@@ -2,6 +2,7 @@
 // runs through the same pipeline as any other, by whichever gateway claims it.
 
 import {
+  type AgentRecord,
   type Clock,
   FabricError,
   type FabricEvent,
@@ -12,10 +13,12 @@ import {
   type Job,
   type JobEngine,
   type JobWebhook,
+  jobNotFound,
   type Log,
   type StoredJob,
   toMeta,
 } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { auditRefusal } from '../pipeline/audit-call.ts';
@@ -165,6 +168,24 @@ export class JobCalls {
       ...(idempotencyKey !== undefined && { idempotencyKey }),
       ...(labels !== undefined && { labels }),
     });
+  }
+
+  /** A job of the caller whose call it may make; any other looks unknown. */
+  async find(principal: Principal, id: unknown): Promise<StoredJob> {
+    const job = await this.desk.status(principal.id, id);
+    if (this.maySee(principal, job)) return job;
+    throw jobNotFound(id);
+  }
+
+  /** Another key of the same principal may not use the same agents. */
+  maySee(principal: Principal, job: Pick<Job, 'agent_id' | 'capability'>): boolean {
+    const { agent_id, capability } = job;
+    const { registry, authoriser } = this.#options.deps;
+    const named = agent_id === undefined ? undefined : registry.get(agent_id);
+    const offering = named ? [named] : registry.findByCapability(capability);
+    const mayUse = ({ manifest }: AgentRecord) =>
+      authoriser.maySee(principal, manifest, capability);
+    return offering.length === 0 || offering.some(mayUse);
   }
 
   /** What the face kept of the request of a job. */

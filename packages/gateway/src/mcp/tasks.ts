@@ -63,36 +63,36 @@ export function installTasks(
 ): void {
   const serve = async (
     context: ServerContext,
-    run: (principalId: string, capabilities: Params) => Promise<Params>,
+    taskId: unknown,
+    run: (job: StoredJob, capabilities: Params) => Promise<Params>,
   ): Promise<Record<string, unknown>> => {
     const declared: Params = context.mcpReq.envelope ?? {};
     if (!declaresTasks(declared)) throw missingExtension();
     const { principal } = await identifiedConnection(credentials, context, connection);
     try {
       if (!mayUseAgents(principal)) throw jobNotFound(undefined);
-      return { ...(await run(principal.id, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
+      const job = await jobs.find(principal, taskId);
+      return { ...(await run(job, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
     } catch (error) {
       throw toTaskError(FabricError.from(error));
     }
   };
   server.setRequestHandler('tasks/get', { params: taskSchema }, ({ taskId }, context) =>
-    serve(context, async (principalId, capabilities) => {
-      const job = await jobs.desk.status(principalId, taskId);
+    serve(context, taskId, async (job, capabilities) => {
       return { ...toTask(job, jobs.keepMs), ...detailsOf(job, capabilities) };
     }),
   );
   server.setRequestHandler('tasks/update', { params: taskSchema }, ({ taskId }, context) =>
-    serve(context, async (principalId) => {
+    serve(context, taskId, async (job) => {
       // The SDK takes them out of the parameters, since other requests have them too.
       const inputs = toGivenInputs(context.mcpReq.inputResponses) ?? [];
-      await answerTask(jobs, principalId, taskId, inputs);
+      await answerTask(jobs, job, inputs);
       return {};
     }),
   );
   server.setRequestHandler('tasks/cancel', { params: taskSchema }, ({ taskId }, context) =>
-    serve(context, async (principalId) => {
-      const { state } = await jobs.desk.status(principalId, taskId);
-      if (!isFinal(state)) await cancel(jobs, principalId, taskId);
+    serve(context, taskId, async ({ id, state, principal_id }) => {
+      if (!isFinal(state)) await cancel(jobs, principal_id, id);
       return {};
     }),
   );
