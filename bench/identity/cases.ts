@@ -1,7 +1,9 @@
-// What is measured: the ways to authenticate, beside the same check by the library alone.
+// What is measured: the ways to authenticate, beside the same check by the library alone; and what it
+// costs to decide on a call.
 
-import { manifestSchema, silentLog, systemClock } from '@starloom/core';
+import { type Manifest, manifestSchema, silentLog, systemClock } from '@starloom/core';
 import {
+  Authoriser,
   type AuthRequest,
   createAuthenticator,
   createKey,
@@ -9,12 +11,14 @@ import {
   generateKey,
   LOCAL_PRINCIPAL,
   openIdentity,
+  type Principal,
   SigningKeys,
   signPassport,
   signStructuredPassport,
   toPassportClaims,
   verifyMandate,
 } from '@starloom/identity';
+import { NO_RULES, Policy } from '@starloom/identity/policy';
 import { temporaryFolder } from '@starloom/testkit';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 
@@ -26,6 +30,10 @@ export const CASES = [
   'passport_bare',
   'mint',
   'mandate_first',
+  'scopes_only',
+  'policy_known',
+  'policy_call',
+  'policy_first',
 ] as const;
 export type CaseName = (typeof CASES)[number];
 
@@ -97,12 +105,43 @@ export async function openCases(): Promise<Cases> {
       mint: async () => (await mint()).release(),
       mandate_first: () =>
         verifyMandate(mandate, { jwks: bare as never, issuer, audience: 'coder' }),
+      ...policyCases(target),
     },
     async [Symbol.asyncDispose]() {
       await signing.close();
       await identity.close();
       await folder[Symbol.asyncDispose]();
     },
+  };
+}
+
+const RULES = 100;
+
+/** Of the rules, none matches: all are asked. */
+function policyCases(target: Manifest) {
+  const caller: Principal = { ...LOCAL_PRINCIPAL, id: 'bench', tier: 'org' };
+  const call = { depth: 2, time: Date.now(), originTier: 'org' } as const;
+  const decide = (when: (index: number) => string) => {
+    const rules = Array.from({ length: RULES }, (_, index) => {
+      return { name: `rule-${index}`, when: when(index), effect: 'deny' as const };
+    });
+    const authoriser = new Authoriser(new Policy({ ...NO_RULES, rules }));
+    return (principal: Principal) =>
+      authoriser.maySee(principal, target, 'code') &&
+      authoriser.decide(principal, target, 'code', call);
+  };
+  const onTarget = (index: number) =>
+    `principal.id == "p${index}" || "tag-${index}" in agent.tags || capability.glob("write_${index}*")`;
+  const known = decide(onTarget);
+  const onCall = decide((index) => `depth > 0 && (${onTarget(index)})`);
+  const none = new Authoriser(new Policy(NO_RULES));
+  return {
+    scopes_only: () =>
+      none.maySee(caller, target, 'code') && none.decide(caller, target, 'code', call),
+    policy_known: () => known(caller),
+    policy_call: () => onCall(caller),
+    // Another object is another caller: nothing of it is known.
+    policy_first: () => known({ ...caller }),
   };
 }
 

@@ -1,5 +1,6 @@
 // `npm run bench:identity`: what it costs to know who calls, with a credential that was seen before and
-// with one that was not, beside the signature check of the library alone; and what a mandate costs.
+// with one that was not, beside the signature check of the library alone; what a mandate costs, and a
+// decision by the rules of a policy.
 
 import {
   type CommandContext,
@@ -31,10 +32,20 @@ const WHAT: Readonly<Record<CaseName, string>> = {
   passport_bare: 'the same passport by jose alone',
   mint: 'mandate, minted',
   mandate_first: 'mandate, verified by an agent',
+  scopes_only: 'decision on a call, scopes alone',
+  policy_known: '100 rules, caller and agent seen before',
+  policy_call: '100 rules on the call itself',
+  policy_first: '100 rules, caller never seen',
 };
 
 /** What was asked for, in µs; on an idle machine. */
-const GOALS: Partial<Record<CaseName, number>> = { passport_cached: 20, passport_first: 400 };
+const GOALS: Partial<Record<CaseName, number>> = {
+  passport_cached: 20,
+  passport_first: 400,
+  policy_known: 50,
+  policy_call: 50,
+  policy_first: 50,
+};
 const ROUNDS = 5;
 
 await runCommand({ usage: USAGE, parse: parseOptions, run: bench });
@@ -51,7 +62,7 @@ async function bench(
     for (const name of CASES) {
       signal.throwIfAborted();
       const measured = await measure(cases.work[name], (seconds * 1000) / ROUNDS);
-      if (round_ > 0) samples.get(name)?.push(...measured);
+      if (round_ > 0) samples.set(name, (samples.get(name) ?? []).concat(measured));
     }
   }
   const report = toReport(samples);

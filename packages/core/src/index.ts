@@ -241,6 +241,7 @@ export {
   compareTiers,
   DEFAULT_TIER,
   isTrustedAs,
+  lowerTier,
   TRUST_TIERS,
   type TrustTier,
 } from './tiers.ts';

@@ -146,6 +146,9 @@ const manifestFields = z.strictObject({
     .strictObject({
       mandate: z.boolean().default(false).describe('Send a mandate with every call'),
       principal: z.string().min(1).optional().describe('The principal it calls back as'),
+      min_tier: trustTierSchema
+        .optional()
+        .describe('Least trusted tier that may call it, also at the start of a chain of calls'),
       may_call: z
         .array(z.string().min(1).max(200))
         .max(64)

@@ -8,6 +8,7 @@ import { type Clock, systemClock } from './clock.ts';
 import { FabricError } from './errors.ts';
 import { assertDepth, findCycle, type Hop, MAX_DEPTH, toLink } from './hop.ts';
 import type { Origin } from './propagation.ts';
+import { lowerTier, type TrustTier } from './tiers.ts';
 import { createTrace, type Trace, toW3cSpanId } from './trace.ts';
 
 export interface GuardedCall {
@@ -15,6 +16,8 @@ export interface GuardedCall {
   readonly hop: Hop;
   /** The principal that began the trace, where there are several. */
   readonly root?: string | undefined;
+  /** The lowest tier of those along the chain, as far as this process knows them. */
+  readonly originTier?: TrustTier | undefined;
 }
 
 export interface RecursionGuardOptions {
@@ -39,10 +42,11 @@ export interface AdmitOptions {
   readonly depthIsStated?: boolean;
   /** Who calls; where there is only one caller, or none is known, it can be left out. */
   readonly principal?: string;
+  /** How far the caller is trusted. */
+  readonly tier?: TrustTier;
 }
 
-export interface TrackOptions {
-  readonly root?: string | undefined;
+export interface TrackOptions extends Pick<GuardedCall, 'root' | 'originTier'> {
   /** The principal as which the agent that is called calls back. */
   readonly agentPrincipal?: string | undefined;
 }
@@ -52,6 +56,7 @@ interface CallInFlight {
   readonly root: string;
   readonly hop: Hop;
   readonly agentPrincipal: string | undefined;
+  readonly originTier: TrustTier | undefined;
 }
 
 const TRIPPED_MS = 10 * 60_000;
@@ -87,7 +92,19 @@ export class RecursionGuard {
     this.assertOpen(trace.trace_id, origin.hop, root);
     const hop = above ? below(above.hop, origin.hop) : this.#knownHop(origin, root, options);
     this.#refuseAs('depth', trace.trace_id, root, () => assertDepth(hop, this.#limit));
-    return { trace, hop, root };
+    return { trace, hop, root, originTier: this.originTierOf(origin, options) };
+  }
+
+  /**
+   * The lowest tier of those along the chain that a caller acts in. An agent that names no trace may
+   * act for any of the calls that it serves.
+   */
+  originTierOf({ traceId }: Origin, { principal = '', tier }: AdmitOptions): TrustTier | undefined {
+    const calls =
+      traceId === undefined
+        ? [...(this.#byAgent.get(principal) ?? [])]
+        : this.#callsOf(traceId, principal);
+    return lowestOf(tier, calls);
   }
 
   /** Refuses what belongs to a trace that was refused before. */
@@ -114,9 +131,10 @@ export class RecursionGuard {
   }
 
   /** Remembers a call while it is in flight; returns how to forget it. */
-  track(trace: Trace, hop: Hop, { root = '', agentPrincipal }: TrackOptions = {}): () => void {
+  track(trace: Trace, hop: Hop, options: TrackOptions = {}): () => void {
+    const { root = '', agentPrincipal, originTier } = options;
     const spanId = toW3cSpanId(trace.span_id);
-    const entry = { traceId: trace.trace_id, root, hop, agentPrincipal };
+    const entry = { traceId: trace.trace_id, root, hop, agentPrincipal, originTier };
     const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, CallInFlight>();
     this.#inFlight.set(trace.trace_id, calls.set(spanId, entry));
     const forgetAgent = this.#trackAgent(entry);
@@ -155,6 +173,12 @@ export class RecursionGuard {
         undefined,
       )
     );
+  }
+
+  /** The calls in flight on this trace to agents that call back as this principal. */
+  #callsOf(traceId: string, principal: string): CallInFlight[] {
+    const calls = [...(this.#inFlight.get(traceId)?.values() ?? [])];
+    return calls.filter(({ agentPrincipal }) => agentPrincipal === principal);
   }
 
   /** Whose trace this is: of the caller, unless the caller is an agent at work on another's. */
@@ -232,6 +256,18 @@ export class RecursionGuard {
     if (tripped?.size === 0) this.#tripped.delete(root);
     return false;
   }
+}
+
+/** Of the caller, and of the calls that it acts for. */
+function lowestOf(
+  tier: TrustTier | undefined,
+  calls: readonly Pick<CallInFlight, 'originTier'>[],
+): TrustTier | undefined {
+  return calls.reduce<TrustTier | undefined>(
+    (lowest, { originTier }) =>
+      lowest && originTier ? lowerTier(lowest, originTier) : (lowest ?? originTier),
+    tier,
+  );
 }
 
 /** One deeper than the call above, or as deep as it says itself. */

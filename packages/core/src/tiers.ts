@@ -15,3 +15,8 @@ export function compareTiers(a: TrustTier, b: TrustTier): number {
 export function isTrustedAs(candidate: TrustTier, reference: TrustTier): boolean {
   return compareTiers(candidate, reference) <= 0;
 }
+
+/** The one that is trusted less. */
+export function lowerTier(a: TrustTier, b: TrustTier): TrustTier {
+  return isTrustedAs(a, b) ? b : a;
+}

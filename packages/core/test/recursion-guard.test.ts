@@ -147,5 +147,25 @@ describe('the recursion guard', () => {
       guard.track(call.trace, call.hop, { root: call.root, agentPrincipal: 'coder' });
       expect(() => guard.admit(fromMeta({}), coder)).toThrow(refusal({ depth: 6 }));
     });
+
+    it('knows the lowest tier of a chain, whatever key its agents call back with', () => {
+      const guard = new RecursionGuard();
+      const coder = { principal: 'coder', tier: 'org' } as const;
+      const tierOf = (traceId?: string) =>
+        guard.admit(traceId === undefined ? fromMeta({}) : rootOf(traceId), coder).originTier;
+      expect(tierOf()).toBe('org');
+      const [trusted, guest] = (['local', 'public'] as const).map((tier) => {
+        const call = guard.admit(rootOf(createTrace().trace_id), { principal: tier, tier });
+        expect(call.originTier).toBe(tier);
+        const { trace, hop } = call;
+        return { trace, forget: guard.track(trace, hop, { ...call, agentPrincipal: 'coder' }) };
+      });
+      expect(tierOf(trusted?.trace.trace_id)).toBe('org');
+      expect(tierOf(guest?.trace.trace_id)).toBe('public');
+      // Without a trace it may act for either.
+      expect(tierOf()).toBe('public');
+      guest?.forget();
+      expect(tierOf()).toBe('org');
+    });
   });
 });

@@ -3,6 +3,7 @@
 import { secret } from '@starloom/config';
 import { agentIdSchema, capabilityNameSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
 import { scopeProblem } from '@starloom/identity';
+import { BUILT_IN_RULES, compileExpression, EFFECTS } from '@starloom/identity/policy';
 import { isCron } from '@starloom/jobs';
 import { z } from 'zod';
 import { checkSharedKey, checkSigningKey, connectionUrl, refuseSame } from './config-rules.ts';
@@ -308,6 +309,47 @@ export const jobsSchema = z.discriminatedUnion('kind', [
     ...jobRules,
   }),
 ]);
+
+const ruleSchema = z.strictObject({
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, { error: 'expected lower case letters, digits, - and _' })
+    .refine((name) => !BUILT_IN_RULES.some((builtIn) => builtIn === name), {
+      error: 'is the name of a built-in rule',
+      params: { fix: 'give it another name' },
+    })
+    .describe('Unique name of the rule; it stands in every decision'),
+  when: z
+    .string()
+    .superRefine((text, context) => {
+      const compiled = compileExpression(text);
+      if (!('message' in compiled)) return;
+      const { message, fix } = compiled;
+      context.addIssue({ code: 'custom', message, params: { fix } });
+    })
+    .describe('CEL expression over principal, agent, capability, depth, time and origin'),
+  effect: z
+    .enum(EFFECTS)
+    .describe('allow, deny, or degrade: other agents serve the call, without streaming'),
+  reason: z.string().min(1).max(500).optional().describe('Shown to a caller that is refused'),
+});
+
+export const policySchema = z.strictObject({
+  rules: z
+    .array(ruleSchema)
+    .max(1_000)
+    .default([])
+    .superRefine(refuseSame('rule', 'name'))
+    .describe('Asked in this order; the first that matches decides. Rules narrow scopes'),
+  default: z
+    .enum(['allow', 'deny'])
+    .default('allow')
+    .describe('What holds when no rule matches; allow leaves it to scopes and tiers'),
+  untrusted: z
+    .enum(['deny', 'degrade'])
+    .default('deny')
+    .describe("Calls whose origin is below an agent's auth.min_tier"),
+});
 
 export const telemetrySchema = z.strictObject({
   otlp: connectionUrl(['http', 'https'])

@@ -16,6 +16,7 @@ import {
   listenSchema,
   mcpSchema,
   pinningSchema,
+  policySchema,
   registrySchema,
   telemetrySchema,
 } from './config-sections.ts';
@@ -28,6 +29,7 @@ export const gatewayConfigSchema = z
     registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
     auth: authSchema.prefault({}).describe('Who may call'),
     pinning: pinningSchema.prefault({}).describe('Tools that agents change after approval'),
+    policy: policySchema.prefault({}).describe('Rules on who may call which agent, and when'),
     mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
     a2a: a2aSchema.prefault({}).describe('What A2A clients see'),
     limits: limitsSchema.prefault({}).describe('Bounds on every call'),

@@ -13,7 +13,7 @@ import {
   orAborted,
   type Registry,
 } from '@starloom/core';
-import { mayReach, type Principal } from '@starloom/identity';
+import type { Authoriser, Principal } from '@starloom/identity';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
@@ -30,6 +30,7 @@ import type { Pinning, Reviewed } from './pinning/pinning.ts';
 
 export interface DiscoveryOptions {
   readonly registry: Registry;
+  readonly authoriser: Authoriser;
   readonly adapters: AdapterPool;
   readonly log: Log;
   /** What agents said in earlier runs. */
@@ -158,10 +159,11 @@ export class Discovery {
     principal: Principal,
     signal: AbortSignal,
   ): Promise<Found | undefined> {
-    const owner = this.#options.registry.list().find(({ manifest }) => {
+    const { registry, authoriser } = this.#options;
+    const owner = registry.list().find(({ manifest }) => {
       const { agent_id } = manifest;
       const isNamed = name.startsWith(`${agent_id}.`) || name.startsWith(`${agent_id}_`);
-      return isNamed && !this.isKnown(manifest) && mayReach(principal, agent_id);
+      return isNamed && !this.isKnown(manifest) && authoriser.mayReach(principal, manifest);
     });
     if (owner) await this.ready(owner, signal, TOOL_WAIT_MS);
     return owner && find();

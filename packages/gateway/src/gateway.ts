@@ -5,7 +5,9 @@ import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
   type Clock,
+  FabricError,
   type JobEngine,
+  type Log,
   type Manifest,
   RecursionGuard,
   type Registry,
@@ -13,11 +15,13 @@ import {
 } from '@starloom/core';
 import {
   type Authenticator,
+  Authoriser,
   denied,
   type Identity,
   LOCAL_PRINCIPAL,
   TraceBudgets,
 } from '@starloom/identity';
+import { Policy } from '@starloom/identity/policy';
 import { createAddressGuard } from '@starloom/wire';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { A2aEndpoint } from './a2a/endpoint.ts';
@@ -113,12 +117,15 @@ export class Gateway {
   /** The jobs, or without them what the tasks of A2A clients run as. */
   readonly #tasks: JobCalls;
   readonly #a2a: A2aEndpoint;
+  /** Every path that is served; a test walks them all. */
+  readonly paths: { readonly routes: readonly string[]; readonly upgrades: readonly string[] };
   #draining = false;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     const { config, registry, observer, version, coordination, clock = systemClock } = options;
     const { log } = observer;
+    const authoriser = createAuthoriser(config, log);
     this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
     this.#webhooks = new InboundWebhooks({ publicUrl: config.a2a.public_url, clock });
     const breakers = new Breakers({ clock, onChange: observer.breakerChanged.bind(observer) });
@@ -136,6 +143,7 @@ export class Gateway {
     });
     this.#discovery = new Discovery({
       registry,
+      authoriser,
       adapters: this.#adapters,
       log,
       store: options.discovered,
@@ -162,6 +170,7 @@ export class Gateway {
       assertCurrent: (caller) => assertCurrent(options.authenticator, caller),
       assertMember: (caller, sessionId) => assertMember(coordination, caller, sessionId),
       registry,
+      authoriser,
       adapters: this.#adapters,
       webhooks: this.#webhooks,
       breakers,
@@ -184,6 +193,7 @@ export class Gateway {
     this.#tasks = tasks;
     this.#a2a = new A2aEndpoint({
       registry,
+      authoriser,
       discovery: this.#discovery,
       jobs: tasks,
       guard: createAddressGuard({ allow: config.jobs.webhook_hosts }),
@@ -199,11 +209,11 @@ export class Gateway {
     this.#catalog = new GatewayTools({
       own: {
         fabric: [
-          agentListTool(registry),
-          agentDescribeTool(registry, this.#discovery),
+          agentListTool(deps),
+          agentDescribeTool(deps, this.#discovery),
           callTool(deps, jobs),
           routePreviewTool(deps),
-          healthTool({ registry, breakers, clock, version, engines: enginesOf(options) }),
+          healthTool({ ...deps, version, engines: enginesOf(options) }),
         ],
         jobs: jobs ? jobTools(jobs) : [],
         coordination: coordination ? coordinationTools(coordination, limits) : [],
@@ -219,6 +229,9 @@ export class Gateway {
     const contexts = coordination?.services.principalContexts;
     const relay = new RelayFace({
       registry,
+      authoriser,
+      guard,
+      clock,
       adapters: this.#adapters,
       log,
       expose: config.mcp.expose,
@@ -261,6 +274,9 @@ export class Gateway {
         log,
       });
     this.#rpc = rpc;
+    const routes = { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes };
+    const upgrades = { ...this.#mcp.upgrades, ...rpc?.upgrades };
+    this.paths = { routes: Object.keys(routes), upgrades: Object.keys(upgrades) };
     this.#http = new HttpTransport({
       ...config.listen,
       bodyBytes: config.limits.body_bytes,
@@ -273,8 +289,8 @@ export class Gateway {
       jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       webhooks: this.#webhooks,
-      routes: { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes },
-      upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },
+      routes,
+      upgrades,
     });
     this.#unwatch = registry.watch(({ kind, agentIds }) => {
       if (kind === 'capabilities') this.#listChanged('tools');
@@ -381,6 +397,12 @@ function slotsOf({ limits }: GatewayConfig) {
       own: ownOf(agents, ({ calls }) => calls),
     }),
   };
+}
+
+function createAuthoriser({ policy }: GatewayConfig, log: Log): Authoriser {
+  const onFailure = (rule: string, error: unknown) =>
+    log.warn({ rule, error: FabricError.from(error) }, 'a policy rule failed, which denies');
+  return new Authoriser(new Policy(policy, { onFailure }));
 }
 
 function budgetOf({ limits }: GatewayConfig) {

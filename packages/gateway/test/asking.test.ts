@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { AgentHandle, InputRequest } from '@starloom/core';
 import type { MemoryAgent } from '@starloom/core/testing';
+import { createPskVerifier } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { call, connect, openTestGateway, STRANGER_KEY } from './test-gateway.ts';
+import { call, connect, KEY, openTestGateway, STRANGER_KEY } from './test-gateway.ts';
 
 const schema = {
   type: 'object',
@@ -99,6 +100,26 @@ describe.each(ways)('an agent that asks and %s', (_, handle) => {
     }
     const own = await call(client, 'fabric.call', { ...args, conversation_id, inputs });
     expect(own.payload.ok).toBe(true);
+  });
+
+  it('is not answered with a key of the principal that may not use the agent', async () => {
+    const owner = { principal: 'owner', tier: 'org' } as const;
+    const psk = createPskVerifier([
+      { ...owner, key_id: 'all', key: KEY, scopes: ['*'] },
+      { ...owner, key_id: 'other', key: STRANGER_KEY, scopes: ['agent:other'] },
+    ]);
+    const agents = { percy: { run: asking(handle) }, other: { run: asking(handle) } };
+    await using gateway = await openTestGateway(agents, { psk });
+    await using client = await connect(gateway.url);
+    const { payload } = await call(client, 'fabric.call', args);
+    const { conversation_id } = payload.error.details;
+    const answer = { capability: 'work', conversation_id, inputs: accept({ name: 'Ada' }) };
+    await using limited = await connect(gateway.url, 'auto', {
+      authorization: `Bearer ${STRANGER_KEY}`,
+    });
+    const refused = await call(limited, 'fabric.call', answer);
+    expect(refused.payload.error?.code).toMatch(/BAD_INPUT|CAPABILITY_NOT_FOUND/);
+    expect((await call(client, 'fabric.call', answer)).payload.ok).toBe(true);
   });
 
   it('is answered after a restart, or says that it was interrupted', async () => {

@@ -83,6 +83,62 @@ describe('credentials', () => {
     await client.close();
   });
 
+  it('[G12] a passport in _meta narrows lists and resources too, and reaches no agent', async () => {
+    const received: string[] = [];
+    await using gateway = await openTestGateway(
+      { coder: agent, other: agent },
+      {
+        authenticator: identity.authenticator,
+        identity,
+        extendAdapter: (adapter) =>
+          Object.assign(adapter, {
+            serverCapabilities: async () => ({ resources: {} }),
+            onListChanged: () => () => {},
+            request: async (method: string, params: unknown) => {
+              received.push(JSON.stringify(params));
+              const contents = [{ uri: 'file:///a', text: 'a' }];
+              return method === 'resources/list'
+                ? { resources: [{ uri: 'file:///a', name: 'a' }] }
+                : { contents };
+            },
+          }),
+      },
+    );
+    const transport = new PipeTransport();
+    void gateway.gateway.serveStdio(transport.toServer, transport.fromServer);
+    const client = await open(transport, 'auto');
+    const keys = await SigningKeys.open({
+      folder: folder.path,
+      clock: systemClock,
+      log: silentLog,
+    });
+    opened.defer(() => keys.close());
+    const terms = { principal: 'ada', cap: ['coder/*'], scp: [], tier: 'org' } as const;
+    const life = { lifeMs: 60_000, maxDepth: 3, epoch: 0, now: Date.now() };
+    const claims = toPassportClaims({ ...terms, ...life }, keys.issuer);
+    const passport = await signPassport(claims, keys);
+    const _meta = { 'io.starloom/passport': passport };
+    const { tools } = await client.listTools({ _meta });
+    expect(tools.map(({ name }) => name).filter((name) => !name.startsWith('fabric'))).toEqual([
+      'coder.work',
+    ]);
+    const uris = (await client.listResources({ _meta })).resources.map(({ uri }) => uri);
+    const all = (await client.listResources()).resources.map(({ uri }) => uri);
+    expect([uris.length, all.length]).toEqual([1, 2]);
+    const hidden = all.find((uri) => !uris.includes(uri)) ?? '';
+    expect((await client.readResource({ uri: uris[0] ?? '', _meta })).contents).toHaveLength(1);
+    await expect(client.readResource({ uri: hidden, _meta })).rejects.toMatchObject({
+      code: -32602,
+    });
+    expect((await client.readResource({ uri: hidden })).contents).toHaveLength(1);
+    const wrong = { 'io.starloom/passport': `${passport}x` };
+    await expect(client.listTools({ _meta: wrong })).rejects.toMatchObject({ code: -32001 });
+    await expect(client.listResources({ _meta: wrong })).rejects.toMatchObject({ code: -32001 });
+    expect(received.length).toBeGreaterThan(3);
+    expect(received.join()).not.toContain('io.starloom/passport');
+    await client.close();
+  });
+
   it('a job runs after its key was replaced, and not after its key was revoked', async () => {
     const grant = { keyId: 'ci', principal: 'ci', tier: 'org', scopes: ['*'] } as const;
     const { key } = await createKey(folder.path, grant, Date.now());

@@ -11,6 +11,7 @@ import {
   silentLog,
 } from '@starloom/core';
 import { MemoryAdapter, MemoryRegistry } from '@starloom/core/testing';
+import { Authoriser } from '@starloom/identity';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AdapterPool } from '../src/adapter-pool.ts';
 import { openDiscoveredFile } from '../src/discovered-file.ts';
@@ -191,7 +192,13 @@ describe('what was discovered', () => {
       open: async (own) => new MemoryAdapter(own, answers('x'), describeAgent),
       log: silentLog,
     });
-    const discovery = new Discovery({ registry, adapters, log: silentLog, store });
+    const discovery = new Discovery({
+      registry,
+      authoriser: new Authoriser(),
+      adapters,
+      log: silentLog,
+      store,
+    });
     discovery.start();
     const close = async () => {
       discovery.close();

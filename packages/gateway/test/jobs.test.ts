@@ -6,6 +6,7 @@ import {
   type FabricEvent,
   systemClock,
 } from '@starloom/core';
+import { createPskVerifier } from '@starloom/identity';
 import { openSqliteJobs } from '@starloom/jobs';
 import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -13,9 +14,11 @@ import {
   answers,
   call,
   connect,
+  KEY,
   openTestGateway,
   STRANGER_KEY,
   type TestAgent,
+  type TestGatewayOptions,
 } from './test-gateway.ts';
 
 const slow = (gate: Promise<void>): TestAgent['run'] =>
@@ -36,10 +39,13 @@ describe('jobs of the gateway', () => {
 
   const open = async (
     agents: Record<string, TestAgent>,
-    { config = {}, clock = systemClock }: { config?: Record<string, unknown>; clock?: Clock } = {},
+    {
+      clock = systemClock,
+      ...options
+    }: Pick<TestGatewayOptions, 'config' | 'psk'> & { clock?: Clock } = {},
   ) => {
     const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite'), clock });
-    const gateway = await openTestGateway(agents, { jobs, config });
+    const gateway = await openTestGateway(agents, { jobs, ...options });
     const close = async () => {
       await gateway[Symbol.asyncDispose]();
       await jobs.close();
@@ -139,6 +145,42 @@ describe('jobs of the gateway', () => {
     }
     const { payload: list } = await call(stranger, 'fabric.job.list', {});
     expect(list).toMatchObject({ ok: true, jobs: [] });
+    await gateway.close();
+  });
+
+  it('shows and repeats a job only for a key that may use its agent', async () => {
+    const owner = { principal: 'owner', tier: 'org' } as const;
+    const psk = createPskVerifier([
+      { ...owner, key_id: 'all', key: KEY, scopes: ['*'] },
+      { ...owner, key_id: 'other', key: STRANGER_KEY, scopes: ['agent:other'] },
+    ]);
+    const agents = { percy: { run: answers('42') }, other: { run: answers('43') } };
+    const gateway = await open(agents, { psk });
+    await using client = await connect(gateway.url);
+    const headers = { authorization: `Bearer ${STRANGER_KEY}` };
+    await using limited = await connect(gateway.url, 'auto', headers);
+    const start = async (agent_id: string): Promise<string> => {
+      const target = { agent_id, capability: 'work', async: true };
+      return (await call(client, 'fabric.call', target)).payload.job_id;
+    };
+    const [hidden, shown] = [await start('percy'), await start('other')];
+    for (const job_id of [hidden, shown]) await ended(client, job_id);
+    const inputs = [{ id: 'q', response: { action: 'accept', content: {} } }];
+    for (const [tool, more] of Object.entries({
+      status: {},
+      stream: {},
+      cancel: {},
+      retry: {},
+      input: { inputs },
+    })) {
+      const args = { job_id: hidden, ...more };
+      const { payload } = await call(limited, `fabric.job.${tool}`, args);
+      expect([tool, payload.error?.code]).toEqual([tool, 'JOB_NOT_FOUND']);
+    }
+    expect((await call(limited, 'fabric.job.retry', { job_id: shown })).payload.ok).toBe(true);
+    const { payload: list } = await call(limited, 'fabric.job.list', {});
+    expect(list.jobs).toHaveLength(2);
+    expect(JSON.stringify(list.jobs)).not.toContain('percy');
     await gateway.close();
   });
 

@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { Secret } from '@starloom/config';
 import type { Coordination } from '@starloom/coordination';
 import {
+  type Adapter,
   type AgentDescription,
   type EventBody,
   type FabricEvent,
@@ -48,6 +49,8 @@ export interface TestGatewayOptions {
   readonly drainMs?: number;
   /** In place of agents that are functions. */
   readonly openAdapter?: GatewayOptions['openAdapter'];
+  /** What an adapter of the agents has beside its own methods, such as those of an MCP agent. */
+  readonly extendAdapter?: (adapter: MemoryAdapter) => Adapter;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
   /** Serves A2A over gRPC with a certificate. */
@@ -71,6 +74,7 @@ export async function openTestGateway(
     identity,
     pinning,
     drainMs = 10_000,
+    extendAdapter = (adapter) => adapter,
     signingKey,
     grpcTls,
     openAdapter,
@@ -113,10 +117,12 @@ export async function openTestGateway(
     openAdapter:
       openAdapter ??
       (async (manifest: Manifest) =>
-        new MemoryAdapter(
-          manifest,
-          agents[manifest.agent_id]?.run ?? (() => never()),
-          agents[manifest.agent_id]?.describe,
+        extendAdapter(
+          new MemoryAdapter(
+            manifest,
+            agents[manifest.agent_id]?.run ?? (() => never()),
+            agents[manifest.agent_id]?.describe,
+          ),
         )),
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     identity,

@@ -18,6 +18,7 @@ export {
 export {
   ADMIN_AREAS,
   type AdminArea,
+  Authoriser,
   mayAdministrate,
   mayCall,
   mayReach,
@@ -50,6 +51,7 @@ export {
 } from './keys/key-records.ts';
 export { KeyRing, type KeyRingOptions } from './keys/key-ring.ts';
 export { type Identity, type IdentityOptions, openIdentity } from './open-identity.ts';
+export type { Decision, Effect, PolicyAgent, PolicyCall } from './policy/policy.ts';
 export {
   type Actor,
   ANONYMOUS_PRINCIPAL,

@@ -108,6 +108,7 @@ describe('the mint', () => {
     expect(await caps(named)).toMatchObject({ cap: ['*/*'], scp: ['toolset:coordination'] });
     const partner = await caps({ ...named, tier: 'partner' });
     expect(partner).toMatchObject({ cap: ['helper/work'], scp: [], tier: 'partner' });
+    expect(await caps({ originTier: 'public' })).toMatchObject({ tier: 'public' });
     expect((await caps({ mayCall: ['agent:coder'], tier: 'public' })).cap).toEqual([
       'helper/work',
       'coder/*',

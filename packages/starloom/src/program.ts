@@ -8,6 +8,7 @@ import { addFabricCommands } from './commands/fabric.ts';
 import { addJobsCommands } from './commands/jobs.ts';
 import { addKeysCommands } from './commands/keys.ts';
 import { addPassportCommands } from './commands/passport.ts';
+import { addPolicyCommands } from './commands/policy.ts';
 import { addRpcCommand } from './commands/rpc.ts';
 import { addUpCommand } from './commands/up.ts';
 import type { Terminal } from './terminal.ts';
@@ -36,6 +37,7 @@ export function createProgram(terminal: Terminal): Command {
   addRpcCommand(program, terminal);
   addKeysCommands(program, terminal);
   addPassportCommands(program, terminal);
+  addPolicyCommands(program, terminal);
   addAuditCommands(program, terminal);
   addConfigCommands(program, terminal);
   return program;

@@ -134,6 +134,17 @@ describe.concurrent('starloom config validate', () => {
     expect(up.stderr).toContain('agents.yaml:11:7  [1].endpoint.options.poolde');
   });
 
+  it('refuses to serve callers without keys beyond loopback, and exits 78', async () => {
+    const files = { 'starloom.yaml': 'listen: {host: 0.0.0.0}\nauth: {anonymous: true}\n' };
+    const up = await starloom('up --port 0', files);
+    expect(up).toMatchObject({ code: 78, stdout: '' });
+    expect(up.stderr).toContain('auth.anonymous');
+    const flag = await starloom('up --port 0 --host 0.0.0.0', {
+      'starloom.yaml': 'auth: {anonymous: true}\n',
+    });
+    expect(flag).toMatchObject({ code: 78, stdout: '' });
+  });
+
   it('prints one object with --json, wherever --json stands', async () => {
     const files = {
       'starloom.yaml': 'registry: {kind: yaml}',

@@ -2,13 +2,14 @@
 // agents speak themselves. What the SDK is needed for is loaded with the first request.
 
 import type { IncomingMessage } from 'node:http';
-import { type Clock, FabricError, type Log, type Registry } from '@starloom/core';
+import { type Clock, FabricError, type Log } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
 import type { AddressGuard } from '@starloom/wire';
 import type { GatewayConfig } from '../config.ts';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
+import type { Access } from '../pipeline/authorise.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { HttpOptions, HttpRequest, Route } from '../transports/http.ts';
 import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
@@ -16,8 +17,7 @@ import type { A2aGrpc } from './grpc.ts';
 import { OWN_ID } from './names.ts';
 import type { A2aServer } from './server.ts';
 
-export interface A2aEndpointOptions {
-  readonly registry: Registry;
+export interface A2aEndpointOptions extends Access {
   readonly discovery: Discovery;
   readonly jobs: JobCalls;
   readonly guard: AddressGuard;

@@ -119,9 +119,7 @@ export class A2aFace implements A2ARequestHandler {
 
   listTasks(params: ListTasksRequest): Promise<ListTasksResponse> {
     const { scope, caller } = this.#request;
-    return this.#noted(() =>
-      listTasks(params, caller.principal.id, scope.agentId, this.#deps.jobs),
-    );
+    return this.#noted(() => listTasks(params, caller.principal, scope.agentId, this.#deps.jobs));
   }
 
   cancelTask({ id }: CancelTaskRequest): Promise<Task> {
@@ -254,7 +252,7 @@ export class A2aFace implements A2ARequestHandler {
     const { scope, caller } = this.#request;
     const { jobs } = this.#deps;
     let last: Job | undefined;
-    for await (const job of newestJobs(caller.principal.id, scope.agentId, jobs)) {
+    for await (const job of newestJobs(caller.principal, scope.agentId, jobs)) {
       if (idsOf(job).contextId !== contextId) continue;
       last = job;
       break;
@@ -294,7 +292,7 @@ export class A2aFace implements A2ARequestHandler {
   /** One of the caller's, at this agent: any other looks unknown. */
   async #find(id: string): Promise<StoredJob> {
     const { scope, caller } = this.#request;
-    const job = await this.#deps.jobs.desk.status(caller.principal.id, id);
+    const job = await this.#deps.jobs.find(caller.principal, id);
     if (scope.agentId === undefined || job.agent_id === scope.agentId) return job;
     throw jobNotFound(id);
   }

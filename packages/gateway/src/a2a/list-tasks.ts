@@ -3,6 +3,7 @@
 
 import { type ListTasksRequest, type ListTasksResponse, TaskState } from '@a2a-js/sdk';
 import { FabricError, type Job } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { readTask } from './read-task.ts';
 import { idsOf, stateOf } from './to-status.ts';
@@ -17,7 +18,7 @@ type Filter = Pick<ListTasksRequest, 'contextId' | 'status' | 'statusTimestampAf
 
 export async function listTasks(
   request: ListTasksRequest,
-  principalId: string,
+  principal: Principal,
   agentId: string | undefined,
   jobs: JobCalls,
 ): Promise<ListTasksResponse> {
@@ -26,7 +27,7 @@ export async function listTasks(
   const after = pageToken === '' ? undefined : fromToken(pageToken);
   const found: Job[] = [];
   const fits = matching(request);
-  for await (const job of newestJobs(principalId, agentId, jobs)) if (fits(job)) found.push(job);
+  for await (const job of newestJobs(principal, agentId, jobs)) if (fits(job)) found.push(job);
   found.sort((a, b) => compare(positionOf(a), positionOf(b)));
   const rest = after ? found.filter((job) => compare(positionOf(job), after) > 0) : found;
   const page = rest.slice(0, pageSize);
@@ -34,7 +35,7 @@ export async function listTasks(
   const view = { historyLength, artifacts: includeArtifacts === true };
   const tasks = [];
   for (const { id } of page) {
-    const job = await jobs.desk.status(principalId, id);
+    const job = await jobs.desk.status(principal.id, id);
     tasks.push((await readTask(job, jobs, view)).task);
   }
   return {
@@ -45,20 +46,23 @@ export async function listTasks(
   };
 }
 
-/** The newest jobs of one agent, or of all. */
+/** The newest jobs of one agent, or of all that the caller may use. */
 export async function* newestJobs(
-  principalId: string,
+  principal: Principal,
   agentId: string | undefined,
-  { desk }: JobCalls,
+  jobs: JobCalls,
 ): AsyncGenerator<Job, void> {
   let cursor: string | undefined;
   for (let read = 0; read < MOST_JOBS; read += READ_AT_ONCE) {
-    const page = await desk.list({
-      principalId,
+    const page = await jobs.desk.list({
+      principalId: principal.id,
       limit: READ_AT_ONCE,
       ...(cursor !== undefined && { cursor }),
     });
-    for (const job of page.jobs) if (agentId === undefined || job.agent_id === agentId) yield job;
+    for (const job of page.jobs) {
+      const isAsked = agentId === undefined || job.agent_id === agentId;
+      if (isAsked && jobs.maySee(principal, job)) yield job;
+    }
     cursor = page.next;
     if (cursor === undefined) return;
   }

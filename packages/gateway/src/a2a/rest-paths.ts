@@ -22,7 +22,7 @@ export interface RestMatch {
 const ID = '([^/:]+)';
 const PUSH = `/tasks/${ID}/pushNotificationConfigs`;
 
-const ROUTES: readonly (readonly [RestOperation, string, RegExp])[] = [
+export const ROUTES: readonly (readonly [RestOperation, string, RegExp])[] = [
   ['send', 'POST', /^\/message:send$/],
   ['stream', 'POST', /^\/message:stream$/],
   ['list', 'GET', /^\/tasks$/],

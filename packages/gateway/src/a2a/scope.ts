@@ -1,9 +1,9 @@
 // Whom a path below `/a2a` reaches: one agent, or as the gateway itself every agent, for one caller.
 
-import type { AgentRecord, Registry } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
+import type { AgentRecord } from '@starloom/core';
+import { mayUseAgents, type Principal } from '@starloom/identity';
 import type { GatewayConfig } from '../config.ts';
-import { type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
+import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
 
 export interface Scope {
   /** `undefined` for the gateway itself. */
@@ -14,22 +14,21 @@ export interface Scope {
   skillId(agentId: string, capability: string): string;
 }
 
-export interface ScopeOptions {
-  readonly registry: Registry;
+export interface ScopeOptions extends Access {
   readonly expose: GatewayConfig['mcp']['expose'];
 }
 
-/** `undefined` when there is no such agent, when it is not exposed, and when the caller may not use it. */
+/** `undefined` when there is no such agent, it is not exposed, or the caller may not use it, or any. */
 export function openScope(
   agentId: string | undefined,
   principal: Principal,
-  { registry, expose }: ScopeOptions,
+  { expose, ...access }: ScopeOptions,
 ): Scope | undefined {
-  const lookup = agentsFor(principal, registry);
+  const lookup = agentsFor(principal, access);
   const isExposed = (id: string) => expose === 'all' || expose.includes(id);
   const get = (id: string) =>
     isExposed(id) && (agentId === undefined || id === agentId) ? lookup.get(id) : undefined;
-  if (agentId !== undefined && !get(agentId)) return undefined;
+  if (agentId === undefined ? !mayUseAgents(principal) : !get(agentId)) return undefined;
   const records = () => {
     if (agentId !== undefined) return [get(agentId) ?? []].flat();
     return lookup.list().filter(({ manifest }) => isExposed(manifest.agent_id));

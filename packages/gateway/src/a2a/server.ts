@@ -57,9 +57,10 @@ export class A2aServer {
 
   /** One request, whatever it came over; a FabricError with 404 for an agent that is not there. */
   open(agentId: string | undefined, asked: AskedFace): A2aFace {
-    const { registry, config, jobs, discovery } = this.#options;
+    const { registry, authoriser, config, jobs, discovery } = this.#options;
     const { principal, isLegacy, base } = asked;
-    const scope = openScope(agentId, principal, { registry, expose: config.mcp.expose });
+    const { expose } = config.mcp;
+    const scope = openScope(agentId, principal, { registry, authoriser, expose });
     if (!scope) throw unknownAgent();
     const card: FaceRequest['card'] = (isExtended) =>
       this.#sign(toCard(scope, this.#cardOptions(base), isExtended));

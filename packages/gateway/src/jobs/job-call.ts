@@ -1,4 +1,4 @@
-import type { Capability, Hop, JobRetryPolicy } from '@starloom/core';
+import type { Capability, Hop, JobRetryPolicy, TrustTier } from '@starloom/core';
 import type { DelegateRequest, Principal } from '@starloom/identity';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 
@@ -7,6 +7,8 @@ export interface JobCall {
   readonly request: CallRequest;
   readonly principal: Principal;
   readonly hop: Hop;
+  /** The lowest tier of those along the chain of the call. */
+  readonly originTier?: TrustTier | undefined;
   /** What the caller asked the mint for. */
   readonly delegate?: DelegateRequest | undefined;
   readonly isTask?: boolean | undefined;

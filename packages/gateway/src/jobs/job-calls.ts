@@ -2,6 +2,7 @@
 // runs through the same pipeline as any other, by whichever gateway claims it.
 
 import {
+  type AgentRecord,
   type Clock,
   FabricError,
   type FabricEvent,
@@ -12,18 +13,20 @@ import {
   type Job,
   type JobEngine,
   type JobWebhook,
+  jobNotFound,
   type Log,
   type StoredJob,
   toMeta,
 } from '@starloom/core';
-import { onBehalfOf, type Principal } from '@starloom/identity';
+import type { Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
-import { agentsFor } from '../pipeline/authorise.ts';
+import { auditRefusal } from '../pipeline/audit-call.ts';
+import { agentsForCall } from '../pipeline/authorise.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
-import { readOrigin } from '../pipeline/origin.ts';
+import { admit, answerTrace, toPolicyCall } from '../pipeline/origin.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
 import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
@@ -116,14 +119,25 @@ export class JobCalls {
 
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
-    const { deps } = this.#options;
+    try {
+      return await this.#submit(request, caller, terms);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      auditRefusal(request, caller, answerTrace(caller), error, this.#options.deps);
+      throw error;
+    }
+  }
+
+  async #submit(request: CallRequest, caller: Caller, terms: JobTerms) {
+    const { deps, clock } = this.#options;
     const { principal } = caller;
     const { idempotencyKey, agentId } = request;
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     if (!isCharged) deps.limits.admit(principal);
-    const guarded = deps.guard.admit(readOrigin(caller), { principal: onBehalfOf(principal) });
+    const guarded = admit(caller, deps.guard);
     await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
-    const agents = agentsFor(principal, deps.registry);
+    const policyCall = toPolicyCall(guarded, caller, terms.runAt ?? clock.now());
+    const agents = agentsForCall(principal, deps, policyCall);
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
@@ -133,6 +147,7 @@ export class JobCalls {
       request: { ...request, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
+      originTier: guarded.originTier,
       delegate: readDelegate(caller),
       ...(isTask && { isTask, declared: caller.declared }),
       ...(source !== undefined && { source }),
@@ -165,11 +180,29 @@ export class JobCalls {
   /** A new job with the call of one that is over. */
   async retry(principal: Principal, id: string): Promise<StoredJob> {
     const { clock, deps } = this.#options;
-    const { agent_id = '', capability } = await this.desk.status(principal.id, id);
+    const { agent_id = '', capability } = await this.find(principal, id);
     const record = deps.registry.get(agent_id);
     deps.limits.admit(principal);
     deps.limits.spend(principal, record && findCapability(record, capability)?.cost);
     return await this.desk.retry(principal.id, id, clock.now());
+  }
+
+  /** A job of the caller whose call it may make; any other looks unknown. */
+  async find(principal: Principal, id: unknown): Promise<StoredJob> {
+    const job = await this.desk.status(principal.id, id);
+    if (this.maySee(principal, job)) return job;
+    throw jobNotFound(id);
+  }
+
+  /** Another key of the same principal may not use the same agents. */
+  maySee(principal: Principal, job: Pick<Job, 'agent_id' | 'capability'>): boolean {
+    const { agent_id, capability } = job;
+    const { registry, authoriser } = this.#options.deps;
+    const named = agent_id === undefined ? undefined : registry.get(agent_id);
+    const offering = named ? [named] : registry.findByCapability(capability);
+    const mayUse = ({ manifest }: AgentRecord) =>
+      authoriser.maySee(principal, manifest, capability);
+    return offering.length === 0 || offering.some(mayUse);
   }
 
   /** What the face kept of the request of a job. */
@@ -210,7 +243,7 @@ export class JobCalls {
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, hop, delegate, isTask, declared } = given as JobCall;
+    const { request, principal, originTier, hop, delegate, isTask, declared } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -227,6 +260,7 @@ export class JobCalls {
     };
     const caller: Caller = {
       principal,
+      originTier,
       headers: {},
       meta: { ...toMeta(job.trace, hop), ...(delegate && { [META_DELEGATE]: delegate }) },
       transport: 'http',

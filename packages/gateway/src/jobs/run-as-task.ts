@@ -50,14 +50,12 @@ export async function runAsTask(
 /** Answers that fit no open question are ignored, as the Tasks extension asks. */
 export async function answerTask(
   jobs: JobCalls,
-  principalId: string,
-  id: unknown,
+  job: StoredJob,
   inputs: NonNullable<CallRequest['inputs']>,
 ): Promise<StoredJob> {
-  const job = await jobs.desk.status(principalId, id);
   const open = new Set(openInputs(job).map((input) => input.id));
   const fitting = inputs.filter((input) => open.has(input.id));
-  return fitting.length === 0 ? job : await jobs.input(principalId, job.id, fitting);
+  return fitting.length === 0 ? job : await jobs.input(job.principal_id, job.id, fitting);
 }
 
 /** The result of a tool whose job is over; an error for one that failed without an answer. */
@@ -94,11 +92,10 @@ async function accept(request: CallRequest, caller: Caller, jobs: JobCalls): Pro
     return (await jobs.submit(request, caller, { isLong: true, isTask: true })).job;
   }
   const id = conversationId.slice(STATE_PREFIX.length);
-  const { principal } = caller;
-  const job = await jobs.desk.status(principal.id, id).catch(() => undefined);
+  const job = await jobs.find(caller.principal, id).catch(() => undefined);
   const isOwn = job?.agent_id === request.agentId && job?.capability === request.capability;
-  if (!isOwn) throw unknownConversation();
-  return await answerTask(jobs, principal.id, id, inputs);
+  if (!job || !isOwn) throw unknownConversation();
+  return await answerTask(jobs, job, inputs);
 }
 
 /** The job when it is over, asks, or took too long. A caller that leaves meanwhile never knew of it. */

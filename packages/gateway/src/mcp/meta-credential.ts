@@ -1,18 +1,44 @@
 // A passport or a mandate in `_meta` of one request: for callers on standard input and output, who have
 // no headers. Everywhere else the credential is in the headers, and one in `_meta` would be a second.
 
-import { MANDATE } from '@starloom/core';
+import type { ServerContext } from '@modelcontextprotocol/server';
+import { FabricError, MANDATE } from '@starloom/core';
 import { denied } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
+import { type Connection, connectionOf } from './connection.ts';
+import { toProtocolError } from './protocol-error.ts';
 import type { McpFace } from './server-factory.ts';
 
-const META_PASSPORT = 'io.starloom/passport';
+export type Credentials = Pick<McpFace, 'credentials'>;
+
+const OURS = 'io.starloom/';
+const META_PASSPORT = `${OURS}passport`;
+
+/** The connection of a request, as the one that the credential of this request names. */
+export async function identifiedConnection(
+  credentials: Credentials,
+  context: ServerContext,
+  opened: Connection,
+): Promise<Connection> {
+  const connection = connectionOf(context, opened);
+  const meta = context.mcpReq._meta ?? {};
+  const shown = await identified(credentials, { ...connection, meta }).catch((error: unknown) => {
+    throw toProtocolError(FabricError.from(error));
+  });
+  const { principal } = shown;
+  return principal === connection.principal ? connection : { ...connection, principal };
+}
+
+/** What of `_meta` is passed on: what was for us is not, least of all a credential. */
+export function withoutOurs(meta: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith(OURS)));
+}
 
 /** The caller, as the one that the credential of this request names. */
-export async function identified(
-  { credentials }: Pick<McpFace, 'credentials'>,
-  caller: Caller,
-): Promise<Caller> {
+export async function identified<Asking extends Pick<Caller, 'transport' | 'meta' | 'principal'>>(
+  { credentials }: Credentials,
+  caller: Asking,
+): Promise<Asking> {
   const { transport, meta } = caller;
   if (transport !== 'stdio') {
     assertNoCredential(meta);

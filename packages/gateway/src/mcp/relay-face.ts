@@ -10,22 +10,26 @@ import {
 } from '@modelcontextprotocol/server';
 import { isMcpRelay, type McpRelay } from '@starloom/adapters';
 import {
+  type Clock,
   createTrace,
   FabricError,
   type Log,
   type Manifest,
+  type Origin,
   type ProtocolNotification,
-  type Registry,
+  type RecursionGuard,
   toMeta,
 } from '@starloom/core';
-import { mayUseAgent, type Principal } from '@starloom/identity';
+import { onBehalfOf, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from '../adapter-pool.ts';
+import { type Access, deniedBy } from '../pipeline/authorise.ts';
 import { readOrigin } from '../pipeline/origin.ts';
 import { AgentFeed } from './agent-feed.ts';
 import { cleanListing } from './clean-listing.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
-import { type Connection, connectionOf } from './connection.ts';
+import type { Connection } from './connection.ts';
+import { type Credentials, identifiedConnection, withoutOurs } from './meta-credential.ts';
 import {
   type Named,
   parsePromptName,
@@ -45,8 +49,9 @@ import {
 type Params = Record<string, unknown>;
 type Listing = 'resources' | 'resourceTemplates' | 'prompts';
 
-export interface RelayFaceOptions {
-  readonly registry: Registry;
+export interface RelayFaceOptions extends Access {
+  readonly guard: RecursionGuard;
+  readonly clock: Clock;
   readonly adapters: AdapterPool;
   readonly log: Log;
   readonly expose: 'all' | readonly string[];
@@ -90,13 +95,21 @@ export class RelayFace {
     for (const feed of this.#feeds.values()) feed.close();
   }
 
-  install(server: Server, connection: Connection): void {
+  install(server: Server, connection: Connection, credentials: Credentials): void {
+    const read = async (request: unknown, context: ServerContext) =>
+      toRequest(
+        server,
+        await identifiedConnection(credentials, context, connection),
+        request,
+        context,
+      );
     const list =
       (method: string, key: Listing) => async (request: unknown, context: ServerContext) =>
-        this.#list(method, key, toRequest(server, connection, request, context)) as never;
+        (await this.#list(method, key, await read(request, context))) as never;
     const one =
-      (find: (params: Params) => Named | undefined) => (request: unknown, context: ServerContext) =>
-        this.#one(find, toRequest(server, connection, request, context)) as never;
+      (find: (params: Params) => Named | undefined) =>
+      async (request: unknown, context: ServerContext) =>
+        (await this.#one(find, await read(request, context))) as never;
     server.setRequestHandler('resources/list', list('resources/list', 'resources'));
     server.setRequestHandler(
       'resources/templates/list',
@@ -123,7 +136,7 @@ export class RelayFace {
       .list()
       .filter(({ health }) => health.status !== 'offline')
       .map(({ manifest }) => manifest)
-      .filter(({ agent_id }) => this.#mayRead(agent_id, request.principal));
+      .filter((manifest) => this.#mayRead(manifest, request.principal));
     const own = this.#ownList(key, request);
     const lists = await Promise.all(
       manifests.map((manifest) =>
@@ -177,6 +190,7 @@ export class RelayFace {
     const named = find(request.params);
     const manifest = this.#manifestOf(named, request.principal);
     if (!named || !manifest) throw toProtocolError(unknown());
+    this.#assertAllowed(manifest, request);
     using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
     const { signal } = deadline;
     try {
@@ -238,13 +252,27 @@ export class RelayFace {
     named: Pick<Named, 'agentId'> | undefined,
     principal?: Principal,
   ): Manifest | undefined {
-    if (!named || !this.#isExposed(named.agentId)) return undefined;
-    if (principal && !mayUseAgent(principal, named.agentId)) return undefined;
-    return this.#options.registry.get(named.agentId)?.manifest;
+    const manifest = named && this.#options.registry.get(named.agentId)?.manifest;
+    if (!manifest || !this.#isExposed(manifest.agent_id)) return undefined;
+    return !principal || this.#mayRead(manifest, principal) ? manifest : undefined;
   }
 
-  #mayRead(agentId: string, principal: Principal): boolean {
-    return this.#isExposed(agentId) && mayUseAgent(principal, agentId);
+  #mayRead(manifest: Manifest, principal: Principal): boolean {
+    const { authoriser } = this.#options;
+    return this.#isExposed(manifest.agent_id) && authoriser.maySeeResources(principal, manifest);
+  }
+
+  #assertAllowed(manifest: Manifest, { method, principal, origin }: RelayRequest): void {
+    const { authoriser, guard, clock } = this.#options;
+    const { tier } = principal;
+    const decision = authoriser.decideResources(principal, manifest, {
+      depth: origin.hop.depth,
+      time: clock.now(),
+      originTier: guard.originTierOf(origin, { principal: onBehalfOf(principal), tier }) ?? tier,
+    });
+    if (decision.effect === 'allow') return;
+    const { agent_id } = manifest;
+    throw toProtocolError(deniedBy(decision, { agent_id, capability: method }));
   }
 
   async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
@@ -304,6 +332,7 @@ function failAsProtocolError(error: unknown): never {
 
 interface RelayRequest {
   readonly principal: Principal;
+  readonly origin: Origin;
   readonly method: string;
   readonly params: Params;
   readonly meta: Params;
@@ -314,22 +343,23 @@ interface RelayRequest {
 
 function toRequest(
   server: Server,
-  opened: Connection,
+  connection: Connection,
   request: unknown,
   context: ServerContext,
 ): RelayRequest {
   const { mcpReq } = context;
-  const connection = connectionOf(context, opened);
   const { params = {} } = request as { params?: Params };
   const meta: Params = mcpReq._meta ?? {};
   const { headers, principal } = connection;
-  const { traceId, hop } = readOrigin({ headers, meta, principal });
+  const origin = readOrigin({ headers, meta, principal });
+  const { traceId, hop } = origin;
   const declared = declaredBy(server, context);
   const logLevel = declared[LOG_LEVEL_META_KEY];
   const { inputResponses } = mcpReq;
   const requestState = mcpReq.requestState();
   return {
     principal,
+    origin,
     method: mcpReq.method,
     params: {
       ...params,
@@ -337,7 +367,7 @@ function toRequest(
       ...(requestState !== undefined && { requestState }),
     },
     meta: {
-      ...meta,
+      ...withoutOurs(meta),
       ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
       ...toMeta(createTrace(traceId), hop),
     },

@@ -24,7 +24,7 @@ import type { Tool } from '../tools/tool.ts';
 import { MAX_ROUNDS } from './answer-inputs.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import { type Connection, connectionOf } from './connection.ts';
-import { identified } from './meta-credential.ts';
+import { identified, identifiedConnection } from './meta-credential.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import type { RelayFace } from './relay-face.ts';
@@ -69,15 +69,16 @@ export function createServer(
   );
   server.setRequestHandler('tools/list', async ({ params }, context) => {
     await face.discovery.firstAnswers();
-    const exchange = { server, connection: connectionOf(context, connection), context };
+    const own = await identifiedConnection(face, context, connection);
+    const exchange = { server, connection: own, context };
     return listTools(face, exchange, params?.cursor) as never;
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const exchange = { server, connection: connectionOf(context, connection), context };
     return callTool(face, exchange, params as Params) as never;
   });
-  face.relay.install(server, connection);
-  if (face.jobs && era === 'modern') installTasks(server, connection, face.jobs);
+  face.relay.install(server, connection, face);
+  if (face.jobs && era === 'modern') installTasks(server, connection, face.jobs, face);
   return server;
 }
 
@@ -135,7 +136,8 @@ async function callTool(
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) {
     const error = unknownTool(name);
-    face.audit(refused({ capability: name }, caller, answerTrace(caller), error));
+    const rule = catalog.hiddenBy(name, caller.principal);
+    face.audit(refused({ capability: name }, caller, answerTrace(caller), error, rule));
     throw toProtocolError(error);
   }
   try {

@@ -13,16 +13,19 @@ import {
   FabricError,
   type InputRequest,
   isFinal,
+  jobNotFound,
   openInputs,
   type StoredJob,
 } from '@starloom/core';
+import { mayUseAgents } from '@starloom/identity';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { answerTask, errorOf, toTaskResult } from '../jobs/run-as-task.ts';
 import { REQUIRED_CAPABILITIES, TASKS_EXTENSION } from '../jobs/tasks-required.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
-import { type Connection, connectionOf } from './connection.ts';
+import type { Connection } from './connection.ts';
 import { toGivenInputs, toInputRequests } from './input-required.ts';
+import { type Credentials, identifiedConnection } from './meta-credential.ts';
 import { toRelayedError } from './protocol-error.ts';
 
 type Params = Readonly<Record<string, unknown>>;
@@ -52,38 +55,44 @@ export function toCreatedTask(job: StoredJob, ttlMs: number): ToolResult {
   return { resultType: 'task', content: [], ...toTask(job, ttlMs) };
 }
 
-export function installTasks(server: Server, connection: Connection, jobs: JobCalls): void {
+export function installTasks(
+  server: Server,
+  connection: Connection,
+  jobs: JobCalls,
+  credentials: Credentials,
+): void {
   const serve = async (
     context: ServerContext,
-    run: (principalId: string, capabilities: Params) => Promise<Params>,
+    taskId: unknown,
+    run: (job: StoredJob, capabilities: Params) => Promise<Params>,
   ): Promise<Record<string, unknown>> => {
     const declared: Params = context.mcpReq.envelope ?? {};
     if (!declaresTasks(declared)) throw missingExtension();
-    const { principal } = connectionOf(context, connection);
+    const { principal } = await identifiedConnection(credentials, context, connection);
     try {
-      return { ...(await run(principal.id, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
+      if (!mayUseAgents(principal)) throw jobNotFound(undefined);
+      const job = await jobs.find(principal, taskId);
+      return { ...(await run(job, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
     } catch (error) {
       throw toTaskError(FabricError.from(error));
     }
   };
   server.setRequestHandler('tasks/get', { params: taskSchema }, ({ taskId }, context) =>
-    serve(context, async (principalId, capabilities) => {
-      const job = await jobs.desk.status(principalId, taskId);
+    serve(context, taskId, async (job, capabilities) => {
       return { ...toTask(job, jobs.keepMs), ...detailsOf(job, capabilities) };
     }),
   );
   server.setRequestHandler('tasks/update', { params: taskSchema }, ({ taskId }, context) =>
-    serve(context, async (principalId) => {
+    serve(context, taskId, async (job) => {
       // The SDK takes them out of the parameters, since other requests have them too.
       const inputs = toGivenInputs(context.mcpReq.inputResponses) ?? [];
-      await answerTask(jobs, principalId, taskId, inputs);
+      await answerTask(jobs, job, inputs);
       return {};
     }),
   );
   server.setRequestHandler('tasks/cancel', { params: taskSchema }, ({ taskId }, context) =>
-    serve(context, async (principalId) => {
-      const { state } = await jobs.desk.status(principalId, taskId);
-      if (!isFinal(state)) await cancel(jobs, principalId, taskId);
+    serve(context, taskId, async ({ id, state, principal_id }) => {
+      if (!isFinal(state)) await cancel(jobs, principal_id, id);
       return {};
     }),
   );

@@ -2,22 +2,33 @@
 
 import type { FabricError, GuardedCall, Trace } from '@starloom/core';
 import { type AuditEntry, grantOf, onBehalfOf } from '@starloom/identity';
+import type { Access } from './authorise.ts';
+import type { CallLimits } from './call-limits.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { Route } from './route.ts';
 
 export type AuditCall = (entry: AuditEntry) => void;
 
+interface AuditDeps {
+  readonly audit: AuditCall;
+  readonly limits: Pick<CallLimits, 'mayRecord'>;
+}
+
 export function allowed(
   { capability }: CallRequest,
   caller: Caller,
-  { trace, hop }: GuardedCall,
+  { trace, hop, originTier }: GuardedCall,
   candidates: readonly Route['candidates'][number][],
 ): AuditEntry {
+  const [asked] = candidates;
   const [first, ...rest] = candidates.map(({ record }) => record.manifest.agent_id);
+  const { effect = 'allow', rule } = asked?.decision ?? {};
   return {
     type: 'call',
-    decision: 'allow',
+    decision: effect === 'degrade' ? 'degrade' : 'allow',
+    ...(rule !== undefined && { rule }),
     ...whoOf(caller),
+    ...(originTier !== undefined && { origin_tier: originTier }),
     ...(first !== undefined && { agent_id: first }),
     capability,
     ...(rest.length > 0 && { fallbacks: rest }),
@@ -32,10 +43,13 @@ export function refused(
   caller: Caller,
   trace: Trace,
   { code, details }: FabricError,
+  hiddenBy?: string,
 ): AuditEntry {
+  const rule = hiddenBy ?? details.rule;
   return {
     type: 'call',
     decision: 'deny',
+    ...(typeof rule === 'string' && { rule }),
     ...whoOf(caller),
     ...(agentId !== undefined && { agent_id: clip(agentId) }),
     capability: clip(capability),
@@ -46,13 +60,40 @@ export function refused(
   };
 }
 
+/** Writes down that a call was refused; one that failed is no decision. */
+export function auditRefusal(
+  request: Pick<CallRequest, 'agentId' | 'capability'>,
+  caller: Caller,
+  trace: Trace,
+  error: FabricError,
+  { audit, registry, authoriser, limits }: Access & AuditDeps,
+): void {
+  const { code } = error;
+  const isRecorded =
+    code === 'RATE_LIMITED' ? limits.mayRecord(caller.principal) : REFUSALS.has(code);
+  if (!isRecorded) return;
+  const { agentId, capability } = request;
+  const record = agentId === undefined ? undefined : registry.get(agentId);
+  const rule = record && authoriser.hiddenBy(caller.principal, record.manifest, capability);
+  audit(refused(request, caller, trace, error, rule));
+}
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  'AUTH_DENIED',
+  'POLICY_DENIED',
+  'CAPABILITY_NOT_FOUND',
+  'RECURSION_LIMIT',
+  'MANIFEST_CHANGED',
+]);
+
 function whoOf({ principal }: Caller) {
-  const { mode, delegation } = principal;
+  const { mode, tier, delegation } = principal;
   return {
     principal: onBehalfOf(principal),
     ...(delegation && { delegate: delegation.delegateId }),
     grant: grantOf(principal),
     mode,
+    tier,
   };
 }
 

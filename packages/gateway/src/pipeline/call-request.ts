@@ -6,6 +6,7 @@ import type {
   GivenInput,
   InputRequest,
   StoredJob,
+  TrustTier,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { ToolResult } from './respond.ts';
@@ -39,6 +40,8 @@ export interface EventPlace {
 /** Who calls and how: what a transport knows of one request. */
 export interface Caller {
   readonly principal: Principal;
+  /** Of a call that was stored: the lowest tier of those along its chain. */
+  readonly originTier?: TrustTier | undefined;
   /** What the request carried beside its arguments; header names in lower case. */
   readonly headers: Readonly<Record<string, unknown>>;
   readonly meta: Readonly<Record<string, unknown>>;

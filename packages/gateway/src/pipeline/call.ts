@@ -7,14 +7,15 @@ import {
   type EventBody,
   EventStamper,
   FabricError,
+  findCapability,
   type GuardedCall,
   type Trace,
 } from '@starloom/core';
-import { onBehalfOf, toAuth } from '@starloom/identity';
+import { type Authoriser, toAuth } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
-import { type AuditCall, allowed, refused } from './audit-call.ts';
-import { agentsFor } from './authorise.ts';
+import { type AuditCall, allowed, auditRefusal } from './audit-call.ts';
+import { agentsForCall, type CallableAgents, deniedBy } from './authorise.ts';
 import type { Caller, CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
 import {
@@ -27,9 +28,9 @@ import { type DispatchCall, type DispatchDeps, type Dispatched, dispatch } from 
 import { toInput } from './envelope.ts';
 import { EventChannel } from './event-channel.ts';
 import { readDelegate } from './mandates.ts';
-import { answerTrace, readOrigin } from './origin.ts';
+import { admit, answerTrace, toPolicyCall } from './origin.ts';
 import type { ParkedCalls } from './parked-calls.ts';
-import { route } from './route.ts';
+import { type Candidate, route } from './route.ts';
 import { type Leg, RunningCall } from './running-call.ts';
 
 const STALL_MS = 30_000;
@@ -37,6 +38,7 @@ const STALL_MS = 30_000;
 const DISCOVERY_WAIT_MS = 30_000;
 
 export interface CallDeps extends DispatchDeps {
+  readonly authoriser: Authoriser;
   readonly discovery: Discovery;
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
@@ -67,9 +69,7 @@ export async function runCall(
     deps.assertCurrent(caller);
     // A stored call was charged when it was accepted.
     if (!caller.isStored) deps.limits.admit(caller.principal);
-    const guarded = deps.guard.admit(readOrigin(caller), {
-      principal: onBehalfOf(caller.principal),
-    });
+    const guarded = admit(caller, deps.guard);
     trace = guarded.trace;
     deps.mandates.spend(guarded, caller.principal);
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
@@ -83,23 +83,9 @@ export async function runCall(
   } catch (thrown) {
     const error = FabricError.from(thrown);
     const answered = trace ?? answerTrace(caller);
-    if (isRecorded(error, caller, deps)) deps.audit(refused(request, caller, answered, error));
+    auditRefusal(request, caller, answered, error, deps);
     return { ok: false, error, trace: answered };
   }
-}
-
-/** Codes by which a call is refused, rather than fails. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  'AUTH_DENIED',
-  'POLICY_DENIED',
-  'CAPABILITY_NOT_FOUND',
-  'RECURSION_LIMIT',
-  'MANIFEST_CHANGED',
-]);
-
-function isRecorded({ code }: FabricError, { principal }: Caller, { limits }: CallDeps): boolean {
-  if (code === 'RATE_LIMITED') return limits.mayRecord(principal);
-  return REFUSALS.has(code);
 }
 
 async function observe(
@@ -138,16 +124,24 @@ async function serve(
   deps: CallDeps,
 ): Promise<Dispatched> {
   const conversation = reopen(request, caller, deps);
-  if (conversation?.isParked) return await answer(conversation, caller, guarded, observed, deps);
+  const agents = agentsForCall(
+    caller.principal,
+    deps,
+    toPolicyCall(guarded, caller, deps.clock.now()),
+  );
+  if (conversation?.isParked) {
+    assertCallable(conversation, agents);
+    return await answer(conversation, caller, guarded, observed, deps);
+  }
   const asked = conversation ? continued(request, conversation) : request;
   const waitMs = Math.min(asked.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
   await deps.discovery.awaitFor(asked, caller.signal, waitMs);
-  const agents = agentsFor(caller.principal, deps.registry);
   const routed = route(asked, guarded, { ...deps, agents }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
   const [first] = candidates;
   if (!caller.isStored) deps.limits.spend(caller.principal, first.capability.cost);
   deps.audit(allowed(asked, caller, guarded, candidates));
+  logRules(candidates, observed);
   const call = new RunningCall({
     principalId: caller.principal.id,
     input: toInput(asked),
@@ -208,6 +202,22 @@ function reopen(request: CallRequest, caller: Caller, deps: CallDeps): Reopened 
     (conversation.questions.length > 0 && capability !== conversation.capability);
   if (isOther) throw unknownConversation();
   return conversation;
+}
+
+/** A call that waits for an answer goes on only while the caller may make it. */
+function assertCallable({ agentId, capability }: Reopened, agents: CallableAgents): void {
+  const record = agents.get(agentId);
+  if (!record || !findCapability(record, capability)) throw unknownConversation();
+  const decision = agents.decide(record, capability);
+  if (decision.effect !== 'allow') throw deniedBy(decision, { agent_id: agentId, capability });
+}
+
+function logRules(candidates: readonly Candidate[], { log }: ActiveCall): void {
+  for (const { record, decision } of candidates) {
+    const { effect, rule } = decision;
+    const { agent_id } = record.manifest;
+    if (rule !== undefined) log.debug({ agent_id, rule, effect }, 'a policy rule decided');
+  }
 }
 
 /** Answers that a caller of the agent's protocol gives before it is asked: the agent may use them. */

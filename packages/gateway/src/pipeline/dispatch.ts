@@ -38,6 +38,7 @@ import type { ActiveCall } from '../observe/observer.ts';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
 import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
+import { deniedBy } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
 import type { CallLimits } from './call-limits.ts';
 import type { CallRequest } from './call-request.ts';
@@ -103,10 +104,11 @@ export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<
   const { candidates } = call;
   const offline: Candidate[] = [];
   for (const candidate of candidates) {
-    if (candidate.availability === 'offline') {
-      walk.skip(candidate, 'offline');
-      offline.push(candidate);
-    } else if (candidate.availability === 'held') walk.hold(candidate);
+    const { availability } = candidate;
+    if (availability === 'offline' || availability === 'denied') {
+      walk.skip(candidate, availability);
+      if (availability === 'offline') offline.push(candidate);
+    } else if (availability === 'held') walk.hold(candidate);
     else if (await walk.try(candidate)) return walk.dispatched();
   }
   for (const candidate of offline) {
@@ -153,8 +155,13 @@ class Walk {
     return this.#call.request.stream ? this.#broken : undefined;
   }
 
-  skip(candidate: Candidate, why: 'offline' | 'open-circuit'): void {
+  skip(candidate: Candidate, why: Exclude<Candidate['availability'], 'ready'>): void {
     const { agent_id } = candidate.record.manifest;
+    if (why === 'denied') {
+      const target = { agent_id, capability: candidate.capability.name };
+      this.#failed(candidate, deniedBy(candidate.decision, target), 0, false);
+      return;
+    }
     const message = why === 'offline' ? 'is marked offline' : 'failed too often lately';
     const error = new FabricError('AGENT_OFFLINE', `Agent ${agent_id} ${message}`, {
       details: { agent_id, reason: why, sent: false },
@@ -170,7 +177,10 @@ class Walk {
   }
 
   /** True when the candidate answered; throws when no other may be tried. */
-  async try(candidate: Candidate, { degrade = false } = {}): Promise<boolean> {
+  async try(
+    candidate: Candidate,
+    { degrade = candidate.isDegraded ?? false } = {},
+  ): Promise<boolean> {
     const { breakers } = this.#deps;
     const { id: principalId } = this.#call.principal;
     const { agent_id } = candidate.record.manifest;
@@ -269,9 +279,9 @@ class Walk {
     const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
       this.#ask(requests, options, asking, fold, deadline);
     const context = new AttemptContext(deadline.signal, active, this.#call, asking, ask);
-    const { root } = guarded;
+    const { root, originTier } = guarded;
     const agentPrincipal = manifest.auth?.principal;
-    const forget = guard.track(active.trace, hop, { root, agentPrincipal });
+    const forget = guard.track(active.trace, hop, { root, originTier, agentPrincipal });
     try {
       limits.attempt(agent_id);
       const turn = agentSlots.enter(agent_id, deadline.signal, principalId);

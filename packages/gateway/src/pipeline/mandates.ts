@@ -65,6 +65,7 @@ export class Mandates {
     const budget = budgets.left(guarded.root ?? onBehalfOf(principal), traceId, granted);
     const minted = await mint.mint({
       principal,
+      originTier: guarded.originTier,
       target,
       capability,
       traceId,

@@ -2,10 +2,14 @@ import {
   createTrace,
   fromHeaders,
   fromMeta,
+  type GuardedCall,
+  lowerTier,
   mergeOrigins,
   type Origin,
+  type RecursionGuard,
   type Trace,
 } from '@starloom/core';
+import { onBehalfOf, type PolicyCall } from '@starloom/identity';
 import type { Caller } from './call-request.ts';
 
 type Carriers = Pick<Caller, 'headers' | 'meta' | 'principal'>;
@@ -23,6 +27,27 @@ export function readOrigin({ headers, meta, principal }: Carriers): Origin {
     parentSpanId: stated.traceId === traceId ? stated.parentSpanId : undefined,
     hop: { ...hop, depth: Math.max(hop.depth, depth + 1) },
   };
+}
+
+/** Gives a call its place in its trace, or refuses it with RECURSION_LIMIT. */
+export function admit(
+  caller: Carriers & Pick<Caller, 'originTier'>,
+  guard: RecursionGuard,
+): GuardedCall {
+  const { principal, originTier = principal.tier } = caller;
+  return guard.admit(readOrigin(caller), {
+    principal: onBehalfOf(principal),
+    tier: lowerTier(originTier, principal.tier),
+  });
+}
+
+/** What rules are asked about beside caller and target. */
+export function toPolicyCall(
+  { hop, originTier }: GuardedCall,
+  { principal }: Pick<Caller, 'principal'>,
+  time: number,
+): PolicyCall {
+  return { depth: hop.depth, time, originTier: originTier ?? principal.tier };
 }
 
 /** A trace to answer with when the call was refused before it had one: the caller's, if it can be read. */

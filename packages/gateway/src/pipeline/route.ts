@@ -10,8 +10,9 @@ import {
   type GuardedCall,
   type RecursionGuard,
 } from '@starloom/core';
+import type { Decision } from '@starloom/identity';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
-import type { AgentLookup } from './authorise.ts';
+import { type CallableAgents, deniedBy } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
 
 export interface RouteRequest {
@@ -24,8 +25,12 @@ export interface Candidate {
   readonly record: AgentRecord;
   readonly capability: Capability;
   readonly kind: 'primary' | 'fallback' | 'peer';
-  /** `offline` ones are tried last, `open-circuit` and `held` ones not at all. */
-  readonly availability: 'ready' | 'offline' | 'open-circuit' | 'held';
+  /** `offline` ones are tried last, `open-circuit`, `held` and `denied` ones not at all. */
+  readonly availability: 'ready' | 'offline' | 'open-circuit' | 'held' | 'denied';
+  /** What the policy says of this call at this agent. */
+  readonly decision: Decision;
+  /** It stands in for an agent that may not serve the caller itself, and answers without streaming. */
+  readonly isDegraded?: boolean;
 }
 
 export interface Route {
@@ -36,7 +41,7 @@ export interface Route {
 
 export interface RouteDeps {
   /** The agents that the caller may use. */
-  readonly agents: AgentLookup;
+  readonly agents: CallableAgents;
   readonly breakers: Breakers;
   readonly guard: RecursionGuard;
 }
@@ -47,13 +52,18 @@ export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps)
   const fallbacks = deps.agents.resolveFallbacks(agent_id, request.capability);
   const cycle = cycleOf(primary, request, call, deps);
   if (cycle) deps.guard.refuseCycle(call, cycle);
-  const candidates: [Candidate, ...Candidate[]] = [toCandidate(primary, primary, request, deps)];
+  const first = toCandidate(primary, primary, request, deps);
+  const isDegraded = first.availability === 'denied';
+  const candidates: [Candidate, ...Candidate[]] = [first];
   const skipped: Route['skipped'][number][] = [];
   for (const record of fallbacks) {
     const loop = cycleOf(record, request, call, deps);
-    if (!loop) candidates.push(toCandidate(record, primary, request, deps));
-    else skipped.push({ agent_id: record.manifest.agent_id, reason: `cycle: ${loop.join(' → ')}` });
+    const candidate = toCandidate(record, primary, request, deps);
+    if (loop)
+      skipped.push({ agent_id: record.manifest.agent_id, reason: `cycle: ${loop.join(' → ')}` });
+    else if (candidate.decision.effect === 'allow') candidates.push({ ...candidate, isDegraded });
   }
+  if (isDegraded && candidates.length === 1) throw noStandIn(first);
   return { candidates, skipped };
 }
 
@@ -81,18 +91,40 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
       details: { capability, fix: 'call fabric.agent.list for the available agents' },
     });
   }
-  const free = offering.filter((record) => !cycleOf(record, request, call, deps));
+  const usable = usableNow(offering, capability, agents);
+  const free = usable.filter((record) => !cycleOf(record, request, call, deps));
   const ready = free.find(
     ({ manifest, health }) => health.status !== 'offline' && !breakers.isOpen(manifest.agent_id),
   );
-  return ready ?? free[0] ?? first;
+  return ready ?? free[0] ?? usable[0] ?? first;
 }
 
-function named(agentId: string, capability: string, agents: AgentLookup): AgentRecord {
+/** Those that the policy allows; else those that others stand in for. */
+function usableNow(
+  offering: readonly AgentRecord[],
+  capability: string,
+  agents: CallableAgents,
+): readonly AgentRecord[] {
+  const decided = offering.map((record) => ({
+    record,
+    decision: agents.decide(record, capability),
+  }));
+  for (const wanted of ['allow', 'degrade'] as const) {
+    const fitting = decided.filter(({ decision }) => decision.effect === wanted);
+    if (fitting.length > 0) return fitting.map(({ record }) => record);
+  }
+  const [first] = decided;
+  if (!first) return [];
+  throw deniedBy(first.decision, { agent_id: first.record.manifest.agent_id, capability });
+}
+
+function named(agentId: string, capability: string, agents: CallableAgents): AgentRecord {
   const record = agents.get(agentId);
-  if (record && findCapability(record, capability)) return record;
-  if (record && isHeld(record, capability)) {
-    if (agents.resolveFallbacks(agentId, capability).length === 0) {
+  const isKnown = record && findCapability(record, capability);
+  if (record && (isKnown || isHeld(record, capability))) {
+    const decision = agents.decide(record, capability);
+    if (decision.effect === 'deny') throw deniedBy(decision, { agent_id: agentId, capability });
+    if (!isKnown && agents.resolveFallbacks(agentId, capability).length === 0) {
       assertNotHeld([record], capability);
     }
     return record;
@@ -118,7 +150,7 @@ function toCandidate(
   record: AgentRecord,
   primary: AgentRecord,
   request: RouteRequest,
-  { breakers }: RouteDeps,
+  { breakers, agents }: RouteDeps,
 ): Candidate {
   const { manifest, health } = record;
   const held = isHeld(record, request.capability);
@@ -129,14 +161,24 @@ function toCandidate(
   const isPrimary = record === primary;
   const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);
   const kind = isPrimary ? 'primary' : isNamed ? 'fallback' : 'peer';
-  const availability = held
-    ? 'held'
-    : breakers.isOpen(manifest.agent_id)
-      ? 'open-circuit'
-      : health.status === 'offline'
-        ? 'offline'
-        : 'ready';
-  return { record, capability, kind, availability };
+  const decision = agents.decide(record, request.capability);
+  return { record, capability, kind, decision, availability: availabilityOf() };
+
+  function availabilityOf(): Candidate['availability'] {
+    if (decision.effect !== 'allow') return 'denied';
+    if (held) return 'held';
+    if (breakers.isOpen(manifest.agent_id)) return 'open-circuit';
+    return health.status === 'offline' ? 'offline' : 'ready';
+  }
+}
+
+function noStandIn({ record, capability, decision }: Candidate): FabricError {
+  const { agent_id } = record.manifest;
+  return deniedBy(
+    decision,
+    { agent_id, capability: capability.name },
+    'sends this call to other agents, and none may serve it',
+  );
 }
 
 function isHeld({ held }: AgentRecord, capability: string): boolean {
@@ -152,7 +194,7 @@ function assertNotHeld(records: readonly AgentRecord[], capability: string): voi
 
 /** Why a candidate stands where it stands, for people. */
 export function reasonOf(
-  { record: { manifest, health }, capability, kind, availability }: Candidate,
+  { record: { manifest, health }, capability, kind, availability, ...candidate }: Candidate,
   primaryId: string,
   request: RouteRequest,
 ): string {
@@ -165,7 +207,10 @@ export function reasonOf(
     `health ${health.status}`,
     ...(availability === 'open-circuit' ? ['circuit open'] : []),
     ...(availability === 'held' ? ['waits for approval'] : []),
-    ...(request.stream && !capability.streaming ? ['degraded: does not stream'] : []),
+    ...(availability === 'denied' ? [`not for this caller: rule ${candidate.decision.rule}`] : []),
+    ...(candidate.isDegraded || (request.stream && !capability.streaming)
+      ? ['degraded: does not stream']
+      : []),
   ];
   return reasons.join(', ');
 }

@@ -11,6 +11,7 @@ import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
 import { countOf, serveRpcChannel } from './channel.ts';
+import { mayUseCoordination } from './may-use-coordination.ts';
 import { RpcPosts } from './posts.ts';
 
 export interface RpcEndpointOptions {
@@ -77,12 +78,19 @@ export class RpcEndpoint {
 
 let openApi: string | undefined;
 
-/** With the same keys as everything here; the documentation has a public copy. */
-async function serveOpenApi({ request, response }: HttpRequest): Promise<void> {
+/** To the same callers as everything here; the documentation has a public copy. */
+async function serveOpenApi({ request, response, principal }: HttpRequest): Promise<void> {
+  if (!mayUseCoordination(principal)) throw notForThisKey();
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw notAllowed('It can be read only', 'GET, HEAD');
   openApi ??= JSON.stringify(describeOpenApi());
   response.writeHead(200, { 'content-type': 'application/json' }).end(openApi);
+}
+
+function notForThisKey(): FabricError {
+  return new FabricError('POLICY_DENIED', 'This key may not use coordination', {
+    details: { reason: 'scope', fix: 'use a key with the scope toolset:coordination' },
+  });
 }
 
 function notAllowed(message: string, allow: string): FabricError {

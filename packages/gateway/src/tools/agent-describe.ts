@@ -1,7 +1,7 @@
-import { agentIdSchema, FabricError, type Registry } from '@starloom/core';
+import { agentIdSchema, FabricError } from '@starloom/core';
 import { z } from 'zod';
 import type { Discovery } from '../discovery.ts';
-import { type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
+import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { toAgentView } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -11,7 +11,7 @@ const DESCRIBE_MS = 5_000;
 
 const argumentsSchema = z.strictObject({ agent_id: agentIdSchema.describe('Which agent') });
 
-export function agentDescribeTool(registry: Registry, discovery: Discovery): Tool {
+export function agentDescribeTool(access: Access, discovery: Discovery): Tool {
   return defineTool({
     name: 'fabric.agent.describe',
     title: 'Describe an agent',
@@ -20,7 +20,7 @@ export function agentDescribeTool(registry: Registry, discovery: Discovery): Too
     output: { agent: { type: 'object' } },
     annotations: READ_ONLY,
     async run({ agent_id }, { principal }) {
-      const agents = agentsFor(principal, registry);
+      const agents = agentsFor(principal, access);
       const named = agents.get(agent_id);
       if (named) await discovery.tryReady(named.manifest, DESCRIBE_MS);
       const record = agents.get(agent_id);

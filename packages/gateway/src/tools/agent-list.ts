@@ -1,6 +1,6 @@
-import { HEALTH_STATES, type Registry, TRUST_TIERS } from '@starloom/core';
+import { HEALTH_STATES, TRUST_TIERS } from '@starloom/core';
 import { z } from 'zod';
-import { agentsFor } from '../pipeline/authorise.ts';
+import { type Access, agentsFor } from '../pipeline/authorise.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { toAgentView, toSummary } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -13,7 +13,7 @@ const argumentsSchema = z.strictObject({
   modality: z.string().optional().describe('Only agents that handle it, such as "image"'),
 });
 
-export function agentListTool(registry: Registry): Tool {
+export function agentListTool(access: Access): Tool {
   return defineTool({
     name: 'fabric.agent.list',
     title: 'List agents',
@@ -22,7 +22,7 @@ export function agentListTool(registry: Registry): Tool {
     output: { agents: { type: 'array' }, count: { type: 'integer' } },
     annotations: READ_ONLY,
     run(filter, { principal }) {
-      const agents = agentsFor(principal, registry)
+      const agents = agentsFor(principal, access)
         .list(filter)
         .map((record) => toAgentView(record, record.capabilities.map(toSummary)));
       return toResult({ ok: true, agents, count: agents.length });

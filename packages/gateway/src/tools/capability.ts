@@ -2,7 +2,6 @@
 // what it answers comes back untouched.
 
 import { type Capability, FabricError, type Manifest } from '@starloom/core';
-import { mayCall } from '@starloom/identity';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { runAsTask, takesTasks } from '../jobs/run-as-task.ts';
 import { tasksRequired } from '../jobs/tasks-required.ts';
@@ -49,7 +48,8 @@ export function capabilityTool(
 ): Tool {
   return {
     definition: toDefinition(name, manifest, capability),
-    mayUse: (principal) => mayCall(principal, manifest.agent_id, capability.name),
+    mayUse: (principal) => deps.authoriser.maySee(principal, manifest, capability.name),
+    hiddenBy: (principal) => deps.authoriser.hiddenBy(principal, manifest, capability.name),
     async run(args, caller) {
       const given = toArguments(args);
       const request = {

@@ -79,6 +79,11 @@ export class GatewayTools {
     return tool?.mayUse(principal) ? tool : undefined;
   }
 
+  /** Which rule of the policy makes a tool look unknown to the caller. */
+  hiddenBy(name: string, principal: Principal): string | undefined {
+    return this.#current().byName.get(name)?.hiddenBy?.(principal);
+  }
+
   /** Agents, or what they serve, changed. */
   invalidate(): void {
     this.#built = undefined;

@@ -1,14 +1,13 @@
-import { type Clock, HEALTH_STATES, type HeldCapability, type Registry } from '@starloom/core';
+import { type Clock, HEALTH_STATES, type HeldCapability } from '@starloom/core';
 import { z } from 'zod';
-import { agentsFor } from '../pipeline/authorise.ts';
+import { type Access, agentsFor } from '../pipeline/authorise.ts';
 import type { Breakers } from '../pipeline/breaker.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { toHeldView } from './agent-view.ts';
 import { type Engine, engineHealth } from './engine-health.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
-export interface HealthDeps {
-  readonly registry: Registry;
+export interface HealthDeps extends Access {
   readonly breakers: Breakers;
   readonly clock: Clock;
   readonly version: string;
@@ -16,7 +15,8 @@ export interface HealthDeps {
   readonly engines: Readonly<Record<string, Engine>>;
 }
 
-export function healthTool({ registry, breakers, clock, version, engines }: HealthDeps): Tool {
+export function healthTool(deps: HealthDeps): Tool {
+  const { registry, breakers, clock, version, engines } = deps;
   const began = clock.monotonic();
   return defineTool({
     name: 'fabric.health',
@@ -37,7 +37,7 @@ export function healthTool({ registry, breakers, clock, version, engines }: Heal
           async ([name, engine]) => [name, await engineHealth(engine, clock)] as const,
         ),
       );
-      const records = agentsFor(principal, registry).list();
+      const records = agentsFor(principal, deps).list();
       const count = (status: string) =>
         records.filter(({ health }) => health.status === status).length;
       const agents = {

@@ -1,6 +1,7 @@
 import type { FabricEvent } from '@starloom/core';
-import { type JobDesk, toJobDocument } from '@starloom/jobs';
+import { toJobDocument } from '@starloom/jobs';
 import { z } from 'zod';
+import type { JobCalls } from '../jobs/job-calls.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { jobIdSchema } from './job-id.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -8,7 +9,8 @@ import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 const PAGE = 1_000;
 
 /** Live for a caller that takes progress notifications; one page for any other. */
-export function jobStreamTool(desk: JobDesk): Tool {
+export function jobStreamTool(jobs: JobCalls): Tool {
+  const { desk } = jobs;
   return defineTool({
     name: 'fabric.job.stream',
     title: 'Follow a job',
@@ -26,6 +28,7 @@ export function jobStreamTool(desk: JobDesk): Tool {
     },
     annotations: READ_ONLY,
     async run({ job_id, after }, { principal, send, signal }) {
+      await jobs.find(principal, job_id);
       if (send === undefined) {
         const page = await desk.events(principal.id, job_id, { after, limit: PAGE });
         const job = toJobDocument(await desk.status(principal.id, job_id));

@@ -28,7 +28,10 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
       input: z.strictObject({ job_id: jobIdSchema }),
       output: JOB,
       annotations,
-      run: async ({ job_id }, caller) => jobResult(await run(job_id, caller)),
+      run: async ({ job_id }, caller) => {
+        await jobs.find(caller.principal, job_id);
+        return jobResult(await run(job_id, caller));
+      },
     });
   return [
     onJob(
@@ -36,9 +39,9 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
       'State of a job',
       'Shows a job: state, progress, open questions, and its result once it is over.',
       READ_ONLY,
-      (id, { principal }) => desk.status(principal.id, id),
+      (id, { principal }) => jobs.find(principal, id),
     ),
-    jobStreamTool(desk),
+    jobStreamTool(jobs),
     onJob(
       'fabric.job.cancel',
       'Cancel a job',
@@ -67,7 +70,8 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
           ...(cursor !== undefined && { cursor }),
         });
         const next = page.next !== undefined && { next_cursor: page.next };
-        return toResult({ ok: true, jobs: page.jobs.map(toJobDocument), ...next });
+        const visible = page.jobs.filter((job) => jobs.maySee(principal, job));
+        return toResult({ ok: true, jobs: visible.map(toJobDocument), ...next });
       },
     }),
     onJob(
@@ -87,8 +91,10 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
       }),
       output: JOB,
       annotations: CHANGES,
-      run: async ({ job_id, inputs }, { principal }) =>
-        jobResult(await jobs.input(principal.id, job_id, inputs)),
+      run: async ({ job_id, inputs }, { principal }) => {
+        await jobs.find(principal, job_id);
+        return jobResult(await jobs.input(principal.id, job_id, inputs));
+      },
     }),
   ];
 }

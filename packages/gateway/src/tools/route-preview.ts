@@ -1,8 +1,7 @@
-import { agentIdSchema, capabilityNameSchema, type Registry } from '@starloom/core';
-import { onBehalfOf } from '@starloom/identity';
+import { agentIdSchema, type Clock, capabilityNameSchema } from '@starloom/core';
 import { z } from 'zod';
-import { agentsFor } from '../pipeline/authorise.ts';
-import { readOrigin } from '../pipeline/origin.ts';
+import { type Access, agentsForCall } from '../pipeline/authorise.ts';
+import { admit, toPolicyCall } from '../pipeline/origin.ts';
 import { toResult } from '../pipeline/respond.ts';
 import { type RouteDeps, reasonOf, route } from '../pipeline/route.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -13,7 +12,9 @@ const argumentsSchema = z.strictObject({
   stream: z.boolean().default(false).describe('Would the call stream?'),
 });
 
-export function routePreviewTool(deps: Omit<RouteDeps, 'agents'> & { registry: Registry }): Tool {
+export function routePreviewTool(
+  deps: Omit<RouteDeps, 'agents'> & Access & { readonly clock: Clock },
+): Tool {
   return defineTool({
     name: 'fabric.route.preview',
     title: 'Preview a route',
@@ -26,11 +27,10 @@ export function routePreviewTool(deps: Omit<RouteDeps, 'agents'> & { registry: R
     },
     annotations: READ_ONLY,
     run({ agent_id, capability, stream }, caller) {
-      const guarded = deps.guard.admit(readOrigin(caller), {
-        principal: onBehalfOf(caller.principal),
-      });
+      const guarded = admit(caller, deps.guard);
       const request = { agentId: agent_id, capability, stream };
-      const agents = agentsFor(caller.principal, deps.registry);
+      const policyCall = toPolicyCall(guarded, caller, deps.clock.now());
+      const agents = agentsForCall(caller.principal, deps, policyCall);
       const { candidates, skipped } = route(request, guarded, { ...deps, agents });
       const primaryId = candidates[0].record.manifest.agent_id;
       const [primary = null, ...fallbacks] = candidates.map((candidate) => {

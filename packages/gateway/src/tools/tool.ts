@@ -24,6 +24,8 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** To a caller that may not, the tool looks unknown. */
   readonly mayUse: (principal: Principal) => boolean;
+  /** Which rule of the policy makes it look unknown; for the log. */
+  readonly hiddenBy?: (principal: Principal) => string | undefined;
   run(args: unknown, caller: Caller): Promise<ToolResult>;
 }
 

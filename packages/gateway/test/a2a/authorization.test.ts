@@ -3,7 +3,7 @@
 
 import { createPskVerifier } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { answers, openTestGateway, STRANGER_KEY, type TestAgent } from '../test-gateway.ts';
+import { answers, KEY, openTestGateway, STRANGER_KEY, type TestAgent } from '../test-gateway.ts';
 import { collect, connectA2a, getTask, message, send } from './a2a-client.ts';
 import { errorOf, request, rpc, toMessage } from './raw.ts';
 
@@ -36,6 +36,28 @@ describe('A2A callers', () => {
       expect(unknown.status).toBe(401);
     },
   );
+
+  it('see the tasks of agents that their key may use, of all that their principal has', async () => {
+    const owner = { principal: 'owner', tier: 'org' } as const;
+    const keys = createPskVerifier([
+      { ...owner, key_id: 'all', key: KEY, scopes: ['*'] },
+      { ...owner, key_id: 'limited', key: LIMITED_KEY, scopes: ['agent:percy'] },
+    ]);
+    await using gateway = await openTestGateway(agents, { psk: keys });
+    const start = async (agent: string) => {
+      const url = `${gateway.url}/a2a/${agent}/message:send`;
+      return (await request(url, 'POST', toMessage('x'))).body.task.id as string;
+    };
+    const [shown, hidden] = [await start('percy'), await start('quinn')];
+    const ask = (path: string, key: string) =>
+      request(`${gateway.url}/a2a/fabric/tasks${path}`, 'GET', undefined, { key });
+    const listed = async (key: string) =>
+      (await ask('', key)).body.tasks.map(({ id }: { id: string }) => id).toSorted();
+    expect(await listed(KEY)).toEqual([shown, hidden].toSorted());
+    expect(await listed(LIMITED_KEY)).toEqual([shown]);
+    expect((await ask(`/${hidden}`, LIMITED_KEY)).status).toBe(404);
+    expect((await ask(`/${shown}`, LIMITED_KEY)).status).toBe(200);
+  });
 
   it('AUTH-SCOPE-003: an agent that they may not use is answered like one that is not there', async () => {
     await using gateway = await openTestGateway(agents, { psk });

@@ -4,6 +4,7 @@
 // lines above.
 
 import { hash } from 'node:crypto';
+import { trustTierSchema } from '@starloom/core';
 import { z } from 'zod';
 
 export const FIRST_LINK = '0'.repeat(64);
@@ -16,10 +17,14 @@ const placed = {
 const signed = { ...placed, kid: z.string(), signature: z.base64url() };
 
 const callFields = {
+  /** The rule of the policy that decided. */
+  rule: z.string().optional(),
   principal: z.string(),
   delegate: z.string().optional(),
   grant: z.string(),
   mode: z.string(),
+  tier: trustTierSchema.optional(),
+  origin_tier: trustTierSchema.optional(),
   agent_id: z.string().optional(),
   capability: z.string(),
   /** Others that may serve the call when the first one fails. */
@@ -75,7 +80,7 @@ export const auditRecordSchema = z.discriminatedUnion('type', [
   openSchema,
   z.strictObject({
     type: z.literal('call'),
-    decision: z.enum(['allow', 'deny']),
+    decision: z.enum(['allow', 'deny', 'degrade']),
     ...callFields,
     ...placed,
   }),

@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import {
   type Clock,
   canonicalJson,
-  compareTiers,
   FabricError,
+  lowerTier,
   type Manifest,
   sha256Hex,
   type TrustTier,
@@ -42,6 +42,8 @@ export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 
 export interface MintRequest {
   readonly principal: Principal;
+  /** The lowest tier of those along the chain of the call; that of the principal unless given. */
+  readonly originTier?: TrustTier | undefined;
   readonly target: Manifest;
   readonly capability: string;
   readonly traceId: string;
@@ -101,6 +103,7 @@ export class Mint {
 
   #toClaims(request: MintRequest): MandateClaims {
     const { principal, target, traceId, requested, maxDepth, budget } = request;
+    const { originTier = principal.tier } = request;
     const { delegation } = principal;
     const { keys, clock, epoch } = this.#options;
     const iat = Math.floor(clock.now() / 1000);
@@ -123,7 +126,7 @@ export class Mint {
       cog,
       aud: target.agent_id,
       ...grantedBy(request),
-      tier: lower(principal.tier, target.trust_tier),
+      tier: lowerTier(originTier, lowerTier(principal.tier, target.trust_tier)),
       ...(act && { act }),
       dep,
       mxd,
@@ -199,10 +202,6 @@ function grantedBy({ principal, target, capability, requested }: MintRequest): A
 /** Those of which nothing at all was granted. */
 function missingOf(wanted: readonly string[], granted: readonly string[]): string[] {
   return beyond(wanted, granted).filter((glob) => !granted.some((part) => covers(glob, part)));
-}
-
-function lower(a: TrustTier, b: TrustTier): TrustTier {
-  return compareTiers(a, b) > 0 ? a : b;
 }
 
 function notGranted(missing: readonly string[]): FabricError {

@@ -101,6 +101,7 @@ export function mintFor(
     readonly capability?: string;
     readonly mayCall?: string[];
     readonly tier?: ManifestInput['trust_tier'];
+    readonly originTier?: ManifestInput['trust_tier'];
     readonly requested?: Parameters<Identity['mint']['mint']>[0]['requested'];
   } = {},
 ) {
@@ -109,10 +110,12 @@ export function mintFor(
     capability = 'work',
     mayCall = [],
     tier,
+    originTier,
     requested,
   } = options;
   return identity.mint.mint({
     principal,
+    originTier,
     target: manifestOf(agentId, {
       auth: { mandate: true, may_call: mayCall },
       ...(tier && { trust_tier: tier }),

@@ -67,9 +67,10 @@ function toLine(record: Exclude<AuditRecord, { signature: string }>): string {
   const { at } = record;
   switch (record.type) {
     case 'call': {
-      const { decision, principal, delegate, agent_id = '?', capability, code, reason } = record;
+      const { decision, principal, delegate, agent_id = '?', capability } = record;
       const who = delegate === undefined ? principal : `${delegate} for ${principal}`;
-      const why = [code, reason].filter(Boolean).join(' ');
+      const { code, reason, rule } = record;
+      const why = [code, reason, rule && `rule ${rule}`].filter(Boolean).join(' ');
       return `${at}  ${decision}  ${who} → ${agent_id}/${capability}  ${why}`.trimEnd();
     }
     case 'mint': {

@@ -1,0 +1,226 @@
+// The rules of the configuration. The first rule that matches decides; rules narrow what scopes and
+// tiers allow, and never widen it. What a rule needs to know decides when it is asked: one that needs
+// the call itself (depth, time, origin) is asked at every call, all others once per caller, agent and
+// capability. A rule that fails denies.
+
+import { isTrustedAs, type TrustTier } from '@starloom/core';
+import type { Principal } from '../principal.ts';
+import { compileExpression, type Expression, NEEDS, type Needs } from './expression.ts';
+import {
+  AgentFacts,
+  type CallFacts,
+  OriginFacts,
+  type PolicyAgent,
+  PrincipalFacts,
+} from './facts.ts';
+
+export { compileExpression, type ExpressionProblem, FUNCTIONS } from './expression.ts';
+export { AgentFacts, OriginFacts, type PolicyAgent, PrincipalFacts } from './facts.ts';
+
+export const EFFECTS = ['allow', 'deny', 'degrade'] as const;
+export type Effect = (typeof EFFECTS)[number];
+
+export interface RuleSpec {
+  readonly name: string;
+  /** CEL. */
+  readonly when: string;
+  readonly effect: Effect;
+  /** For the caller that is refused. */
+  readonly reason?: string | undefined;
+}
+
+export interface PolicySpec {
+  readonly rules: readonly RuleSpec[];
+  /** Of calls that no rule matches. */
+  readonly default: 'allow' | 'deny';
+  /** Of calls whose origin is below what the agent demands (`auth.min_tier`). */
+  readonly untrusted: 'deny' | 'degrade';
+}
+
+export interface Decision {
+  readonly effect: Effect;
+  /** Which rule decided; `undefined` when none did. */
+  readonly rule?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** What is known of a call beside its caller and its target. */
+export interface PolicyCall {
+  readonly depth: number;
+  /** In milliseconds. */
+  readonly time: number;
+  readonly originTier: TrustTier;
+}
+
+export interface PolicyOptions {
+  /** A rule failed, which denied. */
+  readonly onFailure?: ((rule: string, error: unknown) => void) | undefined;
+}
+
+/** Names of decisions that no rule of the configuration made. */
+export const BUILT_IN_RULES = ['default', 'min_tier', 'scopes'] as const;
+
+export const NO_RULES: PolicySpec = { rules: [], default: 'allow', untrusted: 'deny' };
+const ALLOWED: Decision = Object.freeze({ effect: 'allow' });
+
+interface Rule {
+  readonly decision: Decision;
+  readonly needs: Needs;
+  readonly matches: (facts: CallFacts) => boolean;
+}
+
+/** What is left to ask at the call, in order, and what holds when none of that matches. */
+interface Remaining {
+  readonly undecided: readonly Rule[];
+  readonly otherwise: Decision;
+  /** Whether a rule could still let a call pass. What an agent demands of origins only narrows that. */
+  readonly isOpen: boolean;
+}
+
+export class Policy {
+  readonly #rules: readonly Rule[];
+  readonly #otherwise: Decision;
+  readonly #untrusted: Decision;
+  readonly #onFailure: PolicyOptions['onFailure'];
+  readonly #isEmpty: boolean;
+  readonly #known = new WeakMap<Principal, WeakMap<PolicyAgent, KnownAgent>>();
+
+  /** Throws for a rule that does not compile; the configuration says so first, with its line. */
+  constructor(spec: PolicySpec, { onFailure }: PolicyOptions = {}) {
+    this.#rules = spec.rules.map(toRule);
+    this.#otherwise = spec.default === 'deny' ? { effect: 'deny', rule: 'default' } : ALLOWED;
+    this.#untrusted = { effect: spec.untrusted, rule: 'min_tier' };
+    this.#onFailure = onFailure;
+    this.#isEmpty = spec.rules.length === 0 && spec.default === 'allow';
+  }
+
+  /** Whether a call of anything that the agent offers could be allowed. */
+  mayReach(principal: Principal, agent: PolicyAgent): boolean {
+    if (this.#hasNoRuleFor(agent)) return true;
+    const known = this.#knownOf(principal, agent);
+    known.reach ??= this.#ask('agent', this.#factsOf(known, ''), principal, agent);
+    return known.reach.isOpen;
+  }
+
+  /** Why no call of this capability can be allowed, whenever it is made; `undefined` when one can. */
+  hides(principal: Principal, agent: PolicyAgent, capability: string): Decision | undefined {
+    if (this.#hasNoRuleFor(agent)) return undefined;
+    const remaining = this.#remaining(principal, agent, capability);
+    return remaining.isOpen ? undefined : remaining.otherwise;
+  }
+
+  decide(principal: Principal, agent: PolicyAgent, capability: string, call: PolicyCall): Decision {
+    if (this.#hasNoRuleFor(agent)) return ALLOWED;
+    const { undecided, otherwise } = this.#remaining(principal, agent, capability);
+    if (undecided.length === 0) return otherwise;
+    const facts = this.#factsOf(this.#knownOf(principal, agent), capability, call);
+    for (const rule of undecided) {
+      const decision = this.#try(rule, facts);
+      if (decision) return decision;
+    }
+    return otherwise;
+  }
+
+  #hasNoRuleFor({ auth }: PolicyAgent): boolean {
+    return this.#isEmpty && auth?.min_tier === undefined;
+  }
+
+  #remaining(principal: Principal, agent: PolicyAgent, capability: string): Remaining {
+    const known = this.#knownOf(principal, agent);
+    const before = known.capabilities.get(capability);
+    if (before) return before;
+    const facts = this.#factsOf(known, capability);
+    const remaining = this.#ask('capability', facts, principal, agent);
+    if (known.capabilities.size >= MOST_CAPABILITIES) known.capabilities.clear();
+    known.capabilities.set(capability, remaining);
+    return remaining;
+  }
+
+  /** Asks every rule that needs no more than is known, up to the first that matches. */
+  #ask(known: Needs, facts: CallFacts, principal: Principal, agent: PolicyAgent): Remaining {
+    const undecided: Rule[] = [];
+    const least = agent.auth?.min_tier;
+    if (least !== undefined) {
+      // The origin of a chain is never above the caller.
+      if (!isTrustedAs(principal.tier, least)) return toRemaining(undecided, this.#untrusted);
+      undecided.push(untrustedRule(least, this.#untrusted));
+    }
+    for (const rule of this.#rules) {
+      if (NEEDS.indexOf(rule.needs) > NEEDS.indexOf(known)) undecided.push(rule);
+      else {
+        const decision = this.#try(rule, facts);
+        if (decision) return toRemaining(undecided, decision);
+      }
+    }
+    return toRemaining(undecided, this.#otherwise);
+  }
+
+  #try(rule: Rule, facts: CallFacts): Decision | undefined {
+    try {
+      return rule.matches(facts) ? rule.decision : undefined;
+    } catch (error) {
+      const { rule: name = '' } = rule.decision;
+      this.#onFailure?.(name, error);
+      return { effect: 'deny', rule: name, reason: 'the rule could not be evaluated' };
+    }
+  }
+
+  #factsOf({ principal, agent }: KnownAgent, capability: string, call?: PolicyCall): CallFacts {
+    const tier = call?.originTier ?? principal.tier;
+    return {
+      principal,
+      agent,
+      origin: ORIGINS[tier],
+      capability,
+      depth: BigInt(call?.depth ?? 1),
+      time: new Date(call?.time ?? 0),
+    };
+  }
+
+  #knownOf(principal: Principal, agent: PolicyAgent): KnownAgent {
+    const agents = this.#known.get(principal) ?? new WeakMap<PolicyAgent, KnownAgent>();
+    this.#known.set(principal, agents);
+    const before = agents.get(agent);
+    if (before) return before;
+    const known = {
+      principal: new PrincipalFacts(principal),
+      agent: new AgentFacts(agent),
+      reach: undefined,
+      capabilities: new Map(),
+    };
+    agents.set(agent, known);
+    return known;
+  }
+}
+
+/** An agent as one caller meets it. */
+interface KnownAgent {
+  readonly principal: PrincipalFacts;
+  readonly agent: AgentFacts;
+  reach: Remaining | undefined;
+  readonly capabilities: Map<string, Remaining>;
+}
+
+const MOST_CAPABILITIES = 10_000;
+const ORIGINS: Readonly<Record<TrustTier, OriginFacts>> = {
+  local: new OriginFacts('local'),
+  org: new OriginFacts('org'),
+  partner: new OriginFacts('partner'),
+  public: new OriginFacts('public'),
+};
+
+function toRemaining(undecided: readonly Rule[], otherwise: Decision): Remaining {
+  const written = undecided.filter(({ decision }) => decision.rule !== 'min_tier');
+  const decisions = [otherwise, ...written.map(({ decision }) => decision)];
+  return { undecided, otherwise, isOpen: decisions.some(({ effect }) => effect !== 'deny') };
+}
+
+function untrustedRule(least: TrustTier, decision: Decision): Rule {
+  return { decision, needs: 'call', matches: ({ origin }) => !isTrustedAs(origin.tier, least) };
+}
+
+function toRule({ name, when, effect, reason }: RuleSpec): Rule {
+  const compiled: Expression | { message: string } = compileExpression(when);
+  if ('message' in compiled) throw new Error(`Rule "${name}": ${compiled.message}`);
+  return { decision: { effect, rule: name, reason }, ...compiled };
+}
