@@ -2,11 +2,11 @@
 // and renews tokens as the manifest says.
 
 import { FabricError, type Manifest } from '@starloom/core';
+import { createGuardedFetch, type GuardedFetch } from '@starloom/wire';
 import { AccessTokens } from './access-tokens.ts';
 import { loginCommand } from './failures.ts';
 import { findTokenServer, type TokenServer } from './find-server.ts';
 import { clientCredentials, personalLogin } from './grants.ts';
-import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import type { OauthOptions } from './options.ts';
 import { TokenFile } from './token-file.ts';
 
