@@ -5,6 +5,7 @@ import { scopeProblem } from '@starloom/identity';
 import { isCron } from '@starloom/jobs';
 import { secret } from '@starloom/wire/config';
 import { z } from 'zod';
+import { oauthSchema } from './config-oauth.ts';
 import { checkSharedKey, checkSigningKey, connectionUrl, refuseSame } from './config-rules.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
 import { TOOLSETS } from './tools/catalog.ts';
@@ -89,6 +90,7 @@ export const authSchema = z.strictObject({
     .default([])
     .superRefine(refuseSame('key', 'key_id'))
     .describe('Shared keys, sent as "Authorization: Bearer <key>"'),
+  oauth: oauthSchema,
 });
 
 export const mcpSchema = z.strictObject({

@@ -16,6 +16,7 @@ import {
   denied,
   type Identity,
   LOCAL_PRINCIPAL,
+  ProtectedResource,
   TraceBudgets,
 } from '@starloom/identity';
 import { createAddressGuard } from '@starloom/wire';
@@ -199,6 +200,7 @@ export class Gateway {
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
     });
+    const resource = config.auth.oauth && new ProtectedResource(config.auth.oauth);
     const contexts = coordination?.services.principalContexts;
     const relay = new RelayFace({
       registry,
@@ -226,6 +228,7 @@ export class Gateway {
       toolsets,
       webSocket: this.#webSocket,
       log,
+      resource,
       sessions: options.sessions,
     });
     const rpc =
@@ -234,6 +237,7 @@ export class Gateway {
         coordination,
         webSocket: this.#webSocket,
         inFlight: this.#inFlight,
+        resource,
         log,
       });
     this.#rpc = rpc;
@@ -246,6 +250,7 @@ export class Gateway {
       inFlight: this.#inFlight,
       onDenied: (credential, reason) => options.identity?.audit?.denied(credential, reason),
       jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
+      resource,
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       routes: { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes },
       upgrades: { ...this.#mcp.upgrades, ...rpc?.upgrades },

@@ -17,6 +17,7 @@ import {
   createAuthenticator,
   createPskVerifier,
   type Identity,
+  OauthVerifier,
   openIdentity,
   type PskKey,
 } from '@starloom/identity';
@@ -89,7 +90,9 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const conversationKey = options.stateFolder
       ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
       : undefined;
-    const identity = await openOwnIdentity(options, registry, observer);
+    const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
+    if (oauth) closers.push(() => oauth.close());
+    const identity = await openOwnIdentity(options, registry, observer, oauth);
     if (identity) closers.push(() => identity.close());
     const gateway = new Gateway({
       config,
@@ -103,7 +106,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
           },
           { baseFolder: folder },
         ),
-      authenticator: identity?.authenticator ?? configuredKeys(options),
+      authenticator: identity?.authenticator ?? configuredKeys(options, oauth),
       identity,
       observer,
       version,
@@ -125,6 +128,7 @@ async function openOwnIdentity(
   options: OpenGatewayOptions,
   registry: Registry,
   { log }: Observer,
+  oauth: OauthVerifier | undefined,
 ): Promise<Identity | undefined> {
   const { loaded, localKey, stateFolder } = options;
   if (stateFolder === undefined) return undefined;
@@ -132,6 +136,7 @@ async function openOwnIdentity(
     folder: identityFolder(stateFolder),
     configured: keysOf(loaded.value, localKey),
     anonymous: loaded.value.auth.anonymous,
+    oauth,
     auditFolder: auditFolder(stateFolder),
     buildOf: (agentId) => {
       const record = registry.get(agentId);
@@ -141,10 +146,14 @@ async function openOwnIdentity(
   });
 }
 
-/** Without a state folder there are only the keys of the configuration. */
-function configuredKeys({ loaded: { value }, localKey }: OpenGatewayOptions): Authenticator {
+/** Without a state folder there are only the keys and the issuers of the configuration. */
+function configuredKeys(
+  { loaded: { value }, localKey }: OpenGatewayOptions,
+  oauth: OauthVerifier | undefined,
+): Authenticator {
   const { anonymous } = value.auth;
-  return createAuthenticator({ psk: createPskVerifier(keysOf(value, localKey)), anonymous });
+  const psk = createPskVerifier(keysOf(value, localKey));
+  return createAuthenticator({ psk, oauth, anonymous });
 }
 
 /** Last opened, first closed. */

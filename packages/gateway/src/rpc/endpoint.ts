@@ -4,17 +4,21 @@
 
 import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
+import type { ProtectedResource } from '@starloom/identity';
 import type { InFlight } from '../in-flight.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { HttpExchange, HttpOptions, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
 import { serveRpcChannel } from './channel.ts';
+import { mayUseCoordination } from './may-use-coordination.ts';
 import { RpcPosts } from './posts.ts';
 
 export interface RpcEndpointOptions {
   readonly coordination: Coordination;
   readonly webSocket: WebSocketTransport;
   readonly inFlight: InFlight;
+  /** Tells OAuth callers which scope coordination needs. */
+  readonly resource?: ProtectedResource | undefined;
   readonly log: Log;
 }
 
@@ -51,6 +55,7 @@ export class RpcEndpoint {
   }
 
   async #servePost(exchange: HttpExchange): Promise<void> {
+    this.#options.resource?.assertMayUse(exchange.principal, mayUseCoordination);
     if (exchange.request.method === 'POST') return await this.#posts.serve(exchange);
     throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
   }

@@ -44,6 +44,7 @@ interface ListedTool {
 type Listed = Readonly<Record<Toolset, readonly ListedTool[]>>;
 
 interface Built {
+  readonly own: ReadonlyMap<string, Tool>;
   readonly byName: ReadonlyMap<string, Tool>;
   readonly listed: Readonly<Record<ToolNameStyle, Listed>>;
 }
@@ -73,6 +74,11 @@ export class ToolCatalog {
   find(name: string, principal: Principal): Tool | undefined {
     const tool = this.#current().byName.get(name);
     return tool?.mayUse(principal) ? tool : undefined;
+  }
+
+  /** A tool of ours, also one that a caller may not use. */
+  findOwn(name: string): Tool | undefined {
+    return this.#current().own.get(name);
   }
 
   /** Agents, or what they serve, changed. */
@@ -110,6 +116,7 @@ function build(options: CatalogOptions): Built {
       }
     }
   }
+  const ours = new Map(byName);
   const entries = entriesOf(options);
   const owners = ownersOf(entries);
   const isFree = (name: string) => !byName.has(name) && owners.get(name)?.size === 1;
@@ -131,7 +138,7 @@ function build(options: CatalogOptions): Built {
   for (const style of TOOL_NAME_STYLES) {
     listed[style].agents.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
-  return { byName, listed };
+  return { own: ours, byName, listed };
 }
 
 function entriesOf({

@@ -9,6 +9,7 @@ import {
   JWKS_MAX_AGE_S,
   mayAdministrate,
   type Principal,
+  type ProtectedResource,
   pickCredentials,
   type RequestHeaders,
 } from '@starloom/identity';
@@ -44,6 +45,8 @@ export interface HttpOptions {
   readonly onDenied: (credential: string, reason: string) => void;
   /** The public keys of the realm as JSON; anyone may read them. */
   readonly jwks?: (() => string) | undefined;
+  /** Shows OAuth clients how to get a token; without it none is accepted. */
+  readonly resource?: ProtectedResource | undefined;
   /** Why this gateway should get no requests; `undefined` when all is well. */
   readonly unready: () => string | undefined;
   readonly routes: Readonly<Record<string, Route>>;
@@ -98,6 +101,11 @@ const PROBES: ReadonlySet<string> = new Set([
   '/metrics',
   JWKS_PATH,
 ]);
+const RESOURCE_PATH = '/.well-known/oauth-protected-resource';
+const RESOURCE_HEADERS = {
+  'content-type': 'application/json',
+  'cache-control': 'public, max-age=300',
+};
 const JWKS_HEADERS = {
   'content-type': 'application/jwk-set+json',
   'cache-control': `public, max-age=${JWKS_MAX_AGE_S}`,
@@ -117,7 +125,7 @@ export class HttpTransport {
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.#assertSameSite = createBrowserGuard(options.host);
+    this.#assertSameSite = createBrowserGuard(options.host, [options.resource?.host ?? []].flat());
     this.#sockets = new OpenSockets(options.socketsPerPrincipal);
     this.#stale = new StaleConnections(options.authenticator);
     this.#server = createServer(
@@ -167,7 +175,8 @@ export class HttpTransport {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = PROBES.has(url.pathname) ? await this.#probe(request, url) : undefined;
+      const isProbe = PROBES.has(url.pathname) || url.pathname.startsWith(RESOURCE_PATH);
+      const probe = isProbe ? await this.#probe(request, url) : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       const proven = this.#authenticate(request, 'http');
       const principal = proven instanceof Promise ? await proven : proven;
@@ -288,8 +297,10 @@ export class HttpTransport {
         const body = this.#options.jwks?.();
         return body === undefined ? undefined : { status: 200, headers: JWKS_HEADERS, body };
       }
-      default:
-        return undefined;
+      default: {
+        const body = this.#options.resource?.document(pathname);
+        return body === undefined ? undefined : { status: 200, headers: RESOURCE_HEADERS, body };
+      }
     }
   }
 
@@ -299,8 +310,11 @@ export class HttpTransport {
     const path = target?.pathname ?? '';
     const routes = Object.entries(this.#options.routes);
     const above = routes.find(([at]) => path === at || path.startsWith(`${at}/`))?.[1];
-    if (above?.toRefusal) return above.toRefusal(error, id, target);
-    return toRefusal(error, id, above?.dialect ?? 'payload');
+    const refusal =
+      above?.toRefusal?.(error, id, target) ?? toRefusal(error, id, above?.dialect ?? 'payload');
+    const challenge = this.#options.resource?.challenge(FabricError.from(error), path);
+    if (challenge === undefined) return refusal;
+    return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': challenge } };
   }
 
   #noteFailure(thrown: unknown): void {
@@ -317,7 +331,9 @@ const LARGE_LENGTH = 256 * 1024;
 /** Which kind of credential was shown, for the log. */
 function kindOf(headers: RequestHeaders): string {
   if (headers['x-agent-passport']) return 'passport';
-  return headers['x-agent-mandate'] ? 'mandate' : 'psk';
+  if (headers['x-agent-mandate']) return 'mandate';
+  const [bearer = ''] = [headers.authorization ?? []].flat();
+  return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
 }
 
 /** Nearly every request asks for this; it need not be parsed again. */
