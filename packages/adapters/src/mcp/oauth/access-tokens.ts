@@ -39,6 +39,11 @@ export class AccessTokens {
     return (await this.#renewed(known?.value)).value;
   }
 
+  /** The next call asks for a token again. */
+  forget(): void {
+    this.#current = undefined;
+  }
+
   /** The agent took this token. */
   accepted(value: string): void {
     if (this.#current?.value === value) this.#isProven = true;

@@ -15,6 +15,7 @@ import {
   type ObtainToken,
   renewalOf,
 } from './access-tokens.ts';
+import { type OauthClient, toClientInformation } from './client.ts';
 import { loginCommand, tokenDenied, tokenFailure } from './failures.ts';
 import type { TokenServer } from './find-server.ts';
 import type { OauthOptions } from './options.ts';
@@ -35,7 +36,7 @@ export function clientCredentials({ oauth, fetch, server }: GrantOptions): Obtai
     try {
       const { issuer, metadata, resource, scope } = await server();
       const provider = new ClientCredentialsProvider({
-        clientId: oauth.client_id,
+        clientId: oauth.client_id ?? '',
         clientSecret: oauth.client_secret ?? '',
         expectedIssuer: issuer,
       });
@@ -72,10 +73,14 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
     try {
       const { issuer, metadata, resource } = await options.server();
       if (issuer !== stored.issuer) throw loginOver(fix);
-      const clientInformation = toClient(oauth);
+      const client = { ...stored, client_secret: stored.client_secret ?? oauth.client_secret };
+      const clientInformation = toClientInformation(client);
       const where = { metadata, resource, clientInformation, fetchFn: options.fetch };
       const tokens = await refreshAuthorization(issuer, { ...where, refreshToken });
-      await file.write(toStored(tokens, { uri, issuer, client_id: oauth.client_id }));
+      const kept = { refresh_token: refreshToken, ...tokens };
+      await file.write(
+        toStored(kept, { uri, issuer, scope: stored.scope, client: registeredOf(stored) }),
+      );
       return toToken(tokens);
     } catch (error) {
       const failure = tokenFailure(error, fix);
@@ -85,18 +90,18 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
   }
 }
 
-export function toClient({ client_id, client_secret }: OauthOptions) {
-  return { client_id, ...(client_secret !== undefined && { client_secret }) };
+function registeredOf({ client_id, client_secret, ...more }: StoredTokens): OauthClient {
+  return { client_id, client_secret, token_endpoint_auth_method: more.token_endpoint_auth_method };
 }
 
 export function toStored(
   tokens: OAuthTokens,
-  about: Pick<StoredTokens, 'uri' | 'issuer' | 'client_id'>,
+  { client, ...about }: Pick<StoredTokens, 'uri' | 'issuer' | 'scope'> & { client: OauthClient },
 ): StoredTokens {
   assertBearer(tokens);
   const { access_token, refresh_token } = tokens;
   const renew_at = renewalOf(tokens);
-  return { ...about, access_token, refresh_token, renew_at };
+  return { ...about, ...client, access_token, refresh_token, renew_at };
 }
 
 function toToken(tokens: OAuthTokens): AccessToken {
