@@ -1,9 +1,9 @@
 // `auth.oauth` of `starloom.yaml`: the gateway as an OAuth 2.1 resource server.
 
 import { trustTierSchema } from '@starloom/core';
-import { isSecure, scopeProblem } from '@starloom/identity';
+import { isSecure } from '@starloom/identity';
 import { z } from 'zod';
-import { refuseSame } from './config-rules.ts';
+import { ownScopeSchema, refuseSame } from './config-rules.ts';
 
 /** No `none` and no shared secrets: whoever can verify those can also sign. */
 const ALGORITHMS = [
@@ -25,11 +25,6 @@ const TYPES = ['at+jwt', 'jwt', 'none'] as const;
 const secureUrl = z.url({ protocol: /^https?$/ }).refine(isSecure, {
   error: 'must be https, or http on this machine',
   params: { fix: 'write its https address' },
-});
-
-const ownScope = z.string().superRefine((scope, context) => {
-  const message = scopeProblem(scope);
-  if (message) context.addIssue({ code: 'custom', message });
 });
 
 const issuerSchema = z.strictObject({
@@ -55,7 +50,7 @@ const issuerSchema = z.strictObject({
   principal_claim: z.string().min(1).default('sub').describe('The claim that names the caller'),
   tier: trustTierSchema.default('org').describe('How far such a caller is trusted'),
   scopes: z
-    .record(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/), z.array(ownScope))
+    .record(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/), z.array(ownScopeSchema))
     .refine((scopes) => Object.keys(scopes).length > 0, {
       error: 'must name a scope of the token',
       params: { fix: 'map one, such as agents: ["toolset:agents"]' },

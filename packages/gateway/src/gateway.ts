@@ -58,6 +58,7 @@ import { jobTools } from './tools/job-tools.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
 import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
+import type { TlsFiles } from './transports/tls-files.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
 
 /** How long a shutdown waits for calls and their answers by default. */
@@ -71,6 +72,8 @@ export interface GatewayOptions {
   /** Mints mandates and shows the keys to verify them; without it there are none. */
   readonly identity?: Identity | undefined;
   readonly observer: Observer;
+  /** Encrypts the port of HTTP. */
+  readonly certificates?: TlsFiles | undefined;
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
   readonly coordination?: Coordination | undefined;
@@ -243,6 +246,7 @@ export class Gateway {
     this.#rpc = rpc;
     this.#http = new HttpTransport({
       ...config.listen,
+      certificates: options.certificates,
       bodyBytes: config.limits.body_bytes,
       socketsPerPrincipal: config.limits.sockets_per_principal,
       authenticator: options.authenticator,

@@ -18,7 +18,7 @@ import {
   type PskVerifier,
 } from '@starloom/identity';
 import { Secret } from '@starloom/wire/config';
-import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
+import { Gateway, type GatewayOptions, gatewayConfigSchema, type TlsFiles } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
 export const KEY = 'test-key-0123456789abcdef';
@@ -45,6 +45,7 @@ export interface TestGatewayOptions {
   readonly authenticator?: Authenticator;
   readonly identity?: Identity;
   readonly drainMs?: number;
+  readonly certificates?: TlsFiles;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
   /** Serves A2A over gRPC with a certificate. */
@@ -67,6 +68,7 @@ export async function openTestGateway(
     authenticator,
     identity,
     drainMs = 10_000,
+    certificates,
     signingKey,
     grpcTls,
   }: TestGatewayOptions = {},
@@ -121,6 +123,7 @@ export async function openTestGateway(
     stallMs,
     conversationKey,
     drainMs,
+    certificates,
   });
   const url = await gateway.listen();
   return {

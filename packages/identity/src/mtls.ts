@@ -43,6 +43,20 @@ export function createCertificateVerifier(rules: readonly CertificateRule[]): Ce
   };
 }
 
+/** The certificate that `cnf` names; no other binding can be checked here, so others are refused. */
+export function boundCertificate(cnf: unknown): string | undefined {
+  if (cnf === undefined) return undefined;
+  const [[kind, thumbprint] = [], ...others] = Object.entries(cnf ?? {});
+  const isCertificate = kind === 'x5t#S256' && typeof thumbprint === 'string' && thumbprint !== '';
+  if (isCertificate && others.length === 0) return thumbprint;
+  const fix = 'get a token that is bound to nothing, or to a client certificate';
+  throw denied(
+    'bound_to_key',
+    'The token is bound to a key, and no proof of it is taken here',
+    fix,
+  );
+}
+
 /** A token that is bound to a certificate (RFC 8705) is worth nothing without it. */
 export function assertBound(principal: Principal, certificate?: ClientCertificate): Principal {
   const { boundTo } = principal;

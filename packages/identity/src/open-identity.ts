@@ -9,6 +9,7 @@ import { type Authenticator, createAuthenticator, type TokenVerifier } from './a
 import { toScopes } from './authority.ts';
 import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
+import type { CertificateVerifier } from './mtls.ts';
 import type { OauthVerifier } from './oauth/oauth-verifier.ts';
 import { type Delegation, type Principal, toOwnerId } from './principal.ts';
 import type { PskKey } from './psk.ts';
@@ -27,6 +28,8 @@ export interface IdentityOptions {
   /** Keys of the configuration, beside those of the folder. */
   readonly configured: readonly PskKey[];
   readonly anonymous: boolean;
+  /** Of client certificates; without it they only bind tokens. */
+  readonly certificates?: CertificateVerifier | undefined;
   /** Of access tokens; without it there are none. The caller closes it. */
   readonly oauth?: OauthVerifier | undefined;
   /** Where every decision and mint is written down; without it none is. */
@@ -83,6 +86,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       passport: passports,
       mandate: mandates,
       oauth,
+      certificates: options.certificates,
       anonymous,
       isCurrent,
       isRevoked: callers.isRevoked,

@@ -1,5 +1,6 @@
 // Puts a gateway together from its configuration: every concrete part is chosen here.
 
+import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
 import { FabricError, type Manifest, manifestSchema, type Registry } from '@starloom/core';
@@ -10,11 +11,14 @@ import {
   type Observer,
   type ObserverOptions,
   openDiscoveredFile,
+  TlsFiles,
 } from '@starloom/gateway';
 import {
   type Authenticator,
+  type AuthenticatorOptions,
   buildOf,
   createAuthenticator,
+  createCertificateVerifier,
   createPskVerifier,
   type Identity,
   OauthVerifier,
@@ -92,23 +96,29 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       : undefined;
     const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
     if (oauth) closers.push(() => oauth.close());
-    const identity = await openOwnIdentity(options, registry, observer, oauth);
+    const rules = config.auth.mtls;
+    const verifiers = {
+      oauth,
+      certificates: rules.length > 0 ? createCertificateVerifier(rules) : undefined,
+    };
+    const identity = await openOwnIdentity(options, registry, observer, verifiers);
+    const certificates = await openCertificates(config, folder, observer);
+    if (certificates) closers.push(async () => certificates.close());
     if (identity) closers.push(() => identity.close());
     const gateway = new Gateway({
       config,
       registry,
-      openAdapter: async (manifest) =>
-        openAdapter(
-          {
-            manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }),
-            log,
-            stateFolder: options.stateFolder,
-          },
-          { baseFolder: folder },
-        ),
-      authenticator: identity?.authenticator ?? configuredKeys(options, oauth),
+      openAdapter: async (listed) => {
+        const manifest = await resolveEndpoint(listed, env);
+        noteCertificate(manifest, observer);
+        const own = withOwnCommand(manifest, { folder, env });
+        const { stateFolder } = options;
+        return openAdapter({ manifest: own, log, stateFolder }, { baseFolder: folder });
+      },
+      authenticator: identity?.authenticator ?? configuredKeys(options, verifiers),
       identity,
       observer,
+      certificates,
       version,
       coordination: plane.coordination,
       jobs,
@@ -123,12 +133,48 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
   }
 }
 
+type Verifiers = Pick<AuthenticatorOptions, 'certificates'> & {
+  readonly oauth: OauthVerifier | undefined;
+};
+
+/** What the port is encrypted with; how long each certificate is valid is watched. */
+async function openCertificates(
+  { listen }: GatewayConfig,
+  folder: string,
+  observer: Observer,
+): Promise<TlsFiles | undefined> {
+  if (!listen.tls) return undefined;
+  const files = await TlsFiles.open({ config: listen.tls, folder, log: observer.log });
+  const note = () => {
+    for (const [name, { validTo }] of files.certificates) {
+      observer.certificateSeen(name, Date.parse(validTo));
+    }
+  };
+  files.onChange(note);
+  note();
+  return files;
+}
+
+/** How long the certificate is valid that we show to an agent. */
+function noteCertificate({ agent_id, endpoint }: Manifest, observer: Observer): void {
+  const { certificate } = endpoint.tls ?? {};
+  if (certificate === undefined) return;
+  try {
+    const { validTo } = new X509Certificate(certificate);
+    observer.certificateSeen(`agent:${agent_id}`, Date.parse(validTo));
+  } catch (cause) {
+    const details = { agent_id, reason: 'bad_certificate', fix: 'name a certificate in PEM' };
+    const message = `endpoint.tls.certificate of agent "${agent_id}" is no certificate`;
+    throw new FabricError('AGENT_OFFLINE', message, { details, cause });
+  }
+}
+
 /** Keys, signing keys and revocations live in the state folder. */
 async function openOwnIdentity(
   options: OpenGatewayOptions,
   registry: Registry,
   { log }: Observer,
-  oauth: OauthVerifier | undefined,
+  verifiers: Verifiers,
 ): Promise<Identity | undefined> {
   const { loaded, localKey, stateFolder } = options;
   if (stateFolder === undefined) return undefined;
@@ -136,7 +182,7 @@ async function openOwnIdentity(
     folder: identityFolder(stateFolder),
     configured: keysOf(loaded.value, localKey),
     anonymous: loaded.value.auth.anonymous,
-    oauth,
+    ...verifiers,
     auditFolder: auditFolder(stateFolder),
     buildOf: (agentId) => {
       const record = registry.get(agentId);
@@ -149,11 +195,11 @@ async function openOwnIdentity(
 /** Without a state folder there are only the keys and the issuers of the configuration. */
 function configuredKeys(
   { loaded: { value }, localKey }: OpenGatewayOptions,
-  oauth: OauthVerifier | undefined,
+  verifiers: Verifiers,
 ): Authenticator {
   const { anonymous } = value.auth;
   const psk = createPskVerifier(keysOf(value, localKey));
-  return createAuthenticator({ psk, oauth, anonymous });
+  return createAuthenticator({ psk, ...verifiers, anonymous });
 }
 
 /** Last opened, first closed. */

@@ -2,7 +2,7 @@
 // no headers. Everywhere else the credential is in the headers, and one in `_meta` would be a second.
 
 import { MANDATE } from '@starloom/core';
-import { denied } from '@starloom/identity';
+import { assertBound, denied } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
 import type { McpFace } from './server-factory.ts';
 
@@ -25,7 +25,7 @@ export async function identified(
   const verifier = passport === undefined ? credentials?.mandates : credentials?.passports;
   if (!verifier) throw denied('unsupported', 'Passports are not accepted here', 'leave it out');
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown);
-  return { ...caller, principal: await verifier.verify(text) };
+  return { ...caller, principal: assertBound(await verifier.verify(text)) };
 }
 
 export function assertNoCredential(meta: Caller['meta']): void {

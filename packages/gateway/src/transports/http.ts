@@ -1,7 +1,7 @@
 // The HTTP side: one server for every endpoint. Each request passes the same checks in the order of
 // the contracts: framing, site, authentication from the headers, size, and only then its body.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import {
@@ -24,18 +24,23 @@ import {
 import type { InFlight } from '../in-flight.ts';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
+import { certificateOf } from './client-certificate.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
+import { createListener } from './listener.ts';
 import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { toCloseFrame } from './text-frame.ts';
+import type { TlsFiles } from './tls-files.ts';
 
 export interface HttpOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyBytes: number;
+  /** Encrypts the port; without it requests come as they are. */
+  readonly certificates?: TlsFiles | undefined;
   readonly socketsPerPrincipal: number;
   readonly authenticator: Authenticator;
   readonly observer: Observer;
@@ -116,7 +121,7 @@ const POLICY_VIOLATION = 1008;
 export class HttpTransport {
   readonly #options: HttpOptions;
   readonly #server: Server;
-  readonly #assertSameSite: BrowserGuard;
+  #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
   readonly #large = new OnePerTurn();
@@ -125,15 +130,19 @@ export class HttpTransport {
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.#assertSameSite = createBrowserGuard(options.host, [options.resource?.host ?? []].flat());
+    this.#assertSameSite = this.#createGuard();
+    options.certificates?.onChange(() => {
+      this.#assertSameSite = this.#createGuard();
+    });
     this.#sockets = new OpenSockets(options.socketsPerPrincipal);
     this.#stale = new StaleConnections(options.authenticator);
-    this.#server = createServer(
+    this.#server = createListener(
       {
         headersTimeout: HEADERS_TIMEOUT_MS,
         requestTimeout: REQUEST_TIMEOUT_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
       },
+      options.certificates,
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
@@ -154,7 +163,8 @@ export class HttpTransport {
     });
     const address = this.#server.address();
     const actual = typeof address === 'object' && address ? address.port : port;
-    return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+    const scheme = this.#options.certificates ? 'https' : 'http';
+    return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${actual}`;
   }
 
   /** Takes no new connections, and ends those that are open. */
@@ -163,6 +173,12 @@ export class HttpTransport {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  /** The names of the certificate are ours, too: no other page can show it. */
+  #createGuard(): BrowserGuard {
+    const { host, resource, certificates } = this.#options;
+    return createBrowserGuard(host, [resource?.host ?? [], certificates?.hosts ?? []].flat());
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -247,16 +263,18 @@ export class HttpTransport {
   ): Principal | Promise<Principal> {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
+    const certificate = certificateOf(connection);
     const refuse = (error: unknown): never => {
       const reason = String(FabricError.from(error).details.reason ?? 'error');
-      const credential = kindOf(headers);
+      const credential = kindOf(headers, certificate);
       this.#options.observer.authFailed(credential, reason);
       this.#options.onDenied(credential, reason);
       throw error;
     };
     try {
       const { authenticator } = this.#options;
-      const proven = authenticator.authenticate({ transport, headers, url, connection });
+      const about = { transport, headers, url, connection, certificate };
+      const proven = authenticator.authenticate(about);
       return proven instanceof Promise ? proven.catch(refuse) : proven;
     } catch (error) {
       return refuse(error);
@@ -329,10 +347,11 @@ export class HttpTransport {
 const LARGE_LENGTH = 256 * 1024;
 
 /** Which kind of credential was shown, for the log. */
-function kindOf(headers: RequestHeaders): string {
+function kindOf(headers: RequestHeaders, certificate: unknown): string {
   if (headers['x-agent-passport']) return 'passport';
   if (headers['x-agent-mandate']) return 'mandate';
-  const [bearer = ''] = [headers.authorization ?? []].flat();
+  const [bearer] = [headers.authorization ?? []].flat();
+  if (bearer === undefined) return certificate ? 'mtls' : 'psk';
   return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
 }
 

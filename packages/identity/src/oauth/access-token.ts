@@ -5,6 +5,7 @@ import { FabricError, type TrustTier } from '@starloom/core';
 import { compactVerify, errors, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
 import { denied } from '../denied.ts';
+import { boundCertificate } from '../mtls.ts';
 import type { Principal } from '../principal.ts';
 import { SKEW_S } from '../tokens/claims.ts';
 import { parseStrict, pathsOf, readHeader } from '../tokens/read-token.ts';
@@ -56,7 +57,7 @@ const claimsSchema = z.looseObject({
   nbf: z.number().optional(),
   scope: scopeList.optional(),
   scp: scopeList.optional(),
-  cnf: z.record(z.string(), z.unknown()).optional(),
+  cnf: z.unknown().optional(),
 });
 
 type Claims = z.output<typeof claimsSchema>;
@@ -154,7 +155,7 @@ function toPrincipal(claims: Claims, rules: OauthIssuer): Principal {
   if (typeof name !== 'string' || name === '' || id.length > MAX_ID_LENGTH) {
     throw badClaims(principal_claim);
   }
-  const boundTo = certificateOf(claims.cnf);
+  const boundTo = boundCertificate(claims.cnf);
   return Object.freeze({
     id,
     mode: 'oauth',
@@ -170,19 +171,6 @@ function toOwnScopes({ scope = [], scp = [] }: Claims, { scopes }: OauthIssuer):
   const given = [scope, scp].flat().flatMap((text) => text.split(' '));
   const own = given.flatMap((name) => (Object.hasOwn(scopes, name) ? (scopes[name] ?? []) : []));
   return [...new Set(own)];
-}
-
-/** The only binding that can be checked here is the one to a certificate (RFC 8705). */
-function certificateOf(cnf: Claims['cnf']): string | undefined {
-  if (cnf === undefined) return undefined;
-  const { 'x5t#S256': thumbprint, ...others } = cnf;
-  if (typeof thumbprint === 'string' && Object.keys(others).length === 0) return thumbprint;
-  const fix = 'get a token that is bound to nothing, or to a client certificate';
-  throw denied(
-    'bound_to_key',
-    'The token is bound to a key, and no proof of it is taken here',
-    fix,
-  );
 }
 
 function badClaims(what: string): FabricError {
