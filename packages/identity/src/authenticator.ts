@@ -114,7 +114,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       }
       const known = connection && proven.get(connection);
       const isKnown = known?.text === credential.text && known.kind === credential.kind;
-      if (isKnown && isCurrent(known.principal)) return known.principal;
+      if (isKnown && isCurrent(known.principal)) return assertBound(known.principal, certificate);
       const keep = (principal: Principal) => {
         assertBound(principal, certificate);
         if (connection) proven.set(connection, { ...credential, principal });
