@@ -76,8 +76,8 @@ export class McpEndpoint {
   async #serveHttp(exchange: HttpExchange): Promise<void> {
     const { request, response, principal, url, body } = exchange;
     const { face, resource } = this.#options;
-    const own = face.catalog.findOwn(calledTool(body) ?? '');
-    if (own) resource?.assertMayUse(principal, own.mayUse);
+    const own = resource && face.catalog.findOwn(calledTool(body) ?? '');
+    if (own) resource.assertMayUse(principal, own.mayUse);
     assertParamHeaders(face.catalog, body, request.headers, principal);
     const connection: Connection = {
       principal,
