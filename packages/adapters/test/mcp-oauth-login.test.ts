@@ -235,6 +235,21 @@ describe('a logout', () => {
     expect(await logOut()).toEqual({ wasLoggedIn: false, isRevoked: false });
   });
 
+  it('reaches a gateway that runs, also where the server goes on accepting the token', async () => {
+    const { oauth, open, logIn, logOut } = await openLoginWorld();
+    await logIn();
+    const adapter = await open();
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+    oauth.change = ({ revocation_endpoint: _, ...metadata }) => metadata;
+    await logOut();
+    const next = () =>
+      runCall(adapter, 'hello').then(
+        () => 'served',
+        ({ details }) => details.reason,
+      );
+    await expect.poll(next).toBe('login_needed');
+  });
+
   it.each<[string, (metadata: Record<string, unknown>) => unknown]>([
     ['cannot revoke', ({ revocation_endpoint: _, ...metadata }) => metadata],
     [

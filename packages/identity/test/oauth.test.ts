@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHmac } from 'node:crypto';
 import { ManualClock } from '@starloom/core/testing';
+import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   createAuthenticator,
@@ -329,5 +330,42 @@ describe('the keys of an issuer', () => {
     await named.authenticate(await issuer.token());
     expect(issuer.asked).toEqual(['/keys']);
     expect(authenticate).toBeDefined();
+  });
+});
+
+describe('whatever is sent as an access token', () => {
+  const SLOTS = ['A', 'b', '.', '-', '0', '', 'AA', '_'];
+
+  it('is refused after any change of its text, and never breaks anything', async () => {
+    const { issuer, authenticate } = await openWorld();
+    const token = await issuer.token();
+    await authenticate(token);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), fc.constantFrom(...SLOTS), async (at, put) => {
+        const index = at % token.length;
+        const changed = token.slice(0, index) + put + token.slice(index + 1);
+        if (changed === token) return;
+        expect(await reasonOf(authenticate(changed))).toMatch(/^AUTH_DENIED: /);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('is refused with headers and claims of any kind, unless they are signed', async () => {
+    const { issuer, authenticate } = await openWorld();
+    const names = ['alg', 'typ', 'kid', 'crit', 'jku', 'jwk', 'b64', 'iss', 'aud', 'exp', 'sub'];
+    const known = ['none', 'HS256', 'ES256', 'at+jwt', 'first', issuer.issuer, RESOURCE];
+    const parts = fc.dictionary(
+      fc.constantFrom(...names),
+      fc.oneof(fc.constantFrom(...known), fc.jsonValue()),
+    );
+    await fc.assert(
+      fc.asyncProperty(parts, parts, fc.base64String(), async (header, claims, signature) => {
+        const body = encode({ iss: issuer.issuer, ...claims });
+        const token = [encode(header), body, signature.replaceAll('=', '')].join('.');
+        expect(await reasonOf(authenticate(token))).toMatch(/^AUTH_DENIED: /);
+      }),
+      { numRuns: 300 },
+    );
   });
 });

@@ -29,6 +29,9 @@ export interface GrantOptions {
   readonly server: () => Promise<TokenServer>;
 }
 
+/** How long a logout may take to reach a gateway that runs. */
+const RECHECK_MS = 2_000;
+
 const CREDENTIALS_FIX = 'check oauth.client_id and oauth.client_secret in endpoint.options';
 
 export function clientCredentials({ oauth, fetch, server }: GrantOptions): ObtainToken {
@@ -81,7 +84,7 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
       await file.write(
         toStored(kept, { uri, issuer, scope: stored.scope, client: registeredOf(stored) }),
       );
-      return toToken(tokens);
+      return { ...toToken(tokens), recheckAt: Date.now() + RECHECK_MS };
     } catch (error) {
       const failure = tokenFailure(error, fix);
       if (failure.details.oauth_error === 'invalid_grant') dead = refreshToken;
@@ -114,7 +117,12 @@ function isUsable({ access_token, renew_at }: StoredTokens, refused: string | un
 }
 
 function fromStored({ access_token, renew_at }: StoredTokens): AccessToken {
-  return { value: access_token, renewAt: renew_at, isOld: true };
+  return {
+    value: access_token,
+    renewAt: renew_at,
+    recheckAt: Date.now() + RECHECK_MS,
+    isOld: true,
+  };
 }
 
 function noLogin(fix: string) {
