@@ -153,6 +153,22 @@ describe('two gateways that prove themselves by certificates', () => {
     },
   );
 
+  it('[G14] a replaced certificate is shown to the agent without a restart, and no call fails', async () => {
+    const next = await ca.issue({ uris: ['spiffe://acme.example/gateway/second'] });
+    const answers = new Set<string>();
+    const call = { agent_id: 'by-http', capability: 'say', task: 'hello' };
+    await write('outer.pem', next.certificate);
+    await write('outer-key.pem', next.key);
+    await expect
+      .poll(async () => {
+        const answer = await callOuter('fabric.call', call);
+        answers.add(/spiffe:[^"]+\/(\w+)/.exec(answer)?.[1] ?? answer);
+        return [...answers];
+      })
+      .toContain('second');
+    expect(['outer', 'second']).toEqual(expect.arrayContaining([...answers]));
+  });
+
   it('[G14] how long each certificate is valid is a metric, and a line in the log in time', async () => {
     const days = (text: string, name: string) =>
       Number(

@@ -281,6 +281,12 @@ export class Gateway {
     return url;
   }
 
+  /** Calls of this agent from now on go over new connections; those in flight go on. */
+  reopen(agentId: string): void {
+    this.#adapters.retire(agentId);
+    this.#relay.agentChanged(agentId);
+  }
+
   /** Serves one client over a pair of streams; resolves when it is gone. */
   async serveStdio(input: Readable, output: Writable): Promise<void> {
     const { config, observer } = this.#options;

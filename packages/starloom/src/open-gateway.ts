@@ -1,6 +1,5 @@
 // Puts a gateway together from its configuration: every concrete part is chosen here.
 
-import { X509Certificate } from 'node:crypto';
 import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
 import { FabricError, type Manifest, manifestSchema, type Registry } from '@starloom/core';
@@ -27,6 +26,7 @@ import {
 } from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { type LoadedConfig, revealText } from '@starloom/wire/config';
+import { AgentCertificates } from './agent-certificates.ts';
 import { readOrCreateKey } from './key-file.ts';
 import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
@@ -105,12 +105,16 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const certificates = await openCertificates(config, folder, observer);
     if (certificates) closers.push(async () => certificates.close());
     if (identity) closers.push(() => identity.close());
-    const gateway = new Gateway({
+    const reopen = (agentId: string) => gateway.reopen(agentId);
+    const shown = new AgentCertificates({ observer, reopen });
+    closers.push(async () => shown.close());
+    const gateway: Gateway = new Gateway({
       config,
       registry,
       openAdapter: async (listed) => {
+        await shown.watch(listed);
         const manifest = await resolveEndpoint(listed, env);
-        noteCertificate(manifest, observer);
+        shown.note(manifest);
         const own = withOwnCommand(manifest, { folder, env });
         const { stateFolder } = options;
         return openAdapter({ manifest: own, log, stateFolder }, { baseFolder: folder });
@@ -153,20 +157,6 @@ async function openCertificates(
   files.onChange(note);
   note();
   return files;
-}
-
-/** How long the certificate is valid that we show to an agent. */
-function noteCertificate({ agent_id, endpoint }: Manifest, observer: Observer): void {
-  const { certificate } = endpoint.tls ?? {};
-  if (certificate === undefined) return;
-  try {
-    const { validTo } = new X509Certificate(certificate);
-    observer.certificateSeen(`agent:${agent_id}`, Date.parse(validTo));
-  } catch (cause) {
-    const details = { agent_id, reason: 'bad_certificate', fix: 'name a certificate in PEM' };
-    const message = `endpoint.tls.certificate of agent "${agent_id}" is no certificate`;
-    throw new FabricError('AGENT_OFFLINE', message, { details, cause });
-  }
 }
 
 /** Keys, signing keys and revocations live in the state folder. */
