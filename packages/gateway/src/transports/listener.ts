@@ -16,7 +16,11 @@ export function createListener(
   if (!files) return createServer(options, serve);
   const { clients } = files;
   const asked = { requestCert: clients !== 'none', rejectUnauthorized: clients === 'required' };
-  const server = createTlsServer({ ...options, ...asked, ...SHARED, ...files.context }, serve);
+  const timing = { handshakeTimeout: HANDSHAKE_MS };
+  const server = createTlsServer(
+    { ...options, ...timing, ...asked, ...SHARED, ...files.context },
+    serve,
+  );
   const trusted = new Map<TLSSocket, TlsContext>();
   server.on('secureConnection', (socket: TLSSocket) => {
     if (clients !== 'none' && isUnverified(socket)) return void socket.destroy();
@@ -30,6 +34,8 @@ export function createListener(
   });
   return server;
 }
+
+const HANDSHAKE_MS = 15_000;
 
 /**
  * No session is resumed: its certificate would not be verified again. HTTP/1.1 is all that is spoken.

@@ -7,9 +7,9 @@ import type { FabricError, Manifest } from '@starloom/core';
 import { createTokenFetch, personalOauth } from './authorization.ts';
 import { findClient, toClientInformation } from './client.ts';
 import { tokenDenied, tokenFailure } from './failures.ts';
-import { findTokenServer } from './find-server.ts';
+import { findTokenServer, type TokenServer } from './find-server.ts';
 import { toStored } from './grants.ts';
-import { TokenFile } from './token-file.ts';
+import { type StoredTokens, TokenFile } from './token-file.ts';
 
 export interface LoginOptions {
   /** With the values of its secrets. */
@@ -43,12 +43,7 @@ export async function beginLogin(options: LoginOptions): Promise<Login> {
     const server = await findTokenServer(uri, oauth, http.fetch);
     const { issuer, metadata, resource } = server;
     const before = await tokenFile.read(uri, oauth.client_id);
-    const held = before?.issuer === issuer ? before.scope : undefined;
-    const asked = union(
-      server.scope,
-      ...(options.scope === undefined ? [] : [held, options.scope]),
-    );
-    const scope = withOfflineAccess(asked, metadata.scopes_supported);
+    const scope = scopeToAsk(server, options.scope, before);
     if (!metadata.code_challenge_methods_supported?.includes('S256')) throw noPkce(issuer);
     const redirectUri = await listen(oauth.redirect_port ?? 0);
     const about = { issuer, metadata, redirectUri, scope, fetchFn: http.fetch };
@@ -86,6 +81,16 @@ export async function beginLogin(options: LoginOptions): Promise<Login> {
     await http.close();
     throw tokenFailure(error, fix);
   }
+}
+
+/** More scopes come beside those of the login before: a new token replaces the old one. */
+function scopeToAsk(
+  { scope, issuer, metadata }: TokenServer,
+  more: string | undefined,
+  before: StoredTokens | undefined,
+): string | undefined {
+  const held = more !== undefined && before?.issuer === issuer ? before.scope : undefined;
+  return withOfflineAccess(union(scope, held, more), metadata.scopes_supported);
 }
 
 /** Each scope once; `undefined` when there is none. */
