@@ -100,7 +100,11 @@ export const endpointSchema = z
     tls: z
       .strictObject({
         certificate: z.string().min(1).optional().describe('PEM of our certificate, as file:PATH'),
-        key: z.string().min(1).optional().describe('PEM of its private key, as file:PATH'),
+        key: z
+          .string()
+          .regex(/^(?:env|file):./, { error: 'a private key must not stand in the file' })
+          .optional()
+          .describe('PEM of its private key, as file:PATH'),
         ca: z.string().min(1).optional().describe('PEM of the CA of the agent, as file:PATH'),
       })
       .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), {
