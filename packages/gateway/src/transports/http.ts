@@ -31,6 +31,13 @@ import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
+import {
+  assertFraming,
+  assertJson,
+  cannotListen,
+  isLocalPeer,
+  parseTarget,
+} from './request-checks.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { toCloseFrame } from './text-frame.ts';
 import type { TlsFiles } from './tls-files.ts';
@@ -355,35 +362,6 @@ function kindOf(headers: RequestHeaders, certificate: unknown): string {
   return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
 }
 
-/** Nearly every request asks for this; it need not be parsed again. */
-const MCP_TARGET = new URL('http://gateway/mcp');
-
-function parseTarget(target = '/'): URL {
-  if (target === '/mcp') return MCP_TARGET;
-  const url = URL.parse(target, 'http://gateway');
-  const [path = ''] = target.split(/[?#]/, 1);
-  if (url && url.host === 'gateway' && url.pathname === path) return url;
-  throw new FabricError('BAD_INPUT', 'The request target is not a plain path', {
-    details: { reason: 'target', fix: 'ask for a path such as /mcp, without "..", "//" or a host' },
-  });
-}
-
-const METHODS: ReadonlySet<string | undefined> = new Set(['GET', 'HEAD', 'POST', 'DELETE']);
-
-/** What a proxy before us may have read in another way. */
-function assertFraming({ method, rawHeaders }: IncomingMessage): void {
-  if (!METHODS.has(method)) {
-    throw new FabricError('BAD_INPUT', `The method ${method} is not served`, {
-      details: { reason: 'method_not_allowed', http_status: 405, allow: [...METHODS].join(', ') },
-    });
-  }
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length === 1) return;
-  throw new FabricError('BAD_INPUT', 'The request must have exactly one Host header', {
-    details: { reason: 'host' },
-  });
-}
-
 /** The path itself, else a route that serves what is below it. */
 function findRoute(routes: HttpOptions['routes'], url: URL): Route {
   const { pathname } = url;
@@ -401,19 +379,6 @@ function find<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
   throw notFound(pathname);
 }
 
-function assertJson({ headers }: IncomingMessage): void {
-  const [type = ''] = (headers['content-type'] ?? '').split(';');
-  const { 'content-encoding': encoding = 'identity' } = headers;
-  const isPlain = encoding.toLowerCase() === 'identity';
-  if (isPlain && type.trim().toLowerCase() === 'application/json') return;
-  const message = isPlain
-    ? 'The content type must be application/json'
-    : 'The body must not be compressed';
-  throw new FabricError('BAD_INPUT', message, {
-    details: { reason: isPlain ? 'content_type' : 'content_encoding', http_status: 415 },
-  });
-}
-
 function assertMayRead(principal: Principal): void {
   if (mayAdministrate(principal, 'metrics')) return;
   throw new FabricError('POLICY_DENIED', 'This key may not read metrics', {
@@ -421,27 +386,8 @@ function assertMayRead(principal: Principal): void {
   });
 }
 
-/** From this machine and not through a proxy. */
-function isLocalPeer({ socket, headers }: IncomingMessage): boolean {
-  const forwarded = headers['x-forwarded-for'] ?? headers.forwarded ?? headers.via;
-  const { remoteAddress = '' } = socket;
-  return forwarded === undefined && /^(?:127\.|::1$|::ffff:127\.)/.test(remoteAddress);
-}
-
 function notFound(path: string): FabricError {
   return new FabricError('BAD_INPUT', `There is nothing at ${path.slice(0, 100)}`, {
     details: { reason: 'not_found', http_status: 404, fix: 'MCP is at /mcp' },
-  });
-}
-
-function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): FabricError {
-  const busy = error.code === 'EADDRINUSE';
-  const why = busy ? 'the port is taken' : `${error.code}`;
-  return new FabricError('BAD_INPUT', `Cannot listen on ${host}:${port}: ${why}`, {
-    details: {
-      reason: busy ? 'port_busy' : 'cannot_listen',
-      fix: busy ? 'stop what runs there, or pass --port (0 picks a free one)' : 'check listen.host',
-    },
-    cause: error,
   });
 }
