@@ -7,9 +7,13 @@ import { scopesSchema } from './config-rules.ts';
 
 export const tlsSchema = z
   .strictObject({
-    certificate: secret().describe('PEM of the certificate and its chain, as file:PATH'),
+    certificate: secret({ isPublic: true }).describe(
+      'PEM of the certificate and its chain, as file:PATH',
+    ),
     key: secret().describe('PEM of its private key, as file:PATH'),
-    client_ca: secret().optional().describe('PEM of the CA of client certificates, as file:PATH'),
+    client_ca: secret({ isPublic: true })
+      .optional()
+      .describe('PEM of the CA of client certificates, as file:PATH'),
     client_crl: secret().optional().describe('PEM of the revocation list of that CA, as file:PATH'),
     client_certificates: z
       .enum(['none', 'optional', 'required'])

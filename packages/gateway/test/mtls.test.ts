@@ -18,7 +18,7 @@ import {
 import { Secret } from '@starloom/wire/config';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
-import { gatewayConfigSchema, TlsFiles } from '../src/index.ts';
+import { gatewayConfigSchema, loadGatewayConfig, TlsFiles } from '../src/index.ts';
 import { toClientCertificate } from '../src/transports/client-certificate.ts';
 import { answers, openTestGateway } from './test-gateway.ts';
 
@@ -327,6 +327,19 @@ describe('names of a certificate', () => {
 });
 
 describe('listen.tls and auth.mtls', () => {
+  it('warn of a private key that others can read, not of certificates', async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, 'starloom.yaml');
+    const files = { 'c.pem': server.certificate, 'k.pem': server.key, 'ca.pem': ca.certificate };
+    for (const [name, text] of Object.entries(files)) {
+      await writeFile(join(folder.path, name), text, { mode: 0o644 });
+    }
+    const tls = { certificate: 'file:c.pem', key: 'file:k.pem', client_ca: 'file:ca.pem' };
+    await writeFile(path, JSON.stringify({ listen: { tls } }));
+    const { warnings } = await loadGatewayConfig({ path, env: {}, cwd: folder.path });
+    expect(warnings.map(({ key }) => key)).toEqual(['listen.tls.key']);
+  });
+
   const tls = { certificate: 'file:c.pem', key: 'file:k.pem' };
   const mtls = [{ spiffe: SPIFFE, principal: 'p' }];
   const asks = { ...tls, client_ca: 'file:ca.pem', client_certificates: 'required' };
