@@ -1,11 +1,12 @@
 // The manifests of the section on MCP, with an agent and an authorization server that run here.
 
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import type { ManifestInput } from '@starloom/core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { OauthServer, serveProtected } from '../../packages/adapters/test/fixtures/oauth-server.ts';
@@ -89,6 +90,21 @@ describe('docs/agents-of-every-protocol.md, MCP', () => {
     for (const secret of [...oauth.valid, ...oauth.refreshTokens]) {
       expect(shown).not.toContain(secret);
     }
+    const out = await promisify(execFile)(
+      process.execPath,
+      [LAUNCHER, 'agents', 'logout', 'mail', '--json'],
+      { cwd: gateway.folder, env: worldEnvironment(gateway.folder) },
+    );
+    expect(JSON.parse(out.stdout)).toEqual({
+      event: 'logged_out',
+      agent_id: 'mail',
+      was_logged_in: true,
+      revoked: true,
+    });
+    await expect(stat(file)).rejects.toThrow();
+    await expect
+      .poll(async () => JSON.stringify(await call('mail')))
+      .toContain('starloom agents login mail');
   });
 
   it('refuses the login to an agent that uses credentials of its own', async () => {

@@ -25,6 +25,8 @@ export interface GatewayWorld {
   readonly config?: Readonly<Record<string, unknown>>;
   /** Variables of its environment, such as keys that `starloom.yaml` names. */
   readonly env?: Readonly<Record<string, string>>;
+  /** A free one by default; where the configuration must name it, another one. */
+  readonly port?: number;
 }
 
 export interface RunningGateway extends AsyncDisposable {
@@ -42,15 +44,16 @@ export interface RunningGateway extends AsyncDisposable {
 
 export async function startGateway(world: GatewayWorld): Promise<RunningGateway> {
   const folder = await writeWorld(world);
-  return await startGatewayIn(folder, world.env);
+  return await startGatewayIn(folder, world.env, world.port);
 }
 
 /** In a folder that `writeWorld` made, and that is removed with the gateway. */
 export async function startGatewayIn(
   folder: TemporaryFolder,
   env: GatewayWorld['env'] = {},
+  port = 0,
 ): Promise<RunningGateway> {
-  const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', '0'], {
+  const child = spawn(process.execPath, [LAUNCHER, 'up', '--json', '--port', `${port}`], {
     cwd: folder.path,
     env: { ...worldEnvironment(folder.path), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

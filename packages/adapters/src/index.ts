@@ -6,6 +6,7 @@ import { agentZeroOptionsSchema } from './agent-zero/options.ts';
 import { httpAdapterOptionsSchema } from './http/profile-options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import type { Login, LoginOptions } from './mcp/oauth/begin-login.ts';
+import type { Logout, LogoutOptions } from './mcp/oauth/end-login.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 import type { InspectedDocument } from './openapi/inspect.ts';
@@ -18,6 +19,7 @@ export {
   type EditorAgentPreset,
 } from './agent-client-protocol/presets.ts';
 export type { Login, LoginOptions } from './mcp/oauth/begin-login.ts';
+export type { Logout, LogoutOptions } from './mcp/oauth/end-login.ts';
 export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
 export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
@@ -63,6 +65,11 @@ export const adapters = {
 /** The login of a person to an MCP agent; see `Login`. */
 export async function beginLogin(options: LoginOptions): Promise<Login> {
   return await (await import('./mcp/oauth/begin-login.ts')).beginLogin(options);
+}
+
+/** Removes the tokens of a person's login, and has the server revoke them where it can. */
+export async function endLogin(options: LogoutOptions): Promise<Logout> {
+  return await (await import('./mcp/oauth/end-login.ts')).endLogin(options);
 }
 
 /** The adapter for an agent; BAD_INPUT when its protocol or its endpoint is wrong. */

@@ -4,14 +4,14 @@ import { silentLog } from '@starloom/core';
 import { exampleManifest } from '@starloom/core/testing';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { beginLogin } from '../src/index.ts';
+import { beginLogin, endLogin } from '../src/index.ts';
 import { createMcpAdapter } from '../src/mcp/adapter.ts';
 import { serveOauthWorld } from './fixtures/oauth-world.ts';
 import { failedCall, runCall } from './fixtures/run-call.ts';
 
 const REDIRECT = 'http://127.0.0.1:9/callback';
 
-async function openLoginWorld() {
+async function openLoginWorld(client: { readonly client_id?: string } = { client_id: 'gateway' }) {
   const { oauth, agent } = await serveOauthWorld();
   const folder = await temporaryFolder();
   onTestFinished(() => folder[Symbol.asyncDispose]());
@@ -20,7 +20,11 @@ async function openLoginWorld() {
       transport: 'http',
       uri: agent.uri,
       options: {
-        oauth: { grant: 'authorization_code', client_id: oauth.clientId, issuer: oauth.issuer },
+        oauth: {
+          grant: 'authorization_code',
+          ...client,
+          ...(client.client_id !== undefined && { issuer: oauth.issuer }),
+        },
       },
     },
   });
@@ -29,9 +33,10 @@ async function openLoginWorld() {
     onTestFinished(() => adapter.close());
     return adapter;
   };
-  const begin = async () => {
+  const begin = async (scope?: string) => {
     const login = await beginLogin({
       manifest,
+      scope,
       stateFolder: folder.path,
       listen: async () => REDIRECT,
     });
@@ -48,7 +53,8 @@ async function openLoginWorld() {
     await login.finish(await agree(login.link));
   };
   const file = join(folder.path, 'oauth', `${manifest.agent_id}.json`);
-  return { oauth, agent, folder: folder.path, file, open, begin, agree, logIn };
+  const logOut = () => endLogin({ manifest, stateFolder: folder.path });
+  return { oauth, agent, folder: folder.path, file, open, begin, agree, logIn, logOut };
 }
 
 describe('an mcp agent that wants a person to log in', () => {
@@ -193,5 +199,84 @@ describe('an mcp agent that wants a person to log in', () => {
     const { oauth, begin } = await openLoginWorld();
     oauth.change = ({ code_challenge_methods_supported: _, ...metadata }) => metadata;
     await expect(begin()).rejects.toMatchObject({ details: { reason: 'no_pkce' } });
+  });
+});
+
+describe('a login without a client in the manifest', () => {
+  it('registers the gateway at the server that the agent names, and renews as that client', async () => {
+    const { oauth, file, open, logIn } = await openLoginWorld({});
+    await logIn();
+    expect(oauth.registered).toMatchObject([
+      { client_name: 'Starloom', redirect_uris: [REDIRECT], token_endpoint_auth_method: 'none' },
+    ]);
+    expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ client_id: 'dynamic-1' });
+    const adapter = await open();
+    oauth.valid.clear();
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+    expect(oauth.asked.at(-1)?.params.get('client_id')).toBe('dynamic-1');
+  });
+
+  it('is refused where the server registers no clients', async () => {
+    const { oauth, begin } = await openLoginWorld({});
+    oauth.registers = false;
+    await expect(begin()).rejects.toMatchObject({
+      code: 'AUTH_DENIED',
+      details: { reason: 'no_client', fix: expect.stringContaining('oauth.client_id') },
+    });
+  });
+
+  it('asks for the scopes of the person, and for a refresh token where there is one', async () => {
+    const { oauth, begin } = await openLoginWorld({});
+    oauth.change = (metadata) => ({ ...metadata, scopes_supported: ['offline_access', 'a'] });
+    const { link } = await begin('a b');
+    expect(new URL(link).searchParams.get('scope')).toBe('a b offline_access');
+  });
+});
+
+describe('a logout', () => {
+  it('revokes both tokens and removes them: the next call needs a login', async () => {
+    const { oauth, folder, open, logIn, logOut } = await openLoginWorld();
+    await logIn();
+    expect(await logOut()).toEqual({ wasLoggedIn: true, isRevoked: true });
+    expect(oauth.revoked.map((params) => params.get('token_type_hint'))).toEqual([
+      'refresh_token',
+      'access_token',
+    ]);
+    expect(await readdir(join(folder, 'oauth'))).toEqual([]);
+    expect(await failedCall(await open(), 'hello')).toMatchObject({
+      details: { reason: 'login_needed' },
+    });
+    expect(await logOut()).toEqual({ wasLoggedIn: false, isRevoked: false });
+  });
+
+  it('reaches a gateway that runs, also where the server goes on accepting the token', async () => {
+    const { oauth, open, logIn, logOut } = await openLoginWorld();
+    await logIn();
+    const adapter = await open();
+    expect((await runCall(adapter, 'hello')).result?.answer).toBe('hello');
+    oauth.change = ({ revocation_endpoint: _, ...metadata }) => metadata;
+    await logOut();
+    const next = () =>
+      runCall(adapter, 'hello').then(
+        () => 'served',
+        ({ details }) => details.reason,
+      );
+    await expect.poll(next).toBe('login_needed');
+  });
+
+  it.each<[string, (metadata: Record<string, unknown>) => unknown]>([
+    ['cannot revoke', ({ revocation_endpoint: _, ...metadata }) => metadata],
+    [
+      'names an endpoint without encryption',
+      (metadata) => ({ ...metadata, revocation_endpoint: 'http://evil.example/' }),
+    ],
+    ['is broken', () => 'x'],
+  ])('removes the tokens also where the server %s', async (_, change) => {
+    const { oauth, folder, logIn, logOut } = await openLoginWorld();
+    await logIn();
+    oauth.change = change;
+    expect(await logOut()).toEqual({ wasLoggedIn: true, isRevoked: false });
+    expect(oauth.revoked).toEqual([]);
+    expect(await readdir(join(folder, 'oauth'))).toEqual([]);
   });
 });

@@ -6,6 +6,8 @@ import { type Schema, visitTexts } from './schema-shape.ts';
 import { type Complaint, isReference, Secret, type SecretRules, secretSchemas } from './secret.ts';
 
 const MAX_SECRET_BYTES = 64 * 1024;
+/** Lists of revoked certificates grow long. */
+const MAX_PUBLIC_BYTES = 4 * 1024 ** 2;
 const READABLE_BY_OTHERS = 0o077;
 
 export interface ResolvedSecrets {
@@ -29,7 +31,7 @@ export async function resolveSecrets(
   for (const { path, reference, rules } of findReferences(schema, value)) {
     const found = reference.startsWith('env:')
       ? fromVariable(reference.slice(4), from.env)
-      : await fromFile(reference.slice(5), from.folder);
+      : await fromFile(reference.slice(5), from.folder, rules);
     const complaint = 'value' in found ? check(found.value, reference, rules) : found.complaint;
     if ('warning' in found) warnings.push({ path, at: 'value', ...found.warning });
     if (complaint !== undefined) problems.push({ path, at: 'value', ...complaint });
@@ -64,8 +66,10 @@ function fromVariable(name: string, env: Readonly<Record<string, string | undefi
   return { value };
 }
 
-async function fromFile(name: string, folder: string): Promise<Found> {
-  const read = await readTextFile(resolve(folder, name), MAX_SECRET_BYTES);
+async function fromFile(name: string, folder: string, rules: SecretRules): Promise<Found> {
+  const { isPublic = false } = rules;
+  const limit = isPublic ? MAX_PUBLIC_BYTES : MAX_SECRET_BYTES;
+  const read = await readTextFile(resolve(folder, name), limit);
   if (!read.ok) {
     const message = `the secret file ${name} cannot be used: ${read.reason}`;
     return { complaint: { message, fix: `put the secret into ${name}, alone on one line` } };
@@ -75,7 +79,8 @@ async function fromFile(name: string, folder: string): Promise<Found> {
     const message = `the secret file ${name} is empty`;
     return { complaint: { message, fix: `put the secret into ${name}` } };
   }
-  if ((read.mode & READABLE_BY_OTHERS) === 0 || process.platform === 'win32') return { value };
+  const isOpen = (read.mode & READABLE_BY_OTHERS) !== 0 && process.platform !== 'win32';
+  if (isPublic || !isOpen) return { value };
   const message = `the secret file ${name} can be read by other users`;
   return { value, warning: { message, fix: `chmod 600 ${name}` } };
 }

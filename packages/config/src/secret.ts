@@ -44,6 +44,8 @@ export interface Complaint {
 export interface SecretRules {
   /** Looks at the value once it is known. */
   readonly check?: (value: string) => Complaint | undefined;
+  /** Others may read its file: a certificate, say. */
+  readonly isPublic?: boolean;
 }
 
 /** Which schemas take secrets; the loader finds them here. */

@@ -102,6 +102,21 @@ export const endpointSchema = z
     args: z.array(z.string()).optional().describe('Its arguments'),
     env: z.record(z.string(), z.string()).optional().describe('Environment variables for it'),
     headers: z.record(z.string(), z.string()).optional().describe('Headers of every request to it'),
+    tls: z
+      .strictObject({
+        certificate: z.string().min(1).optional().describe('PEM of our certificate, as file:PATH'),
+        key: z
+          .string()
+          .regex(/^(?:env|file):./, { error: 'a private key must not stand in the file' })
+          .optional()
+          .describe('PEM of its private key, as file:PATH'),
+        ca: z.string().min(1).optional().describe('PEM of the CA of the agent, as file:PATH'),
+      })
+      .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), {
+        error: 'certificate and key belong together',
+      })
+      .optional()
+      .describe('How the gateway proves itself to an https agent, and whom it trusts'),
     options: z.record(z.string(), z.unknown()).optional().describe('Settings of its adapter'),
   })
   .check((context) => {

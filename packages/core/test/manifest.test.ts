@@ -9,6 +9,8 @@ const seed = {
   tags: ['planner', 'dev'],
 };
 
+const withTls = (tls: object) => ({ transport: 'http', uri: 'https://a/', tls });
+
 describe('manifest', () => {
   it('[G20] takes the example of the seed as it is and fills in the rest', () => {
     const manifest = manifestSchema.parse(seed);
@@ -66,6 +68,11 @@ describe('manifest', () => {
     ['an http agent without uri', { endpoint: { transport: 'http' } }],
     ['a process without command', { endpoint: { transport: 'process', uri: 'http://a/' } }],
     ['a uri that is none', { endpoint: { transport: 'http', uri: 'percy' } }],
+    [
+      'a private key in the file',
+      { endpoint: withTls({ certificate: 'file:c', key: '-----BEGIN' }) },
+    ],
+    ['a certificate without its key', { endpoint: withTls({ certificate: 'file:c' }) }],
   ])('refuses %s', (_, change) => {
     expect(manifestSchema.safeParse({ ...seed, ...change }).success).toBe(false);
   });

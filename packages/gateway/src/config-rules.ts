@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { type Complaint, secretOrText } from '@starloom/config';
-import type { z } from 'zod';
+import { scopeProblem } from '@starloom/identity';
+import { z } from 'zod';
 import { signingAlgorithm } from './signing-algorithm.ts';
 
 const MIN_KEY_LENGTH = 16;
@@ -40,6 +41,16 @@ export function refuseSame<Key extends string>(what: string, key: Key) {
     }
   };
 }
+
+export const ownScopeSchema = z.string().superRefine((scope, context) => {
+  const message = scopeProblem(scope);
+  if (message) context.addIssue({ code: 'custom', message });
+});
+
+export const scopesSchema = z
+  .array(ownScopeSchema)
+  .default(['*'])
+  .describe('What such a caller may use, as globs: agent:…, capability:agent/name, toolset:…');
 
 /** A URL of an engine. One with a password in it must be given as a secret. */
 export function connectionUrl(schemes: readonly string[]) {

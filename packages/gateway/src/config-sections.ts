@@ -2,11 +2,18 @@
 
 import { secret } from '@starloom/config';
 import { agentIdSchema, capabilityNameSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
-import { scopeProblem } from '@starloom/identity';
 import { BUILT_IN_RULES, compileExpression, EFFECTS } from '@starloom/identity/policy';
 import { isCron } from '@starloom/jobs';
 import { z } from 'zod';
-import { checkSharedKey, checkSigningKey, connectionUrl, refuseSame } from './config-rules.ts';
+import { oauthSchema } from './config-oauth.ts';
+import {
+  checkSharedKey,
+  checkSigningKey,
+  connectionUrl,
+  refuseSame,
+  scopesSchema,
+} from './config-rules.ts';
+import { mtlsSchema, tlsSchema } from './config-tls.ts';
 import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
 import { TOOLSETS } from './tools/catalog.ts';
 
@@ -27,6 +34,7 @@ export const listenSchema = z.strictObject({
     .max(65_535)
     .default(7420)
     .describe('TCP port to listen on; 0 picks a free one'),
+  tls: tlsSchema,
 });
 
 export const registrySchema = z.discriminatedUnion('kind', [
@@ -69,15 +77,7 @@ const pskSchema = z.strictObject({
   key: secret({ check: checkSharedKey }).describe('The key itself, as env:NAME or file:PATH'),
   principal: z.string().min(1).describe('Who a caller with this key is'),
   tier: trustTierSchema.default('org').describe('How far such a caller is trusted'),
-  scopes: z
-    .array(
-      z.string().superRefine((scope, context) => {
-        const message = scopeProblem(scope);
-        if (message) context.addIssue({ code: 'custom', message });
-      }),
-    )
-    .default(['*'])
-    .describe('What such a caller may use, as globs: agent:…, capability:agent/name, toolset:…'),
+  scopes: scopesSchema,
 });
 
 export const authSchema = z.strictObject({
@@ -90,6 +90,8 @@ export const authSchema = z.strictObject({
     .default([])
     .superRefine(refuseSame('key', 'key_id'))
     .describe('Shared keys, sent as "Authorization: Bearer <key>"'),
+  oauth: oauthSchema,
+  mtls: mtlsSchema,
 });
 
 export const mcpSchema = z.strictObject({

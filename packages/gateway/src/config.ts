@@ -50,6 +50,11 @@ export const gatewayConfigSchema = z
     error: 'gRPC without encryption is refused beyond loopback',
     params: { fix: 'name a certificate and its key, or listen on 127.0.0.1' },
   })
+  .refine(({ auth, listen }) => auth.mtls.length === 0 || asksForCertificates(listen), {
+    path: ['auth', 'mtls'],
+    error: 'needs client certificates, and listen.tls asks for none',
+    params: { fix: 'set listen.tls.client_certificates to optional or required' },
+  })
   .superRefine(({ auth, jobs }, context) => {
     for (const [index, { principal }] of jobs.schedules.entries()) {
       if (findPrincipal(auth, principal)) continue;
@@ -61,6 +66,10 @@ export const gatewayConfigSchema = z
   });
 
 export type GatewayConfig = z.output<typeof gatewayConfigSchema>;
+
+function asksForCertificates({ tls }: z.output<typeof listenSchema>): boolean {
+  return tls !== undefined && tls.client_certificates !== 'none';
+}
 
 /** Who a key of the configuration stands for; `local` needs none. */
 export function findPrincipal(

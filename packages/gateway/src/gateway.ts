@@ -19,6 +19,7 @@ import {
   denied,
   type Identity,
   LOCAL_PRINCIPAL,
+  ProtectedResource,
   TraceBudgets,
 } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
@@ -65,6 +66,7 @@ import { routePreviewTool } from './tools/route-preview.ts';
 import { HeldBytes } from './transports/held-bytes.ts';
 import { HttpTransport } from './transports/http.ts';
 import { stdioChannel } from './transports/stdio.ts';
+import type { TlsFiles } from './transports/tls-files.ts';
 import { WebSocketTransport } from './transports/websocket.ts';
 
 /** How long a shutdown waits for calls and their answers by default. */
@@ -78,6 +80,8 @@ export interface GatewayOptions {
   /** Mints mandates and shows the keys to verify them; without it there are none. */
   readonly identity?: Identity | undefined;
   readonly observer: Observer;
+  /** Encrypts the port of HTTP. */
+  readonly certificates?: TlsFiles | undefined;
   readonly version: string;
   /** The coordination plane, served at `/rpc` and at the path of each service. */
   readonly coordination?: Coordination | undefined;
@@ -226,6 +230,7 @@ export class Gateway {
       expose: config.mcp.expose,
       unprefixed: config.mcp.unprefixed,
     });
+    const resource = config.auth.oauth && new ProtectedResource(config.auth.oauth);
     const contexts = coordination?.services.principalContexts;
     const relay = new RelayFace({
       registry,
@@ -261,6 +266,7 @@ export class Gateway {
       held,
       webSocket: this.#webSocket,
       log,
+      resource,
       sessions: options.sessions,
     });
     const rpc =
@@ -271,6 +277,7 @@ export class Gateway {
         inFlight: this.#inFlight,
         limits,
         held,
+        resource,
         log,
       });
     this.#rpc = rpc;
@@ -279,6 +286,7 @@ export class Gateway {
     this.paths = { routes: Object.keys(routes), upgrades: Object.keys(upgrades) };
     this.#http = new HttpTransport({
       ...config.listen,
+      certificates: options.certificates,
       bodyBytes: config.limits.body_bytes,
       socketsPerPrincipal: config.limits.sockets_per_principal,
       held,
@@ -287,6 +295,7 @@ export class Gateway {
       inFlight: this.#inFlight,
       onDenied: (credential, reason) => options.identity?.audit?.denied(credential, reason),
       jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
+      resource,
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),
       webhooks: this.#webhooks,
       routes,
@@ -314,6 +323,12 @@ export class Gateway {
     this.#a2a.start();
     this.#watchAgents();
     return url;
+  }
+
+  /** Calls of this agent from now on go over new connections; those in flight go on. */
+  reopen(agentId: string): void {
+    this.#adapters.retire(agentId);
+    this.#relay.agentChanged(agentId);
   }
 
   /** Serves one client over a pair of streams; resolves when it is gone. */

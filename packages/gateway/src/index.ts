@@ -17,3 +17,4 @@ export { type RpcChannelOptions, serveRpcChannel } from './rpc/channel.ts';
 export { mayUseCoordination } from './rpc/may-use-coordination.ts';
 export type { MessageChannel } from './transports/message-channel.ts';
 export { type StdioChannelOptions, stdioChannel } from './transports/stdio.ts';
+export { TlsFiles, type TlsFilesOptions } from './transports/tls-files.ts';

@@ -19,7 +19,7 @@ import {
   type Identity,
   type PskVerifier,
 } from '@starloom/identity';
-import { Gateway, type GatewayOptions, gatewayConfigSchema } from '../src/index.ts';
+import { Gateway, type GatewayOptions, gatewayConfigSchema, type TlsFiles } from '../src/index.ts';
 import { createObserver } from '../src/observe/observer.ts';
 
 export const KEY = 'test-key-0123456789abcdef';
@@ -51,6 +51,7 @@ export interface TestGatewayOptions {
   readonly openAdapter?: GatewayOptions['openAdapter'];
   /** What an adapter of the agents has beside its own methods, such as those of an MCP agent. */
   readonly extendAdapter?: (adapter: MemoryAdapter) => Adapter;
+  readonly certificates?: TlsFiles;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
   /** Serves A2A over gRPC with a certificate. */
@@ -75,6 +76,7 @@ export async function openTestGateway(
     pinning,
     drainMs = 10_000,
     extendAdapter = (adapter) => adapter,
+    certificates,
     signingKey,
     grpcTls,
     openAdapter,
@@ -135,6 +137,7 @@ export async function openTestGateway(
     stallMs,
     conversationKey,
     drainMs,
+    certificates,
   });
   const url = await gateway.listen();
   return {

@@ -11,6 +11,7 @@ import {
   valuesOf,
 } from './credentials.ts';
 import { denied } from './denied.ts';
+import { assertBound, type CertificateVerifier, type ClientCertificate } from './mtls.ts';
 import { ANONYMOUS_PRINCIPAL, LOCAL_PRINCIPAL, type Principal } from './principal.ts';
 import type { PskVerifier } from './psk.ts';
 
@@ -23,11 +24,19 @@ export type AuthRequest =
       readonly url?: string | undefined;
       /** What the request came over: a key that was right on it stays right while it lasts. */
       readonly connection?: object | undefined;
+      /** That the client showed when it connected. */
+      readonly certificate?: ClientCertificate | undefined;
     };
 
 /** Turns a token into its principal, or throws AUTH_DENIED. At once where it is known already. */
 export interface TokenVerifier {
   verify(token: string): Principal | Promise<Principal>;
+}
+
+/** Takes bearer tokens beside keys. */
+export interface BearerVerifier extends TokenVerifier {
+  /** Whether a bearer credential is one of its tokens, whatever it is worth. */
+  isOwn(bearer: string): boolean;
 }
 
 export interface KeyAuthenticatorOptions {
@@ -44,6 +53,10 @@ export interface AuthenticatorOptions extends KeyAuthenticatorOptions {
    * credential: an agent receives it beside the gateway's key, and verifies it itself.
    */
   readonly mandate?: TokenVerifier;
+  /** Of access tokens in `Authorization`; every other bearer there is a key. */
+  readonly oauth?: BearerVerifier | undefined;
+  /** Of client certificates, where a request has no other credential; one beside that only binds it. */
+  readonly certificates?: CertificateVerifier | undefined;
   /** Whether what was proven before still holds: not revoked, not expired. */
   readonly isCurrent?: (principal: Principal) => boolean;
   readonly isRevoked?: Authenticator['isRevoked'];
@@ -68,7 +81,7 @@ export interface KeyAuthenticator extends Authenticator {
   authenticate(request: AuthRequest): Principal;
 }
 
-type Kind = 'psk' | 'passport' | 'mandate';
+type Kind = 'psk' | 'bearer' | 'passport' | 'mandate';
 
 interface Credential {
   readonly kind: Kind;
@@ -93,15 +106,17 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     authenticate(request) {
       if (request.transport === 'stdio') return LOCAL_PRINCIPAL;
       const credential = readCredential(request, options.mandate !== undefined);
+      const { connection, certificate } = request;
       if (credential === undefined) {
+        if (certificate && options.certificates) return options.certificates.verify(certificate);
         if (anonymous) return ANONYMOUS_PRINCIPAL;
         throw denied('missing', 'The request has no credentials', FIX);
       }
-      const { connection } = request;
       const known = connection && proven.get(connection);
       const isKnown = known?.text === credential.text && known.kind === credential.kind;
-      if (isKnown && isCurrent(known.principal)) return known.principal;
+      if (isKnown && isCurrent(known.principal)) return assertBound(known.principal, certificate);
       const keep = (principal: Principal) => {
+        assertBound(principal, certificate);
         if (connection) proven.set(connection, { ...credential, principal });
         return principal;
       };
@@ -118,9 +133,10 @@ function isUnexpired({ expiresAt }: Principal): boolean {
 
 function verify(
   { kind, text }: Credential,
-  { psk, passport, mandate }: AuthenticatorOptions,
+  { psk, oauth, passport, mandate }: AuthenticatorOptions,
 ): Principal | Promise<Principal> {
-  if (kind === 'psk') {
+  if (kind === 'bearer' && oauth?.isOwn(text)) return oauth.verify(text);
+  if (kind === 'psk' || kind === 'bearer') {
     const principal = psk.verify(text);
     if (principal) return principal;
     throw denied('unknown_key', 'The key is not known', FIX);
@@ -150,7 +166,7 @@ function readCredentials(
   };
   add('passport', readToken(headers, 'x-agent-passport'));
   if (takesMandates) add('mandate', readToken(headers, 'x-agent-mandate'));
-  add('psk', readBearer(headers));
+  add('bearer', readBearer(headers));
   const { bearer } = readWebSocketProtocols(valuesOf(headers, 'sec-websocket-protocol'));
   if (bearer !== undefined && transport !== 'ws' && found.length === 0) {
     throw denied('malformed', 'A bearer subprotocol is for WebSockets only', FIX);

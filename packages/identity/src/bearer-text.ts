@@ -1,4 +1,5 @@
-const MAX_LENGTH = 4096;
+/** Keys are short; access tokens of some providers are not. */
+const MAX_LENGTH = 8192;
 /** Visible ASCII; no comma, since HTTP joins repeated headers with it. */
 const BEARER_TEXT = /^[\x21-\x2b\x2d-\x7e]+$/;
 

@@ -8,9 +8,11 @@ export type DenialReason =
   | 'several_credentials'
   | 'credential_in_url'
   | 'unknown_key'
-  /** Of passports and mandates. */
+  | 'unknown_certificate'
+  /** Of passports, mandates and access tokens. */
   | 'wrong_type'
   | 'unknown_signer'
+  | 'issuer_unavailable'
   | 'bad_signature'
   | 'wrong_issuer'
   | 'wrong_audience'

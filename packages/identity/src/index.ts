@@ -10,6 +10,7 @@ export {
   type Authenticator,
   type AuthenticatorOptions,
   type AuthRequest,
+  type BearerVerifier,
   createAuthenticator,
   type KeyAuthenticator,
   type KeyAuthenticatorOptions,
@@ -50,6 +51,21 @@ export {
   stateOf,
 } from './keys/key-records.ts';
 export { KeyRing, type KeyRingOptions } from './keys/key-ring.ts';
+export {
+  assertBound,
+  type CertificateRule,
+  type CertificateVerifier,
+  type ClientCertificate,
+  createCertificateVerifier,
+} from './mtls.ts';
+export type { OauthIssuer } from './oauth/access-token.ts';
+export { isSecure } from './oauth/fetch-keys.ts';
+export {
+  type OauthOptions,
+  OauthVerifier,
+  type OauthVerifierOptions,
+} from './oauth/oauth-verifier.ts';
+export { ProtectedResource } from './oauth/protected-resource.ts';
 export { type Identity, type IdentityOptions, openIdentity } from './open-identity.ts';
 export type { Decision, Effect, PolicyAgent, PolicyCall } from './policy/policy.ts';
 export {

@@ -9,6 +9,8 @@ import { type Authenticator, createAuthenticator, type TokenVerifier } from './a
 import { toScopes } from './authority.ts';
 import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
+import type { CertificateVerifier } from './mtls.ts';
+import type { OauthVerifier } from './oauth/oauth-verifier.ts';
 import { type Delegation, type Principal, toOwnerId } from './principal.ts';
 import type { PskKey } from './psk.ts';
 import type { MandateClaims } from './tokens/claims.ts';
@@ -26,6 +28,10 @@ export interface IdentityOptions {
   /** Keys of the configuration, beside those of the folder. */
   readonly configured: readonly PskKey[];
   readonly anonymous: boolean;
+  /** Of client certificates; without it they only bind tokens. */
+  readonly certificates?: CertificateVerifier | undefined;
+  /** Of access tokens; without it there are none. The caller closes it. */
+  readonly oauth?: OauthVerifier | undefined;
   /** Where every decision and mint is written down; without it none is. */
   readonly auditFolder?: string | undefined;
   /** Version and digest of an agent that calls back, for `cog`. */
@@ -68,7 +74,9 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   const record: MintOptions['record'] = async (minted) => audit?.recorded(toMintEntry(minted));
   const mint = new Mint({ keys: signing, clock, epoch, record });
   const callers = new Callers({ ...options, clock, keys, signing, revocations, mint });
-  const { isCurrent } = callers;
+  const { oauth } = options;
+  const isCurrent = (principal: Principal) =>
+    callers.isCurrent(principal) && (oauth?.isCurrent(principal) ?? true);
   const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
   const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
   const parts = opened.move();
@@ -77,6 +85,8 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       psk: keys,
       passport: passports,
       mandate: mandates,
+      oauth,
+      certificates: options.certificates,
       anonymous,
       isCurrent,
       isRevoked: callers.isRevoked,

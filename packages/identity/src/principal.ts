@@ -14,6 +14,8 @@ export interface Principal {
   readonly keyId: string | null;
   /** In milliseconds; from then on it is not served any more. */
   readonly expiresAt?: number;
+  /** SHA-256 of the client certificate that its token is bound to, base64url (`x5t#S256`). */
+  readonly boundTo?: string;
   /** What a passport or a mandate says of the one who acts for the principal. */
   readonly delegation?: Delegation;
 }

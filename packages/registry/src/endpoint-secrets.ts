@@ -1,4 +1,4 @@
-// The values of an endpoint's `env`, `headers` and `options.oauth` may be secrets, written as
+// The values of an endpoint's `env`, `headers`, `tls` and `options.oauth` may be secrets, written as
 // `env:NAME` or `file:PATH`; in a header also behind its scheme, `Bearer env:NAME`. A registry keeps
 // the references: what it lists holds no secret. Only an adapter that is about to be opened gets the
 // values, by `resolveEndpoint`.
@@ -10,12 +10,13 @@ import { z } from 'zod';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-const SETTINGS = ['env', 'headers', 'oauth'] as const;
+const SETTINGS = ['env', 'headers', 'tls', 'oauth'] as const;
 
 const settingsSchema = z.record(z.string(), secretOrText({ checkText: () => undefined }));
 const secretsSchema = z.strictObject({
   env: settingsSchema.optional(),
   headers: settingsSchema.optional(),
+  tls: settingsSchema.optional(),
   oauth: settingsSchema.optional(),
 });
 
@@ -73,10 +74,10 @@ function withSettings(
 
 /** The texts among them; `undefined` where there are none. */
 function settingsOf({ endpoint }: Manifest, key: Setting): Record<string, string> | undefined {
-  if (key !== 'oauth') return endpoint[key];
-  const oauth: unknown = endpoint.options?.oauth;
-  if (typeof oauth !== 'object' || oauth === null) return undefined;
-  const texts = Object.entries(oauth).filter(([, value]) => typeof value === 'string');
+  if (key === 'env' || key === 'headers') return endpoint[key];
+  const settings: unknown = key === 'tls' ? endpoint.tls : endpoint.options?.oauth;
+  if (typeof settings !== 'object' || settings === null) return undefined;
+  const texts = Object.entries(settings).filter(([, value]) => typeof value === 'string');
   return texts.length === 0 ? undefined : Object.fromEntries(texts);
 }
 

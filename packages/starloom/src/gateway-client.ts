@@ -144,7 +144,33 @@ function toConnectError(error: unknown, url: string): unknown {
       cause: error,
     });
   }
+  if (causesOf(error).some(isUntrusted)) return untrusted(url, error);
   return unreachable(`No gateway answers at ${url}`, error);
+}
+
+/** The error itself, and what caused it. */
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : [];
+}
+
+/** As OpenSSL names a certificate that no known CA issued, or that is for another name. */
+function isUntrusted(error: Error): boolean {
+  const code = 'code' in error ? String(error.code) : '';
+  return /SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)|CERT_|ALTNAME/.test(code);
+}
+
+function untrusted(url: string, cause: unknown): FabricError {
+  return new FabricError(
+    'AGENT_OFFLINE',
+    `The certificate of the gateway at ${url} is not trusted`,
+    {
+      details: {
+        reason: 'unreachable',
+        fix: 'set NODE_EXTRA_CA_CERTS to the file of its CA, and use a name in its certificate',
+      },
+      cause,
+    },
+  );
 }
 
 export function unreachable(message: string, cause: unknown): FabricError {

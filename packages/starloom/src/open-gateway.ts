@@ -18,17 +18,22 @@ import {
   type ObserverOptions,
   openDiscoveredFile,
   Pinning,
+  TlsFiles,
 } from '@starloom/gateway';
 import {
   type Authenticator,
+  type AuthenticatorOptions,
   buildOf,
   createAuthenticator,
+  createCertificateVerifier,
   createPskVerifier,
   type Identity,
+  OauthVerifier,
   openIdentity,
   type PskKey,
 } from '@starloom/identity';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
+import { AgentCertificates } from './agent-certificates.ts';
 import { readOrCreateKey } from './key-file.ts';
 import { openOwnJobs } from './open-own-jobs.ts';
 import { openPlane } from './open-plane.ts';
@@ -96,25 +101,37 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     const conversationKey = options.stateFolder
       ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
       : undefined;
-    const identity = await openOwnIdentity(options, registry, observer);
+    const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
+    if (oauth) closers.push(() => oauth.close());
+    const rules = config.auth.mtls;
+    const verifiers = {
+      oauth,
+      certificates: rules.length > 0 ? createCertificateVerifier(rules) : undefined,
+    };
+    const identity = await openOwnIdentity(options, registry, observer, verifiers);
+    const certificates = await openCertificates(config, folder, observer);
+    if (certificates) closers.push(async () => certificates.close());
     if (identity) closers.push(() => identity.close());
     const pinning = await openPinning(options, identity, log);
     if (pinning) closers.push(() => pinning.close());
-    const gateway = new Gateway({
+    const reopen = (agentId: string) => gateway.reopen(agentId);
+    const shown = new AgentCertificates({ observer, reopen });
+    closers.push(async () => shown.close());
+    const gateway: Gateway = new Gateway({
       config,
       registry,
-      openAdapter: async (manifest) =>
-        openAdapter(
-          {
-            manifest: withOwnCommand(await resolveEndpoint(manifest, env), { folder, env }),
-            log,
-            stateFolder: options.stateFolder,
-          },
-          { baseFolder: folder },
-        ),
-      authenticator: identity?.authenticator ?? configuredKeys(options),
+      openAdapter: async (listed) => {
+        await shown.watch(listed);
+        const manifest = await resolveEndpoint(listed, env);
+        shown.note(manifest);
+        const own = withOwnCommand(manifest, { folder, env });
+        const { stateFolder } = options;
+        return openAdapter({ manifest: own, log, stateFolder }, { baseFolder: folder });
+      },
+      authenticator: identity?.authenticator ?? configuredKeys(options, verifiers),
       identity,
       observer,
+      certificates,
       version,
       coordination: plane.coordination,
       jobs,
@@ -130,11 +147,34 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
   }
 }
 
+type Verifiers = Pick<AuthenticatorOptions, 'certificates'> & {
+  readonly oauth: OauthVerifier | undefined;
+};
+
+/** What the port is encrypted with; how long each certificate is valid is watched. */
+async function openCertificates(
+  { listen }: GatewayConfig,
+  folder: string,
+  observer: Observer,
+): Promise<TlsFiles | undefined> {
+  if (!listen.tls) return undefined;
+  const files = await TlsFiles.open({ config: listen.tls, folder, log: observer.log });
+  const note = () => {
+    for (const [name, { validTo }] of files.certificates) {
+      observer.certificateSeen(name, Date.parse(validTo));
+    }
+  };
+  files.onChange(note);
+  note();
+  return files;
+}
+
 /** Keys, signing keys and revocations live in the state folder. */
 async function openOwnIdentity(
   options: OpenGatewayOptions,
   registry: Registry,
   { log }: Observer,
+  verifiers: Verifiers,
 ): Promise<Identity | undefined> {
   const { loaded, localKey, stateFolder } = options;
   if (stateFolder === undefined) return undefined;
@@ -142,6 +182,7 @@ async function openOwnIdentity(
     folder: identityFolder(stateFolder),
     configured: keysOf(loaded.value, localKey),
     anonymous: loaded.value.auth.anonymous,
+    ...verifiers,
     auditFolder: auditFolder(stateFolder),
     buildOf: (agentId) => {
       const record = registry.get(agentId);
@@ -167,10 +208,14 @@ async function openPinning(
   });
 }
 
-/** Without a state folder there are only the keys of the configuration. */
-function configuredKeys({ loaded: { value }, localKey }: OpenGatewayOptions): Authenticator {
+/** Without a state folder there are only the keys and the issuers of the configuration. */
+function configuredKeys(
+  { loaded: { value }, localKey }: OpenGatewayOptions,
+  verifiers: Verifiers,
+): Authenticator {
   const { anonymous } = value.auth;
-  return createAuthenticator({ psk: createPskVerifier(keysOf(value, localKey)), anonymous });
+  const psk = createPskVerifier(keysOf(value, localKey));
+  return createAuthenticator({ psk, ...verifiers, anonymous });
 }
 
 /** Last opened, first closed. */

@@ -1,4 +1,10 @@
 export {
+  createTestCa,
+  type IssuedCertificate,
+  type LeafOptions,
+  type TestCa,
+} from './certificates.ts';
+export {
   describeWithEngine,
   describeWithPeer,
   type MissingEngine,

@@ -3,7 +3,6 @@
 // that changes its mind between check and connect gains nothing.
 
 import { lookup as systemLookup } from 'node:dns';
-import { createRequire } from 'node:module';
 import { isIP, type LookupFunction } from 'node:net';
 import { FabricError } from '@starloom/core';
 import type { Agent, buildConnector } from 'undici';
@@ -15,6 +14,7 @@ import {
   parseCidr,
   rangeOf,
 } from './address-range.ts';
+import { loadUndici } from './load-undici.ts';
 
 export interface AddressGuardOptions {
   /** Lets private networks (RFC 1918 and fc00::/7) through; loopback and the rest stay closed. */
@@ -139,11 +139,6 @@ class Guard implements AddressGuard {
       (cidr) => contains(cidr, address) && (range !== 'metadata' || isSingleAddress(cidr)),
     );
   }
-}
-
-/** Over a hundred modules: only who opens connections through a guard waits for them. */
-function loadUndici(): typeof import('undici') {
-  return createRequire(import.meta.url)('undici');
 }
 
 interface AllowList {

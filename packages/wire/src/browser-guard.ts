@@ -11,8 +11,13 @@ export type BrowserGuard = (headers: IncomingHttpHeaders) => void;
 const LOOPBACK = ['localhost', '127.0.0.1', '[::1]', '::1'];
 const ALL = ['0.0.0.0', '::'];
 
-export function createBrowserGuard(host: string): BrowserGuard {
-  const names = new Set([...LOOPBACK, host.toLowerCase(), `[${host.toLowerCase()}]`]);
+/** `publicNames`: other names that clients reach the server under, behind a proxy for one. */
+export function createBrowserGuard(
+  host: string,
+  publicNames: readonly string[] = [],
+): BrowserGuard {
+  const own = [host, `[${host}]`, ...publicNames].map((name) => name.toLowerCase());
+  const names = new Set([...LOOPBACK, ...own]);
   const isOnAll = ALL.includes(host);
   return (headers) => {
     const asked = hostOf(headers.host ?? '');

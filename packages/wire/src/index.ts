@@ -16,6 +16,11 @@ export { withFileLock } from './file-lock.ts';
 export { FileWatch, type FileWatchOptions, fingerprintOf } from './file-watch.ts';
 export { findModule } from './find-module.ts';
 export { findProgram, type ProgramPlace } from './find-program.ts';
+export {
+  createGuardedFetch,
+  type GuardedFetch,
+  type GuardedFetchOptions,
+} from './guarded-fetch.ts';
 export { holdProcess } from './hold-process.ts';
 export {
   type Refusal,

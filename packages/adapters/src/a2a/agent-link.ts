@@ -7,6 +7,7 @@ import type { Agent } from 'undici';
 import { parseHeaders, parseUrl } from '../http/target.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import { tlsOptions } from '../upstream/tls-options.ts';
 import { chooseInterface } from './choose-interface.ts';
 import { A2aConnection } from './connection.ts';
 import { fetchCard } from './fetch-card.ts';
@@ -41,7 +42,12 @@ export class AgentLink {
     this.#origins = trustedOrigins(this.#uri, options);
     this.#guard = createCardGuard(this.#uri, this.#origins, options);
     // How long an answer may take is the caller's to say, by its signal.
-    this.#agent = this.#guard.dispatcher({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 });
+    this.#agent = this.#guard.dispatcher({
+      allowH2: false,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: tlsOptions(manifest.endpoint),
+    });
     this.#fetch = createGuardedFetch({
       guard: this.#guard,
       agent: this.#agent,

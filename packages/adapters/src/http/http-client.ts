@@ -14,6 +14,7 @@ import type { Agent, Dispatcher } from 'undici';
 import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
+import { tlsOptions } from '../upstream/tls-options.ts';
 import { checkHealth } from './check-health.ts';
 import { DispatchExchange, type ExchangeOptions } from './exchange.ts';
 import type { Target } from './target.ts';
@@ -55,7 +56,7 @@ export class HttpClient {
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false,
-      connect: { rejectUnauthorized: true, timeout: 10_000 },
+      connect: { rejectUnauthorized: true, timeout: 10_000, ...tlsOptions(manifest.endpoint) },
     });
   }
 

@@ -5,6 +5,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { atTurnEnd } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
 import type { Excerpt } from '../upstream/excerpt.ts';
+import type { tlsOptions } from '../upstream/tls-options.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpStream, type StreamListener } from './http-stream.ts';
 import type { Authorization } from './oauth/authorization.ts';
@@ -19,6 +20,8 @@ export interface HttpEndpointOptions {
   /** Sockets at most; requests beyond that wait. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
+  /** Our certificate and the CA of the agent, where the manifest names them. */
+  readonly tls?: ReturnType<typeof tlsOptions> | undefined;
   /** Brings the tokens, where the agent wants some. Closed with the endpoint. */
   readonly authorization?: Authorization | undefined;
 }
@@ -41,6 +44,7 @@ export class HttpEndpoint {
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
       connectTimeout: options.connectTimeoutMs,
+      connect: { ...options.tls },
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: false,

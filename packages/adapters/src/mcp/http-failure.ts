@@ -34,8 +34,16 @@ export function refusedFailure(response: RefusedResponse): FabricError {
   if (ours) return ours.with({ status, rpc });
   if (rpc && !TOLD_BY_STATUS.has(status) && status < 500) return rpcFailure(rpc).with({ status });
   const retryAfter = headers['retry-after'];
+  const scope = status === 403 ? neededScope(headers['www-authenticate']) : undefined;
   if (status === 404 || status === 405) return noEndpoint(status, text);
-  return statusFailure({ status, text, retryAfter }).with(rpc ? { rpc } : {});
+  const more = { ...(rpc && { rpc }), ...(scope && { needed_scope: scope }) };
+  return statusFailure({ status, text, retryAfter }).with(more);
+}
+
+/** The scopes of RFC 6750 that a token lacks. */
+function neededScope(challenge = ''): string | undefined {
+  if (!/\berror="?insufficient_scope\b/.test(challenge)) return undefined;
+  return /\bscope="([\x21\x23-\x26\x28-\x5b\x5d-\x7e ]{1,1000})"/.exec(challenge)?.[1];
 }
 
 /** An address at which MCP is not served, whatever else may be there. */

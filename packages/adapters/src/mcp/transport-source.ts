@@ -1,6 +1,7 @@
 import { FabricError, type Log, type Manifest } from '@starloom/core';
 import { createExcerpt } from '../upstream/excerpt.ts';
 import { parseOptions } from '../upstream/options.ts';
+import { tlsOptions } from '../upstream/tls-options.ts';
 import type { AgentTransport } from './agent-transport.ts';
 import { HttpEndpoint } from './http-endpoint.ts';
 import { parseManifestHeaders } from './http-headers.ts';
@@ -38,6 +39,7 @@ export function transportSource(
       excerpt,
       connections: options.connections,
       connectTimeoutMs: options.connect_timeout_ms,
+      tls: tlsOptions(manifest.endpoint),
       authorization:
         oauth && new Authorization({ agentId: manifest.agent_id, uri, oauth, stateFolder }),
     });

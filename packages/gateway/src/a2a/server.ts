@@ -1,6 +1,7 @@
 // One A2A request after its checks: whom it reaches, in which version, and over which binding.
 
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { AgentCard } from '@a2a-js/sdk';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
@@ -83,7 +84,7 @@ export class A2aServer {
       version,
       isLegacy,
       signal: left.signal,
-      base: `http://${headers.host}`,
+      base: `${isEncrypted(request) ? 'https' : 'http'}://${headers.host}`,
       cut: () => response.destroy(),
     });
     if (path === CARD_PATH) return await this.#serveCard(exchange, face, isLegacy);
@@ -204,4 +205,8 @@ function readOnly(): FabricError {
 
 function gone(): FabricError {
   return new FabricError('CANCELLED', 'The client left', { details: { reason: 'client_gone' } });
+}
+
+function isEncrypted({ socket }: IncomingMessage): boolean {
+  return 'encrypted' in socket && socket.encrypted === true;
 }

@@ -9,6 +9,7 @@ import {
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError, type Log } from '@starloom/core';
+import type { ProtectedResource } from '@starloom/identity';
 import { settlesWithin } from '@starloom/wire';
 import type { Toolset } from '../tools/catalog.ts';
 import { parseFrame } from '../transports/frame.ts';
@@ -37,6 +38,8 @@ export interface McpEndpointOptions {
   readonly webSocket: WebSocketTransport;
   readonly held: HeldBytes;
   readonly log: Log;
+  /** Tells OAuth callers which scopes a tool of ours needs. */
+  readonly resource?: ProtectedResource | undefined;
   readonly sessions?: Partial<SessionLimits> | undefined;
 }
 
@@ -74,7 +77,9 @@ export class McpEndpoint {
 
   async #serveHttp(exchange: HttpRequest): Promise<void> {
     const { request, response, principal, url, body } = exchange;
-    const { face } = this.#options;
+    const { face, resource } = this.#options;
+    const own = resource && face.catalog.findOwn(calledTool(body) ?? '');
+    if (own) resource.assertMayUse(principal, own.mayUse);
     assertParamHeaders(face.catalog, body, request.headers, principal);
     const connection: Connection = {
       principal,
@@ -234,6 +239,13 @@ function isSubscription(body: unknown): boolean {
     'method' in body &&
     body.method === 'subscriptions/listen'
   );
+}
+
+/** The tool that a request calls, if it is a call. */
+function calledTool(body: unknown): string | undefined {
+  const { method, params } = (body ?? {}) as { method?: unknown; params?: { name?: unknown } };
+  const name = method === 'tools/call' ? params?.name : undefined;
+  return typeof name === 'string' ? name : undefined;
 }
 
 function tooManyConnected(): FabricError {

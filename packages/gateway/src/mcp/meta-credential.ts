@@ -3,7 +3,7 @@
 
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { FabricError, MANDATE } from '@starloom/core';
-import { denied } from '@starloom/identity';
+import { assertBound, denied } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type Connection, connectionOf } from './connection.ts';
 import { toProtocolError } from './protocol-error.ts';
@@ -51,7 +51,7 @@ export async function identified<Asking extends Pick<Caller, 'transport' | 'meta
   const verifier = passport === undefined ? credentials?.mandates : credentials?.passports;
   if (!verifier) throw denied('unsupported', 'Passports are not accepted here', 'leave it out');
   const text = typeof shown === 'string' ? shown : JSON.stringify(shown);
-  return { ...caller, principal: await verifier.verify(text) };
+  return { ...caller, principal: assertBound(await verifier.verify(text)) };
 }
 
 export function assertNoCredential(meta: Caller['meta']): void {

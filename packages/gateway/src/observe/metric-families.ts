@@ -65,6 +65,11 @@ export function createMetricFamilies(registry: MetricRegistry) {
     jobAttempts: registry.counter('starloom_job_attempts_total', 'Jobs that began to run here', [
       'mode',
     ]),
+    certificateDays: registry.gauge(
+      'starloom_certificate_expiry_days',
+      'Days that a certificate is still valid',
+      ['certificate'],
+    ),
     configReload: registry.counter('starloom_config_reload_total', 'Reloads of configuration', [
       'result',
     ]),

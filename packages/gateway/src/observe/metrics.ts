@@ -75,6 +75,11 @@ export class Metrics {
     counter.value += 1;
   }
 
+  certificates(days: Iterable<[name: string, days: number]>): void {
+    const { certificateDays } = this.#families;
+    for (const [certificate, left] of days) certificateDays.with({ certificate }).set(left);
+  }
+
   authFailed(mode: string, reason: string): void {
     this.#families.authFailures.with({ mode, reason }).add();
   }
@@ -125,6 +130,7 @@ export class Metrics {
     for (const family of [calls, duration, firstEvent, attempts, agentUp, breakerState]) {
       family.forget('agent', agentId);
     }
+    this.#families.certificateDays.forget('certificate', `agent:${agentId}`);
   }
 
   text(): string {

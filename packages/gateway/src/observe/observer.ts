@@ -12,6 +12,7 @@ import {
 } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
+import { CertificateExpiry } from './certificate-expiry.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
 import { type BreakerState, Metrics } from './metrics.ts';
 import type { ObserverParts } from './observer-parts.ts';
@@ -38,6 +39,8 @@ export interface Observer {
   /** A call was refused by a limit; the key of the configuration. */
   limited(limit: string): void;
   configReloaded(ok: boolean): void;
+  /** Until when a certificate is valid; also a line in the log when that is soon. */
+  certificateSeen(name: string, expiresAt: number): void;
   /** Where the counts of jobs are read when metrics are read. */
   watchJobs(read: () => Promise<JobCounts>): void;
   jobAttempt(mode: string): void;
@@ -79,6 +82,7 @@ export function createObserver(options: ObserverOptions): Observer {
   const parts: ObserverParts = { clock, rootLog, metrics, tracing, recentCalls };
   const hashes = new PrincipalHashes();
   const health = new Map<string, boolean>();
+  const certificates = new CertificateExpiry(clock, log);
   let readJobs: (() => Promise<JobCounts>) | undefined;
   return {
     log,
@@ -105,11 +109,13 @@ export function createObserver(options: ObserverOptions): Observer {
     },
     agentGone(agentId) {
       health.delete(agentId);
+      certificates.delete(`agent:${agentId}`);
       metrics.agentGone(agentId);
     },
     streamDropped: (reason) => metrics.streamDropped(reason),
     limited: (limit) => metrics.limited(limit),
     configReloaded: (ok) => metrics.configReloaded(ok),
+    certificateSeen: (name, expiresAt) => certificates.set(name, expiresAt),
     watchJobs: (read) => {
       readJobs = read;
     },
@@ -120,10 +126,12 @@ export function createObserver(options: ObserverOptions): Observer {
         (counts) => metrics.jobCounts(counts, clock.now()),
         (err: unknown) => log.warn({ err }, 'jobs could not be counted'),
       );
+      metrics.certificates(certificates.days());
       if (counted) await settlesWithin(counted, COUNT_MS);
       return metrics.text();
     },
     async shutdown() {
+      certificates.close();
       await tracing.shutdown();
       metrics.stop();
       await settlesWithin(rootLog.flush(), FLUSH_MS);

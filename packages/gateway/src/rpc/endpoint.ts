@@ -4,6 +4,7 @@
 
 import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
+import type { ProtectedResource } from '@starloom/identity';
 import type { InFlight } from '../in-flight.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import { parseValue } from '../transports/frame.ts';
@@ -20,6 +21,8 @@ export interface RpcEndpointOptions {
   readonly inFlight: InFlight;
   readonly limits: Pick<CallLimits, 'messages'>;
   readonly held: HeldBytes;
+  /** Tells OAuth callers which scope coordination needs. */
+  readonly resource?: ProtectedResource | undefined;
   readonly log: Log;
 }
 
@@ -57,6 +60,7 @@ export class RpcEndpoint {
 
   async #servePost(exchange: HttpRequest): Promise<void> {
     const { request, principal, body } = exchange;
+    this.#options.resource?.assertMayUse(principal, mayUseCoordination);
     if (request.method !== 'POST') {
       throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
     }

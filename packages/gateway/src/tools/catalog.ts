@@ -46,6 +46,7 @@ interface ListedTool {
 type Listed = Readonly<Record<Toolset, readonly ListedTool[]>>;
 
 interface Built {
+  readonly own: ReadonlyMap<string, Tool>;
   readonly byName: ReadonlyMap<string, Tool>;
   readonly listed: Readonly<Record<ToolNameStyle, Listed>>;
 }
@@ -82,6 +83,11 @@ export class GatewayTools {
   /** Which rule of the policy makes a tool look unknown to the caller. */
   hiddenBy(name: string, principal: Principal): string | undefined {
     return this.#current().byName.get(name)?.hiddenBy?.(principal);
+  }
+
+  /** A tool of ours, also one that a caller may not use. */
+  findOwn(name: string): Tool | undefined {
+    return this.#current().own.get(name);
   }
 
   /** Agents, or what they serve, changed. */
@@ -136,6 +142,7 @@ function build(options: CatalogOptions): Built {
       }
     }
   }
+  const ours = new Map(byName);
   const entries = entriesOf(options);
   const owners = ownersOf(entries);
   const isFree = (name: string) => !byName.has(name) && owners.get(name)?.size === 1;
@@ -157,7 +164,7 @@ function build(options: CatalogOptions): Built {
   for (const style of TOOL_NAME_STYLES) {
     listed[style].agents.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
-  return { byName, listed };
+  return { own: ours, byName, listed };
 }
 
 function entriesOf({

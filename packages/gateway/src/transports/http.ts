@@ -1,7 +1,7 @@
 // The HTTP side: one server for every endpoint. Each request passes the same checks in the order of
 // the contracts: framing, site, authentication from the headers, size, and only then its body.
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { FabricError } from '@starloom/core';
 import {
@@ -22,20 +22,25 @@ import type { InFlight } from '../in-flight.ts';
 import { type InboundWebhooks, NOTICE_ROOT } from '../inbound-webhooks.ts';
 import { BodyBudget } from './body-budget.ts';
 import { assertFraming, assertJson, parseTarget } from './check-request.ts';
+import { certificateOf } from './client-certificate.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
-import { CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
+import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
+import { cannotListen, createListener } from './listener.ts';
 import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
-import { answerProbe, PROBES, type ProbeOptions } from './probes.ts';
+import { answerProbe, isProbe, type ProbeOptions } from './probes.ts';
 import { discardBody, isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { toCloseFrame } from './text-frame.ts';
+import type { TlsFiles } from './tls-files.ts';
 
 export interface HttpOptions extends ProbeOptions {
   readonly host: string;
   readonly port: number;
   readonly bodyBytes: number;
+  /** Encrypts the port; without it requests come as they are. */
+  readonly certificates?: TlsFiles | undefined;
   readonly socketsPerPrincipal: number;
   readonly held: HeldBytes;
   readonly authenticator: Authenticator;
@@ -95,7 +100,7 @@ const POLICY_VIOLATION = 1008;
 export class HttpTransport {
   readonly #options: HttpOptions;
   readonly #server: Server<typeof IncomingMessage, typeof CountedResponse>;
-  readonly #assertSameSite: BrowserGuard;
+  #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
   readonly #large = new OnePerTurn();
@@ -104,16 +109,19 @@ export class HttpTransport {
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.#assertSameSite = createBrowserGuard(options.host);
+    this.#assertSameSite = this.#createGuard();
+    options.certificates?.onChange(() => {
+      this.#assertSameSite = this.#createGuard();
+    });
     this.#sockets = new OpenSockets(options.socketsPerPrincipal);
     this.#stale = new StaleConnections(options.authenticator);
-    this.#server = createServer(
+    this.#server = createListener(
       {
-        ServerResponse: CountedResponse,
         headersTimeout: HEADERS_TIMEOUT_MS,
         requestTimeout: REQUEST_TIMEOUT_MS,
         keepAliveTimeout: KEEP_ALIVE_MS,
       },
+      options.certificates,
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
@@ -134,7 +142,8 @@ export class HttpTransport {
     });
     const address = this.#server.address();
     const actual = typeof address === 'object' && address ? address.port : port;
-    return `http://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+    const scheme = this.#options.certificates ? 'https' : 'http';
+    return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${actual}`;
   }
 
   /** Takes no new connections, and ends those that are open. */
@@ -143,6 +152,12 @@ export class HttpTransport {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeAllConnections();
     await closed;
+  }
+
+  /** The names of the certificate are ours, too: no other page can show it. */
+  #createGuard(): BrowserGuard {
+    const { host, resource, certificates } = this.#options;
+    return createBrowserGuard(host, [resource?.host ?? [], certificates?.hosts ?? []].flat());
   }
 
   async #serve(request: IncomingMessage, response: CountedResponse): Promise<void> {
@@ -156,7 +171,7 @@ export class HttpTransport {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = PROBES.has(url.pathname) ? await this.#probe(request, url.pathname) : undefined;
+      const probe = isProbe(url.pathname) ? await this.#probe(request, url.pathname) : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       if (url.pathname.startsWith(NOTICE_ROOT)) return await this.#notice(request, response, url);
       const proven = this.#authenticate(request, 'http');
@@ -247,16 +262,18 @@ export class HttpTransport {
   ): Principal | Promise<Principal> {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
+    const certificate = certificateOf(connection);
     const refuse = (error: unknown): never => {
       const reason = String(FabricError.from(error).details.reason ?? 'error');
-      const credential = kindOf(headers);
+      const credential = kindOf(headers, certificate);
       this.#options.observer.authFailed(credential, reason);
       this.#options.onDenied(credential, reason);
       throw error;
     };
     try {
       const { authenticator } = this.#options;
-      const proven = authenticator.authenticate({ transport, headers, url, connection });
+      const about = { transport, headers, url, connection, certificate };
+      const proven = authenticator.authenticate(about);
       return proven instanceof Promise ? proven.catch(refuse) : proven;
     } catch (error) {
       return refuse(error);
@@ -283,8 +300,11 @@ export class HttpTransport {
     const path = target?.pathname ?? '';
     const routes = Object.entries(this.#options.routes);
     const above = routes.find(([at]) => path === at || path.startsWith(`${at}/`))?.[1];
-    if (above?.toRefusal) return above.toRefusal(error, id, target);
-    return toRefusal(error, id, above?.dialect ?? 'payload');
+    const refusal =
+      above?.toRefusal?.(error, id, target) ?? toRefusal(error, id, above?.dialect ?? 'payload');
+    const challenge = this.#options.resource?.challenge(FabricError.from(error), path);
+    if (challenge === undefined) return refusal;
+    return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': challenge } };
   }
 
   #noteFailure(thrown: unknown): void {
@@ -299,9 +319,12 @@ export class HttpTransport {
 const LARGE_LENGTH = 256 * 1024;
 
 /** Which kind of credential was shown, for the log. */
-function kindOf(headers: RequestHeaders): string {
+function kindOf(headers: RequestHeaders, certificate: unknown): string {
   if (headers['x-agent-passport']) return 'passport';
-  return headers['x-agent-mandate'] ? 'mandate' : 'psk';
+  if (headers['x-agent-mandate']) return 'mandate';
+  const [bearer] = [headers.authorization ?? []].flat();
+  if (bearer === undefined) return certificate ? 'mtls' : 'psk';
+  return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
 }
 
 /** The path itself, else a route that serves what is below it. */
@@ -324,17 +347,5 @@ function find<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
 function notFound(path: string): FabricError {
   return new FabricError('BAD_INPUT', `There is nothing at ${path.slice(0, 100)}`, {
     details: { reason: 'not_found', http_status: 404, fix: 'MCP is at /mcp' },
-  });
-}
-
-function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): FabricError {
-  const busy = error.code === 'EADDRINUSE';
-  const why = busy ? 'the port is taken' : `${error.code}`;
-  return new FabricError('BAD_INPUT', `Cannot listen on ${host}:${port}: ${why}`, {
-    details: {
-      reason: busy ? 'port_busy' : 'cannot_listen',
-      fix: busy ? 'stop what runs there, or pass --port (0 picks a free one)' : 'check listen.host',
-    },
-    cause: error,
   });
 }

@@ -3,13 +3,20 @@
 
 import type { IncomingMessage } from 'node:http';
 import { FabricError } from '@starloom/core';
-import { JWKS_MAX_AGE_S, mayAdministrate, type Principal } from '@starloom/identity';
+import {
+  JWKS_MAX_AGE_S,
+  mayAdministrate,
+  type Principal,
+  type ProtectedResource,
+} from '@starloom/identity';
 import { METRICS_CONTENT_TYPE, type Observer } from '../observe/observer.ts';
 
 export interface ProbeOptions {
   readonly observer: Observer;
   /** The public keys of the realm as JSON; anyone may read them. */
   readonly jwks?: (() => string) | undefined;
+  /** Shows OAuth clients how to get a token; without it none is accepted. */
+  readonly resource?: ProtectedResource | undefined;
   /** Why this gateway should get no requests; `undefined` when all is well. */
   readonly unready: () => string | undefined;
 }
@@ -23,16 +30,25 @@ export const PROBES: ReadonlySet<string> = new Set([
   '/metrics',
   JWKS_PATH,
 ]);
+const RESOURCE_PATH = '/.well-known/oauth-protected-resource';
+const RESOURCE_HEADERS = {
+  'content-type': 'application/json',
+  'cache-control': 'public, max-age=300',
+};
 const JWKS_HEADERS = {
   'content-type': 'application/jwk-set+json',
   'cache-control': `public, max-age=${JWKS_MAX_AGE_S}`,
 };
 
+export function isProbe(path: string): boolean {
+  return PROBES.has(path) || path.startsWith(RESOURCE_PATH);
+}
+
 /** `undefined` when it is none after all. */
 export async function answerProbe(
   request: IncomingMessage,
   pathname: string,
-  { observer, jwks, unready }: ProbeOptions,
+  { observer, jwks, resource, unready }: ProbeOptions,
   authenticate: () => Principal | Promise<Principal>,
 ) {
   if (request.method !== 'GET' && request.method !== 'HEAD') return undefined;
@@ -56,8 +72,10 @@ export async function answerProbe(
       const body = jwks?.();
       return body === undefined ? undefined : { status: 200, headers: JWKS_HEADERS, body };
     }
-    default:
-      return undefined;
+    default: {
+      const body = resource?.document(pathname);
+      return body === undefined ? undefined : { status: 200, headers: RESOURCE_HEADERS, body };
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 import { agentIdSchema, trustTierSchema } from '@starloom/core';
 import { z } from 'zod';
 import { denied } from '../denied.ts';
+import { boundCertificate } from '../mtls.ts';
 
 export const PASSPORT_TYPE = 'passport+jwt';
 export const MANDATE_TYPE = 'mandate+jwt';
@@ -45,7 +46,7 @@ const common = {
   iat: seconds,
   nbf: seconds,
   exp: seconds,
-  /** Bound to a key: there is no proof yet that we could check. */
+  /** Bound to a key: of a passport to a client certificate (RFC 8705). */
   cnf: z.unknown().optional(),
 };
 
@@ -97,9 +98,10 @@ export function assertClaims(
   const { iss, sub, prn, slf, iat, nbf, exp, cnf } = claims;
   const at = Math.floor(now / 1000);
   if (iss !== issuer) throw denied('wrong_issuer', 'Another issuer made the token', FIX);
-  if (cnf !== undefined) {
-    throw denied('bound_to_key', 'The token is bound to a key, and came without a proof', FIX);
+  if (cnf !== undefined && 'dep' in claims) {
+    throw denied('bound_to_key', 'The mandate is bound to a key, and came without a proof', FIX);
   }
+  boundCertificate(cnf);
   if ((sub === prn) !== (slf === true)) {
     throw denied('bad_claims', 'The token does not say whether its principal acts itself', FIX);
   }

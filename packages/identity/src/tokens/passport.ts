@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { type Authority, toScopes } from '../authority.ts';
 import { MAX_TOKEN_LENGTH } from '../credentials.ts';
 import { denied } from '../denied.ts';
+import { boundCertificate } from '../mtls.ts';
 import { type Principal, toOwnerId } from '../principal.ts';
 import {
   assertClaims,
@@ -30,6 +31,8 @@ export interface PassportTerms extends Authority {
   readonly maxDepth: number;
   readonly epoch: number;
   readonly budget?: { readonly calls: number; readonly ms: number } | undefined;
+  /** SHA-256 of the client certificate that its bearer must show, base64url. */
+  readonly certificate?: string | undefined;
   readonly now: number;
 }
 
@@ -65,6 +68,7 @@ type StructuredPassport = z.output<typeof structuredSchema>;
 
 export function toPassportClaims(terms: PassportTerms, issuer: string): PassportClaims {
   const { principal: prn, delegate: sub = prn, cap, scp, tier, maxDepth, epoch, budget } = terms;
+  const { certificate } = terms;
   const iat = Math.floor(terms.now / 1000);
   return passportSchema.parse({
     ver: 1,
@@ -84,6 +88,7 @@ export function toPassportClaims(terms: PassportTerms, issuer: string): Passport
     nbf: iat,
     exp: iat + Math.min(MAX_PASSPORT_S, Math.floor(terms.lifeMs / 1000)),
     ...(budget && { bud: budget }),
+    ...(certificate !== undefined && { cnf: { 'x5t#S256': certificate } }),
   });
 }
 
@@ -115,6 +120,7 @@ export async function readPassport(
 
 export function toPassportPrincipal({ claims, kid }: ReadPassport, text: string): Principal {
   const { prn, sub, mnd, cap, scp, tier, epo, mxd, jti, exp, bud } = claims;
+  const boundTo = boundCertificate(claims.cnf);
   return Object.freeze({
     id: toOwnerId(prn, sub),
     mode: 'passport',
@@ -122,6 +128,7 @@ export function toPassportPrincipal({ claims, kid }: ReadPassport, text: string)
     scopes: Object.freeze(toScopes({ cap, scp })),
     keyId: kid,
     expiresAt: exp * 1000,
+    ...(boundTo !== undefined && { boundTo }),
     delegation: Object.freeze({
       principalId: prn,
       delegateId: sub,

@@ -72,13 +72,18 @@ export function pathsOf({ issues }: z.ZodError): string {
   return paths.slice(0, 5).join(', ');
 }
 
-function assertForm(token: string, type: string): z.output<typeof headerSchema> {
+/** The header of a compact token, before anything is believed. */
+export function readHeader(token: string): Record<string, unknown> {
   if (token.length > MAX_TOKEN_LENGTH) throw denied('malformed', 'The token is too long', FIX);
   const parts = token.split('.');
   if (parts.length !== 3 || !parts.every(isBase64Url)) {
     throw denied('malformed', 'The token is not a compact JWS', FIX);
   }
-  const header = headerSchema.safeParse(parseStrict(Buffer.from(parts[0] ?? '', 'base64url')));
+  return parseStrict(Buffer.from(parts[0] ?? '', 'base64url'));
+}
+
+function assertForm(token: string, type: string): z.output<typeof headerSchema> {
+  const header = headerSchema.safeParse(readHeader(token));
   if (!header.success) {
     throw denied('malformed', 'The header of the token must be alg, typ and kid alone', FIX);
   }
@@ -129,7 +134,8 @@ function isKeyFailure(error: Error): boolean {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-function parseStrict(bytes: Uint8Array): unknown {
+/** UTF-8 and JSON of an object without double keys. */
+export function parseStrict(bytes: Uint8Array): Record<string, unknown> {
   let text: string;
   try {
     text = UTF_8.decode(bytes);

@@ -1,7 +1,7 @@
 // `starloom agents login`: a person opens a link, agrees, and the browser brings the answer back to
 // this machine. The tokens go into the state folder; a running gateway reads them with its next call.
 
-import { beginLogin } from '@starloom/adapters';
+import { beginLogin, endLogin } from '@starloom/adapters';
 import { FabricError, type Manifest } from '@starloom/core';
 import { anchorSecretFiles, readAgentsFile, resolveEndpoint } from '@starloom/registry';
 import type { GlobalOptions } from '../global-options.ts';
@@ -13,18 +13,23 @@ import { findAgentsPlace } from './agents-place.ts';
 import { unknownAgent } from './agents-remove.ts';
 import { RedirectListener } from './redirect-listener.ts';
 
+export interface LoginCommandOptions extends GlobalOptions {
+  readonly scope?: string;
+}
+
 const WAIT_MS = 10 * 60_000;
 
 export async function loginToAgent(
   terminal: Terminal,
   agentId: string,
-  options: GlobalOptions,
+  options: LoginCommandOptions,
 ): Promise<void> {
   const manifest = await findManifest(terminal, agentId, options);
   await using redirect = new RedirectListener();
   await using login = await beginLogin({
     manifest,
     stateFolder: await makeStateFolder(terminal.env),
+    scope: options.scope,
     listen: (port) => redirect.listen(port),
   });
   const { link, issuer } = login;
@@ -45,6 +50,26 @@ export async function loginToAgent(
   await answer.reply(200, `Logged in to ${agentId}. You can close this page.`);
   if (options.json) terminal.print(toSafeJson({ event: 'logged_in', agent_id: agentId }));
   else terminal.tell(`logged in to ${agentId}`);
+}
+
+/** The tokens are gone from this machine afterwards, whatever the server says. */
+export async function logoutFromAgent(
+  terminal: Terminal,
+  agentId: string,
+  options: GlobalOptions,
+): Promise<void> {
+  const manifest = await findManifest(terminal, agentId, options);
+  const stateFolder = await makeStateFolder(terminal.env);
+  const { wasLoggedIn, isRevoked } = await endLogin({ manifest, stateFolder });
+  if (options.json) {
+    const event = { event: 'logged_out', agent_id: agentId };
+    terminal.print(toSafeJson({ ...event, was_logged_in: wasLoggedIn, revoked: isRevoked }));
+  } else if (!wasLoggedIn) terminal.tell(`there was no login to ${agentId}`);
+  else if (isRevoked) terminal.tell(`logged out of ${agentId}; the server revoked the tokens`);
+  else {
+    terminal.tell(`removed the tokens of ${agentId}; the server did not revoke them,`);
+    terminal.tell('so they expire by themselves');
+  }
 }
 
 async function findManifest(

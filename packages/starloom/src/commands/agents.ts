@@ -5,6 +5,7 @@ import { TRUST_TIERS } from '@starloom/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { GlobalOptions } from '../global-options.ts';
 import type { Terminal } from '../terminal.ts';
+import type { LoginCommandOptions } from './agents-login.ts';
 import { examples } from './examples.ts';
 
 export interface AgentsOptions extends GlobalOptions {
@@ -200,9 +201,18 @@ function addLoginCommand(agents: Command, terminal: Terminal): void {
     .command('login')
     .description('log in to an agent that wants OAuth tokens of a person; prints a link to open')
     .argument('<agent>')
+    .option('--scope <scopes>', 'more scopes to ask for, such as an error of the agent names')
     .action(async (agent: string, _, command: Command) => {
       const { loginToAgent } = await import('./agents-login.ts');
-      await loginToAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
+      await loginToAgent(terminal, agent, command.optsWithGlobals<LoginCommandOptions>());
+    });
+  agents
+    .command('logout')
+    .description('remove the tokens of a login, and have the server revoke them where it can')
+    .argument('<agent>')
+    .action(async (agent: string, _, command: Command) => {
+      const { logoutFromAgent } = await import('./agents-login.ts');
+      await logoutFromAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
     });
 }
 

@@ -1,3 +1,5 @@
+import { hash, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { text as readAll } from 'node:stream/consumers';
 import { silentLog, systemClock } from '@starloom/core';
 import {
@@ -46,6 +48,7 @@ export async function createPassport(
         lifeMs: life,
         maxDepth: depth,
         epoch: await readEpoch(folder),
+        certificate: await thumbprintOf(options),
         now: Date.now(),
         ...(calls !== undefined && { budget: { calls, ms: BUDGET_MS } }),
       },
@@ -62,6 +65,20 @@ export async function createPassport(
     terminal.print(token);
   } finally {
     await keys.close();
+  }
+}
+
+/** Of the certificate that a passport is bound to, if it is. */
+async function thumbprintOf({ certificate, structured }: PassportCreateOptions) {
+  if (certificate === undefined) return undefined;
+  if (structured) {
+    throw toUsageError('a structured passport cannot be bound', 'leave out --structured');
+  }
+  try {
+    const { raw } = new X509Certificate(await readFile(certificate));
+    return hash('sha256', raw, 'base64url');
+  } catch {
+    throw toUsageError(`${certificate} is no certificate in PEM`, 'name another file');
   }
 }
 

@@ -15,6 +15,7 @@ export interface PassportCreateOptions extends GlobalOptions {
   readonly depth: number;
   readonly calls?: number;
   readonly structured?: true;
+  readonly certificate?: string;
 }
 
 export const REVOKED_KINDS = ['principal', 'delegate', 'grant'] as const;
@@ -36,6 +37,7 @@ export function addPassportCommands(program: Command, terminal: Terminal): void 
     .option('--life <time>', 'how long it is valid, 24h at most', toDurationMs, HOUR_MS)
     .option('--depth <n>', 'longest chain of agents that act for it', toNumber, 5)
     .option('--calls <n>', 'calls that agents may make below one call', toNumber)
+    .option('--certificate <file>', 'PEM of the client certificate that its bearer must show')
     .option('--structured', 'as a JSON object instead of a compact token')
     .addHelpText(
       'before',

@@ -15,6 +15,8 @@ export interface AccessToken {
   readonly value: string;
   /** In milliseconds since 1970; absent when the server did not say how long the token lives. */
   readonly renewAt: number | undefined;
+  /** When to ask again whether it is still ours, in milliseconds since 1970; never when absent. */
+  readonly recheckAt?: number;
   /** The agent may have accepted it already, in an earlier process. */
   readonly isOld?: boolean;
 }
@@ -35,8 +37,14 @@ export class AccessTokens {
 
   async get(): Promise<string> {
     const known = this.#current;
-    if (known && isFresh(known.renewAt)) return known.value;
-    return (await this.#renewed(known?.value)).value;
+    if (!known || !isFresh(known.renewAt)) return (await this.#renewed(known?.value)).value;
+    if (isFresh(known.recheckAt)) return known.value;
+    return (await this.#renewed(undefined)).value;
+  }
+
+  /** The next call asks for a token again. */
+  forget(): void {
+    this.#current = undefined;
   }
 
   /** The agent took this token. */

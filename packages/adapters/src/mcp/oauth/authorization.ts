@@ -1,12 +1,14 @@
 // Tokens for the requests to one agent over HTTP: finds the authorization server once, and obtains
 // and renews tokens as the manifest says.
 
-import { FabricError, type Manifest } from '@starloom/core';
+import { FabricError, type Manifest, protocolOf } from '@starloom/core';
+import { createGuardedFetch, type GuardedFetch } from '@starloom/wire';
+import { parseOptions } from '../../upstream/options.ts';
+import { mcpOptionsSchema } from '../options.ts';
 import { AccessTokens } from './access-tokens.ts';
 import { loginCommand } from './failures.ts';
 import { findTokenServer, type TokenServer } from './find-server.ts';
 import { clientCredentials, personalLogin } from './grants.ts';
-import { createGuardedFetch, type GuardedFetch } from './guarded-fetch.ts';
 import type { OauthOptions } from './options.ts';
 import { TokenFile } from './token-file.ts';
 
@@ -40,11 +42,16 @@ export class Authorization {
   refused(failure: FabricError): FabricError {
     if (failure.code !== 'AUTH_DENIED') return failure;
     const { agentId, oauth } = this.#options;
-    const fix =
-      oauth.grant === 'client_credentials'
-        ? 'check oauth.scope in endpoint.options, and what the client may do'
-        : `run: ${loginCommand(agentId)}`;
-    return failure.with({ fix });
+    const { code, message, details, cause } = failure;
+    const isPersonal = oauth.grant === 'authorization_code';
+    const { needed_scope } = details;
+    const scope = typeof needed_scope === 'string' ? needed_scope : undefined;
+    // The person logs in once more, in another process.
+    if (isPersonal && scope !== undefined) this.tokens.forget();
+    const fix = isPersonal
+      ? `run: ${loginCommand(agentId, scope)}`
+      : 'check oauth.scope in endpoint.options, and what the client may do';
+    return new FabricError(code, message, { details: { ...details, fix }, cause });
   }
 
   async close(): Promise<void> {
@@ -76,11 +83,32 @@ export function assertOauth({ agent_id, endpoint }: Manifest, oauth: OauthOption
   const names = Object.keys(endpoint.headers ?? {}).map((name) => name.toLowerCase());
   if (names.includes('authorization')) problems.push('headers: Authorization comes from oauth');
   if (endpoint.transport !== 'http') problems.push('options.oauth: is for agents over http');
-  if (oauth.grant === 'client_credentials' && oauth.client_secret === undefined) {
-    problems.push('options.oauth.client_secret: is needed for client_credentials');
+  if (oauth.grant === 'client_credentials') {
+    for (const name of ['client_id', 'client_secret'] as const) {
+      if (oauth[name] !== undefined) continue;
+      problems.push(`options.oauth.${name}: is needed for client_credentials`);
+    }
   }
   if (problems.length === 0) return;
   throw new FabricError('BAD_INPUT', `Agent "${agent_id}" has wrong endpoint options`, {
     details: { agent_id, reason: 'bad_options', problems, fix: 'correct its manifest' },
   });
+}
+
+/** What the manifest says of the login of a person; BAD_INPUT when no person logs in. */
+export function personalOauth(manifest: Manifest): { uri: string; oauth: OauthOptions } {
+  const { endpoint, agent_id } = manifest;
+  const isMcp = protocolOf(endpoint) === 'mcp';
+  const { oauth } = isMcp ? parseOptions(mcpOptionsSchema, manifest) : {};
+  if (oauth?.grant !== 'authorization_code' || endpoint.uri === undefined) {
+    throw new FabricError('BAD_INPUT', `No person logs in to agent "${agent_id}"`, {
+      details: {
+        agent_id,
+        reason: 'no_login',
+        fix: 'set oauth.grant to authorization_code in its endpoint.options',
+      },
+    });
+  }
+  assertOauth(manifest, oauth);
+  return { uri: endpoint.uri, oauth };
 }

@@ -3,20 +3,20 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
-import { FabricError, type Manifest, protocolOf } from '@starloom/core';
-import { parseOptions } from '../../upstream/options.ts';
-import { mcpOptionsSchema } from '../options.ts';
-import { assertOauth, createTokenFetch } from './authorization.ts';
+import type { FabricError, Manifest } from '@starloom/core';
+import { createTokenFetch, personalOauth } from './authorization.ts';
+import { findClient, toClientInformation } from './client.ts';
 import { tokenDenied, tokenFailure } from './failures.ts';
-import { findTokenServer } from './find-server.ts';
-import { toClient, toStored } from './grants.ts';
-import type { OauthOptions } from './options.ts';
-import { TokenFile } from './token-file.ts';
+import { findTokenServer, type TokenServer } from './find-server.ts';
+import { toStored } from './grants.ts';
+import { type StoredTokens, TokenFile } from './token-file.ts';
 
 export interface LoginOptions {
   /** With the values of its secrets. */
   readonly manifest: Manifest;
   readonly stateFolder: string;
+  /** Beside the scopes that the manifest or the agent names, and those of the login before. */
+  readonly scope?: string | undefined;
   /** Listens on this machine, on that port or any (0); the address that answers come to. */
   readonly listen: (port: number) => Promise<string>;
 }
@@ -32,17 +32,23 @@ export interface Login extends AsyncDisposable {
 }
 
 /** Throws BAD_INPUT for an agent that no person logs in to. */
-export async function beginLogin({ manifest, stateFolder, listen }: LoginOptions): Promise<Login> {
+export async function beginLogin(options: LoginOptions): Promise<Login> {
+  const { manifest, stateFolder, listen } = options;
   const { uri, oauth } = personalOauth(manifest);
-  const agentId = manifest.agent_id;
+  const tokenFile = new TokenFile(stateFolder, manifest.agent_id);
   const http = createTokenFetch({ uri, oauth });
   const fix = 'begin again, and agree on the page of the server';
   const state = randomBytes(32).toString('base64url');
   try {
-    const { issuer, metadata, resource, scope } = await findTokenServer(uri, oauth, http.fetch);
+    const server = await findTokenServer(uri, oauth, http.fetch);
+    const { issuer, metadata, resource } = server;
+    const before = await tokenFile.read(uri, oauth.client_id);
+    const scope = scopeToAsk(server, options.scope, before);
     if (!metadata.code_challenge_methods_supported?.includes('S256')) throw noPkce(issuer);
     const redirectUri = await listen(oauth.redirect_port ?? 0);
-    const shared = { metadata, resource, clientInformation: toClient(oauth) };
+    const about = { issuer, metadata, redirectUri, scope, fetchFn: http.fetch };
+    const client = await findClient(oauth, about);
+    const shared = { metadata, resource, clientInformation: toClientInformation(client) };
     const { authorizationUrl, codeVerifier } = await startAuthorization(issuer, {
       ...shared,
       redirectUrl: redirectUri,
@@ -64,8 +70,7 @@ export async function beginLogin({ manifest, stateFolder, listen }: LoginOptions
             redirectUri,
             fetchFn: http.fetch,
           });
-          const about = { uri, issuer, client_id: oauth.client_id };
-          await new TokenFile(stateFolder, agentId).write(toStored(tokens, about));
+          await tokenFile.write(toStored(tokens, { uri, issuer, scope, client }));
         } catch (error) {
           throw tokenFailure(error, fix);
         }
@@ -78,21 +83,27 @@ export async function beginLogin({ manifest, stateFolder, listen }: LoginOptions
   }
 }
 
-function personalOauth(manifest: Manifest): { uri: string; oauth: OauthOptions } {
-  const { endpoint, agent_id } = manifest;
-  const isMcp = protocolOf(endpoint) === 'mcp';
-  const { oauth } = isMcp ? parseOptions(mcpOptionsSchema, manifest) : {};
-  if (oauth?.grant !== 'authorization_code' || endpoint.uri === undefined) {
-    throw new FabricError('BAD_INPUT', `No person logs in to agent "${agent_id}"`, {
-      details: {
-        agent_id,
-        reason: 'no_login',
-        fix: 'set oauth.grant to authorization_code in its endpoint.options',
-      },
-    });
-  }
-  assertOauth(manifest, oauth);
-  return { uri: endpoint.uri, oauth };
+/** More scopes come beside those of the login before: a new token replaces the old one. */
+function scopeToAsk(
+  { scope, issuer, metadata }: TokenServer,
+  more: string | undefined,
+  before: StoredTokens | undefined,
+): string | undefined {
+  const held = more !== undefined && before?.issuer === issuer ? before.scope : undefined;
+  return withOfflineAccess(union(scope, held, more), metadata.scopes_supported);
+}
+
+/** Each scope once; `undefined` when there is none. */
+function union(...scopes: (string | undefined)[]): string | undefined {
+  const names = scopes.flatMap((scope) => scope?.split(' ') ?? []);
+  return names.length === 0 ? undefined : [...new Set(names)].join(' ');
+}
+
+/** Where the server offers it: without a refresh token a person has to log in again and again. */
+function withOfflineAccess(scope: string | undefined, offered: readonly string[] = []) {
+  const asked = scope?.split(' ') ?? [];
+  if (!offered.includes('offline_access') || asked.includes('offline_access')) return scope;
+  return [...asked, 'offline_access'].join(' ');
 }
 
 function codeIn(answer: URLSearchParams, fix: string): string {

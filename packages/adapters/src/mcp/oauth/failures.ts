@@ -8,8 +8,9 @@ import { type ErrorDetails, FabricError } from '@starloom/core';
 /** A code as RFC 6749 writes it; anything else is not repeated. */
 const CODE = /^[a-z_]{1,64}$/;
 
-export function loginCommand(agentId: string): string {
-  return `starloom agents login ${agentId}`;
+export function loginCommand(agentId: string, scope?: string): string {
+  const more = scope === undefined ? '' : ` --scope '${scope}'`;
+  return `starloom agents login ${agentId}${more}`;
 }
 
 export function tokenDenied(reason: string, message: string, details: ErrorDetails): FabricError {

@@ -18,8 +18,8 @@ import type { OauthOptions } from './options.ts';
 export interface TokenServer {
   readonly issuer: string;
   readonly metadata: AuthorizationServerMetadata;
-  /** Whom the tokens are for (RFC 8707). */
-  readonly resource: URL;
+  /** Whom the tokens are for (RFC 8707), exactly as the agent wrote it. */
+  readonly resource: string;
   readonly scope: string | undefined;
 }
 
@@ -43,19 +43,26 @@ export async function findTokenServer(
   };
 }
 
+const PROBE_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+};
+/** An agent without a token for it refuses this; one that serves anyone answers. */
+const PROBE = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'ping' });
+
 interface Resource {
   readonly metadata: OAuthProtectedResourceMetadata | undefined;
   readonly scope?: string | undefined;
 }
 
-/** At the well-known place, else where the agent says so when it refuses a request. */
+/** Where the agent says so when it refuses a request, else at the well-known place. */
 async function findResource(uri: string, fetchFn: FetchLike): Promise<Resource> {
-  const metadata = await readResource(uri, fetchFn);
-  if (metadata) return { metadata };
-  const refusal = await fetchFn(uri, { method: 'POST', body: '' });
-  if (refusal.status !== 401) return { metadata: undefined };
-  const { resourceMetadataUrl, scope } = extractWWWAuthenticateParams(refusal);
-  if (resourceMetadataUrl === undefined) return { metadata: undefined, scope };
+  const refusal = await fetchFn(uri, { method: 'POST', headers: PROBE_HEADERS, body: PROBE });
+  const { resourceMetadataUrl, scope } =
+    refusal.status === 401 ? extractWWWAuthenticateParams(refusal) : {};
+  if (resourceMetadataUrl === undefined) {
+    return { metadata: await readResource(uri, fetchFn), scope };
+  }
   if (resourceMetadataUrl.origin !== new URL(uri).origin) {
     throw tokenDenied('metadata_origin', 'The agent names metadata on another origin', {
       origin: resourceMetadataUrl.origin,
@@ -88,7 +95,7 @@ async function readResource(
 
 function chooseIssuer(
   uri: string,
-  { issuer }: OauthOptions,
+  { issuer, client_id }: OauthOptions,
   metadata: OAuthProtectedResourceMetadata | undefined,
 ): string {
   const { origin } = new URL(uri);
@@ -100,6 +107,8 @@ function chooseIssuer(
   if (named.length === 0) return origin;
   const own = named.find((each) => URL.parse(each)?.origin === origin);
   if (own !== undefined) return own;
+  // Without a client of ours there is no secret that could go to the wrong server.
+  if (client_id === undefined && isSecure(named[0])) return named[0] ?? origin;
   throw foreignServer(named[0] ?? '', 'set oauth.issuer in endpoint.options if you trust it');
 }
 
@@ -107,12 +116,12 @@ function isSame(a: string, b: string): boolean {
   return a.replace(/\/$/, '') === b.replace(/\/$/, '');
 }
 
-function resourceOf(uri: string, metadata: OAuthProtectedResourceMetadata | undefined): URL {
+function resourceOf(uri: string, metadata: OAuthProtectedResourceMetadata | undefined): string {
   const requestedResource = resourceUrlFromServerUrl(uri);
-  if (metadata === undefined) return requestedResource;
+  if (metadata === undefined) return requestedResource.href;
   const configuredResource = metadata.resource;
   if (checkResourceAllowed({ requestedResource, configuredResource })) {
-    return new URL(configuredResource);
+    return configuredResource;
   }
   throw tokenDenied('resource_mismatch', 'The metadata of the agent is about another resource', {
     fix: 'check endpoint.uri of the agent',
@@ -120,7 +129,7 @@ function resourceOf(uri: string, metadata: OAuthProtectedResourceMetadata | unde
 }
 
 /** Without TLS only on this machine. */
-function isSecure(endpoint: string | undefined): boolean {
+export function isSecure(endpoint: string | undefined): boolean {
   const url = URL.parse(endpoint ?? '');
   if (url === null) return endpoint === undefined;
   const host = url.hostname.replace(/^\[|\]$/g, '');

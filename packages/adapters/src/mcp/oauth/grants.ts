@@ -15,6 +15,7 @@ import {
   type ObtainToken,
   renewalOf,
 } from './access-tokens.ts';
+import { type OauthClient, toClientInformation } from './client.ts';
 import { loginCommand, tokenDenied, tokenFailure } from './failures.ts';
 import type { TokenServer } from './find-server.ts';
 import type { OauthOptions } from './options.ts';
@@ -28,6 +29,9 @@ export interface GrantOptions {
   readonly server: () => Promise<TokenServer>;
 }
 
+/** How long a logout may take to reach a gateway that runs. */
+const RECHECK_MS = 2_000;
+
 const CREDENTIALS_FIX = 'check oauth.client_id and oauth.client_secret in endpoint.options';
 
 export function clientCredentials({ oauth, fetch, server }: GrantOptions): ObtainToken {
@@ -35,7 +39,7 @@ export function clientCredentials({ oauth, fetch, server }: GrantOptions): Obtai
     try {
       const { issuer, metadata, resource, scope } = await server();
       const provider = new ClientCredentialsProvider({
-        clientId: oauth.client_id,
+        clientId: oauth.client_id ?? '',
         clientSecret: oauth.client_secret ?? '',
         expectedIssuer: issuer,
       });
@@ -72,11 +76,15 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
     try {
       const { issuer, metadata, resource } = await options.server();
       if (issuer !== stored.issuer) throw loginOver(fix);
-      const clientInformation = toClient(oauth);
+      const client = { ...stored, client_secret: stored.client_secret ?? oauth.client_secret };
+      const clientInformation = toClientInformation(client);
       const where = { metadata, resource, clientInformation, fetchFn: options.fetch };
       const tokens = await refreshAuthorization(issuer, { ...where, refreshToken });
-      await file.write(toStored(tokens, { uri, issuer, client_id: oauth.client_id }));
-      return toToken(tokens);
+      const kept = { refresh_token: refreshToken, ...tokens };
+      await file.write(
+        toStored(kept, { uri, issuer, scope: stored.scope, client: registeredOf(stored) }),
+      );
+      return { ...toToken(tokens), recheckAt: Date.now() + RECHECK_MS };
     } catch (error) {
       const failure = tokenFailure(error, fix);
       if (failure.details.oauth_error === 'invalid_grant') dead = refreshToken;
@@ -85,18 +93,18 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
   }
 }
 
-export function toClient({ client_id, client_secret }: OauthOptions) {
-  return { client_id, ...(client_secret !== undefined && { client_secret }) };
+function registeredOf({ client_id, client_secret, ...more }: StoredTokens): OauthClient {
+  return { client_id, client_secret, token_endpoint_auth_method: more.token_endpoint_auth_method };
 }
 
 export function toStored(
   tokens: OAuthTokens,
-  about: Pick<StoredTokens, 'uri' | 'issuer' | 'client_id'>,
+  { client, ...about }: Pick<StoredTokens, 'uri' | 'issuer' | 'scope'> & { client: OauthClient },
 ): StoredTokens {
   assertBearer(tokens);
   const { access_token, refresh_token } = tokens;
   const renew_at = renewalOf(tokens);
-  return { ...about, access_token, refresh_token, renew_at };
+  return { ...about, ...client, access_token, refresh_token, renew_at };
 }
 
 function toToken(tokens: OAuthTokens): AccessToken {
@@ -109,7 +117,12 @@ function isUsable({ access_token, renew_at }: StoredTokens, refused: string | un
 }
 
 function fromStored({ access_token, renew_at }: StoredTokens): AccessToken {
-  return { value: access_token, renewAt: renew_at, isOld: true };
+  return {
+    value: access_token,
+    renewAt: renew_at,
+    recheckAt: Date.now() + RECHECK_MS,
+    isOld: true,
+  };
 }
 
 function noLogin(fix: string) {

@@ -5,7 +5,11 @@ export const oauthOptionsSchema = z.strictObject({
     .enum(['client_credentials', 'authorization_code'])
     .default('client_credentials')
     .describe('authorization_code: a person logs in by `starloom agents login`'),
-  client_id: z.string().min(1).describe('Of the gateway at the authorization server'),
+  client_id: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('Of the gateway at the authorization server; a login without one registers it there'),
   client_secret: z.string().min(1).optional().describe('env:NAME or file:PATH'),
   issuer: z
     .url({ protocol: /^https?$/ })

@@ -1,7 +1,7 @@
 // Tokens that a person's login brought, one file per agent and readable by their owner alone. A file
 // that was made for another address, server or client does not count.
 
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withFileLock, writeOwnFile } from '@starloom/wire';
 import { z } from 'zod';
@@ -10,6 +10,11 @@ const tokensSchema = z.object({
   uri: z.string(),
   issuer: z.string(),
   client_id: z.string(),
+  /** Of a client that was registered with the login. */
+  client_secret: z.string().optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  /** That the person agreed to. */
+  scope: z.string().optional(),
   access_token: z.string().min(1),
   refresh_token: z.string().min(1).optional(),
   /** When a new one is due, in milliseconds since 1970. */
@@ -27,17 +32,27 @@ export class TokenFile {
     this.#path = join(this.#folder, `${agentId}.json`);
   }
 
-  async read(uri: string, clientId: string): Promise<StoredTokens | undefined> {
+  /** `clientId`: as in the manifest, if it names one. */
+  async read(uri: string, clientId: string | undefined): Promise<StoredTokens | undefined> {
     const text = await readFile(this.#path, 'utf8').catch(() => undefined);
     if (text === undefined) return undefined;
     const parsed = tokensSchema.safeParse(parseJson(text));
     if (!parsed.success) return undefined;
     const { data } = parsed;
-    return data.uri === uri && data.client_id === clientId ? data : undefined;
+    const isSameClient = clientId === undefined || data.client_id === clientId;
+    return data.uri === uri && isSameClient ? data : undefined;
   }
 
   async write(tokens: StoredTokens): Promise<void> {
     await writeOwnFile(this.#path, `${JSON.stringify(tokens)}\n`);
+  }
+
+  /** Whether there was a file. */
+  async remove(): Promise<boolean> {
+    return await rm(this.#path).then(
+      () => true,
+      () => false,
+    );
   }
 
   /** Other processes that renew the same tokens wait. */

@@ -1,21 +1,22 @@
-// Requests about tokens: to addresses that the manifest names or that are public, no redirect to
-// another origin, every answer bounded in time and bytes.
+// Small requests about tokens and keys: to addresses that the operator names or that are public, no
+// redirect, every answer bounded in time and bytes.
 
-import type { FetchLike } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
-import { assertJsonLimits, createAddressGuard, UPSTREAM_JSON_LIMITS } from '@starloom/wire';
-import { type Agent, fetch } from 'undici';
+import type { Agent } from 'undici';
+import { createAddressGuard } from './address-guard.ts';
+import { assertJsonLimits, UPSTREAM_JSON_LIMITS } from './json-limits.ts';
+import { loadUndici } from './load-undici.ts';
 
 const MAX_BYTES = 262_144;
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 export interface GuardedFetch {
-  readonly fetch: FetchLike;
+  readonly fetch: (url: string | URL, init?: RequestInit) => Promise<Response>;
   close(): Promise<void>;
 }
 
 export interface GuardedFetchOptions {
-  /** Hosts that the manifest names: they may be private. */
+  /** Hosts that the operator names: they may be private. */
   readonly hosts: readonly string[];
   readonly timeoutMs: number;
 }
@@ -39,7 +40,7 @@ async function boundedFetch(
   timeoutMs: number,
 ): Promise<Response> {
   const { method = 'GET', body } = init;
-  const response = await fetch(url, {
+  const response = await loadUndici().fetch(url, {
     method,
     headers: Object.fromEntries(new Headers(init.headers)),
     body: body === undefined || body === null ? null : String(body),
@@ -70,7 +71,11 @@ async function readText(body: AsyncIterable<Uint8Array> | null): Promise<string>
 }
 
 function tooLarge(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'An answer about tokens is over the size limit', {
-    details: { reason: 'answer_too_large', limit: MAX_BYTES },
-  });
+  return new FabricError(
+    'UPSTREAM_ERROR',
+    'An answer of an authorization server is over the size limit',
+    {
+      details: { reason: 'answer_too_large', limit: MAX_BYTES },
+    },
+  );
 }

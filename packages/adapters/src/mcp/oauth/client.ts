@@ -1,0 +1,75 @@
+// Who the gateway is at an authorization server: the client that the manifest names, else one that is
+// registered there with the login (RFC 7591) and kept with its tokens.
+
+import {
+  type AuthorizationServerMetadata,
+  type FetchLike,
+  registerClient,
+} from '@modelcontextprotocol/client';
+import { tokenDenied } from './failures.ts';
+import type { OauthOptions } from './options.ts';
+
+export interface OauthClient {
+  readonly client_id: string;
+  readonly client_secret?: string | undefined;
+  /** As the server registered it. */
+  readonly token_endpoint_auth_method?: string | undefined;
+}
+
+export interface Registration {
+  readonly issuer: string;
+  readonly metadata: AuthorizationServerMetadata;
+  readonly redirectUri: string;
+  readonly scope: string | undefined;
+  readonly fetchFn: FetchLike;
+}
+
+/** The client of the manifest; `undefined` when it names none. */
+export function namedClient({ client_id, client_secret }: OauthOptions): OauthClient | undefined {
+  return client_id === undefined ? undefined : { client_id, client_secret };
+}
+
+export async function findClient(oauth: OauthOptions, about: Registration): Promise<OauthClient> {
+  const { issuer, metadata, redirectUri, scope, fetchFn } = about;
+  const named = namedClient(oauth);
+  if (named) return named;
+  if (metadata.registration_endpoint === undefined) {
+    throw tokenDenied('no_client', 'The authorization server registers no clients by itself', {
+      issuer,
+      fix: 'register the gateway there, and set oauth.client_id in endpoint.options',
+    });
+  }
+  const registered = await registerClient(issuer, {
+    metadata,
+    fetchFn,
+    ...(scope !== undefined && { scope }),
+    clientMetadata: {
+      client_name: 'Starloom',
+      application_type: 'native',
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+      token_endpoint_auth_method: authMethodFor(metadata),
+    },
+  });
+  const { client_id, client_secret, token_endpoint_auth_method } = registered;
+  return { client_id, client_secret, token_endpoint_auth_method };
+}
+
+/** As the SDK wants it: without keys that have no value. */
+export function toClientInformation({ client_id, ...more }: OauthClient) {
+  const { client_secret, token_endpoint_auth_method } = more;
+  return {
+    client_id,
+    ...(client_secret !== undefined && { client_secret }),
+    ...(token_endpoint_auth_method !== undefined && { token_endpoint_auth_method }),
+  };
+}
+
+/** A program on a person's machine keeps no secret, unless the server insists. */
+function authMethodFor({
+  token_endpoint_auth_methods_supported: methods,
+}: AuthorizationServerMetadata) {
+  if (methods === undefined || methods.includes('none')) return 'none';
+  return methods.find((each) => /^client_secret_(?:basic|post)$/.test(each)) ?? 'none';
+}
