@@ -23,7 +23,6 @@ export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
 export type { InspectedDocument } from './openapi/inspect.ts';
 export type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
-export { cleanText } from './upstream/clean-text.ts';
 
 /** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
 export const adapters = {

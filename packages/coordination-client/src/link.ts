@@ -2,7 +2,7 @@
 // on the next connection, under its own idempotency key, so that it is done once all the same. Until
 // it is closed it keeps the process alive: by its connection, or by waiting for the next.
 
-import { FabricError, type Log } from '@starloom/core';
+import { FabricError, type Log, toFields } from '@starloom/core';
 import {
   connectionLost,
   type OnLate,
@@ -12,7 +12,7 @@ import {
 } from './open-requests.ts';
 import { Outbox } from './outbox.ts';
 import { refusedBy } from './refused-frame.ts';
-import { fromRpcError, toFields } from './rpc-error.ts';
+import { fromRpcError } from './rpc-error.ts';
 import type { CloseCause, Connect, Transport } from './transport.ts';
 
 export interface LinkOptions {

@@ -1,7 +1,21 @@
 export { type Artifact, ArtifactFold } from './artifact-fold.ts';
+export {
+  Backoff,
+  type BackoffOptions,
+  type BackoffRules,
+  type BackoffStep,
+  backoffMs,
+} from './backoff.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { closestWord } from './closest-word.ts';
+export {
+  type ConnectionProgress,
+  connectionFailure,
+  isAway,
+  socketErrorCode,
+  unreachableReason,
+} from './connection-failure.ts';
 export { Deadline, defaultDeadlineMs } from './deadline.ts';
 export {
   type AgentFilter,
@@ -23,6 +37,7 @@ export {
   parseEnvelope,
   RESPONSE_FORMATS,
 } from './envelope.ts';
+export { bounded, ERROR_META_KEY, fromErrorPayload, fromErrorText } from './error-payload.ts';
 export {
   CLAIM_LOST,
   ERRORS,
@@ -73,6 +88,13 @@ export {
   toLink,
 } from './hop.ts';
 export {
+  parseRetryAfter,
+  type StatusAnswer,
+  type StatusMeaning,
+  statusFailure,
+  statusMeaning,
+} from './http-status.ts';
+export {
   type FinalJobState,
   isFinal,
   JOB_STATES,
@@ -119,7 +141,6 @@ export {
   answered,
   appended,
   asked,
-  backoffMs,
   type Cancelled,
   type ClaimMode,
   cancelDelivered,
@@ -136,12 +157,13 @@ export {
   modeOf,
   requeued,
   resumed,
+  retryDelayMs,
   sent,
   toEventMark,
   withHandle,
 } from './jobs/transitions.ts';
 export { Watchers } from './jobs/watchers.ts';
-export type { Json, JsonObject } from './json.ts';
+export { type Fields, isObject, type Json, type JsonObject, toFields } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { isLoopback } from './loopback.ts';
 export {
@@ -238,6 +260,7 @@ export {
   TRUST_TIERS,
   type TrustTier,
 } from './tiers.ts';
+export { toCapabilityName } from './to-capability-name.ts';
 export {
   hashToolName,
   styleToolName,

@@ -1,9 +1,8 @@
 // Errors of the SDK and of agents as failures of ours. What the agent wrote goes to
 // `details.upstream`, cleaned and bounded, never to the message.
 
-import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { toFields } from '../upstream/reported-error.ts';
+import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 
 interface Row {
   readonly code: ErrorCode;

@@ -13,9 +13,9 @@ import {
   orAborted,
   toMandateMeta,
 } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { deadlineSignal } from '@starloom/wire';
 import { callHeaders } from '../upstream/call-headers.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { isLeftRunning } from '../upstream/left-running.ts';
 import { unanswered } from '../upstream/unanswered.ts';
 import { withoutSent } from '../upstream/without-sent.ts';

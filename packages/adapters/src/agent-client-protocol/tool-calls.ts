@@ -2,8 +2,8 @@
 // and updates it piece by piece; ours begins once and ends once.
 
 import type { EventBody } from '@starloom/core';
+import { toFields } from '@starloom/core';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import { toFields } from '../upstream/reported-error.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

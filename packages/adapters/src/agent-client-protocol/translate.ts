@@ -4,9 +4,9 @@
 
 import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
 import type { EventBody, FinalData } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
+import { toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { readEvent } from '../upstream/read-event.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

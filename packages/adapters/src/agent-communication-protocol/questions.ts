@@ -2,8 +2,8 @@
 // way. A part of type `application/schema+json` in the question makes it a form, answered in JSON.
 
 import type { InputRequest, InputResponse } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import { toFields } from '../upstream/reported-error.ts';
+import { toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import type { Part, Run } from './protocol.ts';
 import { jsonPart, type SentMessage, textPart } from './to-message.ts';
 

@@ -10,13 +10,16 @@ import {
   type Adapter,
   type AdapterFactory,
   type AgentDescription,
+  bounded,
   type CallContext,
   type Envelope,
   type EventBody,
   FabricError,
+  type Fields,
   type FinalData,
   findCapability,
   type Health,
+  isObject,
   type Log,
   type Manifest,
   toHealthReason,
@@ -25,10 +28,9 @@ import { deadlineSignal, streamTurns } from '@starloom/wire';
 import { unanswered } from '../upstream/unanswered.ts';
 import { toToolArguments } from './arguments.ts';
 import type { McpConnection } from './connection.ts';
-import { bounded } from './error-payload.ts';
 import type { Exchange } from './exchange.ts';
 import type { Headers } from './http-headers.ts';
-import { isObject, isQuestion, type JsonObject } from './json-rpc.ts';
+import { isQuestion } from './json-rpc.ts';
 import { type Lane, Lanes } from './lanes.ts';
 import { LISTEN } from './older-subscriptions.ts';
 import { paced } from './pacing.ts';
@@ -146,9 +148,9 @@ class McpAdapter implements Adapter, McpRelay {
 
   async request(
     method: string,
-    params: JsonObject | undefined,
+    params: Fields | undefined,
     options: RelayOptions,
-  ): Promise<JsonObject> {
+  ): Promise<Fields> {
     const { signal, clientCapabilities, onNotification } = options;
     if (method === LISTEN) {
       const { olderSubscriptions } = await this.#lanes.main.shared.get(signal);
@@ -251,7 +253,7 @@ class McpAdapter implements Adapter, McpRelay {
 /** Not asked for when the manifest has all that a call needs and nothing is known yet. */
 async function findTool(
   name: string,
-  schema: JsonObject | undefined,
+  schema: Fields | undefined,
   catalog: ToolCatalog,
   connection: McpConnection,
   signal: AbortSignal,
@@ -266,14 +268,14 @@ async function findTool(
   });
 }
 
-function paramHeadersOf({ paramHeaders }: Tool, args: JsonObject): Headers | undefined {
+function paramHeadersOf({ paramHeaders }: Tool, args: Fields): Headers | undefined {
   return paramHeaders.length === 0 ? undefined : toParamHeaders(paramHeaders, args);
 }
 
 /** What a request carries beside the call itself when it goes on with one. */
 interface Round {
   readonly requestState?: unknown;
-  readonly inputResponses?: JsonObject;
+  readonly inputResponses?: Fields;
 }
 
 function firstRound({ handle, responses }: CallContext): Round {
@@ -284,7 +286,7 @@ function firstRound({ handle, responses }: CallContext): Round {
 }
 
 /** Asks the caller what the agent wants to know; without any question the agent wants more time. */
-async function nextRound(result: JsonObject, { ask, signal }: CallContext): Promise<Round> {
+async function nextRound(result: Fields, { ask, signal }: CallContext): Promise<Round> {
   const { requestState } = result;
   const state = requestState === undefined ? {} : { requestState };
   const questions = questionsIn(result);

@@ -12,9 +12,10 @@ import {
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import type { Log } from '@starloom/core';
+import { type Fields, isObject } from '@starloom/core';
 import { type AgentTransport, type ExchangeOptions, FIRST_EXCHANGE_ID } from './agent-transport.ts';
 import type { Exchange } from './exchange.ts';
-import { isObject, type JsonObject, RESERVED_META_KEYS } from './json-rpc.ts';
+import { RESERVED_META_KEYS } from './json-rpc.ts';
 import { OlderSubscriptions } from './older-subscriptions.ts';
 import { type RpcAnswer, toCancel } from './questions.ts';
 import { LIST_KINDS, type ListKind } from './relay.ts';
@@ -131,7 +132,7 @@ export class McpConnection {
   }
 
   /** Sends one request. Never throws: what goes wrong ends the exchange. */
-  send(method: string, params: JsonObject = {}, options: SendOptions = {}): Exchange {
+  send(method: string, params: Fields = {}, options: SendOptions = {}): Exchange {
     const id = this.#nextId++;
     const _meta = this.#metaFor(params._meta, options.progress ? id : undefined);
     const request = { jsonrpc: '2.0' as const, id, method, params: { ...params, _meta } };
@@ -156,7 +157,7 @@ export class McpConnection {
     await this.#transport.close();
   }
 
-  #metaFor(given: unknown, progressToken: number | undefined): JsonObject | undefined {
+  #metaFor(given: unknown, progressToken: number | undefined): Fields | undefined {
     const own = isObject(given) ? given : {};
     if (this.era === 'modern') {
       return {

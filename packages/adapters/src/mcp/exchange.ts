@@ -2,8 +2,8 @@
 // then exactly one outcome. The caller pulls; while it does not, the transport holds back.
 
 import type { JSONRPCNotification, JSONRPCRequest } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
-import { isObject, type JsonObject, type RpcResponse } from './json-rpc.ts';
+import { FabricError, type Fields, isObject } from '@starloom/core';
+import type { RpcResponse } from './json-rpc.ts';
 import { rpcFailure } from './rpc-failure.ts';
 
 /** What an agent says before its result. */
@@ -86,7 +86,7 @@ export class Exchange {
   }
 
   /** What the agent answered, untouched; throws when that was an error or nothing. */
-  result(): JsonObject {
+  result(): Fields {
     const { failure } = this;
     if (failure) throw failure;
     const outcome = this.#outcome;

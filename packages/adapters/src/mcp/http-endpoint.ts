@@ -2,9 +2,9 @@
 // and outlive a session; time limits are the callers', so none is set here.
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { Excerpt } from '@starloom/wire';
 import { atTurnEnd } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpStream, type StreamListener } from './http-stream.ts';
 import type { Authorization } from './oauth/authorization.ts';

@@ -6,7 +6,7 @@ import {
   type JSONRPCNotification,
   SUBSCRIPTION_ID_META_KEY,
 } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
+import { FabricError, isAway } from '@starloom/core';
 import type { NumberedRequest } from './agent-transport.ts';
 import type { EndingStreams } from './ending-streams.ts';
 import { Exchange, type ExchangeLine } from './exchange.ts';
@@ -78,9 +78,7 @@ export class HttpExchange implements StreamListener, ExchangeLine {
   onClose(failure: StreamFailure | undefined): void {
     this.#options.ending.delete(this.#stream);
     if (this.exchange.isOver) return;
-    const reason = failure?.error.details.reason;
-    const isBroken = reason === 'connection_lost' || (this.#resumedFrom && isAway(reason));
-    if ((!failure || isBroken) && this.#resume()) return;
+    if ((!failure || this.#isBroken(failure.error)) && this.#resume()) return;
     this.exchange.fail(this.#outcomeOf(failure));
   }
 
@@ -96,6 +94,10 @@ export class HttpExchange implements StreamListener, ExchangeLine {
     return answerFailure('no_answer', 'The agent ended the stream without an answer', {
       fix: 'see the log of the agent',
     });
+  }
+
+  #isBroken(error: FabricError): boolean {
+    return error.details.reason === 'connection_lost' || (!!this.#resumedFrom && isAway(error));
   }
 
   #isOurs(message: JSONRPCNotification): boolean {
@@ -124,8 +126,4 @@ export class HttpExchange implements StreamListener, ExchangeLine {
     );
     return true;
   }
-}
-
-function isAway(reason: unknown): boolean {
-  return reason === 'unreachable' || reason === 'agent_unavailable';
 }

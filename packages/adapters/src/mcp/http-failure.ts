@@ -3,10 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProtocolErrorCode } from '@modelcontextprotocol/client';
-import { type ErrorDetails, FabricError } from '@starloom/core';
-import { statusFailure } from '../upstream/http-status.ts';
-import { closedFailure } from './closed-failure.ts';
-import { fromErrorPayload } from './error-payload.ts';
+import { type ErrorDetails, FabricError, fromErrorPayload, statusFailure } from '@starloom/core';
 import type { RpcError } from './json-rpc.ts';
 import { rpcFailure } from './rpc-failure.ts';
 
@@ -50,30 +47,6 @@ function noEndpoint(status: number, text: string): FabricError {
   });
 }
 
-/** An error of the connection; `started` when the request had been given to a socket. */
-export function connectionFailure(cause: Error, started: boolean): FabricError {
-  if (FabricError.is(cause)) return cause;
-  const code = codeOf(cause);
-  const unsent = started ? {} : { sent: false };
-  if (code === 'UND_ERR_INVALID_ARG') {
-    return new FabricError('INTERNAL', 'The request could not be made', { details: unsent, cause });
-  }
-  if (code === 'UND_ERR_DESTROYED' || code === 'UND_ERR_CLOSED') {
-    return closedFailure().with(unsent);
-  }
-  if (cause.name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') {
-    return new FabricError('UPSTREAM_ERROR', 'The agent does not speak HTTP properly', {
-      details: { reason: 'not_http', fix: 'check endpoint.uri, and http or https in it' },
-      cause,
-    });
-  }
-  const message = started ? 'The agent went away' : 'The agent is unreachable';
-  const reason = started ? 'connection_lost' : 'unreachable';
-  const fix = started ? 'see the log of the agent' : 'start the agent, or correct endpoint.uri';
-  const details = { reason, cause: code, fix, ...unsent };
-  return new FabricError('AGENT_OFFLINE', message, { details, cause });
-}
-
 /** An answer that breaks a rule of ours or of the protocol. */
 export function answerFailure(reason: string, message: string, more: ErrorDetails = {}) {
   return new FabricError('UPSTREAM_ERROR', message, { details: { reason, ...more } });
@@ -97,11 +70,4 @@ function wantsSession(status: number): FabricError {
   return new FabricError('UPSTREAM_ERROR', 'The agent speaks another revision than agreed on', {
     details: { reason: 'unsupported_version', status, sent: false },
   });
-}
-
-function codeOf(error: Error): string {
-  if (error instanceof AggregateError && error.errors[0] instanceof Error) {
-    return codeOf(error.errors[0]);
-  }
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }

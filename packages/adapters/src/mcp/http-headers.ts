@@ -3,8 +3,8 @@ import {
   type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
-import { FabricError, HEADER, MANDATE, META } from '@starloom/core';
-import { isObject, metaOf } from './json-rpc.ts';
+import { FabricError, HEADER, isObject, MANDATE, META } from '@starloom/core';
+import { metaOf } from './json-rpc.ts';
 import { toHeaderValue } from './param-headers.ts';
 
 export type Headers = Record<string, string>;

@@ -3,12 +3,11 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
-import type { SseEvent } from '@starloom/wire';
+import { connectionFailure, FabricError } from '@starloom/core';
+import type { Excerpt, SseEvent } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { EventsBody, type HttpBody, IGNORED_BODY, WholeBody } from './http-body.ts';
-import { answerFailure, connectionFailure, refusedFailure } from './http-failure.ts';
+import { answerFailure, refusedFailure } from './http-failure.ts';
 import { parseMessages, type RpcError } from './json-rpc.ts';
 
 export interface StreamListener {
@@ -102,7 +101,10 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 
   /** Deferred, since undici may fail before `dispatch` has returned to its caller. */
   onResponseError(_: unknown, cause: Error): void {
-    const error = connectionFailure(cause, this.#controller !== undefined);
+    const error = connectionFailure(cause, {
+      sent: this.#controller !== undefined,
+      answered: false,
+    });
     queueMicrotask(() => this.#close({ error }));
   }
 

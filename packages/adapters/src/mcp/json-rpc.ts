@@ -12,10 +12,9 @@ import {
   LOG_LEVEL_META_KEY,
   PROTOCOL_VERSION_META_KEY,
 } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
+import { FabricError, type Fields, isObject } from '@starloom/core';
 import { assertJsonLimits } from '@starloom/wire';
 
-export type JsonObject = Record<string, unknown>;
 export type RpcResponse = JSONRPCResultResponse | JSONRPCErrorResponse;
 
 export interface RpcError {
@@ -42,10 +41,6 @@ export function parseMessages(text: string): JSONRPCMessage[] {
   });
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function isResponse(message: JSONRPCMessage): message is RpcResponse {
   return !('method' in message);
 }
@@ -66,7 +61,7 @@ export function isQuestion(message: JSONRPCMessage): message is JSONRPCRequest {
 }
 
 /** The `_meta` of a message's params, or an empty one. */
-export function metaOf(message: JSONRPCMessage): JsonObject {
+export function metaOf(message: JSONRPCMessage): Fields {
   const params: unknown = 'method' in message ? message.params : undefined;
   return isObject(params) && isObject(params._meta) ? params._meta : {};
 }

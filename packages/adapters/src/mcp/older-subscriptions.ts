@@ -4,11 +4,10 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JSONRPCNotification } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
+import { FabricError, type Fields, isObject } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { closedFailure } from './closed-failure.ts';
 import type { McpConnection } from './connection.ts';
-import { isObject, type JsonObject } from './json-rpc.ts';
 import type { RelayOptions } from './relay.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -21,7 +20,7 @@ const UNSUBSCRIBE_MS = 5_000;
 const PUSH_MS = 2_000;
 const PUSH_STEP_MS = 20;
 
-type OnUpdate = (uri: string, params: JsonObject) => void;
+type OnUpdate = (uri: string, params: Fields) => void;
 
 /** Of one connection. */
 export class OlderSubscriptions {
@@ -36,7 +35,7 @@ export class OlderSubscriptions {
   }
 
   /** The agent said that a resource changed. */
-  updated(params: JsonObject): void {
+  updated(params: Fields): void {
     const { uri } = params;
     if (typeof uri === 'string') for (const listener of this.#listeners) listener(uri, params);
   }
@@ -46,11 +45,11 @@ export class OlderSubscriptions {
   }
 
   /** Lasts until the signal aborts or the connection is lost; rejects with why. */
-  async listen(params: JsonObject | undefined, options: RelayOptions): Promise<never> {
+  async listen(params: Fields | undefined, options: RelayOptions): Promise<never> {
     const { signal, onNotification } = options;
     const { resources } = this.#connection.capabilities;
     if (!resources?.subscribe || !(await this.#hasPush(signal))) throw unsupported();
-    const tell = (method: string, said: JsonObject) =>
+    const tell = (method: string, said: Fields) =>
       void onNotification?.({ jsonrpc: '2.0', method, params: said } as JSONRPCNotification);
     const agreed = new Set<string>();
     const listener: OnUpdate = (uri, said) => agreed.has(uri) && tell(UPDATED, said);
@@ -113,7 +112,7 @@ export class OlderSubscriptions {
   }
 }
 
-function urisIn(params: JsonObject | undefined): readonly string[] {
+function urisIn(params: Fields | undefined): readonly string[] {
   const wanted = isObject(params?.notifications) ? params.notifications.resourceSubscriptions : [];
   if (!Array.isArray(wanted)) return [];
   return wanted.filter((uri) => typeof uri === 'string').slice(0, MAX_RESOURCES);

@@ -2,7 +2,7 @@
 // (2026-07-28, "Custom Headers from Tool Parameters"). A declaration that breaks a rule makes the
 // whole tool unusable over HTTP.
 
-import { isObject, type JsonObject } from './json-rpc.ts';
+import { type Fields, isObject } from '@starloom/core';
 
 export interface ParamHeader {
   readonly path: readonly string[];
@@ -64,7 +64,7 @@ function collect(
     return DATA_KEYWORDS.has(keyword) || collect(value, [...path, keyword], false, found);
   });
 
-  function inProperties(properties: JsonObject): boolean {
+  function inProperties(properties: Fields): boolean {
     return Object.entries(properties).every(([name, property]) =>
       collect(property, [...path, name], isReachable, found),
     );

@@ -2,8 +2,7 @@
 // own client instead of making a call.
 
 import type { JSONRPCNotification, ServerCapabilities } from '@modelcontextprotocol/client';
-import type { Adapter } from '@starloom/core';
-import type { JsonObject } from './json-rpc.ts';
+import type { Adapter, Fields } from '@starloom/core';
 
 export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const;
 export type ListKind = (typeof LIST_KINDS)[number];
@@ -12,7 +11,7 @@ export interface RelayOptions {
   /** Aborts with a FabricError; the agent is notified. */
   readonly signal: AbortSignal;
   /** What the client declared; wins over what `_meta` of the params says. 2026-07-28 agents only. */
-  readonly clientCapabilities?: JsonObject;
+  readonly clientCapabilities?: Fields;
   /**
    * Progress (when the params asked for it, under the token they gave), log messages of this
    * request, and what it subscribed to (`subscriptions/listen`), in order and before the result. Over stdio a log message is passed on only while no
@@ -28,11 +27,7 @@ export interface McpRelay {
    * `resultType: 'input_required'` included. Rejects with a FabricError; `rpcErrorOf` gives the
    * JSON-RPC error of the agent when it was one.
    */
-  request(
-    method: string,
-    params: JsonObject | undefined,
-    options: RelayOptions,
-  ): Promise<JsonObject>;
+  request(method: string, params: Fields | undefined, options: RelayOptions): Promise<Fields>;
   /** What the agent says it can do; connects when needed. */
   serverCapabilities(options: { readonly signal: AbortSignal }): Promise<ServerCapabilities>;
   /**

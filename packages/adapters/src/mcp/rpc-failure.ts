@@ -1,9 +1,15 @@
 // JSON-RPC errors of an agent as failures of ours; `details.rpc` is the error as it came.
 
 import { ProtocolErrorCode } from '@modelcontextprotocol/client';
-import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
-import { bounded, fromErrorPayload } from './error-payload.ts';
-import { isObject, type RpcError } from './json-rpc.ts';
+import {
+  bounded,
+  type ErrorCode,
+  FabricError,
+  fromErrorPayload,
+  isObject,
+  TOOL_ERROR,
+} from '@starloom/core';
+import type { RpcError } from './json-rpc.ts';
 
 const HEADER_MISMATCH = -32_020;
 

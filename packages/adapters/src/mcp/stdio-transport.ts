@@ -10,7 +10,8 @@ import {
   SUBSCRIPTION_ID_META_KEY,
   type Transport,
 } from '@modelcontextprotocol/client';
-import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
+import { type ErrorDetails, FabricError, isObject, type Log } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import {
   childEnvironment,
   jsonExcess,
@@ -18,10 +19,9 @@ import {
   type ProcessExit,
   settlesWithin,
   spawnProcess,
+  toUpstream,
   UPSTREAM_JSON_LIMITS,
 } from '@starloom/wire';
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { toUpstream } from '../upstream/process-exit.ts';
 import {
   type AgentTransport,
   type ExchangeOptions,
@@ -33,7 +33,6 @@ import { Exchange, unsentExchange } from './exchange.ts';
 import {
   cancellationOf,
   isNotification,
-  isObject,
   isQuestion,
   isResponse,
   metaOf,

@@ -1,12 +1,16 @@
 // The agent's own list of tools, read when somebody needs it and kept until the agent says that it
 // changed; where the agent cannot say so, for a minute. All pages, but not without end.
 
-import { FabricError, type Log } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import { toCapabilityName } from '../upstream/to-capability-name.ts';
+import {
+  bounded,
+  FabricError,
+  type Fields,
+  isObject,
+  type Log,
+  toCapabilityName,
+} from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import type { McpConnection } from './connection.ts';
-import { bounded } from './error-payload.ts';
-import { isObject, type JsonObject } from './json-rpc.ts';
 import { findParamHeaders, type ParamHeader } from './param-headers.ts';
 import { untilAborted } from './until-aborted.ts';
 
@@ -28,9 +32,9 @@ export interface Tool {
   readonly capability: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
-  readonly inputSchema: JsonObject | undefined;
-  readonly outputSchema: JsonObject | undefined;
-  readonly annotations: JsonObject;
+  readonly inputSchema: Fields | undefined;
+  readonly outputSchema: Fields | undefined;
+  readonly annotations: Fields;
   /** Arguments the agent wants to see in headers, too. */
   readonly paramHeaders: readonly ParamHeader[];
 }
@@ -177,7 +181,7 @@ function lengthOf(schema: unknown): number {
 }
 
 /** Hints are booleans and a title; anything else would only be carried around. */
-function toAnnotations(annotations: unknown): JsonObject {
+function toAnnotations(annotations: unknown): Fields {
   if (!isObject(annotations)) return {};
   const hints = Object.entries(annotations).filter(([, value]) => typeof value === 'boolean');
   const title = cleanText(annotations.title, MAX_TITLE);
@@ -188,9 +192,9 @@ function toAnnotations(annotations: unknown): JsonObject {
 async function ask(
   connection: McpConnection,
   method: string,
-  params: JsonObject,
+  params: Fields,
   timeoutMs: number,
-): Promise<JsonObject> {
+): Promise<Fields> {
   const exchange = connection.send(method, params);
   const timer = setTimeout(() => exchange.cancel(listTimeout()), timeoutMs);
   try {

@@ -1,5 +1,5 @@
 import { FabricError, type Log, type Manifest } from '@starloom/core';
-import { createExcerpt } from '../upstream/excerpt.ts';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { parseOptions } from '../upstream/options.ts';
 import type { AgentTransport } from './agent-transport.ts';
 import { HttpEndpoint } from './http-endpoint.ts';
@@ -27,7 +27,7 @@ export function transportSource(
   const { transport, uri, command, args = [], env = {}, headers } = manifest.endpoint;
   const options = parseOptions(mcpOptionsSchema, manifest);
   const maxMessageBytes = options.result_bytes;
-  const excerpt = createExcerpt(manifest);
+  const excerpt = agentExcerpt(manifest);
   const { oauth } = options;
   if (oauth) assertOauth(manifest, oauth);
   if (transport === 'http' && uri !== undefined) {

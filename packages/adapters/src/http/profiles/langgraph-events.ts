@@ -2,9 +2,9 @@
 // `updates`, the answer from the last `values`: there is no event for the end of a run.
 
 import type { EventBody } from '@starloom/core';
+import { toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
 import { pointTo } from '../json-pointer.ts';
 import { noFinal } from '../profile.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';

@@ -2,9 +2,9 @@
 // keeps no conversation: with `history_bytes` the last messages travel in the conversation id.
 
 import type { Attachment, EventBody } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
+import { toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
+import { cleanText } from '@starloom/wire';
 import { streamJson } from '../json-values.ts';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';

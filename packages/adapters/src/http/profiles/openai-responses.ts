@@ -1,9 +1,9 @@
 // Agents that speak OpenAI's Responses. A conversation goes on by the id of the last response.
 
 import type { Attachment, Citation, EventBody } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
+import { toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
+import { cleanText } from '@starloom/wire';
 import { streamJson } from '../json-values.ts';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';

@@ -1,5 +1,5 @@
 import type { EventBody } from '@starloom/core';
-import { toFields } from '../../upstream/reported-error.ts';
+import { toFields } from '@starloom/core';
 import type { Fields } from '../presets.ts';
 import { isSessionId } from '../session-id.ts';
 import { AnswerReader, token, toolEnd, toolStart } from './reader.ts';

@@ -1,6 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
-import { fromErrorPayload } from '../error-payload.ts';
+import { bounded, FabricError, fromErrorPayload } from '@starloom/core';
 
 /** Why a server could not be started or reached. Nothing of any call was sent. */
 export function connectFailure(
@@ -103,10 +102,4 @@ function offline(server: string | undefined, reason: string, cause: unknown): Fa
     details: { reason, ...(server !== undefined && { server }), fix: 'see whether it runs' },
     cause,
   });
-}
-
-const MAX_TEXT = 4_096;
-
-function bounded(text: string): string {
-  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT - 1)}…`;
 }

@@ -9,8 +9,7 @@ import {
   type Progress,
   type Tool,
 } from '@modelcontextprotocol/client';
-import type { Log } from '@starloom/core';
-import type { JsonObject } from '../json.ts';
+import type { Fields, Log } from '@starloom/core';
 import type { ServerTransport } from './server-transport.ts';
 import { ToolWatch } from './tool-watch.ts';
 
@@ -93,8 +92,8 @@ export class ServerConnection {
 
   callTool(
     name: string,
-    args: JsonObject,
-    meta: JsonObject,
+    args: Fields,
+    meta: Fields,
     { signal, onProgress }: CallOptions,
   ): Promise<CallToolResult> {
     return this.#client.callTool(

@@ -2,11 +2,11 @@
 // away its tools stay listed: a call is what brings it back.
 
 import type { Progress } from '@modelcontextprotocol/client';
+import type { Fields } from '@starloom/core';
 import { FabricError, orAborted, toMeta } from '@starloom/core';
 import type { ContentSegment, ITool, ToolContext } from '@starloom/sdk';
 import type { ToolSource } from '../../core/seams.ts';
 import { outgoingCall } from '../../guard.ts';
-import type { JsonObject } from '../json.ts';
 import { allowedTools, type MissingTool } from './allowed-tools.ts';
 import { callFailure, isForgotten, isLost } from './failures.ts';
 import { KeptConnection, type McpServerOptions } from './kept-connection.ts';
@@ -72,7 +72,7 @@ export class ServerToolSource implements ToolSource {
   }
 
   /** One of its tools, by the server's own name for it. */
-  async call(tool: string, args: JsonObject, context: ToolContext): Promise<ContentSegment[]> {
+  async call(tool: string, args: Fields, context: ToolContext): Promise<ContentSegment[]> {
     const { signal } = context;
     const { trace, hop } = outgoingCall(context);
     const onProgress = (said: Progress) => context.progress(said.message ?? '', percentOf(said));

@@ -3,9 +3,8 @@
 // before the answer.
 
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
+import { FabricError, isObject } from '@starloom/core';
 import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
-import { isObject } from '../json.ts';
 import type { ServerTransport } from './server-transport.ts';
 import { traced } from './traced-message.ts';
 

@@ -1,9 +1,8 @@
 // The result of an MCP tool as what the core understands. All of it is foreign text.
 
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
+import { ERROR_META_KEY, FabricError, fromErrorPayload, fromErrorText } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
-import { ERROR_KEY, fromErrorPayload, fromErrorText } from '../error-payload.ts';
 
 const MAX_FAILURE = 8_192;
 
@@ -41,7 +40,7 @@ function toolFailure(
   segments: readonly ContentSegment[],
 ): FabricError {
   const words = segments.flatMap(({ text }) => text ?? []);
-  const ours = fromErrorPayload(_meta?.[ERROR_KEY]) ?? fromErrorText(words[0] ?? '');
+  const ours = fromErrorPayload(_meta?.[ERROR_META_KEY]) ?? fromErrorText(words[0] ?? '');
   if (ours) return ours.with({ server });
   const text = words.join('\n').slice(0, MAX_FAILURE);
   return new FabricError('UPSTREAM_ERROR', text || 'The tool failed and did not say why', {

@@ -1,6 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/client';
+import type { Fields } from '@starloom/core';
 import type { ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
-import type { JsonObject } from '../json.ts';
 import { isListed } from './allowed-tools.ts';
 import type { McpServerConfig } from './server-config.ts';
 
@@ -13,7 +13,7 @@ const MAX_DESCRIPTION = 8_192;
 export function toTool(
   { name: server, allowed_tools, tools = {} }: McpServerConfig,
   { name, title, description, inputSchema, annotations }: Tool,
-  execute: (args: JsonObject, context: ToolContext) => Promise<ToolOutput>,
+  execute: (args: Fields, context: ToolContext) => Promise<ToolOutput>,
 ): ITool {
   const { effect = hintedEffect(annotations, isListed(allowed_tools)), targets } =
     (Object.hasOwn(tools, name) && tools[name]) || {};

@@ -1,6 +1,5 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { createTrace, META, ROOT_HOP, toMeta } from '@starloom/core';
-import { isObject } from '../json.ts';
+import { createTrace, isObject, META, ROOT_HOP, toMeta } from '@starloom/core';
 
 /**
  * Every request says which trace it belongs to. One that serves no call of anybody, such as asking for

@@ -1,7 +1,6 @@
-// What an agent wrote, fit for `details`: bounded, without control, bidirectional and invisible
-// characters, and without the secrets that we ourselves gave the agent.
+// What another program wrote, fit for `details`: bounded, without control, bidirectional and
+// invisible characters, and without the secrets that we ourselves gave it.
 
-import type { Manifest } from '@starloom/core';
 import { withoutInvisible } from './clean-text.ts';
 
 export type Excerpt = (text: string, part?: 'head' | 'tail') => string;
@@ -13,13 +12,16 @@ const MIN_SECRET_LENGTH = 8;
 /** A signed token, such as the mandate of the call. */
 const TOKEN = /\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?/g;
 
-/** Made once per agent: it knows which values of the manifest must not come back. */
-export function createExcerpt({ endpoint }: Manifest): Excerpt {
-  const headers = Object.values(endpoint.headers ?? {}).flatMap((value) => [
-    value,
-    ...value.split(/\s+/),
-  ]);
-  const secrets = [...headers, ...Object.values(endpoint.env ?? {}), ...secretsOf(endpoint.options)]
+export interface GivenSecrets {
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly others?: readonly string[];
+}
+
+/** Made once per program: it knows which values must not come back. */
+export function createExcerpt({ headers = {}, env = {}, others = [] }: GivenSecrets): Excerpt {
+  const sent = Object.values(headers).flatMap((value) => [value, ...value.split(/\s+/)]);
+  const secrets = [...sent, ...Object.values(env), ...others]
     .filter((value) => value.length >= MIN_SECRET_LENGTH)
     .sort((a, b) => b.length - a.length);
   return (text, part = 'head') => {
@@ -29,12 +31,6 @@ export function createExcerpt({ endpoint }: Manifest): Excerpt {
     const cut = part === 'head' ? `${clean.slice(0, LIMIT)}…` : `…${clean.slice(-LIMIT)}`;
     return cut.toWellFormed();
   };
-}
-
-/** What `oauth` among the options of an adapter gives. */
-function secretsOf(options: Readonly<Record<string, unknown>> = {}): readonly string[] {
-  const secret: unknown = Object(options.oauth).client_secret;
-  return typeof secret === 'string' ? [secret] : [];
 }
 
 function redact(text: string, secrets: readonly string[]): string {

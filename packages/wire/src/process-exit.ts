@@ -1,4 +1,4 @@
-import type { ProcessExit } from '@starloom/wire';
+import type { ProcessExit } from './process.ts';
 
 /** How a process ended and what it wrote last, for `details.upstream`. */
 export function toUpstream({ code, signal }: ProcessExit, stderr: string) {

@@ -1,7 +1,7 @@
 // The one table from HTTP statuses to our codes, for every protocol over HTTP. A 4xx that speaks of
 // the request itself is the agent's own answer: no other agent is asked the same.
 
-import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
+import { type ErrorCode, FabricError, TOOL_ERROR } from './errors.ts';
 
 export interface StatusMeaning {
   readonly code: ErrorCode;
@@ -103,7 +103,7 @@ export function statusFailure({ status, text, retryAfter }: StatusAnswer): Fabri
 /** Seconds or a date, as milliseconds from `now`; `undefined` when it is neither. */
 export function parseRetryAfter(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined;
-  if (/^\d{1,9}$/.test(header)) return Number(header) * 1000;
+  if (/^\d{1,9}(\.\d+)?$/.test(header)) return Number(header) * 1000;
   const date = Date.parse(header);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }

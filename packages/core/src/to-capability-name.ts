@@ -1,4 +1,5 @@
-import { capabilityNameSchema, sha256Hex } from '@starloom/core';
+import { capabilityNameSchema } from './manifest.ts';
+import { sha256Hex } from './sha256.ts';
 
 const MAX_NAME = 64;
 
