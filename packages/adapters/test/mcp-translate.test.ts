@@ -1,6 +1,6 @@
 import { createTrace, type Envelope, ROOT_HOP, toCapabilityName } from '@starloom/core';
+import { rpcErrorOf, rpcFailure } from '@starloom/mcp-client';
 import { describe, expect, it } from 'vitest';
-import { rpcErrorOf, rpcFailure } from '../src/mcp/rpc-failure.ts';
 import { toCapability } from '../src/mcp/to-capability.ts';
 import { toEventBody, toFinal, toToolCall, wantsInput } from '../src/mcp/translate.ts';
 

@@ -18,8 +18,7 @@ import {
   type Manifest,
   toHealthReason,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { cleanText, deadlineSignal, settlesWithin } from '@starloom/wire';
+import { cleanText, deadlineSignal, type Excerpt, settlesWithin } from '@starloom/wire';
 import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';

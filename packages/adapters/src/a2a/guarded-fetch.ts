@@ -5,8 +5,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { FabricError, statusFailure, toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { type AddressGuard, assertJsonLimits, SseParser } from '@starloom/wire';
+import { type AddressGuard, assertJsonLimits, type Excerpt, SseParser } from '@starloom/wire';
 import type { Agent } from 'undici';
 import { type AnswerHead, answerError } from '../http/answer-reader.ts';
 import { BoundedBody } from '../http/bounded-body.ts';

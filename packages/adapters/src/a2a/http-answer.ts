@@ -2,8 +2,7 @@
 // Nothing is read from the socket while the reader does not pull.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FabricError } from '@starloom/core';
-import { connectionFailure } from '@starloom/core';
+import { connectionFailure, type FabricError } from '@starloom/core';
 import type { Dispatcher } from 'undici';
 import type { AnswerHead } from '../http/answer-reader.ts';
 

@@ -13,8 +13,7 @@ import {
   orAborted,
   toMandateMeta,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { deadlineSignal } from '@starloom/wire';
+import { deadlineSignal, type Excerpt } from '@starloom/wire';
 import { callHeaders } from '../upstream/call-headers.ts';
 import { isLeftRunning } from '../upstream/left-running.ts';
 import { unanswered } from '../upstream/unanswered.ts';

@@ -19,8 +19,7 @@ import {
   orAborted,
   systemClock,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { cleanText } from '@starloom/wire';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';

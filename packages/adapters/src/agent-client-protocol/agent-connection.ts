@@ -14,10 +14,10 @@ import {
   type PromptRequest,
 } from '@agentclientprotocol/sdk';
 import { FabricError, type Log, orAborted, toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
 import {
   cleanText,
   deadlineSignal,
+  type Excerpt,
   type ManagedProcess,
   settlesWithin,
   spawnProcess,

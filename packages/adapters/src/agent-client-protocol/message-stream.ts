@@ -5,8 +5,13 @@
 
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
 import { type ErrorDetails, FabricError, type Log, toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { assertJsonLimits, type ManagedProcess, settlesWithin, toUpstream } from '@starloom/wire';
+import {
+  assertJsonLimits,
+  type Excerpt,
+  type ManagedProcess,
+  settlesWithin,
+  toUpstream,
+} from '@starloom/wire';
 
 export interface MessageStreamOptions {
   readonly child: ManagedProcess;

@@ -7,8 +7,7 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
-import type { InputRequest, InputResponse } from '@starloom/core';
-import { toFields } from '@starloom/core';
+import { type InputRequest, type InputResponse, toFields } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 
 const MAX_MESSAGE = 2_000;

@@ -1,8 +1,7 @@
 // The tools an agent uses in one turn. It announces a call, often before it knows the arguments,
 // and updates it piece by piece; ours begins once and ends once.
 
-import type { EventBody } from '@starloom/core';
-import { toFields } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -3,8 +3,7 @@
 // into `_meta["io.starloom/event"]`; it is taken as it is.
 
 import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
-import type { EventBody, FinalData } from '@starloom/core';
-import { toFields } from '@starloom/core';
+import { type EventBody, type FinalData, toFields } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { readEvent } from '../upstream/read-event.ts';
 import { ToolCalls } from './tool-calls.ts';

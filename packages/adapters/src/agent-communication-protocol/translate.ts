@@ -3,8 +3,7 @@
 // whole output, and that is the answer, whatever parts came before.
 
 import { type Citation, type EventBody, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { cleanText } from '@starloom/wire';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { parseOrText } from '../upstream/parse-or-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import type { Message, Part, ProtocolError, Run, RunEvent } from './protocol.ts';

@@ -11,8 +11,7 @@ import {
   FabricError,
   type Log,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { streamTurns } from '@starloom/wire';
+import { type Excerpt, streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import { CallEvents } from '../upstream/call-events.ts';
 import type { AnswerHead, AnswerLimits, AnswerReader, ReaderContext } from './answer-reader.ts';

@@ -9,8 +9,7 @@ import {
   type Log,
   type Manifest,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { createAddressGuard } from '@starloom/wire';
+import { createAddressGuard, type Excerpt } from '@starloom/wire';
 import type { Agent, Dispatcher } from 'undici';
 import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertWanted } from '../upstream/assert-callable.ts';

@@ -2,8 +2,7 @@
 // their data only.
 
 import { type EventBody, FabricError, toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { assertJsonLimits, type SseEvent } from '@starloom/wire';
+import { assertJsonLimits, type Excerpt, type SseEvent } from '@starloom/wire';
 import { isEventType, readEvent } from '../upstream/read-event.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 

@@ -10,8 +10,13 @@ import {
   FabricError,
   type Log,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { type ManagedProcess, type ProcessExit, spawnProcess, toUpstream } from '@starloom/wire';
+import {
+  type Excerpt,
+  type ManagedProcess,
+  type ProcessExit,
+  spawnProcess,
+  toUpstream,
+} from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { isolate } from '../upstream/isolation.ts';
 import { isEventType } from '../upstream/read-event.ts';

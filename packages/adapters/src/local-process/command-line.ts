@@ -11,9 +11,9 @@ import {
   toFields,
   toTraceparent,
 } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
 import {
   assertJsonLimits,
+  type Excerpt,
   type ManagedProcess,
   type ProcessOptions,
   spawnProcess,

@@ -1,11 +1,14 @@
 // Questions of MCP agents as ours, and answers back: what older agents ask by requests of their own,
 // and what agents of the current revision ask by a result that wants input.
 
-import type { InputRequest, InputResponse } from '@starloom/core';
-import { bounded, type Fields, isObject } from '@starloom/core';
-import type { RpcError } from './json-rpc.ts';
-
-export type RpcAnswer = { readonly result: Fields } | { readonly error: RpcError };
+import {
+  bounded,
+  type Fields,
+  type InputRequest,
+  type InputResponse,
+  isObject,
+} from '@starloom/core';
+import { REJECTION, type RpcAnswer } from '@starloom/mcp-client';
 
 interface Asked {
   readonly method: string;
@@ -50,12 +53,7 @@ export function toInputResponses(responses: readonly InputResponse[]): Fields {
 export function toRpcAnswer(method: string, response: InputResponse): RpcAnswer {
   if (method === 'elicitation/create') return { result: toNative(response) };
   if (response.action === 'accept') return { result: toNative(response) };
-  return { error: { code: REJECTED, message: 'The request was declined' } };
-}
-
-/** For a question that cannot be brought to a caller. */
-export function toCancel(method: string): RpcAnswer {
-  return toRpcAnswer(method, { id: 'none', action: 'cancel' });
+  return REJECTION;
 }
 
 /** What a caller of the same protocol answered, as it came; else in the form of an elicitation. */
@@ -63,6 +61,3 @@ function toNative({ action, content, native }: InputResponse): Fields {
   if (isObject(native)) return native;
   return action === 'accept' && content !== undefined ? { action, content } : { action };
 }
-
-/** What clients answer with when a person rejects sampling. */
-const REJECTED = -1;

@@ -1,5 +1,5 @@
 import { type Capability, capabilitySchema } from '@starloom/core';
-import type { Tool } from './tool-catalog.ts';
+import type { Tool } from '@starloom/mcp-client';
 
 /** A tool of the agent as a capability; a name that is not one of ours stays in `tool`. */
 export function toCapability(tool: Tool): Capability {

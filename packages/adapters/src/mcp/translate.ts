@@ -21,6 +21,7 @@ import {
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
+import { toProgress } from '@starloom/mcp-client';
 
 const EVENT_KEY = 'io.starloom/event';
 
@@ -58,20 +59,20 @@ function withoutTasks(declared: unknown): unknown {
 const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}, url: {} } } };
 
 /** An event of ours that rides in a progress notification, else the progress itself. */
-export function toEventBody({ method, params = {} }: JSONRPCNotification): EventBody | undefined {
+export function toEventBody(notification: JSONRPCNotification): EventBody | undefined {
+  const { method, params = {} } = notification;
   if (method !== 'notifications/progress') return undefined;
   const carried: unknown = isObject(params._meta) ? params._meta[EVENT_KEY] : undefined;
   if (isObject(carried)) {
     const parsed = eventBodySchema.safeParse({ type: carried.type, data: carried.data });
     if (parsed.success) return parsed.data;
   }
-  const { progress, total, message } = params;
-  const percent = percentOf(progress, total);
+  const { percent, message } = toProgress(notification);
   return {
     type: 'progress',
     data: {
       ...(percent === undefined ? {} : { percent }),
-      ...(typeof message === 'string' ? { message } : {}),
+      ...(message === undefined ? {} : { message }),
     },
   };
 }
@@ -132,10 +133,4 @@ function isContentBlock(value: unknown): value is ContentBlock {
 
 function textOf({ type, text }: ContentBlock): string | [] {
   return type === 'text' && typeof text === 'string' ? text : [];
-}
-
-function percentOf(progress: unknown, total: unknown): number | undefined {
-  if (typeof progress !== 'number' || typeof total !== 'number' || !(total > 0)) return undefined;
-  const percent = (100 * progress) / total;
-  return Number.isFinite(percent) ? Math.min(100, Math.max(0, percent)) : undefined;
 }

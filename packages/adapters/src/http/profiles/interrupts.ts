@@ -1,7 +1,12 @@
 // Questions of agents that end their run to ask, and go on in a next run with the answers.
 
-import type { AgentHandle, CallContext, InputRequest, InputResponse } from '@starloom/core';
-import { toFields } from '@starloom/core';
+import {
+  type AgentHandle,
+  type CallContext,
+  type InputRequest,
+  type InputResponse,
+  toFields,
+} from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
 

@@ -1,10 +1,8 @@
 // Agents that speak OpenAI's Chat Completions, which is what most model servers speak. The interface
 // keeps no conversation: with `history_bytes` the last messages travel in the conversation id.
 
-import type { Attachment, EventBody } from '@starloom/core';
-import { toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { cleanText } from '@starloom/wire';
+import { type Attachment, type EventBody, toFields } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { streamJson } from '../json-values.ts';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';

@@ -1,9 +1,7 @@
 // Agents that speak OpenAI's Responses. A conversation goes on by the id of the last response.
 
-import type { Attachment, Citation, EventBody } from '@starloom/core';
-import { toFields } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import { cleanText } from '@starloom/wire';
+import { type Attachment, type Citation, type EventBody, toFields } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { streamJson } from '../json-values.ts';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';

@@ -1,5 +1,4 @@
-import type { EventBody } from '@starloom/core';
-import { toFields } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
 

@@ -1,5 +1,4 @@
-import type { EventBody } from '@starloom/core';
-import { toFields } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
 import type { Fields } from '../presets.ts';
 import { isSessionId } from '../session-id.ts';
 import { AnswerReader, note, token, toolEnd, toolStart } from './reader.ts';

@@ -3,10 +3,8 @@
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
-import { FabricError, type Manifest, protocolOf } from '@starloom/core';
-import { parseOptions } from '../../upstream/options.ts';
-import { mcpOptionsSchema } from '../options.ts';
-import { assertOauth, createTokenFetch } from './authorization.ts';
+import type { FabricError } from '@starloom/core';
+import { createTokenFetch } from './authorization.ts';
 import { tokenDenied, tokenFailure } from './failures.ts';
 import { findTokenServer } from './find-server.ts';
 import { toClient, toStored } from './grants.ts';
@@ -14,8 +12,10 @@ import type { OauthOptions } from './options.ts';
 import { TokenFile } from './token-file.ts';
 
 export interface LoginOptions {
+  readonly agentId: string;
+  readonly uri: string;
   /** With the values of its secrets. */
-  readonly manifest: Manifest;
+  readonly oauth: OauthOptions;
   readonly stateFolder: string;
   /** Listens on this machine, on that port or any (0); the address that answers come to. */
   readonly listen: (port: number) => Promise<string>;
@@ -31,10 +31,8 @@ export interface Login extends AsyncDisposable {
   finish(answer: URLSearchParams): Promise<void>;
 }
 
-/** Throws BAD_INPUT for an agent that no person logs in to. */
-export async function beginLogin({ manifest, stateFolder, listen }: LoginOptions): Promise<Login> {
-  const { uri, oauth } = personalOauth(manifest);
-  const agentId = manifest.agent_id;
+export async function beginLogin(options: LoginOptions): Promise<Login> {
+  const { agentId, uri, oauth, stateFolder, listen } = options;
   const http = createTokenFetch({ uri, oauth });
   const fix = 'begin again, and agree on the page of the server';
   const state = randomBytes(32).toString('base64url');
@@ -76,23 +74,6 @@ export async function beginLogin({ manifest, stateFolder, listen }: LoginOptions
     await http.close();
     throw tokenFailure(error, fix);
   }
-}
-
-function personalOauth(manifest: Manifest): { uri: string; oauth: OauthOptions } {
-  const { endpoint, agent_id } = manifest;
-  const isMcp = protocolOf(endpoint) === 'mcp';
-  const { oauth } = isMcp ? parseOptions(mcpOptionsSchema, manifest) : {};
-  if (oauth?.grant !== 'authorization_code' || endpoint.uri === undefined) {
-    throw new FabricError('BAD_INPUT', `No person logs in to agent "${agent_id}"`, {
-      details: {
-        agent_id,
-        reason: 'no_login',
-        fix: 'set oauth.grant to authorization_code in its endpoint.options',
-      },
-    });
-  }
-  assertOauth(manifest, oauth);
-  return { uri: endpoint.uri, oauth };
 }
 
 function codeIn(answer: URLSearchParams, fix: string): string {

@@ -11,9 +11,9 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { type ErrorDetails, FabricError, isObject, type Log } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
 import {
   childEnvironment,
+  type Excerpt,
   jsonExcess,
   type ManagedProcess,
   type ProcessExit,

@@ -7,12 +7,12 @@ import {
   type Fields,
   isObject,
   type Log,
+  orAborted,
   toCapabilityName,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import type { McpConnection } from './connection.ts';
 import { findParamHeaders, type ParamHeader } from './param-headers.ts';
-import { untilAborted } from './until-aborted.ts';
 
 const MAX_PAGES = 64;
 const MAX_TOOLS = 2_048;
@@ -62,6 +62,7 @@ export class ToolCatalog {
   invalidate(): void {
     this.#changes += 1;
     this.#snapshot = undefined;
+    this.#loading = undefined;
   }
 
   /**
@@ -85,7 +86,7 @@ export class ToolCatalog {
       };
       loading.tools.then(onEnd, onEnd);
     }
-    return await untilAborted(this.#loading.tools, signal);
+    return await orAborted(this.#loading.tools, signal);
   }
 
   /** Asks again before it says that there is no such tool. */

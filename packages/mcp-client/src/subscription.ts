@@ -2,11 +2,10 @@
 // more slowly, when it breaks; whatever changed meanwhile is unknown, so a break counts as a change.
 
 import type { Client, McpSubscription } from '@modelcontextprotocol/client';
-import type { Log } from '@starloom/core';
-import type { ListKind } from './relay.ts';
+import { Backoff, type Log } from '@starloom/core';
+import type { ListKind } from './list-kinds.ts';
 
-const FIRST_DELAY_MS = 1_000;
-const MAX_DELAY_MS = 60_000;
+const RETRY = { firstMs: 1_000, longestMs: 60_000 };
 const ACKNOWLEDGE_TIMEOUT_MS = 10_000;
 
 export interface SubscriptionOptions {
@@ -21,7 +20,7 @@ export class Subscription {
   readonly #options: SubscriptionOptions;
   #state: 'idle' | 'opening' | 'open' | 'closed' = 'idle';
   #current: McpSubscription | undefined;
-  #delayMs = FIRST_DELAY_MS;
+  readonly #backoff = new Backoff(RETRY);
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SubscriptionOptions) {
@@ -48,7 +47,7 @@ export class Subscription {
       this.#current = await client.listen(filter, { timeout: ACKNOWLEDGE_TIMEOUT_MS });
       if (this.#isClosed()) return this.close();
       this.#state = 'open';
-      this.#delayMs = FIRST_DELAY_MS;
+      this.#backoff.succeeded();
       await this.#current.closed;
       if (!this.#isClosed()) onLost();
     } catch (error) {
@@ -62,8 +61,7 @@ export class Subscription {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       void this.#listen();
-    }, this.#delayMs).unref();
-    this.#delayMs = Math.min(this.#delayMs * 2, MAX_DELAY_MS);
+    }, this.#backoff.failed()).unref();
   }
 
   #isClosed(): boolean {

@@ -2,8 +2,7 @@
 // and outlive a session; time limits are the callers', so none is set here.
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import type { Excerpt } from '@starloom/wire';
-import { atTurnEnd } from '@starloom/wire';
+import { atTurnEnd, type Excerpt } from '@starloom/wire';
 import { type Dispatcher, Pool } from 'undici';
 import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
 import { HttpStream, type StreamListener } from './http-stream.ts';
@@ -12,7 +11,7 @@ import { sendAuthorized } from './oauth/authorized-stream.ts';
 
 export interface HttpEndpointOptions {
   readonly uri: string;
-  /** Already checked; see `parseManifestHeaders`. */
+  /** Already checked; see `parseHeaders`. */
   readonly headers: Headers;
   readonly maxMessageBytes: number;
   readonly excerpt: Excerpt;

@@ -4,12 +4,11 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JSONRPCNotification } from '@modelcontextprotocol/client';
-import { FabricError, type Fields, isObject } from '@starloom/core';
+import { FabricError, type Fields, isObject, orAborted } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { closedFailure } from './closed-failure.ts';
 import type { McpConnection } from './connection.ts';
-import type { RelayOptions } from './relay.ts';
-import { untilAborted } from './until-aborted.ts';
+import type { RequestOptions } from './request-options.ts';
 
 export const LISTEN = 'subscriptions/listen';
 
@@ -45,7 +44,7 @@ export class OlderSubscriptions {
   }
 
   /** Lasts until the signal aborts or the connection is lost; rejects with why. */
-  async listen(params: Fields | undefined, options: RelayOptions): Promise<never> {
+  async listen(params: Fields | undefined, options: RequestOptions): Promise<never> {
     const { signal, onNotification } = options;
     const { resources } = this.#connection.capabilities;
     if (!resources?.subscribe || !(await this.#hasPush(signal))) throw unsupported();
@@ -57,7 +56,7 @@ export class OlderSubscriptions {
     try {
       for (const uri of urisIn(params)) if (await this.#follow(uri, signal)) agreed.add(uri);
       tell(ACKNOWLEDGED, { notifications: { resourceSubscriptions: [...agreed] } });
-      return await untilAborted(this.#closed.promise, signal);
+      return await orAborted(this.#closed.promise, signal);
     } finally {
       this.#listeners.delete(listener);
       for (const uri of agreed) this.#leave(uri);

@@ -3,24 +3,28 @@
 // ever more slowly.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError, type Log } from '@starloom/core';
+import type { ClientCapabilities, Implementation } from '@modelcontextprotocol/client';
+import { type Backoff, type Clock, FabricError, type Log, orAborted } from '@starloom/core';
 import type { AgentTransport } from './agent-transport.ts';
-import { Backoff } from './backoff.ts';
 import { closedFailure } from './closed-failure.ts';
 import { connectFailure, connectTimeout } from './connect-failure.ts';
 import { McpConnection } from './connection.ts';
-import { LIST_KINDS, type ListKind } from './relay.ts';
-import { untilAborted } from './until-aborted.ts';
+import { LIST_KINDS, type ListKind } from './list-kinds.ts';
 
 const STABLE_MS = 5_000;
 const PATIENCE_MS = 500;
 
 export interface SharedConnectionOptions {
   readonly createTransport: () => AgentTransport;
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
   readonly connectTimeoutMs: number;
-  /** Keep from starting it again and again when it fails. */
-  readonly backsOff: boolean;
+  /** Keeps from starting the agent again and again when it fails. */
+  readonly backoff: Backoff | undefined;
+  readonly clock: Clock;
   readonly log: Log;
+  /** No connection came about, or one was lost. */
+  readonly onFailure: ((failure: FabricError) => void) | undefined;
   readonly onOpened: (connection: McpConnection) => void;
   readonly onStray: () => void;
   /** Also for every kind when a connection replaces one that was lost. */
@@ -29,7 +33,6 @@ export interface SharedConnectionOptions {
 
 export class SharedConnection {
   readonly #options: SharedConnectionOptions;
-  readonly #backoff = new Backoff();
   #current: McpConnection | undefined;
   #opening: Promise<McpConnection> | undefined;
   #transport: AgentTransport | undefined;
@@ -37,8 +40,8 @@ export class SharedConnection {
   #knownLegacy = false;
   #hadConnection = false;
   #isClosed = false;
-  /** Why the last connection did not come about. */
-  #lastFailure: FabricError | undefined;
+  #failure: FabricError | undefined;
+  #starts = 0;
 
   constructor(options: SharedConnectionOptions) {
     this.#options = options;
@@ -47,6 +50,16 @@ export class SharedConnection {
   /** The one that is open, if any. */
   get current(): McpConnection | undefined {
     return this.#current?.isClosed ? undefined : this.#current;
+  }
+
+  /** Why there is no connection, if there was to be one. */
+  get failure(): FabricError | undefined {
+    return this.#failure;
+  }
+
+  /** How often one was made, or tried to be. */
+  get starts(): number {
+    return this.#starts;
   }
 
   /** Whether a connection is being made right now. */
@@ -61,7 +74,7 @@ export class SharedConnection {
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined;
     });
-    return await untilAborted(this.#opening, signal);
+    return await orAborted(this.#opening, signal);
   }
 
   /** The next call gets a new connection; calls on this one go on. */
@@ -69,6 +82,13 @@ export class SharedConnection {
     if (this.#current !== connection) return;
     this.#current = undefined;
     connection.retire();
+  }
+
+  /** The agent cannot be reached by it any more: like `replace`, and that is known. */
+  drop(connection: McpConnection, failure: FabricError): void {
+    if (this.#current !== connection) return;
+    this.#fail(failure);
+    this.replace(connection);
   }
 
   /** Another revision of the protocol may be spoken by now. */
@@ -87,13 +107,14 @@ export class SharedConnection {
       const connection = await this.#connect();
       this.#knownLegacy = connection.era === 'legacy';
       this.#current = connection;
+      this.#failure = undefined;
       if (this.#hadConnection) LIST_KINDS.forEach(this.#options.onListChanged);
       this.#hadConnection = true;
       this.#options.onOpened(connection);
       return connection;
     } catch (error) {
-      if (this.#options.backsOff) this.#backoff.failed();
-      this.#lastFailure = FabricError.from(error);
+      this.#options.backoff?.failed();
+      this.#fail(FabricError.from(error));
       throw error;
     }
   }
@@ -112,20 +133,23 @@ export class SharedConnection {
   }
 
   async #attempt(knownLegacy: boolean): Promise<McpConnection> {
-    const { createTransport, connectTimeoutMs: timeoutMs, log, onListChanged } = this.#options;
-    const transport = createTransport();
+    const { info, capabilities, connectTimeoutMs: timeoutMs, log, clock } = this.#options;
+    this.#starts += 1;
+    const transport = this.#options.createTransport();
     this.#transport = transport;
     const timer = setTimeout(() => void transport.close(connectTimeout(timeoutMs)), timeoutMs);
-    const openedAt = performance.now();
+    const openedAt = clock.monotonic();
     try {
       return await McpConnection.open({
         transport,
+        info,
+        capabilities,
         knownLegacy,
         probeTimeoutMs: transport.kind === 'stdio' ? timeoutMs / 4 : timeoutMs,
         timeoutMs,
         log,
-        onListChanged,
-        onClose: () => this.#onClose(openedAt),
+        onListChanged: this.#options.onListChanged,
+        onClose: () => this.#onClose(transport, openedAt),
         onStray: this.#options.onStray,
       });
     } catch (error) {
@@ -139,20 +163,28 @@ export class SharedConnection {
     }
   }
 
-  #onClose(openedAt: number): void {
-    if (performance.now() - openedAt >= STABLE_MS) this.#backoff.succeeded();
-    else if (this.#options.backsOff) this.#backoff.failed();
+  #onClose({ failure }: AgentTransport, openedAt: number): void {
+    const { backoff, clock } = this.#options;
+    if (clock.monotonic() - openedAt >= STABLE_MS) backoff?.succeeded();
+    else backoff?.failed();
+    if (failure && failure.details.reason !== 'closed') this.#fail(failure);
+  }
+
+  #fail(failure: FabricError): void {
+    if (this.#isClosed) return;
+    this.#failure = failure;
+    this.#options.onFailure?.(failure);
   }
 
   async #waitForTurn(): Promise<void> {
-    const remaining = this.#backoff.remainingMs();
+    const remaining = this.#options.backoff?.remainingMs() ?? 0;
     if (remaining > PATIENCE_MS) {
       throw new FabricError('AGENT_OFFLINE', 'The agent keeps failing to start', {
         details: {
           reason: 'backoff',
           retry_after_ms: Math.ceil(remaining),
           sent: false,
-          ...lastWords(this.#lastFailure),
+          ...lastWords(this.#failure),
         },
       });
     }

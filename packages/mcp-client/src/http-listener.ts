@@ -2,11 +2,11 @@
 // servers offer none; one that breaks is opened again, ever more slowly, until `close`.
 
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import { Backoff } from '@starloom/core';
 import { closedFailure } from './closed-failure.ts';
 import type { HttpStream, StreamFailure, StreamListener } from './http-stream.ts';
 
-const FIRST_DELAY_MS = 500;
-const MAX_DELAY_MS = 30_000;
+const RETRY = { firstMs: 500, longestMs: 30_000 };
 
 export interface HttpListenerOptions {
   readonly open: (listener: StreamListener, lastEventId: string | undefined) => HttpStream;
@@ -17,7 +17,7 @@ export class HttpListener implements StreamListener {
   isOpen = false;
   readonly #options: HttpListenerOptions;
   #stream: HttpStream;
-  #delayMs = FIRST_DELAY_MS;
+  readonly #backoff = new Backoff(RETRY);
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
@@ -31,7 +31,7 @@ export class HttpListener implements StreamListener {
   }
 
   onMessage(message: JSONRPCMessage): void {
-    this.#delayMs = FIRST_DELAY_MS;
+    this.#backoff.succeeded();
     this.#options.onMessage(message);
   }
 
@@ -43,9 +43,8 @@ export class HttpListener implements StreamListener {
       () => {
         this.#stream = this.#options.open(this, lastEventId);
       },
-      Math.min(Math.max(retryMs ?? 0, this.#delayMs), MAX_DELAY_MS),
+      Math.min(Math.max(retryMs ?? 0, this.#backoff.failed()), RETRY.longestMs),
     ).unref();
-    this.#delayMs *= 2;
   }
 
   close(): void {

@@ -2,11 +2,10 @@
 // pipe does not say which call a question belongs to: once that was in doubt, each call gets a
 // connection of its own, up to a number, and further calls wait for one.
 
-import { FabricError } from '@starloom/core';
+import { FabricError, orAborted } from '@starloom/core';
 import type { Requests } from './requests.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import type { ToolCatalog } from './tool-catalog.ts';
-import { untilAborted } from './until-aborted.ts';
 
 /** A connection, and what is known by way of it. */
 export interface Lane {
@@ -66,7 +65,7 @@ export class Lanes {
     const waiting = Promise.withResolvers<Lane>();
     this.#waiting.push(waiting);
     try {
-      return await untilAborted(waiting.promise, signal);
+      return await orAborted(waiting.promise, signal);
     } catch (error) {
       const at = this.#waiting.indexOf(waiting);
       if (at !== -1) this.#waiting.splice(at, 1);

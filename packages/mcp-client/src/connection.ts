@@ -11,23 +11,21 @@ import {
   PROTOCOL_VERSION_META_KEY,
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
-import type { Log } from '@starloom/core';
-import { type Fields, isObject } from '@starloom/core';
+import { type Fields, isObject, type Log } from '@starloom/core';
 import { type AgentTransport, type ExchangeOptions, FIRST_EXCHANGE_ID } from './agent-transport.ts';
+import { cancelAnswer, type RpcAnswer } from './cancel-answer.ts';
 import type { Exchange } from './exchange.ts';
 import { RESERVED_META_KEYS } from './json-rpc.ts';
+import { LIST_KINDS, type ListKind } from './list-kinds.ts';
 import { OlderSubscriptions } from './older-subscriptions.ts';
-import { type RpcAnswer, toCancel } from './questions.ts';
-import { LIST_KINDS, type ListKind } from './relay.ts';
 import { Subscription } from './subscription.ts';
-
-const CLIENT_INFO: Implementation = { name: 'starloom', version: '0.1.0' };
-
-/** What the gateway can pass on to a caller; whether the caller can answer is known per call. */
-const DECLARED: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 export interface ConnectionOptions {
   readonly transport: AgentTransport;
+  /** Who we are. */
+  readonly info: Implementation;
+  /** What the agent may ask of us. */
+  readonly capabilities: ClientCapabilities;
   /** Skip the question which revision the agent speaks. */
   readonly knownLegacy: boolean;
   readonly probeTimeoutMs: number;
@@ -54,15 +52,16 @@ export class McpConnection {
 
   readonly #transport: AgentTransport;
   readonly #version: string;
+  readonly #info: Implementation;
   readonly #log: Log;
   readonly #subscription: Subscription | undefined;
   #nextId = FIRST_EXCHANGE_ID;
 
   /** Rejects with whatever the SDK or the transport threw; the transport is the caller's to close. */
   static async open(options: ConnectionOptions): Promise<McpConnection> {
-    const { transport, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
-    const client = new Client(CLIENT_INFO, {
-      capabilities: DECLARED,
+    const { transport, info, capabilities, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
+    const client = new Client(info, {
+      capabilities,
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
     });
     client.onerror = (error) => log.debug({ cause: String(error) }, 'MCP client');
@@ -82,11 +81,12 @@ export class McpConnection {
   }
 
   private constructor(client: Client, options: ConnectionOptions) {
-    const { transport, log, onListChanged, onStray } = options;
+    const { transport, info, log, onListChanged, onStray } = options;
     this.#transport = transport;
+    this.#info = info;
     this.#log = log;
     transport.onstray = (question) => {
-      this.respond(question, toCancel(question.method));
+      this.respond(question, cancelAnswer(question.method));
       onStray();
     };
     this.#version = client.getNegotiatedProtocolVersion() ?? '';
@@ -161,7 +161,7 @@ export class McpConnection {
     const own = isObject(given) ? given : {};
     if (this.era === 'modern') {
       return {
-        [CLIENT_INFO_META_KEY]: CLIENT_INFO,
+        [CLIENT_INFO_META_KEY]: this.#info,
         [CLIENT_CAPABILITIES_META_KEY]: {},
         ...own,
         progressToken,

@@ -35,14 +35,14 @@ const VISIBLE = /^[\x20-\x7e]{1,8192}$/;
 /** Names of hop-by-hop headers, and of those that only the transport may set. */
 const RESERVED = /^(host|connection|keep-alive|te|trailer|upgrade|expect|content-.*|transfer-.*)$/;
 
-/** The headers of a manifest in lower case; BAD_INPUT for what no request can carry. */
-export function parseManifestHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
+/** Headers in lower case; BAD_INPUT for what no request can carry. */
+export function parseHeaders(headers: Readonly<Record<string, string>> = {}): Headers {
   const parsed: Headers = {};
   for (const [name, value] of Object.entries(headers)) {
     const key = name.toLowerCase();
     const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]{1,128}$/.test(key);
     if (!isName || RESERVED.test(key) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw new FabricError('BAD_INPUT', 'A header of the manifest cannot be sent', {
+      throw new FabricError('BAD_INPUT', 'A header of the endpoint cannot be sent', {
         details: { reason: 'bad_header', header: name, fix: 'correct endpoint.headers' },
       });
     }

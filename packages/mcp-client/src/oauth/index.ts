@@ -1,0 +1,3 @@
+export { Authorization, type AuthorizationOptions, assertOauth } from './authorization.ts';
+export { beginLogin, type Login, type LoginOptions } from './begin-login.ts';
+export { type OauthOptions, oauthOptionsSchema } from './options.ts';
