@@ -8,6 +8,7 @@ import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from '
 import { HttpStream, type StreamListener } from './http-stream.ts';
 import type { Authorization } from './oauth/authorization.ts';
 import { sendAuthorized } from './oauth/authorized-stream.ts';
+import { traced } from './traced-message.ts';
 
 export interface HttpEndpointOptions {
   readonly uri: string;
@@ -18,6 +19,8 @@ export interface HttpEndpointOptions {
   /** Sockets at most; requests beyond that wait. */
   readonly connections: number;
   readonly connectTimeoutMs: number;
+  /** A request that belongs to no trace begins one. */
+  readonly isTraced?: boolean;
   /** Brings the tokens, where the agent wants some. Closed with the endpoint. */
   readonly authorization?: Authorization | undefined;
 }
@@ -28,6 +31,7 @@ export class HttpEndpoint {
   readonly #headers: Headers;
   readonly #maxMessageBytes: number;
   readonly #excerpt: Excerpt;
+  readonly #isTraced: boolean;
   readonly #authorization: Authorization | undefined;
 
   constructor(options: HttpEndpointOptions) {
@@ -36,6 +40,7 @@ export class HttpEndpoint {
     this.#headers = options.headers;
     this.#maxMessageBytes = options.maxMessageBytes;
     this.#excerpt = options.excerpt;
+    this.#isTraced = options.isTraced ?? false;
     this.#authorization = options.authorization;
     this.#pool = new Pool(url.origin, {
       connections: options.connections,
@@ -52,9 +57,10 @@ export class HttpEndpoint {
     listener: StreamListener,
     extra?: Readonly<Headers>,
   ): HttpStream {
-    const headers = postHeaders(this.#headers, extra, message, session);
+    const sent = this.#isTraced ? traced(message) : message;
+    const headers = postHeaders(this.#headers, extra, sent, session);
     const expects = 'method' in message && 'id' in message ? 'messages' : 'nothing';
-    return this.#dispatch('POST', headers, JSON.stringify(message), expects, listener);
+    return this.#dispatch('POST', headers, JSON.stringify(sent), expects, listener);
   }
 
   /** The stream of a session, from after `lastEventId` on when that is given. */

@@ -99,6 +99,7 @@ export class SharedConnection {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([this.#current?.close(), this.#transport?.close()]);
+    await this.#opening?.catch(() => {});
   }
 
   async #open(): Promise<McpConnection> {

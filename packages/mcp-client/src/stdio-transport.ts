@@ -40,6 +40,7 @@ import {
   type RpcResponse,
 } from './json-rpc.ts';
 import { ReadGate } from './read-gate.ts';
+import { traced } from './traced-message.ts';
 
 const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;
 const MAX_STRAY_BYTES = 1_048_576;
@@ -60,6 +61,8 @@ export interface StdioTransportOptions {
   /** That of the gateway by default. */
   readonly cwd?: string | undefined;
   readonly maxMessageBytes: number;
+  /** A request that belongs to no trace begins one. */
+  readonly isTraced?: boolean;
   readonly excerpt: Excerpt;
   readonly log: Log;
 }
@@ -141,7 +144,7 @@ export class StdioTransport implements AgentTransport {
     this.#exchanges.set(exchange.id, exchange);
     if (ASKING.has(request.method)) this.#asking.set(exchange, principal);
     if (request.method === 'subscriptions/listen') this.#subscriptions.add(exchange.id);
-    write(child, request).catch((error: unknown) => exchange.fail(FabricError.from(error)));
+    this.#write(child, request).catch((error: unknown) => exchange.fail(FabricError.from(error)));
     return exchange;
   }
 
@@ -149,7 +152,7 @@ export class StdioTransport implements AgentTransport {
     const child = this.#process;
     const refusal = this.#refusal(child);
     if (refusal || !child) throw refusal ?? closedFailure();
-    await write(child, message);
+    await this.#write(child, message);
   }
 
   async close(failure: FabricError = closedFailure()): Promise<void> {
@@ -273,6 +276,11 @@ export class StdioTransport implements AgentTransport {
     });
   }
 
+  #write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
+    const sent = this.#options.isTraced ? traced(message) : message;
+    return child.write(`${JSON.stringify(sent)}\n`);
+  }
+
   #end(failure: FabricError): void {
     if (this.failure) return;
     this.failure = failure;
@@ -280,10 +288,6 @@ export class StdioTransport implements AgentTransport {
     for (const exchange of [...this.#exchanges.values()]) exchange.fail(failure);
     this.onclose?.();
   }
-}
-
-function write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
-  return child.write(`${JSON.stringify(message)}\n`);
 }
 
 function goneFailure(upstream: ErrorDetails): FabricError {
