@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Message, Part, StreamResponse } from '@a2a-js/sdk';
 import {
   type AgentHandle,
+  backoffMs,
   type CallContext,
   type Envelope,
   type EventBody,
@@ -54,7 +55,7 @@ export interface TaskRunOptions {
 }
 
 const RECONNECTS = 4;
-const RECONNECT_MS = 100;
+const RECONNECT_MS = 200;
 const FIRST_POLL_MS = 50;
 const FAILED_POLLS = 8;
 /** How long an agent that was left before it named its task may take to name it. */
@@ -170,7 +171,7 @@ export class TaskRun {
     const id = this.#fold.taskId;
     if (id === undefined) throw noFinal();
     for (let tries = 0; connection.streaming && tries < RECONNECTS; tries += 1) {
-      if (tries > 0) await this.#wait(RECONNECT_MS * 2 ** tries);
+      if (tries > 0) await this.#wait(backoffMs({ firstMs: RECONNECT_MS, tries }));
       try {
         yield* this.#read((line) => connection.subscribe(id, line));
       } catch (error) {
@@ -202,7 +203,7 @@ export class TaskRun {
   async *#poll(id: string): AsyncGenerator<EventBody> {
     const { connection, pollIntervalMs, excerpt } = this.#options;
     let failed = 0;
-    for (let ms = FIRST_POLL_MS; ; ms = Math.min(ms * 2, pollIntervalMs)) {
+    for (let tries = 1; ; tries += 1) {
       try {
         yield* this.#read((line) => once(connection.get(id, line).then(toItem)));
         failed = 0;
@@ -213,7 +214,7 @@ export class TaskRun {
         if (!isLostConnection(failure) || failed >= FAILED_POLLS) throw lostTask(failure);
       }
       if (this.#fold.isSettled) return;
-      await this.#wait(ms);
+      await this.#wait(backoffMs({ firstMs: FIRST_POLL_MS, longestMs: pollIntervalMs, tries }));
     }
   }
 

@@ -2,8 +2,9 @@
 // only to addresses that the guard lets through. Tokens are left out: the answer comes as a whole. The
 // configurations live in this process, with a bound.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import type { StreamResponse, TaskPushNotificationConfig } from '@a2a-js/sdk';
-import { FabricError, isFinal, type Log, type StoredJob } from '@starloom/core';
+import { backoffMs, FabricError, isFinal, type Log, type StoredJob } from '@starloom/core';
 import { type SignedPost, SignedPosts } from '@starloom/jobs';
 import type { AddressGuard } from '@starloom/wire';
 import type { JobCalls } from '../jobs/job-calls.ts';
@@ -149,7 +150,7 @@ export class PushNotifications {
       const isOver = failure.isFinal || tries === TRIES;
       const fields = { job_id: config.taskId, webhook_id: id, tries, ...failure };
       if (isOver) return log.warn(fields, 'a2a: a webhook was given up');
-      await new Promise((resolve) => setTimeout(resolve, retryMs * 2 ** (tries - 1)));
+      await delay(backoffMs({ firstMs: retryMs, tries }));
     }
   }
 }
