@@ -1,7 +1,7 @@
 // The failure payload as others send it: the one reader, beside `FabricError.toPayload`, the one writer.
 
-import { FabricError, isErrorCode } from './errors.ts';
-import { isObject } from './json.ts';
+import { type ErrorPayload, FabricError, isErrorCode } from './errors.ts';
+import { isObject, toFields } from './json.ts';
 
 /** The key of `_meta`, and of metadata of other protocols, that carries an error payload. */
 export const ERROR_META_KEY = 'io.starloom/error';
@@ -9,17 +9,23 @@ export const ERROR_META_KEY = 'io.starloom/error';
 const MAX_TEXT = 2048;
 
 /**
- * The failure another Starloom reported, or `undefined` when the value is no payload of ours. Its
- * code and details are kept, except `sent`: what its own agents saw says nothing of this call.
+ * What a payload says, or `undefined` when the value is none of ours. Its details are kept, except
+ * `sent`: what the agents of another gateway saw says nothing of this call.
  */
-export function fromErrorPayload(value: unknown): FabricError | undefined {
+export function parseErrorPayload(value: unknown): ErrorPayload['error'] | undefined {
   if (!isObject(value) || value.ok !== false || !isObject(value.error)) return undefined;
   const { code, message, details } = value.error;
   if (!isErrorCode(code)) return undefined;
-  const { sent: _, ...kept } = isObject(details) ? details : {};
-  return new FabricError(code, typeof message === 'string' ? bounded(message) : code, {
-    details: { upstream: { code }, ...kept },
-  });
+  const { sent: _, ...kept } = toFields(details);
+  return { code, message: typeof message === 'string' ? bounded(message) : code, details: kept };
+}
+
+/** The failure another Starloom reported, or `undefined` when the value is no payload of ours. */
+export function fromErrorPayload(value: unknown): FabricError | undefined {
+  const reported = parseErrorPayload(value);
+  if (!reported) return undefined;
+  const { code, message, details } = reported;
+  return new FabricError(code, message, { details: { upstream: { code }, ...details } });
 }
 
 /** The same from JSON text, as far as it is a payload. */

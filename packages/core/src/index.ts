@@ -37,7 +37,13 @@ export {
   parseEnvelope,
   RESPONSE_FORMATS,
 } from './envelope.ts';
-export { bounded, ERROR_META_KEY, fromErrorPayload, fromErrorText } from './error-payload.ts';
+export {
+  bounded,
+  ERROR_META_KEY,
+  fromErrorPayload,
+  fromErrorText,
+  parseErrorPayload,
+} from './error-payload.ts';
 export {
   CLAIM_LOST,
   ERRORS,

@@ -220,6 +220,7 @@ export class McpClient {
         for (const entry of this.#listeners) if (entry.kind === kind) entry.listener();
       },
       onStray: () => {
+        if (Object.keys(capabilities).length === 0) return;
         log.info({}, 'the agent asked while several calls ran: each gets its own connection now');
         this.#lanes.separate();
       },
