@@ -2,8 +2,8 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { createTrace, isObject, META, ROOT_HOP, toMeta } from '@starloom/core';
 
 /**
- * Every request says which trace it belongs to. One that serves no call of anybody, such as asking for
- * the list of tools, begins a trace of its own.
+ * Every request says which trace it belongs to. A request that serves no call, such as `tools/list`,
+ * begins a trace of its own.
  */
 export function traced(message: JSONRPCMessage): JSONRPCMessage {
   if (!('method' in message) || !('id' in message)) return message;

@@ -67,7 +67,7 @@ function openClient(uri: string, more: Partial<McpClientOptions> = {}) {
       connectTimeoutMs: 10_000,
       log: silentLog,
     }),
-    info: { name: 'somebody', version: '7' },
+    info: { name: 'test-client', version: '7' },
     capabilities: {},
     connectTimeoutMs: 10_000,
     log: silentLog,
@@ -87,7 +87,7 @@ describe('an MCP client', () => {
     expect([...(await client.tools(signal)).keys()]).toEqual(['echo', 'steps']);
     expect([client.state, client.starts, opened]).toEqual(['online', 1, ['one']]);
     const text = JSON.stringify(server.bodies);
-    expect(text).toContain('"name":"somebody"');
+    expect(text).toContain('"name":"test-client"');
   });
 
   it('calls a tool with its progress, in order', async () => {
