@@ -1,18 +1,17 @@
-export type { AgentTransport } from './agent-transport.ts';
 export { cancelAnswer, REJECTION, type RpcAnswer } from './cancel-answer.ts';
-export type { McpConnection, SendOptions } from './connection.ts';
+export type { McpConnection } from './connection.ts';
 export type { Exchange } from './exchange.ts';
 export { type Headers, parseHeaders, postHeaders } from './http-headers.ts';
-export { isQuestion, type RpcError } from './json-rpc.ts';
+export { isQuestion } from './json-rpc.ts';
 export type { Lane, LaneLease } from './lanes.ts';
-export { LIST_KINDS, type ListKind } from './list-kinds.ts';
+export type { ListKind } from './list-kinds.ts';
 export {
   type CallToolOptions,
   type ClientState,
   McpClient,
   type McpClientOptions,
 } from './mcp-client.ts';
-export { findParamHeaders, type ParamHeader, toParamHeaders } from './param-headers.ts';
+export { toParamHeaders } from './param-headers.ts';
 export { type Progress, toProgress } from './progress.ts';
 export type { RequestOptions } from './request-options.ts';
 export { throwUnsent } from './requests.ts';
