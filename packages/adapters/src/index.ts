@@ -1,12 +1,12 @@
 import type { Adapter, AdapterOptions } from '@starloom/core';
+import type { Login, Logout } from '@starloom/mcp-client/oauth';
 import { a2aOptionsSchema } from './a2a/options.ts';
 import { agentClientProtocolOptionsSchema } from './agent-client-protocol/options.ts';
 import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
 import { httpAdapterOptionsSchema } from './http/profile-options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
-import type { Login, LoginOptions } from './mcp/oauth/begin-login.ts';
-import type { Logout, LogoutOptions } from './mcp/oauth/end-login.ts';
+import type { AgentLoginOptions, AgentLogoutOptions } from './mcp/login.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
 import type { InspectedDocument } from './openapi/inspect.ts';
@@ -18,14 +18,11 @@ export {
   type EditorAgentName,
   type EditorAgentPreset,
 } from './agent-client-protocol/presets.ts';
-export type { Login, LoginOptions } from './mcp/oauth/begin-login.ts';
-export type { Logout, LogoutOptions } from './mcp/oauth/end-login.ts';
-export { findParamHeaders, type ParamHeader, toParamHeaders } from './mcp/param-headers.ts';
-export { isMcpRelay, type McpRelay, type RelayOptions } from './mcp/relay.ts';
+export type { AgentLoginOptions, AgentLogoutOptions } from './mcp/login.ts';
+export { isMcpRelay, type McpRelay } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
 export type { InspectedDocument } from './openapi/inspect.ts';
 export type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
-export { cleanText, hasHidden } from './upstream/clean-text.ts';
 
 /** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
 export const adapters = {
@@ -63,13 +60,13 @@ export const adapters = {
 } satisfies AdapterTable;
 
 /** The login of a person to an MCP agent; see `Login`. */
-export async function beginLogin(options: LoginOptions): Promise<Login> {
-  return await (await import('./mcp/oauth/begin-login.ts')).beginLogin(options);
+export async function beginLogin(options: AgentLoginOptions): Promise<Login> {
+  return await (await import('./mcp/login.ts')).beginAgentLogin(options);
 }
 
 /** Removes the tokens of a person's login, and has the server revoke them where it can. */
-export async function endLogin(options: LogoutOptions): Promise<Logout> {
-  return await (await import('./mcp/oauth/end-login.ts')).endLogin(options);
+export async function endLogin(options: AgentLogoutOptions): Promise<Logout> {
+  return await (await import('./mcp/login.ts')).endAgentLogin(options);
 }
 
 /** The adapter for an agent; BAD_INPUT when its protocol or its endpoint is wrong. */

@@ -228,6 +228,26 @@ describe('[G28] an A2A agent that misbehaves', () => {
     expect(written).not.toHaveBeenCalled();
   });
 
+  it.each([
+    [500, 'UPSTREAM_ERROR'],
+    [503, 'AGENT_OFFLINE'],
+    [504, 'TIMEOUT'],
+  ])(
+    'over REST with status %i and an error as its body is %s, as for every agent',
+    async (code, ours) => {
+      const { adapter } = await openFakeA2a(
+        {
+          '/rest/message:stream': (_, response) => {
+            response.writeHead(code, { 'content-type': 'application/json' });
+            response.end(JSON.stringify({ error: { code, message: 'no' } }));
+          },
+        },
+        { binding: 'HTTP+JSON' },
+      );
+      expect(await failedCall(adapter, 'bad')).toMatchObject({ code: ours });
+    },
+  );
+
   it.each<[what: string, reason: string, chunk: string]>([
     ['an event without an end', 'event_too_large', `data: ${'x'.repeat(65_536)}`],
     ['a stream without an end', 'stream_too_large', toEvent({ id: 1 }, task('TASK_STATE_WORKING'))],

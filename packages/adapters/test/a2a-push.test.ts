@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CallContext, ResultFold, silentLog } from '@starloom/core';
 import { ContractAgent, exampleEnvelope, exampleManifest } from '@starloom/core/testing';
+import { timerWheelOf } from '@starloom/wire';
 import type { RequestHandler } from 'express';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createA2aAdapter } from '../src/a2a/adapter.ts';
@@ -80,6 +81,8 @@ function holdTimers() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => {
     vi.useRealTimers();
+    // Other files of this process wait on the same wheel, which a timer that never fires would stop.
+    timerWheelOf().run();
   });
   const until = (isTrue: () => boolean) =>
     vi.waitUntil(

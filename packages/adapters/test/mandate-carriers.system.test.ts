@@ -13,9 +13,9 @@ import {
   silentLog,
 } from '@starloom/core';
 import { exampleEnvelope } from '@starloom/core/testing';
+import { postHeaders } from '@starloom/mcp-client';
 import { describe, expect, it } from 'vitest';
 import { openAdapter } from '../src/index.ts';
-import { postHeaders } from '../src/mcp/http-headers.ts';
 import { toToolCall } from '../src/mcp/translate.ts';
 
 const MANDATE = 'eyJhbGciOiJFZDI1NTE5In0.e30.c2ln';

@@ -248,7 +248,7 @@ describe('an mcp agent over http that misbehaves', () => {
     const adapter = await openMcpHttp(first.uri);
     expect((await runCall(adapter, 'one')).result?.answer).toBe('one');
     await first.close();
-    const offline = { code: 'AGENT_OFFLINE', details: { sent: false, reason: 'unreachable' } };
+    const offline = { code: 'AGENT_OFFLINE', details: { sent: false, reason: 'refused' } };
     await expect.poll(() => failedCall(adapter, 'two')).toMatchObject(offline);
     await serve({}, first.port);
     expect((await runCall(adapter, 'three')).result?.answer).toBe('three');
@@ -287,7 +287,7 @@ describe('an mcp agent over http that misbehaves', () => {
     const address = server.address();
     const port = typeof address === 'object' ? address?.port : undefined;
     const error = await failedCall(await openMcpHttp(`http://127.0.0.1:${port}/mcp`), 'hello');
-    expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason: 'not_http' } });
+    expect(error).toMatchObject({ code: 'UPSTREAM_ERROR', details: { reason: 'invalid_http' } });
   });
 
   it('is no agent when it is a web site', async () => {

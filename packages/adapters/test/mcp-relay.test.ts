@@ -1,9 +1,9 @@
 import { type McpServerFactory, Server } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
 import { ContractAgent } from '@starloom/core/testing';
+import { rpcErrorOf } from '@starloom/mcp-client';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { McpRelay } from '../src/mcp/relay.ts';
-import { rpcErrorOf } from '../src/mcp/rpc-failure.ts';
 import { answer, openEvents, serveFake, toEvent, toResult } from './fixtures/fake-mcp.ts';
 import { contractServer } from './fixtures/mcp-contract-server.ts';
 import { serveModern, serveSessions } from './fixtures/mcp-http-server.ts';

@@ -1,9 +1,8 @@
-import { createTrace, type Envelope, ROOT_HOP } from '@starloom/core';
+import { createTrace, type Envelope, ROOT_HOP, toCapabilityName } from '@starloom/core';
+import { rpcErrorOf, rpcFailure } from '@starloom/mcp-client';
 import { describe, expect, it } from 'vitest';
-import { rpcErrorOf, rpcFailure } from '../src/mcp/rpc-failure.ts';
 import { toCapability } from '../src/mcp/to-capability.ts';
 import { toEventBody, toFinal, toToolCall, wantsInput } from '../src/mcp/translate.ts';
-import { toCapabilityName } from '../src/upstream/to-capability-name.ts';
 
 const progress = (params: Record<string, unknown>) =>
   toEventBody({ jsonrpc: '2.0', method: 'notifications/progress', params });

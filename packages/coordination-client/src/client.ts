@@ -2,14 +2,14 @@
 // where they were, and says what it lost when that cannot be helped.
 
 import { EventEmitter } from 'node:events';
-import { FabricError, type Log, silentLog } from '@starloom/core';
+import { FabricError, type Log, silentLog, toFields } from '@starloom/core';
 import { type CachedCall, cached } from './cached.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { Leases } from './leases.ts';
 import { Link, type Send } from './link.ts';
 import { type ClientEvents, toClientEvent } from './push-events.ts';
-import { rpcCodeOf, toFields } from './rpc-error.ts';
+import { rpcCodeOf } from './rpc-error.ts';
 import { createRunHandler, type RunHandler } from './run-handler.ts';
 import {
   type Call,

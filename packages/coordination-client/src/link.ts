@@ -2,7 +2,7 @@
 // on the next connection, under its own idempotency key, so that it is done once all the same. Until
 // it is closed it keeps the process alive: by its connection, or by waiting for the next.
 
-import { FabricError, type Log } from '@starloom/core';
+import { backoffMs, FabricError, type Log, toFields } from '@starloom/core';
 import {
   connectionLost,
   type OnLate,
@@ -12,7 +12,7 @@ import {
 } from './open-requests.ts';
 import { Outbox } from './outbox.ts';
 import { refusedBy } from './refused-frame.ts';
-import { fromRpcError, toFields } from './rpc-error.ts';
+import { fromRpcError } from './rpc-error.ts';
 import type { CloseCause, Connect, Transport } from './transport.ts';
 
 export interface LinkOptions {
@@ -167,12 +167,12 @@ export class Link {
 
   /** Not before the first connection, which is its caller's. */
   #retryLater(atLeastMs = 0): void {
-    const { most, least } = this.#options.backoffMs;
+    const { most: longestMs, least: firstMs } = this.#options.backoffMs;
     if (this.#closed || this.#retry !== undefined || this.#readyAt === undefined) return;
-    const longest = Math.min(most, least * 2 ** this.#attempts);
     this.#attempts += 1;
-    const ms = Math.max(atLeastMs, longest * (0.5 + Math.random() / 2));
-    this.#retry = setTimeout(() => void this.#connectAgain(), ms);
+    const jitter = 0.5 + Math.random() / 2;
+    const ms = backoffMs({ firstMs, longestMs, tries: this.#attempts, jitter });
+    this.#retry = setTimeout(() => void this.#connectAgain(), Math.max(atLeastMs, ms));
   }
 
   async #connectAgain(): Promise<void> {

@@ -1,6 +1,4 @@
-import { type ErrorCode, FabricError, isErrorCode } from '@starloom/core';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { type ErrorCode, FabricError, isErrorCode, toFields } from '@starloom/core';
 
 /** An error of the server; `details.rpc` is its JSON-RPC code, beside all that `data` says. */
 export function fromRpcError(error: unknown): FabricError {
@@ -17,9 +15,4 @@ export function rpcCodeOf(error: unknown): number | undefined {
   if (!FabricError.is(error)) return undefined;
   const { rpc } = error.details;
   return typeof rpc === 'number' ? rpc : undefined;
-}
-
-/** Of anything that came over the wire, as much as there is. */
-export function toFields(value: unknown): Fields {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

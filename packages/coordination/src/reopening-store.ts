@@ -3,7 +3,7 @@
 // whatever else this process does goes on. What was answered before is in the store; nothing else
 // survives, which is what a failed operation said.
 
-import { FabricError, type Log } from '@starloom/core';
+import { backoffMs, FabricError, type Log } from '@starloom/core';
 import type { CoordinationStore, Lease, StoreWarning } from './coordination-store.ts';
 
 export interface ReopeningStoreOptions {
@@ -161,8 +161,8 @@ class ReopeningStore implements CoordinationStore {
 
   #retryLater(): void {
     const { first, most } = this.#options.retryMs ?? RETRY_MS;
-    const ms = Math.min(most, first * 2 ** this.#attempts);
     this.#attempts += 1;
+    const ms = backoffMs({ firstMs: first, longestMs: most, tries: this.#attempts });
     this.#timer = setTimeout(() => {
       this.#opening = this.#reopen().finally(() => {
         this.#opening = undefined;

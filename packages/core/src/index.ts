@@ -1,7 +1,21 @@
 export { type Artifact, ArtifactFold } from './artifact-fold.ts';
+export {
+  Backoff,
+  type BackoffOptions,
+  type BackoffRules,
+  type BackoffStep,
+  backoffMs,
+} from './backoff.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { closestWord } from './closest-word.ts';
+export {
+  type ConnectionProgress,
+  connectionFailure,
+  isAway,
+  socketErrorCode,
+  unreachableReason,
+} from './connection-failure.ts';
 export { Deadline, defaultDeadlineMs } from './deadline.ts';
 export {
   type AgentFilter,
@@ -25,6 +39,13 @@ export {
   parseEnvelope,
   RESPONSE_FORMATS,
 } from './envelope.ts';
+export {
+  bounded,
+  ERROR_META_KEY,
+  fromErrorPayload,
+  fromErrorText,
+  parseErrorPayload,
+} from './error-payload.ts';
 export {
   CLAIM_LOST,
   ERRORS,
@@ -75,6 +96,13 @@ export {
   toLink,
 } from './hop.ts';
 export {
+  parseRetryAfter,
+  type StatusAnswer,
+  type StatusMeaning,
+  statusFailure,
+  statusMeaning,
+} from './http-status.ts';
+export {
   type FinalJobState,
   isFinal,
   JOB_STATES,
@@ -121,7 +149,6 @@ export {
   answered,
   appended,
   asked,
-  backoffMs,
   type Cancelled,
   type ClaimMode,
   cancelDelivered,
@@ -139,12 +166,13 @@ export {
   noted,
   requeued,
   resumed,
+  retryDelayMs,
   sent,
   toEventMark,
   withHandle,
 } from './jobs/transitions.ts';
 export { Watchers } from './jobs/watchers.ts';
-export type { Json, JsonObject } from './json.ts';
+export { type Fields, isObject, type Json, type JsonObject, toFields } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { lookAlikes, looksLike, skeletonOf } from './look-alike.ts';
 export { isLoopback } from './loopback.ts';
@@ -245,6 +273,7 @@ export {
   TRUST_TIERS,
   type TrustTier,
 } from './tiers.ts';
+export { toCapabilityName } from './to-capability-name.ts';
 export {
   hashToolName,
   styleToolName,

@@ -1,6 +1,5 @@
 import type { Envelope } from './envelope.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
+import { type Fields, isObject } from './json.ts';
 
 /**
  * What a capability is called with when the caller gave no arguments: its task and context, as far as
@@ -9,10 +8,10 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export function argumentsFromTask(
   { task, context }: Pick<Envelope['input'], 'task' | 'context'>,
-  { properties, required, additionalProperties }: Fields = {},
+  { properties, required, additionalProperties }: Readonly<Fields> = {},
 ): Record<string, unknown> {
   const all = { ...(task !== '' && { task }), ...context };
-  if (!isFields(properties)) return additionalProperties === false ? {} : all;
+  if (!isObject(properties)) return additionalProperties === false ? {} : all;
   const known = Object.entries(all).filter(([name]) => Object.hasOwn(properties, name));
   const kept = Object.fromEntries(known);
   if (task === '' || Object.hasOwn(properties, 'task')) return kept;
@@ -21,14 +20,10 @@ export function argumentsFromTask(
   return texts.length === 1 && only !== undefined ? { [only]: task, ...kept } : kept;
 }
 
-function textsAmong(properties: Fields, required: unknown): readonly string[] {
+function textsAmong(properties: Readonly<Fields>, required: unknown): readonly string[] {
   if (!Array.isArray(required)) return [];
   return required.filter((name): name is string => {
     const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    return isFields(property) && property.type === 'string';
+    return isObject(property) && property.type === 'string';
   });
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,11 +2,10 @@
 // pause that grows while it keeps dying young. Ends with all it started when it is stopped.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError } from '@starloom/core';
+import { backoffMs, FabricError } from '@starloom/core';
 import { type ServerOptions, type StartedServer, startServer } from './start-server.ts';
 
-const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 15_000;
+const PAUSES = { firstMs: 250, longestMs: 15_000 };
 /** A process that ran that long did not fail at its start. */
 const GROWN_UP_MS = 10_000;
 
@@ -86,5 +85,5 @@ export class KeptServer implements AsyncDisposable {
 
 /** For the first death, the second, and so on. */
 export function pauseBefore(death: number): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** (death - 1), MAX_PAUSE_MS);
+  return backoffMs({ ...PAUSES, tries: death });
 }

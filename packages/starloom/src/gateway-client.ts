@@ -6,7 +6,7 @@ import {
   errorPayloadSchema,
   FabricError,
   type FabricEvent,
-  isErrorCode,
+  parseErrorPayload,
 } from '@starloom/core';
 import { z } from 'zod';
 import { readClientFile } from './client-file.ts';
@@ -97,12 +97,10 @@ async function callTool<Name extends ToolName>(
   throw toFabricError(payload);
 }
 
-function toFabricError(payload: { readonly error?: ErrorPayload['error'] }): FabricError {
-  const { code, message, details = {} } = payload.error ?? {};
-  return new FabricError(isErrorCode(code) ? code : 'INTERNAL', String(message), {
-    details,
-    cause: payload,
-  });
+function toFabricError(payload: unknown): FabricError {
+  const read = parseErrorPayload(payload);
+  const { code = 'INTERNAL', message = 'The gateway answered without a result' } = read ?? {};
+  return new FabricError(code, message, { details: read?.details ?? {}, cause: payload });
 }
 
 const refusalSchema = z.object({ error: z.object({ data: errorPayloadSchema }) });

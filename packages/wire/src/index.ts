@@ -5,6 +5,7 @@ export {
   type GuardedAgentOptions,
 } from './address-guard.ts';
 export { type BrowserGuard, createBrowserGuard } from './browser-guard.ts';
+export { cleanText, hasHidden, withoutInvisible } from './clean-text.ts';
 export {
   type DeadlineSignal,
   type DeadlineSignalOptions,
@@ -12,6 +13,7 @@ export {
 } from './deadline-signal.ts';
 export { type DrainedOptions, drained } from './drained.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
+export { createExcerpt, type Excerpt, type GivenSecrets } from './excerpt.ts';
 export { withFileLock } from './file-lock.ts';
 export { FileWatch, type FileWatchOptions, fingerprintOf } from './file-watch.ts';
 export { findModule } from './find-module.ts';
@@ -50,6 +52,7 @@ export {
   type ProcessOptions,
   spawnProcess,
 } from './process.ts';
+export { toUpstream } from './process-exit.ts';
 export { settlesWithin } from './settles-within.ts';
 export { type ReadSseOptions, readSse, type SseEvent, SseParser } from './sse.ts';
 export {

@@ -18,11 +18,10 @@ import {
   type Manifest,
   toHealthReason,
 } from '@starloom/core';
-import { deadlineSignal, settlesWithin } from '@starloom/wire';
+import { cleanText, deadlineSignal, type Excerpt, settlesWithin } from '@starloom/wire';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertWanted } from '../upstream/assert-callable.ts';
-import { cleanText } from '../upstream/clean-text.ts';
 import { closedError } from '../upstream/closed-error.ts';
-import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { parseOptions } from '../upstream/options.ts';
 import { type CardView, parseAgentCard } from './agent-card.ts';
 import { AgentLink, mayHaveMoved } from './agent-link.ts';
@@ -59,7 +58,7 @@ class A2aAdapter implements Adapter {
     this.#manifest = manifest;
     this.#log = log;
     this.#options = parseOptions(a2aOptionsSchema, manifest);
-    this.#excerpt = createExcerpt(manifest);
+    this.#excerpt = agentExcerpt(manifest);
     this.#link = new AgentLink(manifest, this.#options, this.#excerpt);
   }
 

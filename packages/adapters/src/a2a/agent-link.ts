@@ -2,11 +2,10 @@
 // makes a new connection; the old one closes with its last call.
 
 import { type FabricError, type Manifest, orAborted } from '@starloom/core';
-import type { AddressGuard } from '@starloom/wire';
+import type { AddressGuard, Excerpt } from '@starloom/wire';
 import type { Agent } from 'undici';
 import { parseHeaders, parseUrl } from '../http/target.ts';
 import { closedError } from '../upstream/closed-error.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { tlsOptions } from '../upstream/tls-options.ts';
 import { chooseInterface } from './choose-interface.ts';
 import { A2aConnection } from './connection.ts';

@@ -1,9 +1,8 @@
 // Errors of the SDK and of agents as failures of ours. What the agent wrote goes to
 // `details.upstream`, cleaned and bounded, never to the message.
 
-import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { toFields } from '../upstream/reported-error.ts';
+import { type ErrorCode, FabricError, statusMeaning, TOOL_ERROR, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 
 interface Row {
   readonly code: ErrorCode;
@@ -177,9 +176,15 @@ function rowOf(
   const named = BY_REASON[reason];
   if (named) return named;
   if (status !== undefined) return BY_GRPC_STATUS[status] ?? FAILED;
-  if (statusCode !== undefined) return statusCode >= 400 && statusCode < 500 ? REFUSED : FAILED;
+  if (statusCode !== undefined) return rowOfStatus(statusCode);
   if (envelopeCode !== undefined) return REFUSED;
   return reason === '' ? BAD_ANSWER : FAILED;
+}
+
+/** By the table of all adapters, but a refusal is the agent's own answer whatever its status. */
+function rowOfStatus(status: number): Row {
+  if (status >= 400 && status < 500) return REFUSED;
+  return { ...FAILED, code: statusMeaning(status).code };
 }
 
 const NEVER_CONNECTED = /No connection established|Name resolution failed|ECONNREFUSED/;

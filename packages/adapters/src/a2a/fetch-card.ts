@@ -1,10 +1,9 @@
 // Finds the card of an agent. `endpoint.uri` may be the card itself or the address of the agent.
 
-import { FabricError, type Manifest, TOOL_ERROR } from '@starloom/core';
+import { FabricError, type Manifest, TOOL_ERROR, toFields } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { JWK } from 'jose';
 import { parseJson } from '../http/translate.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { type CardView, parseAgentCard } from './agent-card.ts';
 import { verifiedCard } from './card-signature.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';

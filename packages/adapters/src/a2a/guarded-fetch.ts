@@ -4,15 +4,12 @@
 // it in a text.
 
 import { isUtf8 } from 'node:buffer';
-import { FabricError } from '@starloom/core';
-import { type AddressGuard, assertJsonLimits, SseParser } from '@starloom/wire';
+import { FabricError, statusFailure, toFields } from '@starloom/core';
+import { type AddressGuard, assertJsonLimits, type Excerpt, SseParser } from '@starloom/wire';
 import type { Agent } from 'undici';
 import { type AnswerHead, answerError } from '../http/answer-reader.ts';
 import { BoundedBody } from '../http/bounded-body.ts';
 import { parseJson } from '../http/translate.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { statusFailure } from '../upstream/http-status.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { HttpAnswer } from './http-answer.ts';
 
 export interface GuardedFetchOptions {

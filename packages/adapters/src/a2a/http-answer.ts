@@ -2,10 +2,9 @@
 // Nothing is read from the socket while the reader does not pull.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FabricError } from '@starloom/core';
+import { connectionFailure, type FabricError } from '@starloom/core';
 import type { Dispatcher } from 'undici';
 import type { AnswerHead } from '../http/answer-reader.ts';
-import { transportError } from '../http/transport-error.ts';
 
 const HELD_BYTES = 65_536;
 
@@ -83,7 +82,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: unknown, cause: Error): void {
     const sent = this.#controller !== undefined;
-    if (!this.#ended) this.#fail(transportError(cause, { sent, answered: this.#answered }));
+    if (!this.#ended) this.#fail(connectionFailure(cause, { sent, answered: this.#answered }));
   }
 
   #fail(failure: FabricError): void {

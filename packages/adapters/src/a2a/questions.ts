@@ -8,10 +8,10 @@ import {
   type InputRequest,
   type InputResponse,
   inputRequestSchema,
+  toFields,
 } from '@starloom/core';
+import { withoutInvisible } from '@starloom/wire';
 import { z } from 'zod';
-import { withoutInvisible } from '../upstream/clean-text.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { dataPart, textPart } from './message.ts';
 import { textOf } from './task-fold.ts';
 

@@ -9,10 +9,9 @@ import {
   TaskState,
   type TaskStatus,
 } from '@a2a-js/sdk';
-import { type EventBody, eventBodySchema, type FinalData } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
+import { type EventBody, eventBodySchema, type FinalData, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { ArtifactSlots, filesOf } from './artifact-slots.ts';
 import { badAnswer } from './failure.ts';
 

@@ -1,11 +1,13 @@
 import { TaskState, type TaskStatus } from '@a2a-js/sdk';
-import { type EventBody, FabricError, TOOL_ERROR } from '@starloom/core';
-import { fromErrorPayload } from '../mcp/error-payload.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
+import {
+  ERROR_META_KEY,
+  type EventBody,
+  FabricError,
+  fromErrorPayload,
+  TOOL_ERROR,
+} from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { type TaskFold, textOf } from './task-fold.ts';
-
-/** Where a failure of another Starloom rides. */
-export const ERROR_KEY = 'io.starloom/error';
 
 const WORDS: Readonly<Partial<Record<TaskState, string>>> = {
   [TaskState.TASK_STATE_FAILED]: 'failed',
@@ -24,7 +26,7 @@ export function toOutcome(fold: TaskFold, excerpt: Excerpt): EventBody {
 /** The agent's own answer: no other agent is asked, no circuit opens. */
 function toAgentAnswer(word: string, status: TaskStatus | undefined, excerpt: Excerpt) {
   const message = status?.message;
-  const ours = fromErrorPayload(message?.metadata?.[ERROR_KEY]);
+  const ours = fromErrorPayload(message?.metadata?.[ERROR_META_KEY]);
   if (ours && !ours.isAgentAnswer) return ours;
   const said = excerpt(textOf(message));
   const upstream = said === '' ? 'The agent gave no reason' : said;

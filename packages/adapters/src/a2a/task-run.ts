@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Message, Part, StreamResponse } from '@a2a-js/sdk';
 import {
   type AgentHandle,
+  backoffMs,
   type CallContext,
   type Envelope,
   type EventBody,
@@ -13,9 +14,8 @@ import {
   orAborted,
   toMandateMeta,
 } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { deadlineSignal, type Excerpt } from '@starloom/wire';
 import { callHeaders } from '../upstream/call-headers.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { isLeftRunning } from '../upstream/left-running.ts';
 import { unanswered } from '../upstream/unanswered.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
@@ -58,7 +58,7 @@ export interface TaskRunOptions {
 }
 
 const RECONNECTS = 4;
-const RECONNECT_MS = 100;
+const RECONNECT_MS = 200;
 const FAILED_POLLS = 8;
 /** How long an agent that was left before it named its task may take to name it. */
 const LINGER_MS = 2_000;
@@ -175,7 +175,7 @@ export class TaskRun {
     const id = this.#fold.taskId;
     if (id === undefined) throw noFinal();
     for (let tries = 0; connection.streaming && tries < RECONNECTS; tries += 1) {
-      if (tries > 0) await this.#wait(RECONNECT_MS * 2 ** tries);
+      if (tries > 0) await this.#wait(backoffMs({ firstMs: RECONNECT_MS, tries }));
       try {
         yield* this.#read((line) => connection.subscribe(id, line));
       } catch (error) {

@@ -3,8 +3,7 @@
 // them again.
 
 import { type CallContext, type InboundWebhook, orAborted } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
-import type { Excerpt } from '../upstream/excerpt.ts';
+import { deadlineSignal, type Excerpt } from '@starloom/wire';
 import type { A2aConnection, CallLine } from './connection.ts';
 import { toFailure } from './failure.ts';
 

@@ -1,6 +1,5 @@
-import { type Capability, capabilitySchema } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import { toCapabilityName } from '../upstream/to-capability-name.ts';
+import { type Capability, capabilitySchema, toCapabilityName } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import type { CardSkill, CardView } from './agent-card.ts';
 
 const MAX_TITLE = 200;

@@ -19,10 +19,10 @@ import {
   orAborted,
   systemClock,
 } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
-import { cleanText } from '../upstream/clean-text.ts';
 import { closedError } from '../upstream/closed-error.ts';
-import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
 import { programHealth } from '../upstream/program-health.ts';
 import { AgentClientConnection } from './agent-connection.ts';
@@ -70,7 +70,7 @@ class AgentClientProtocolAdapter implements Adapter {
     this.#manifest = { ...manifest, capabilities };
     this.#isDeclared = manifest.capabilities !== undefined;
     this.#settings = parseSettings(manifest);
-    this.#excerpt = createExcerpt(manifest);
+    this.#excerpt = agentExcerpt(manifest);
     this.#log = log.child({ agent_id: manifest.agent_id });
     const { processes } = this.#settings.options;
     this.#pool = new ProcessPool(() => this.#start(), processes, clock);

@@ -13,12 +13,16 @@ import {
   PROTOCOL_VERSION,
   type PromptRequest,
 } from '@agentclientprotocol/sdk';
-import { FabricError, type Log, orAborted } from '@starloom/core';
-import { deadlineSignal, type ManagedProcess, settlesWithin, spawnProcess } from '@starloom/wire';
-import { cleanText } from '../upstream/clean-text.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
+import { FabricError, type Log, orAborted, toFields } from '@starloom/core';
+import {
+  cleanText,
+  deadlineSignal,
+  type Excerpt,
+  type ManagedProcess,
+  settlesWithin,
+  spawnProcess,
+} from '@starloom/wire';
 import { isolate } from '../upstream/isolation.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { answerAgent } from './agent-requests.ts';
 import { EditorSession } from './agent-session.ts';
 import { readInitialized, readNewSession, readPrompted } from './answers.ts';

@@ -2,7 +2,7 @@
 // root of the manifest for files and programs. A session that is not known here gets nothing.
 
 import { type ClientApp, client, methods, RequestError } from '@agentclientprotocol/sdk';
-import { toFields } from '../upstream/reported-error.ts';
+import { toFields } from '@starloom/core';
 import type { EditorSession } from './agent-session.ts';
 import type { ServedFiles } from './files.ts';
 import { CANCELLED } from './questions.ts';

@@ -2,9 +2,9 @@
 // answer; an error inside the agent is none, and another agent may be asked.
 
 import { RequestError, type StopReason } from '@agentclientprotocol/sdk';
-import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { isErrorPayload, reportedError, toFields } from '../upstream/reported-error.ts';
+import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
+import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 
 interface Row {
   readonly code: ErrorCode;

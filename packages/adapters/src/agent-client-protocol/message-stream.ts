@@ -4,11 +4,14 @@
 // prompt, and while their call has no room nothing more is read.
 
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
-import { type ErrorDetails, FabricError, type Log } from '@starloom/core';
-import { assertJsonLimits, type ManagedProcess, settlesWithin } from '@starloom/wire';
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { toUpstream } from '../upstream/process-exit.ts';
-import { toFields } from '../upstream/reported-error.ts';
+import { type ErrorDetails, FabricError, type Log, toFields } from '@starloom/core';
+import {
+  assertJsonLimits,
+  type Excerpt,
+  type ManagedProcess,
+  settlesWithin,
+  toUpstream,
+} from '@starloom/wire';
 
 export interface MessageStreamOptions {
   readonly child: ManagedProcess;

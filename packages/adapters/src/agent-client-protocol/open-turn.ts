@@ -9,8 +9,8 @@ import {
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import type { AgentClientConnection } from './agent-connection.ts';
 import type { EditorSession } from './agent-session.ts';
 import { lostSession, refusedSession, type SessionHandle, toHandle } from './handle.ts';

@@ -9,9 +9,9 @@ import type {
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
 import type { CallContext, EventBody, InputRequest, InputResponse } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { assertOutputFits } from '../upstream/output-limit.ts';
 import { stopFailure, toFailure } from './failure.ts';
 import type { PermissionPolicy } from './options.ts';

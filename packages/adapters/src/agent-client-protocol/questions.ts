@@ -7,9 +7,8 @@ import type {
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
-import type { InputRequest, InputResponse } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import { toFields } from '../upstream/reported-error.ts';
+import { type InputRequest, type InputResponse, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 
 const MAX_MESSAGE = 2_000;
 const MAX_LABEL = 200;

@@ -1,9 +1,8 @@
 // The tools an agent uses in one turn. It announces a call, often before it knows the arguments,
 // and updates it piece by piece; ours begins once and ends once.
 
-import type { EventBody } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import { toFields } from '../upstream/reported-error.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -3,10 +3,9 @@
 // into `_meta["io.starloom/event"]`; it is taken as it is.
 
 import type { ToolCallUpdate } from '@agentclientprotocol/sdk';
-import type { EventBody, FinalData } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
+import { type EventBody, type FinalData, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { readEvent } from '../upstream/read-event.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { EditorToolCalls } from './tool-calls.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

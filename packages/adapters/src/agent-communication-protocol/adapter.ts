@@ -13,6 +13,7 @@ import {
   findCapability,
   type Health,
   type Manifest,
+  toFields,
 } from '@starloom/core';
 import type { z } from 'zod';
 import { HttpClient } from '../http/http-client.ts';
@@ -20,7 +21,6 @@ import { requestJson } from '../http/json-values.ts';
 import { parseTarget } from '../http/target.ts';
 import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
 import { parseOptions } from '../upstream/options.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { agentCommunicationProtocolOptionsSchema } from './options.ts';
 import { RunCall } from './run-call.ts';
 import { RunServer } from './server.ts';

@@ -1,9 +1,8 @@
 // What a run asks while it awaits, and the answer that resumes it. The protocol has one message each
 // way. A part of type `application/schema+json` in the question makes it a form, answered in JSON.
 
-import type { InputRequest, InputResponse } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import { toFields } from '../upstream/reported-error.ts';
+import { type InputRequest, type InputResponse, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import type { Part, Run } from './protocol.ts';
 import { jsonPart, type SentMessage, textPart } from './to-message.ts';
 

@@ -8,12 +8,12 @@ import {
   type EventBody,
   FabricError,
   type KeepOptions,
+  toFields,
 } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import type { JsonValue } from '../http/json-values.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { isLeftRunning } from '../upstream/left-running.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
 import { isRunId, parseRun, parseRunEvent, type Run } from './protocol.ts';
 import { toQuestion, toResume } from './questions.ts';

@@ -1,6 +1,6 @@
 import { type Capability, capabilityNameSchema, capabilitySchema } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { z } from 'zod';
-import { cleanText } from '../upstream/clean-text.ts';
 
 const MAX_DESCRIPTION = 4_096;
 

@@ -2,12 +2,10 @@
 // `message.created` and `message.completed`. Named parts are artifacts. The end of a run brings its
 // whole output, and that is the answer, whatever parts came before.
 
-import { type Citation, type EventBody, FabricError, TOOL_ERROR } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
+import { type Citation, type EventBody, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { parseOrText } from '../upstream/parse-or-text.ts';
 import { readEvent } from '../upstream/read-event.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import type { Message, Part, ProtocolError, Run, RunEvent } from './protocol.ts';
 
 const MAX_SAID = 16_384;

@@ -11,6 +11,7 @@ import {
   FabricError,
   orAborted,
   TOOL_ERROR,
+  toFields,
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
@@ -20,7 +21,6 @@ import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { callHeaders } from '../upstream/call-headers.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { withoutSent } from '../upstream/without-sent.ts';
 import { fromTask, isOver, parseTask, type Task } from './a2a-task.ts';
 import { ClientLane } from './client-lane.ts';

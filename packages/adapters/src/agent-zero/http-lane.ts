@@ -2,13 +2,18 @@
 // it works, its log tells what it does; on the first message of a chat only afterwards, since the
 // chat has no name before.
 
-import { type CallContext, type Envelope, type EventBody, FabricError } from '@starloom/core';
+import {
+  type CallContext,
+  type Envelope,
+  type EventBody,
+  FabricError,
+  toFields,
+} from '@starloom/core';
 import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import { NOBODY_READS } from '../http/exchange.ts';
 import { type RequestContext, requestJson } from '../http/json-values.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { callHeaders } from '../upstream/call-headers.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { ClientLane } from './client-lane.ts';
 import type { AgentZeroLane } from './lane.ts';
 import { ChatLog } from './log.ts';

@@ -1,11 +1,10 @@
 // The log of a chat as our events. It is read again and again; an entry may come several times and
 // grow in between, so entries are known by their number, and the last form of each counts.
 
-import type { EventBody } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { z } from 'zod';
-import { cleanText } from '../upstream/clean-text.ts';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import { toFields } from '../upstream/reported-error.ts';
 
 const MAX_TEXT = 2_000;
 /** Of one reading. */

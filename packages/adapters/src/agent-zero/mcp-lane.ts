@@ -11,11 +11,12 @@ import {
   type FinalData,
   findCapability,
   type Manifest,
+  toFields,
 } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { mcpOptionsSchema } from '../mcp/options.ts';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import type { CallNames } from '../upstream/assert-callable.ts';
-import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import type { AgentZeroLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 import type { Place } from './place.ts';
@@ -30,7 +31,7 @@ export async function openMcpLane(
 ): Promise<AgentZeroLane> {
   const { createMcpAdapter } = await import('../mcp/adapter.ts');
   const adapter = await createMcpAdapter({ manifest: toMcp(manifest, options, place), log });
-  return new McpLane(adapter, options, createExcerpt(manifest));
+  return new McpLane(adapter, options, agentExcerpt(manifest));
 }
 
 class McpLane implements AgentZeroLane {

@@ -1,7 +1,7 @@
 // Between a call and a chat with Agent Zero, whichever interface carries it.
 
 import { type AgentHandle, type Envelope, FabricError, TOOL_ERROR } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
+import { cleanText } from '@starloom/wire';
 import { splitTask } from '../upstream/split-task.ts';
 
 const MAX_REASON = 2_000;

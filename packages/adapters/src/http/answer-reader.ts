@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { type ErrorDetails, type EventBody, FabricError } from '@starloom/core';
-import type { Excerpt } from '../upstream/excerpt.ts';
+import type { Excerpt } from '@starloom/wire';
 
 /** Reads the body of one answer, chunk by chunk; whatever it throws fails the call. */
 export interface AnswerReader {

@@ -1,8 +1,7 @@
-import { FabricError, type Health } from '@starloom/core';
+import { connectionFailure, FabricError, type Health } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import type { Target } from './target.ts';
-import { transportError } from './transport-error.ts';
 
 /** Asks at `path`. Any answer shows a living agent, also 404, but not one of the 5xx. */
 export async function checkHealth(
@@ -33,5 +32,5 @@ export async function checkHealth(
 function messageOf(error: unknown): string {
   if (FabricError.is(error)) return error.message;
   const cause = error instanceof Error ? error : new Error('unknown failure');
-  return transportError(cause, { sent: false, answered: false }).message;
+  return connectionFailure(cause, { sent: false, answered: false }).message;
 }

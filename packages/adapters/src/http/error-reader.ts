@@ -1,5 +1,5 @@
-import type { Excerpt } from '../upstream/excerpt.ts';
-import { statusFailure } from '../upstream/http-status.ts';
+import { statusFailure } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 import type { AnswerHead, AnswerReader } from './answer-reader.ts';
 import { BoundedBody } from './bounded-body.ts';

@@ -4,13 +4,17 @@
 // connection can be used again.
 
 import type { IncomingHttpHeaders } from 'node:http';
-import { type ErrorDetails, type EventBody, FabricError, type Log } from '@starloom/core';
-import { streamTurns } from '@starloom/wire';
+import {
+  connectionFailure,
+  type ErrorDetails,
+  type EventBody,
+  FabricError,
+  type Log,
+} from '@starloom/core';
+import { type Excerpt, streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import { CallEvents } from '../upstream/call-events.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import type { AnswerHead, AnswerLimits, AnswerReader, ReaderContext } from './answer-reader.ts';
-import { transportError } from './transport-error.ts';
 
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 65_536;
@@ -115,7 +119,7 @@ export class DispatchExchange<Item extends { readonly type: string } = EventBody
     this.#finish();
     if (this.events.ended) return;
     const sent = this.#controller !== undefined;
-    this.#fail(transportError(cause, { sent, answered: this.#reader !== undefined }));
+    this.#fail(connectionFailure(cause, { sent, answered: this.#reader !== undefined }));
   }
 
   #discard(chunk: Buffer): void {

@@ -9,11 +9,11 @@ import {
   type Log,
   type Manifest,
 } from '@starloom/core';
-import { createAddressGuard } from '@starloom/wire';
+import { createAddressGuard, type Excerpt } from '@starloom/wire';
 import type { Agent, Dispatcher } from 'undici';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
-import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { tlsOptions } from '../upstream/tls-options.ts';
 import { checkHealth } from './check-health.ts';
 import { DispatchExchange, type ExchangeOptions } from './exchange.ts';
@@ -46,7 +46,7 @@ export class HttpClient {
   readonly #dispatcher: Agent;
   #closed = false;
 
-  constructor(manifest: Manifest, target: Target, excerpt: Excerpt = createExcerpt(manifest)) {
+  constructor(manifest: Manifest, target: Target, excerpt: Excerpt = agentExcerpt(manifest)) {
     this.#manifest = manifest;
     this.target = target;
     this.excerpt = excerpt;

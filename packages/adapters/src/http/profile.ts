@@ -1,11 +1,11 @@
-import type {
-  AgentDescription,
-  CallContext,
-  Capability,
-  Envelope,
-  EventBody,
+import {
+  type AgentDescription,
+  type CallContext,
+  type Capability,
+  type Envelope,
+  type EventBody,
+  FabricError,
 } from '@starloom/core';
-import { FabricError } from '@starloom/core';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import type { HttpClient } from './http-client.ts';
 

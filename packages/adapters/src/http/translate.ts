@@ -1,11 +1,10 @@
 // The answers of the http contract: the result as JSON, or a stream whose events come whole or as
 // their data only.
 
-import { type EventBody, FabricError } from '@starloom/core';
-import { assertJsonLimits, type SseEvent } from '@starloom/wire';
-import type { Excerpt } from '../upstream/excerpt.ts';
+import { type EventBody, FabricError, toFields } from '@starloom/core';
+import { assertJsonLimits, type Excerpt, type SseEvent } from '@starloom/wire';
 import { isEventType, readEvent } from '../upstream/read-event.ts';
-import { isErrorPayload, reportedError, toFields } from '../upstream/reported-error.ts';
+import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 
 /** `{answer, …}` or `{ok: true, result}` as the events it amounts to; throws what it reports. */
 export function fromResult(value: unknown, excerpt: Excerpt): EventBody[] {

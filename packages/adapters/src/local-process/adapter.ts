@@ -12,10 +12,11 @@ import {
   type Manifest,
   systemClock,
 } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { describeManifest } from '../upstream/describe-manifest.ts';
-import { createExcerpt, type Excerpt } from '../upstream/excerpt.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
 import { programHealth } from '../upstream/program-health.ts';
 import { SharedProcess } from '../upstream/shared-process.ts';
@@ -48,7 +49,7 @@ class LocalProcessAdapter implements Adapter {
   constructor({ manifest, log, clock = systemClock }: LocalProcessAdapterOptions) {
     this.#manifest = manifest;
     this.#program = parseProgram(manifest);
-    this.#excerpt = createExcerpt(manifest);
+    this.#excerpt = agentExcerpt(manifest);
     if (this.#program.pooled) this.#shared = new SharedProcess(() => this.#start(log), clock);
   }
 

@@ -10,11 +10,15 @@ import {
   FabricError,
   type Log,
 } from '@starloom/core';
-import { type ManagedProcess, type ProcessExit, spawnProcess } from '@starloom/wire';
+import {
+  type Excerpt,
+  type ManagedProcess,
+  type ProcessExit,
+  spawnProcess,
+  toUpstream,
+} from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { isolate } from '../upstream/isolation.ts';
-import { toUpstream } from '../upstream/process-exit.ts';
 import { isEventType } from '../upstream/read-event.ts';
 import { ProcessCall } from './process-call.ts';
 import type { Program } from './program.ts';

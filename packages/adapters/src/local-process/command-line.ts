@@ -8,20 +8,20 @@ import {
   type EventBody,
   FabricError,
   formatChain,
+  toFields,
   toTraceparent,
 } from '@starloom/core';
 import {
   assertJsonLimits,
+  type Excerpt,
   type ManagedProcess,
   type ProcessOptions,
   spawnProcess,
+  toUpstream,
 } from '@starloom/wire';
 import { assertWanted, type CallNames } from '../upstream/assert-callable.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { isolate } from '../upstream/isolation.ts';
-import { toUpstream } from '../upstream/process-exit.ts';
 import { toContextText, toPromptText } from '../upstream/prompt-text.ts';
-import { toFields } from '../upstream/reported-error.ts';
 import { type CommandLineReader, PRESETS, type PresetName } from './presets.ts';
 import type { Program } from './program.ts';
 import { isSessionId } from './session-id.ts';

@@ -1,7 +1,7 @@
 import { FabricError, type Log } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import type { CallNames } from '../upstream/assert-callable.ts';
 import { CallEvents } from '../upstream/call-events.ts';
-import type { Excerpt } from '../upstream/excerpt.ts';
 import { assertOutputFits } from '../upstream/output-limit.ts';
 import { readEvent } from '../upstream/read-event.ts';
 import { reportedError } from '../upstream/reported-error.ts';

@@ -1,8 +1,13 @@
 // The lines of the local-process contract: `{"envelope": …}` and `{"cancel": …}` in, events out.
 
-import { type CallContext, type Envelope, FabricError, toMandateLine } from '@starloom/core';
+import {
+  type CallContext,
+  type Envelope,
+  FabricError,
+  toFields,
+  toMandateLine,
+} from '@starloom/core';
 import { assertJsonLimits } from '@starloom/wire';
-import { toFields } from '../upstream/reported-error.ts';
 
 /** A line of the agent, as far as it can be read; the event in it is not checked yet. */
 export interface AgentLine {

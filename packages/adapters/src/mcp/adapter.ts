@@ -1,19 +1,21 @@
 // Agents that speak MCP, of either era, over HTTP or as child processes.
 
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type JSONRPCNotification,
-  type JSONRPCRequest,
-  type ServerCapabilities,
+import type {
+  ClientCapabilities,
+  JSONRPCNotification,
+  JSONRPCRequest,
+  ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import {
   type Adapter,
   type AdapterFactory,
   type AgentDescription,
+  bounded,
   type CallContext,
   type Envelope,
   type EventBody,
   FabricError,
+  type Fields,
   type FinalData,
   findCapability,
   type Health,
@@ -21,29 +23,41 @@ import {
   type Manifest,
   toHealthReason,
 } from '@starloom/core';
+import {
+  cancelAnswer,
+  type Exchange,
+  type Headers,
+  isQuestion,
+  type Lane,
+  type ListKind,
+  McpClient,
+  type McpConnection,
+  type RequestOptions,
+  rpcErrorOf,
+  type Tool,
+  throwUnsent,
+  toParamHeaders,
+} from '@starloom/mcp-client';
 import { deadlineSignal, streamTurns } from '@starloom/wire';
+import { parseOptions } from '../upstream/options.ts';
 import { unanswered } from '../upstream/unanswered.ts';
 import { toToolArguments } from './arguments.ts';
-import type { McpConnection } from './connection.ts';
-import { bounded } from './error-payload.ts';
-import type { Exchange } from './exchange.ts';
-import type { Headers } from './http-headers.ts';
-import { isObject, isQuestion, type JsonObject } from './json-rpc.ts';
-import { type Lane, Lanes } from './lanes.ts';
-import { LISTEN } from './older-subscriptions.ts';
+import { mcpOptionsSchema } from './options.ts';
 import { paced } from './pacing.ts';
-import { toParamHeaders } from './param-headers.ts';
-import { questionsIn, toCancel, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
-import type { ListKind, McpRelay, RelayOptions } from './relay.ts';
-import { Requests, throwUnsent } from './requests.ts';
-import { rpcErrorOf } from './rpc-failure.ts';
-import { SharedConnection } from './shared-connection.ts';
+import { questionsIn, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
+import type { McpRelay } from './relay.ts';
 import { toCapability } from './to-capability.ts';
-import { type Tool, ToolCatalog } from './tool-catalog.ts';
 import { toEventBody, toFinal, toToolCall, wantsInput } from './translate.ts';
-import { type TransportSource, transportSource } from './transport-source.ts';
+import { transportSource } from './transport-source.ts';
+
+const CLIENT_INFO = { name: 'starloom', version: '0.1.0' };
+
+/** What the gateway can pass on to a caller; whether the caller can answer is known per call. */
+const DECLARED: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {} };
 
 const HEALTH_TIMEOUT_MS = 10_000;
+/** Of a process that keeps dying; requests over HTTP cost too little to be held back. */
+const LONGEST_BACKOFF_MS = 30_000;
 
 /** Throws BAD_INPUT for a manifest that names no MCP agent. Connects when first needed. */
 export const createMcpAdapter: AdapterFactory = ({ manifest, log, stateFolder }) =>
@@ -51,22 +65,25 @@ export const createMcpAdapter: AdapterFactory = ({ manifest, log, stateFolder })
 
 class McpAdapter implements Adapter, McpRelay {
   readonly #manifest: Manifest;
-  readonly #source: TransportSource;
-  readonly #lanes: Lanes;
-  readonly #log: Log;
-  readonly #listeners = new Set<{ readonly kind: ListKind; readonly listener: () => void }>();
+  readonly #client: McpClient;
 
   constructor(manifest: Manifest, log: Log, stateFolder: string | undefined) {
     this.#manifest = manifest;
-    this.#source = transportSource(manifest, log, stateFolder);
-    this.#log = log;
-    this.#lanes = new Lanes(() => this.#openLane());
+    const options = parseOptions(mcpOptionsSchema, manifest);
+    this.#client = new McpClient({
+      source: transportSource(manifest, { options, log, stateFolder }),
+      info: CLIENT_INFO,
+      capabilities: DECLARED,
+      connectTimeoutMs: options.connect_timeout_ms,
+      longestBackoffMs: manifest.endpoint.transport === 'stdio' ? LONGEST_BACKOFF_MS : undefined,
+      log,
+    });
   }
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
     const { agent_id, capability } = envelope.target;
     try {
-      using lease = await this.#lanes.acquire(context.signal);
+      using lease = await this.#client.acquire(context.signal);
       let round: Round | undefined = firstRound(context);
       while (round) round = yield* this.#serve(lease.lane, envelope, context, round);
     } catch (error) {
@@ -116,78 +133,27 @@ class McpAdapter implements Adapter, McpRelay {
   ): Promise<void> {
     const { method, params } = question;
     const { current } = lane.shared;
-    using open = current?.isHttp ? undefined : this.#lanes.ask(lane, principal);
+    using open = current?.isHttp ? undefined : this.#client.openQuestion(lane, principal);
     try {
       const asked = [toQuestion(String(question.id), method, params)];
       const [response] = (await context.ask?.(asked, open && { signal: open.signal })) ?? [];
-      current?.respond(question, response ? toRpcAnswer(method, response) : toCancel(method));
+      current?.respond(question, response ? toRpcAnswer(method, response) : cancelAnswer(method));
     } catch (error) {
-      current?.respond(question, toCancel(method));
+      current?.respond(question, cancelAnswer(method));
       throw error;
     }
   }
 
-  #openLane(): Lane {
-    const log = this.#log;
-    const catalog = new ToolCatalog(log);
-    const shared = new SharedConnection({
-      createTransport: () => this.#source.create(),
-      connectTimeoutMs: this.#source.options.connect_timeout_ms,
-      backsOff: this.#source.isCostly,
-      log,
-      onOpened: (connection) => {
-        for (const { kind } of this.#listeners) connection.watches(kind);
-      },
-      onListChanged: (kind) => {
-        if (kind === 'tools') catalog.invalidate();
-        for (const entry of this.#listeners) if (entry.kind === kind) entry.listener();
-      },
-      onStray: () => {
-        log.info({}, 'the agent asked while several calls ran: each gets its own connection now');
-        this.#lanes.separate();
-      },
-    });
-    return { shared, catalog, requests: new Requests(shared, catalog) };
-  }
-
-  async request(
-    method: string,
-    params: JsonObject | undefined,
-    options: RelayOptions,
-  ): Promise<JsonObject> {
-    const { signal, clientCapabilities, onNotification } = options;
-    if (method === LISTEN) {
-      const { olderSubscriptions } = await this.#lanes.main.shared.get(signal);
-      if (olderSubscriptions) return await olderSubscriptions.listen(params, options);
-    }
-    const meta = isObject(params?._meta) ? params._meta : {};
-    const token = meta.progressToken;
-    const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
-    const sent = { ...params, _meta: { ...meta, ...declared } };
-    const { requests, shared } = this.#lanes.main;
-    const exchange = await requests.begin(signal, async (connection) =>
-      connection.send(method, sent, { progress: token !== undefined }),
-    );
-    try {
-      for (let said = await exchange.next(); said; said = await exchange.next()) {
-        if (isQuestion(said)) shared.current?.respond(said, toCancel(said.method));
-        else await onNotification?.(withToken(said, token));
-      }
-      return exchange.result();
-    } finally {
-      exchange.abandon();
-    }
+  request(method: string, params: Fields | undefined, options: RequestOptions): Promise<Fields> {
+    return this.#client.request(method, params, options);
   }
 
   async serverCapabilities({ signal }: { signal: AbortSignal }): Promise<ServerCapabilities> {
-    return (await this.#lanes.main.shared.get(signal)).capabilities;
+    return (await this.#client.connection(signal)).capabilities;
   }
 
   onListChanged(kind: ListKind, listener: () => void): () => void {
-    const entry = { kind, listener };
-    this.#listeners.add(entry);
-    this.#lanes.main.shared.current?.watches(kind);
-    return () => this.#listeners.delete(entry);
+    return this.#client.onListChanged(kind, listener);
   }
 
   async health({ signal: parent }: CallContext): Promise<Health> {
@@ -195,11 +161,10 @@ class McpAdapter implements Adapter, McpRelay {
     const { signal } = deadline;
     const started = performance.now();
     try {
-      const { era } = await this.#lanes.main.shared.get(signal);
-      await this.request(era === 'modern' ? 'server/discover' : 'ping', undefined, { signal });
+      await this.#client.ping(signal);
     } catch (error) {
       if (!rpcErrorOf(error)) {
-        return failedHealth(FabricError.from(error), this.#lanes.main.shared.isOpening);
+        return failedHealth(FabricError.from(error), this.#client.state === 'starting');
       }
     }
     const latency_ms = performance.now() - started;
@@ -208,11 +173,8 @@ class McpAdapter implements Adapter, McpRelay {
 
   async describe({ signal }: CallContext): Promise<AgentDescription> {
     try {
-      const { shared, catalog } = this.#lanes.main;
-      const connection = await shared.get(signal);
-      catalog.invalidate();
-      const tools = await catalog.all(connection, signal);
-      const { server, instructions } = connection;
+      const { server, instructions } = await this.#client.connection(signal);
+      const tools = await this.#client.listTools(signal);
       const description = server?.description ?? instructions;
       return {
         capabilities: [...tools.values()].map(toCapability),
@@ -225,9 +187,7 @@ class McpAdapter implements Adapter, McpRelay {
   }
 
   async close(): Promise<void> {
-    this.#listeners.clear();
-    await this.#lanes.close();
-    await this.#source.close();
+    await this.#client.close();
   }
 
   async #callTool(
@@ -258,8 +218,8 @@ class McpAdapter implements Adapter, McpRelay {
 /** Not asked for when the manifest has all that a call needs and nothing is known yet. */
 async function findTool(
   name: string,
-  schema: JsonObject | undefined,
-  catalog: ToolCatalog,
+  schema: Fields | undefined,
+  catalog: Lane['catalog'],
   connection: McpConnection,
   { signal, confirm }: CallContext,
 ): Promise<Tool | undefined> {
@@ -273,14 +233,14 @@ async function findTool(
   });
 }
 
-function paramHeadersOf({ paramHeaders }: Tool, args: JsonObject): Headers | undefined {
+function paramHeadersOf({ paramHeaders }: Tool, args: Fields): Headers | undefined {
   return paramHeaders.length === 0 ? undefined : toParamHeaders(paramHeaders, args);
 }
 
 /** What a request carries beside the call itself when it goes on with one. */
 interface Round {
   readonly requestState?: unknown;
-  readonly inputResponses?: JsonObject;
+  readonly inputResponses?: Fields;
 }
 
 function firstRound({ handle, responses }: CallContext): Round {
@@ -291,7 +251,7 @@ function firstRound({ handle, responses }: CallContext): Round {
 }
 
 /** Asks the caller what the agent wants to know; without any question the agent wants more time. */
-async function nextRound(result: JsonObject, { ask, signal }: CallContext): Promise<Round> {
+async function nextRound(result: Fields, { ask, signal }: CallContext): Promise<Round> {
   const { requestState } = result;
   const state = requestState === undefined ? {} : { requestState };
   const questions = questionsIn(result);
@@ -303,15 +263,6 @@ async function nextRound(result: JsonObject, { ask, signal }: CallContext): Prom
   const handle = requestState === undefined ? {} : { request_state: requestState };
   const responses = await ask(questions, { handle });
   return { ...state, inputResponses: toInputResponses(responses) };
-}
-
-/** Under the token its reader knows. */
-function withToken(notification: JSONRPCNotification, progressToken: unknown): JSONRPCNotification {
-  if (notification.method !== 'notifications/progress') return notification;
-  return {
-    ...notification,
-    params: { ...notification.params, progressToken },
-  } as JSONRPCNotification;
 }
 
 function logNotification(log: Log, { method, params }: JSONRPCNotification): void {

@@ -1,8 +1,13 @@
-import { argumentsFromTask, type Envelope, FabricError } from '@starloom/core';
-import { isObject, type JsonObject } from './json-rpc.ts';
+import {
+  argumentsFromTask,
+  type Envelope,
+  FabricError,
+  type Fields,
+  isObject,
+} from '@starloom/core';
 
 /** What a tool is called with: the arguments of the envelope as they are, else what the task gives. */
-export function toToolArguments(input: Envelope['input'], schema: JsonObject = {}): JsonObject {
+export function toToolArguments(input: Envelope['input'], schema: Fields = {}): Fields {
   const { properties } = schema;
   const given = input.arguments ?? argumentsFromTask(input, schema);
   const takesAttachments = isObject(properties) && Object.hasOwn(properties, 'attachments');

@@ -1,5 +1,5 @@
+import { oauthOptionsSchema } from '@starloom/mcp-client/oauth-options';
 import { z } from 'zod';
-import { oauthOptionsSchema } from './oauth/options.ts';
 
 export const mcpOptionsSchema = z.strictObject({
   result_bytes: z.int().positive().default(16_777_216).describe('Largest message of the agent'),

@@ -1,19 +1,22 @@
 // Questions of MCP agents as ours, and answers back: what older agents ask by requests of their own,
 // and what agents of the current revision ask by a result that wants input.
 
-import type { InputRequest, InputResponse } from '@starloom/core';
-import { bounded } from './error-payload.ts';
-import { isObject, type JsonObject, type RpcError } from './json-rpc.ts';
-
-export type RpcAnswer = { readonly result: JsonObject } | { readonly error: RpcError };
+import {
+  bounded,
+  type Fields,
+  type InputRequest,
+  type InputResponse,
+  isObject,
+} from '@starloom/core';
+import { REJECTION, type RpcAnswer } from '@starloom/mcp-client';
 
 interface Asked {
   readonly method: string;
-  readonly params: JsonObject;
+  readonly params: Fields;
 }
 
 /** What a result that wants input asks, by the names that the agent gave. */
-export function questionsIn(result: JsonObject): InputRequest[] {
+export function questionsIn(result: Fields): InputRequest[] {
   const requests = isObject(result.inputRequests) ? result.inputRequests : {};
   return Object.entries(requests).flatMap(([id, asked]) => {
     if (!isObject(asked) || typeof asked.method !== 'string') return [];
@@ -21,7 +24,7 @@ export function questionsIn(result: JsonObject): InputRequest[] {
   });
 }
 
-export function toQuestion(id: string, method: string, params: JsonObject = {}): InputRequest {
+export function toQuestion(id: string, method: string, params: Fields = {}): InputRequest {
   const { _meta, ...asked } = params;
   const native: Asked = { method, params: asked };
   switch (method) {
@@ -34,7 +37,7 @@ export function toQuestion(id: string, method: string, params: JsonObject = {}):
   }
 }
 
-function toElicited(params: JsonObject): Omit<InputRequest, 'id' | 'native'> {
+function toElicited(params: Fields): Omit<InputRequest, 'id' | 'native'> {
   const { mode, url, requestedSchema } = params;
   const message = typeof params.message === 'string' ? bounded(params.message) : '';
   if (mode === 'url') return { kind: 'url', message, ...(typeof url === 'string' ? { url } : {}) };
@@ -42,7 +45,7 @@ function toElicited(params: JsonObject): Omit<InputRequest, 'id' | 'native'> {
 }
 
 /** The answers of one round, as a request of the current revision carries them. */
-export function toInputResponses(responses: readonly InputResponse[]): JsonObject {
+export function toInputResponses(responses: readonly InputResponse[]): Fields {
   return Object.fromEntries(responses.map((response) => [response.id, toNative(response)]));
 }
 
@@ -50,19 +53,11 @@ export function toInputResponses(responses: readonly InputResponse[]): JsonObjec
 export function toRpcAnswer(method: string, response: InputResponse): RpcAnswer {
   if (method === 'elicitation/create') return { result: toNative(response) };
   if (response.action === 'accept') return { result: toNative(response) };
-  return { error: { code: REJECTED, message: 'The request was declined' } };
-}
-
-/** For a question that cannot be brought to a caller. */
-export function toCancel(method: string): RpcAnswer {
-  return toRpcAnswer(method, { id: 'none', action: 'cancel' });
+  return REJECTION;
 }
 
 /** What a caller of the same protocol answered, as it came; else in the form of an elicitation. */
-function toNative({ action, content, native }: InputResponse): JsonObject {
+function toNative({ action, content, native }: InputResponse): Fields {
   if (isObject(native)) return native;
   return action === 'accept' && content !== undefined ? { action, content } : { action };
 }
-
-/** What clients answer with when a person rejects sampling. */
-const REJECTED = -1;

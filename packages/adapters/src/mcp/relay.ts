@@ -1,26 +1,9 @@
 // The face of an MCP agent that passes MCP through: for the gateway where it relays a request of its
 // own client instead of making a call.
 
-import type { JSONRPCNotification, ServerCapabilities } from '@modelcontextprotocol/client';
-import type { Adapter } from '@starloom/core';
-import type { JsonObject } from './json-rpc.ts';
-
-export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const;
-export type ListKind = (typeof LIST_KINDS)[number];
-
-export interface RelayOptions {
-  /** Aborts with a FabricError; the agent is notified. */
-  readonly signal: AbortSignal;
-  /** What the client declared; wins over what `_meta` of the params says. 2026-07-28 agents only. */
-  readonly clientCapabilities?: JsonObject;
-  /**
-   * Progress (when the params asked for it, under the token they gave), log messages of this
-   * request, and what it subscribed to (`subscriptions/listen`), in order and before the result. Over stdio a log message is passed on only while no
-   * other request runs, since it does not say where it belongs. The agent is held back while a
-   * returned promise is pending.
-   */
-  readonly onNotification?: (notification: JSONRPCNotification) => void | Promise<void>;
-}
+import type { ServerCapabilities } from '@modelcontextprotocol/client';
+import type { Adapter, Fields } from '@starloom/core';
+import type { ListKind, RequestOptions } from '@starloom/mcp-client';
 
 export interface McpRelay {
   /**
@@ -28,11 +11,7 @@ export interface McpRelay {
    * `resultType: 'input_required'` included. Rejects with a FabricError; `rpcErrorOf` gives the
    * JSON-RPC error of the agent when it was one.
    */
-  request(
-    method: string,
-    params: JsonObject | undefined,
-    options: RelayOptions,
-  ): Promise<JsonObject>;
+  request(method: string, params: Fields | undefined, options: RequestOptions): Promise<Fields>;
   /** What the agent says it can do; connects when needed. */
   serverCapabilities(options: { readonly signal: AbortSignal }): Promise<ServerCapabilities>;
   /**

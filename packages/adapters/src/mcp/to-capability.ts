@@ -1,5 +1,5 @@
 import { type Capability, capabilitySchema } from '@starloom/core';
-import type { Tool } from './tool-catalog.ts';
+import type { Tool } from '@starloom/mcp-client';
 
 /** Made once per list: calls compare it with what was approved. */
 const capabilities = new WeakMap<Tool, Capability>();

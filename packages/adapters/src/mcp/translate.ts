@@ -6,21 +6,24 @@ import {
   LOG_LEVEL_META_KEY,
 } from '@modelcontextprotocol/client';
 import {
+  bounded,
   type CallContext,
   type Envelope,
+  ERROR_META_KEY,
   type EventBody,
   eventBodySchema,
   FabricError,
+  type Fields,
   type FinalData,
+  fromErrorPayload,
+  isObject,
   TOOL_ERROR,
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
-import { bounded, fromErrorPayload } from './error-payload.ts';
-import { isObject, type JsonObject } from './json-rpc.ts';
+import { toProgress } from '@starloom/mcp-client';
 
 const EVENT_KEY = 'io.starloom/event';
-const ERROR_KEY = 'io.starloom/error';
 
 const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
@@ -30,11 +33,11 @@ type ContentBlock = { type: string; [key: string]: unknown };
 
 export function toToolCall(
   name: string,
-  toolArguments: JsonObject,
+  toolArguments: Fields,
   { trace, hop }: Envelope,
   { declared, ask, mandate }: Pick<CallContext, 'declared' | 'ask' | 'mandate'>,
-): JsonObject {
-  const _meta: JsonObject = {
+): Fields {
+  const _meta: Fields = {
     ...toMeta(trace, hop),
     ...toMandateMeta({ mandate }),
     ...(ask && CAN_BE_ASKED),
@@ -56,20 +59,20 @@ function withoutTasks(declared: unknown): unknown {
 const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}, url: {} } } };
 
 /** An event of ours that rides in a progress notification, else the progress itself. */
-export function toEventBody({ method, params = {} }: JSONRPCNotification): EventBody | undefined {
+export function toEventBody(notification: JSONRPCNotification): EventBody | undefined {
+  const { method, params = {} } = notification;
   if (method !== 'notifications/progress') return undefined;
   const carried: unknown = isObject(params._meta) ? params._meta[EVENT_KEY] : undefined;
   if (isObject(carried)) {
     const parsed = eventBodySchema.safeParse({ type: carried.type, data: carried.data });
     if (parsed.success) return parsed.data;
   }
-  const { progress, total, message } = params;
-  const percent = percentOf(progress, total);
+  const { percent, message } = toProgress(notification);
   return {
     type: 'progress',
     data: {
       ...(percent === undefined ? {} : { percent }),
-      ...(typeof message === 'string' ? { message } : {}),
+      ...(message === undefined ? {} : { message }),
     },
   };
 }
@@ -78,7 +81,7 @@ export function toEventBody({ method, params = {} }: JSONRPCNotification): Event
  * The result of a tool as the last event. `told` is the final event the agent sent before, if it is
  * one of ours: it knows of citations, a result does not. Throws when the tool failed.
  */
-export function toFinal(result: JsonObject, told: FinalData | undefined): EventBody {
+export function toFinal(result: Fields, told: FinalData | undefined): EventBody {
   const content = contentOf(result);
   if (result.isError === true) throw toolFailure(result, content);
   const data = 'structuredContent' in result ? result.structuredContent : result.toolResult;
@@ -95,7 +98,7 @@ export function toFinal(result: JsonObject, told: FinalData | undefined): EventB
 }
 
 /** Whether the agent wants input before it goes on; throws for a result that is neither. */
-export function wantsInput({ resultType = 'complete' }: JsonObject): boolean {
+export function wantsInput({ resultType = 'complete' }: Fields): boolean {
   if (resultType === 'input_required') return true;
   if (resultType === 'complete') return false;
   throw new FabricError('UPSTREAM_ERROR', 'The agent answered with something other than a result', {
@@ -103,9 +106,9 @@ export function wantsInput({ resultType = 'complete' }: JsonObject): boolean {
   });
 }
 
-function toolFailure(result: JsonObject, content: ContentBlock[]): FabricError {
+function toolFailure(result: Fields, content: ContentBlock[]): FabricError {
   const meta = isObject(result._meta) ? result._meta : {};
-  const ours = fromErrorPayload(meta[ERROR_KEY]);
+  const ours = fromErrorPayload(meta[ERROR_META_KEY]);
   if (ours && !ours.isAgentAnswer) return ours;
   const said = content.flatMap(textOf).join('\n');
   const upstream = said === '' ? 'The tool gave no reason' : clipped(said);
@@ -120,7 +123,7 @@ function clipped(text: string): string {
   return text.length <= MAX_SAID ? text : `${text.slice(0, MAX_SAID)}…`;
 }
 
-function contentOf(result: JsonObject): ContentBlock[] {
+function contentOf(result: Fields): ContentBlock[] {
   return Array.isArray(result.content) ? result.content.filter(isContentBlock) : [];
 }
 
@@ -130,10 +133,4 @@ function isContentBlock(value: unknown): value is ContentBlock {
 
 function textOf({ type, text }: ContentBlock): string | [] {
   return type === 'text' && typeof text === 'string' ? text : [];
-}
-
-function percentOf(progress: unknown, total: unknown): number | undefined {
-  if (typeof progress !== 'number' || typeof total !== 'number' || !(total > 0)) return undefined;
-  const percent = (100 * progress) / total;
-  return Number.isFinite(percent) ? Math.min(100, Math.max(0, percent)) : undefined;
 }

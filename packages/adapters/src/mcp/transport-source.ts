@@ -1,40 +1,32 @@
 import { FabricError, type Log, type Manifest } from '@starloom/core';
-import { createExcerpt } from '../upstream/excerpt.ts';
-import { parseOptions } from '../upstream/options.ts';
+import {
+  httpTransports,
+  parseHeaders,
+  stdioTransports,
+  type TransportSource,
+} from '@starloom/mcp-client';
+import { Authorization, assertOauth } from '@starloom/mcp-client/oauth';
+import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { tlsOptions } from '../upstream/tls-options.ts';
-import type { AgentTransport } from './agent-transport.ts';
-import { HttpEndpoint } from './http-endpoint.ts';
-import { parseManifestHeaders } from './http-headers.ts';
-import { HttpTransport } from './http-transport.ts';
-import { Authorization, assertOauth } from './oauth/authorization.ts';
-import { type McpOptions, mcpOptionsSchema } from './options.ts';
-import { StdioTransport } from './stdio-transport.ts';
+import type { McpOptions } from './options.ts';
 
-/** Makes the transports of one agent, one after the other, and keeps what they share. */
-export interface TransportSource {
+export interface TransportContext {
   readonly options: McpOptions;
-  /** A new one costs more than a request. */
-  readonly isCostly: boolean;
-  create(): AgentTransport;
-  close(): Promise<void>;
+  readonly log: Log;
+  readonly stateFolder: string | undefined;
 }
 
 /** Throws BAD_INPUT for a manifest that names no MCP agent. */
-export function transportSource(
-  manifest: Manifest,
-  log: Log,
-  stateFolder?: string,
-): TransportSource {
+export function transportSource(manifest: Manifest, context: TransportContext): TransportSource {
   const { transport, uri, command, args = [], env = {}, headers } = manifest.endpoint;
-  const options = parseOptions(mcpOptionsSchema, manifest);
-  const maxMessageBytes = options.result_bytes;
-  const excerpt = createExcerpt(manifest);
-  const { oauth } = options;
+  const { options, log, stateFolder } = context;
+  const { oauth, cwd, result_bytes: maxMessageBytes } = options;
+  const excerpt = agentExcerpt(manifest);
   if (oauth) assertOauth(manifest, oauth);
   if (transport === 'http' && uri !== undefined) {
-    const endpoint = new HttpEndpoint({
+    return httpTransports({
       uri,
-      headers: parseManifestHeaders(headers),
+      headers: parseHeaders(headers),
       maxMessageBytes,
       excerpt,
       connections: options.connections,
@@ -42,22 +34,11 @@ export function transportSource(
       tls: tlsOptions(manifest.endpoint),
       authorization:
         oauth && new Authorization({ agentId: manifest.agent_id, uri, oauth, stateFolder }),
+      log,
     });
-    return {
-      options,
-      isCostly: false,
-      create: () => new HttpTransport({ endpoint, log }),
-      close: () => endpoint.close(),
-    };
   }
   if (transport === 'stdio' && command !== undefined) {
-    const { cwd } = options;
-    return {
-      options,
-      isCostly: true,
-      create: () => new StdioTransport({ command, args, env, cwd, maxMessageBytes, excerpt, log }),
-      close: async () => {},
-    };
+    return stdioTransports({ command, args, env, cwd, maxMessageBytes, excerpt, log });
   }
   throw new FabricError('BAD_INPUT', 'An MCP agent is reached over http or stdio', {
     details: { reason: 'bad_transport', transport, fix: 'correct endpoint.transport' },

@@ -2,11 +2,10 @@
 // document itself, and what is followed and copied of it is bounded.
 
 import { parseSource } from '@starloom/config';
-import { FabricError } from '@starloom/core';
+import { FabricError, toFields } from '@starloom/core';
 import { pointTo } from '../http/json-pointer.ts';
 import { parseJson } from '../http/translate.ts';
 import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import { toFields } from '../upstream/reported-error.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 // What an operator sees of a document before it becomes an agent, and where its calls will go.
 
 import { FabricError } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
+import { cleanText } from '@starloom/wire';
 import { type Fields, isMap, type OpenApiDocument } from './document.ts';
 import { type DocumentPlace, isAddress, type LoadContext, loadDocument } from './load-document.ts';
 

@@ -1,9 +1,8 @@
 // The operations of a document, each as a capability and as a way to write its request. One that
 // cannot be called safely, or at all, is left out with a reason.
 
-import { type Capability, capabilitySchema } from '@starloom/core';
-import { cleanText } from '../upstream/clean-text.ts';
-import { toCapabilityName } from '../upstream/to-capability-name.ts';
+import { type Capability, capabilitySchema, toCapabilityName } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { type Fields, isMap, type OpenApiDocument } from './document.ts';
 import { type OwnValues, type Parameter, parametersOf } from './parameters.ts';
 import { type BodyPlace, bodyOf } from './request-body.ts';

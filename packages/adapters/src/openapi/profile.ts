@@ -12,13 +12,13 @@ import {
   TOOL_ERROR,
   toHeaders,
 } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
 import { streamJson } from '../http/json-values.ts';
 import { noFinal, type Profile, type ProfileCall } from '../http/profile.ts';
 import { noAttachments } from '../http/template/profile.ts';
 import { toFinal } from '../http/template/read-answer.ts';
 import { capabilityNotFound } from '../upstream/assert-callable.ts';
-import { cleanText } from '../upstream/clean-text.ts';
 import { isMap } from './document.ts';
 import { loadDocument, unsent } from './load-document.ts';
 import { type Operation, operationsOf } from './operations.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError } from '@starloom/core';
+import { backoffMs, FabricError } from '@starloom/core';
 
 const FIRST_MS = 20;
 
@@ -7,7 +7,7 @@ const FIRST_MS = 20;
 export class PollPace {
   readonly #longestMs: number;
   readonly #signal: AbortSignal;
-  #nextMs = FIRST_MS;
+  #tries = 0;
 
   constructor(longestMs: number, signal: AbortSignal) {
     this.#longestMs = longestMs;
@@ -16,8 +16,8 @@ export class PollPace {
 
   /** Rejects with the reason of the signal. */
   async wait(hadNews: boolean): Promise<void> {
-    const ms = Math.min(hadNews ? FIRST_MS : this.#nextMs, this.#longestMs);
-    this.#nextMs = ms * 2;
+    this.#tries = hadNews ? 1 : this.#tries + 1;
+    const ms = backoffMs({ firstMs: FIRST_MS, longestMs: this.#longestMs, tries: this.#tries });
     await delay(ms, undefined, { signal: this.#signal }).catch(() => {
       throw FabricError.from(this.#signal.reason);
     });

@@ -2,9 +2,15 @@
 // caller; its words go to `details.upstream`, never to `message`, and its details never become
 // ours: `sent: false` in them would let a call with side effects run twice.
 
-import { type ErrorCode, type ErrorDetails, FabricError, isErrorCode } from '@starloom/core';
+import {
+  type ErrorCode,
+  type ErrorDetails,
+  FabricError,
+  isErrorCode,
+  toFields,
+} from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { exceedsDepth } from './exceeds-depth.ts';
-import type { Excerpt } from './excerpt.ts';
 
 const MESSAGES = {
   BAD_INPUT: 'The agent refused the input',
@@ -43,11 +49,6 @@ export function isErrorPayload(value: unknown): value is { readonly error: objec
   return typeof error === 'object' && error !== null && (ok === false || isErrorShape(error));
 }
 
-/** The fields of a JSON object; of anything else none. */
-export function toFields(value: unknown): Readonly<Record<string, unknown>> {
-  return isFields(value) ? value : {};
-}
-
 function isShowable(details: unknown): boolean {
   return Object.keys(toFields(details)).length > 0 && !exceedsDepth(details);
 }
@@ -58,10 +59,6 @@ function isErrorShape(error: object): boolean {
 
 function isAgentErrorCode(code: unknown): code is AgentErrorCode {
   return typeof code === 'string' && Object.hasOwn(MESSAGES, code);
-}
-
-function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function retryAfter(value: unknown): ErrorDetails {

@@ -2,10 +2,9 @@
 // died. One that dies before it has served a call is not started again at once: until its time has
 // come calls are refused, so that they can go elsewhere.
 
-import { type Clock, FabricError } from '@starloom/core';
+import { Backoff, type Clock, FabricError } from '@starloom/core';
 
-const FIRST_BACKOFF_MS = 100;
-const MAX_BACKOFF_MS = 30_000;
+const RESTARTS = { firstMs: 100, longestMs: 30_000 };
 
 export interface SharableProcess {
   /** How many calls it has brought to an end itself. */
@@ -16,16 +15,13 @@ export interface SharableProcess {
 
 export class SharedProcess<Process extends SharableProcess> {
   readonly #start: () => Promise<Process>;
-  readonly #clock: Clock;
+  readonly #backoff: Backoff;
   #current: Promise<Process> | undefined;
   #running: Process | undefined;
-  #failures = 0;
-  /** On the monotonic clock. */
-  #notBefore = 0;
 
   constructor(start: () => Promise<Process>, clock: Clock) {
     this.#start = start;
-    this.#clock = clock;
+    this.#backoff = new Backoff(RESTARTS, clock);
   }
 
   /** The process that takes calls now, if one does. */
@@ -35,7 +31,7 @@ export class SharedProcess<Process extends SharableProcess> {
 
   /** How long no process is started; 0 when one may be. */
   get backoffMs(): number {
-    return Math.max(0, Math.ceil(this.#notBefore - this.#clock.monotonic()));
+    return Math.ceil(this.#backoff.remainingMs());
   }
 
   /** Rejects with AGENT_OFFLINE, nothing having been sent. */
@@ -60,10 +56,8 @@ export class SharedProcess<Process extends SharableProcess> {
   #onClosed({ served }: Process): void {
     this.#current = undefined;
     this.#running = undefined;
-    this.#failures = served > 0 ? 0 : this.#failures + 1;
-    if (this.#failures === 0) return;
-    const backoff = FIRST_BACKOFF_MS * 2 ** (this.#failures - 1);
-    this.#notBefore = this.#clock.monotonic() + Math.min(backoff, MAX_BACKOFF_MS);
+    if (served > 0) this.#backoff.succeeded();
+    else this.#backoff.failed();
   }
 
   #assertRested(): void {

@@ -3,7 +3,7 @@
 // to a command or to the greeting, the connection is recreated: the link may be half open. So it is
 // when it leads to a replica: after a failover the name leads elsewhere.
 
-import type { Log } from '@starloom/core';
+import { backoffMs, type Log } from '@starloom/core';
 import { timerWheelOf, type WheelTimer } from '@starloom/wire';
 import type { RedisClientOptions, RedisFunctions, RedisModules, RedisScripts } from 'redis';
 import { isReplica, toEngineError, unavailable } from './engine-error.ts';
@@ -37,7 +37,7 @@ export interface SendOptions {
 }
 
 const DEADLINE_MS = 3000;
-const SLOWEST_RECONNECT_MS = 500;
+const RECONNECT = { firstMs: 20, longestMs: 500 };
 /** A connection as young as this is not recreated because of where it leads. */
 const YOUNG_MS = 1000;
 
@@ -120,7 +120,7 @@ export class RedisConnection {
       commandOptions: { timeout: 0 },
       socket: {
         connectTimeout: this.#deadlineMs,
-        reconnectStrategy: (retries) => Math.min(20 * 2 ** retries, SLOWEST_RECONNECT_MS),
+        reconnectStrategy: (retries) => backoffMs({ ...RECONNECT, tries: retries + 1 }),
       },
     });
     let greeting: WheelTimer | undefined;

@@ -12,7 +12,6 @@ import {
   answered,
   appended,
   asked,
-  backoffMs,
   type ClaimMode,
   cancelDelivered,
   cancelRequested,
@@ -26,6 +25,7 @@ import {
   noted,
   requeued,
   resumed,
+  retryDelayMs,
   sent,
   withHandle,
 } from './transitions.ts';
@@ -241,7 +241,7 @@ export class JobLedger {
     const change = (job: Job) => requeued(appended(job, events, now), now);
     if (!this.#change(held, change, events)) return false;
     const job = this.#tables.get(held.id);
-    if (job !== undefined) this.#enqueue(job, now + backoffMs(job, this.#random()), now);
+    if (job !== undefined) this.#enqueue(job, now + retryDelayMs(job, this.#random()), now);
     return true;
   }
 

@@ -1,6 +1,7 @@
 // Every change of a job's state, as pure functions. The engines store what comes out and add nothing,
 // so that all of them agree. A job ends exactly once: a final record has no transition left.
 
+import { backoffMs } from '../backoff.ts';
 import { FabricError } from '../errors.ts';
 import type { JobNote } from '../ports/jobs.ts';
 import {
@@ -268,9 +269,9 @@ export function errorEvent(job: Job, error: JobError, now: number): JobErrorEven
 }
 
 /** How long until the next attempt: twice as long after each failed one, with some spread. */
-export function backoffMs({ retry, attempt }: Job, random: number): number {
-  const exponent = Math.min(16, Math.max(0, attempt - 1));
-  return Math.min(retry.max_backoff_ms, retry.backoff_ms * 2 ** exponent * (1 + random));
+export function retryDelayMs({ retry, attempt }: Job, random: number): number {
+  const { backoff_ms: firstMs, max_backoff_ms: longestMs } = retry;
+  return backoffMs({ firstMs, longestMs, tries: attempt, jitter: 1 + random });
 }
 
 function endedBy(job: Job, outcome: Required<JobEnd>, now: number): Cancelled {

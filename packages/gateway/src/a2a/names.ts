@@ -10,8 +10,6 @@ export const META_ACTION = 'io.starloom/action';
 export const META_CALL = 'io.starloom/call';
 /** In updates that A2A has no form for: the event as it is. */
 export const META_EVENT = 'io.starloom/event';
-/** In the status of a task that failed: our error. */
-export const META_ERROR = 'io.starloom/error';
 /** In the artifact with the answer. */
 export const META_CITATIONS = 'io.starloom/citations';
 /** In the result of an agent: "message" asks for a message in place of a task. */

@@ -4,15 +4,17 @@ import type { Message } from '@a2a-js/sdk';
 import {
   ANSWER_ACTIONS,
   FabricError,
+  type Fields,
   type GivenInput,
   givenInputSchema,
   type InputRequest,
+  isObject,
+  toFields,
 } from '@starloom/core';
 import { z } from 'zod';
 import { META_ACTION, META_INPUTS } from './names.ts';
 import { dataOf, textOf } from './read-message.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
 type Question = Pick<InputRequest, 'id' | 'kind' | 'schema' | 'options'>;
 
 const inputsSchema = z.array(givenInputSchema).min(1).max(32);
@@ -34,7 +36,7 @@ export function toAnswers(message: Message, questions: readonly Question[]): Giv
     const content = data && Object.hasOwn(data, question.id) ? data[question.id] : undefined;
     if (content === undefined && !isPlain(question)) throw unanswered(questions);
     const isText = typeof content === 'string';
-    return accept(question, isText ? undefined : toFields(content), isText ? content : '');
+    return accept(question, isObject(content) ? content : undefined, isText ? content : '');
   });
 }
 
@@ -64,9 +66,9 @@ function accept(question: Question, data: Fields | undefined, text: string): Giv
 
 /** JSON, or the value of the only text that the form has. */
 function fromText(text: string, { properties }: Fields): unknown {
-  const json = toFields(parseJson(text));
-  if (json) return json;
-  const names = Object.keys(toFields(properties) ?? {});
+  const json = parseJson(text);
+  if (isObject(json)) return json;
+  const names = Object.keys(toFields(properties));
   const [only] = names;
   return names.length === 1 && only !== undefined ? { [only]: text } : { text };
 }
@@ -77,12 +79,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function toFields(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? { ...value }
-    : undefined;
 }
 
 function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {

@@ -1,8 +1,14 @@
 // The states of a job in those of a task, with what is to be said about them.
 
 import { TaskState, type TaskStatus } from '@a2a-js/sdk';
-import { type InputRequest, type JobError, openInputs, type StoredJob } from '@starloom/core';
-import { LABEL_CONTEXT, META_ERROR } from './names.ts';
+import {
+  ERROR_META_KEY,
+  type InputRequest,
+  type JobError,
+  openInputs,
+  type StoredJob,
+} from '@starloom/core';
+import { LABEL_CONTEXT } from './names.ts';
 import { agentMessage, dataPart, textPart } from './parts.ts';
 
 const STATES = {
@@ -67,7 +73,7 @@ export function failedStatus(ids: TaskIds, error: JobError, timestamp: string): 
   const said = typeof upstream === 'string' ? `${error.message}: ${upstream}` : error.message;
   const message = agentMessage(ids, `${ids.id}-error`, [textPart(said)]);
   const { answer: _, ...details } = error.details;
-  const metadata = { [META_ERROR]: { ...error, details } };
+  const metadata = { [ERROR_META_KEY]: { ...error, details } };
   return { state: failedState(error), message: { ...message, metadata }, timestamp };
 }
 

@@ -1,7 +1,7 @@
 // Updates of the resources of one agent, for all clients that follow any of them. The agent sees one
 // subscription for all; it is made again when another resource joins, and when it breaks.
 
-import { FabricError, type Log, type ProtocolNotification } from '@starloom/core';
+import { Backoff, FabricError, type Log, type ProtocolNotification } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import type { Following } from './session-resources.ts';
 
@@ -20,8 +20,7 @@ type Listener = () => void;
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 const UPDATED = 'notifications/resources/updated';
 const ACKNOWLEDGE_MS = 10_000;
-const FIRST_DELAY_MS = 1_000;
-const MOST_DELAY_MS = 60_000;
+const RETRY = { firstMs: 1_000, longestMs: 60_000 };
 
 export class AgentFeed {
   readonly #options: AgentFeedOptions;
@@ -31,7 +30,7 @@ export class AgentFeed {
   #current: AbortController | undefined;
   #turn: Promise<void> = Promise.resolve();
   #retry: NodeJS.Timeout | undefined;
-  #delayMs = FIRST_DELAY_MS;
+  readonly #backoff = new Backoff(RETRY);
 
   constructor(options: AgentFeedOptions) {
     this.#options = options;
@@ -92,7 +91,7 @@ export class AgentFeed {
     const before = this.#current;
     this.#current = control;
     before?.abort(ended());
-    this.#delayMs = FIRST_DELAY_MS;
+    this.#backoff.succeeded();
     void over.then(() => this.#lost(control));
   }
 
@@ -115,8 +114,7 @@ export class AgentFeed {
       await this.#sync();
       if (!this.#current) return this.#again();
       for (const uri of this.#listeners.keys()) this.#tell(uri);
-    }, this.#delayMs).unref();
-    this.#delayMs = Math.min(this.#delayMs * 2, MOST_DELAY_MS);
+    }, this.#backoff.failed()).unref();
   }
 }
 

@@ -1,7 +1,7 @@
 // What an agent lists of its resources and prompts reaches the lists of all clients: texts are
 // cleaned and bounded, and entries that no client could use are left out.
 
-import { cleanText } from '@starloom/adapters';
+import { cleanText } from '@starloom/wire';
 
 type Entry = Readonly<Record<string, unknown>>;
 

@@ -10,6 +10,7 @@ import {
   PROTOCOL_VERSION_META_KEY,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/server';
+import { isObject } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { GatewayTools } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
@@ -82,8 +83,4 @@ function isPlainOlder(headers: IncomingHttpHeaders, meta: Params): boolean {
 
 function hasOnly(value: Params, keys: ReadonlySet<string>): boolean {
   return Object.keys(value).every((key) => keys.has(key));
-}
-
-function isObject(value: unknown): value is Params {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

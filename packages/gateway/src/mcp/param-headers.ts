@@ -3,9 +3,13 @@
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { PROTOCOL_VERSION_META_KEY } from '@modelcontextprotocol/server';
-import { findParamHeaders, type ParamHeader, toParamHeaders } from '@starloom/adapters';
 import { FabricError } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import {
+  findParamHeaders,
+  type ParamHeader,
+  toParamHeaders,
+} from '@starloom/mcp-client/param-headers';
 import type { GatewayTools } from '../tools/catalog.ts';
 
 const HEADER_MISMATCH = -32_020;

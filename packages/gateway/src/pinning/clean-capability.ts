@@ -2,8 +2,8 @@
 // whatever protocol they came by. A name or value that an agent compares cannot be cleaned, since it
 // would be another one: a capability that hides something there is left out.
 
-import { cleanText, hasHidden } from '@starloom/adapters';
 import type { Capability } from '@starloom/core';
+import { cleanText, hasHidden } from '@starloom/wire';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,7 @@
 // The one place where outcomes become MCP results and errors become payloads.
 
 import {
+  ERROR_META_KEY,
   type ErrorPayload,
   FabricError,
   type FabricEvent,
@@ -19,7 +20,6 @@ export interface ToolResult {
 }
 
 export const META_CALL = 'io.starloom/call';
-export const META_ERROR = 'io.starloom/error';
 export const META_EVENT = 'io.starloom/event';
 export const META_CURSOR = 'io.starloom/cursor';
 export const META_CONVERSATION = 'io.starloom/conversation';
@@ -79,11 +79,11 @@ export function askingResult(error: FabricError, caller: Caller): ToolResult | u
 export function toCapabilityErrorResult(error: FabricError, trace: Trace): ToolResult {
   const payload = error.toPayload(trace);
   if (!error.answer) {
-    return { isError: true, content: [textOf(payload)], _meta: { [META_ERROR]: payload } };
+    return { isError: true, content: [textOf(payload)], _meta: { [ERROR_META_KEY]: payload } };
   }
   const { agent_id, attempts, fallback } = error.details;
   const call = { agent_id, attempts, fallback, trace };
-  return withMeta(error.answer, { [META_CALL]: call, [META_ERROR]: payload });
+  return withMeta(error.answer, { [META_CALL]: call, [ERROR_META_KEY]: payload });
 }
 
 function withMeta(

@@ -1,3 +1,4 @@
+import { isObject } from '@starloom/core';
 import type { Load } from '../transports/backlog.ts';
 
 /** Has a small answer. */
@@ -27,8 +28,4 @@ function isAcquire(request: unknown): boolean {
 function asksToWait(request: unknown): boolean {
   if (!isObject(request) || !('params' in request)) return false;
   return isObject(request.params) && 'wait_ms' in request.params;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

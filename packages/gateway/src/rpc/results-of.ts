@@ -1,4 +1,5 @@
 import type { RpcAnswer } from '@starloom/coordination';
+import { isObject } from '@starloom/core';
 
 /** A request that was granted, and what it came to. */
 export interface Granted {
@@ -18,8 +19,4 @@ export function resultsOf(method: string, body: unknown, answer: RpcAnswer): rea
     const params = 'params' in request && isObject(request.params) ? request.params : {};
     return [{ params, result }];
   });
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError, type Log } from '@starloom/core';
+import { backoffMs, FabricError, type Log } from '@starloom/core';
 
-const FIRST_WAIT_MS = 50;
-const LONGEST_WAIT_MS = 2_000;
+const WAITS = { firstMs: 50, longestMs: 2_000 };
 
 export interface PersistOptions {
   readonly log: Log;
@@ -15,13 +14,14 @@ export async function persist<Result>(
   step: () => Promise<Result>,
   { log, signal }: PersistOptions,
 ): Promise<Result> {
-  for (let waitMs = FIRST_WAIT_MS; ; waitMs = Math.min(LONGEST_WAIT_MS, waitMs * 2)) {
+  for (let tries = 1; ; tries += 1) {
     try {
       return await step();
     } catch (error) {
       if (!FabricError.is(error) || error.code !== 'OVERLOADED') throw error;
       log.warn({ err: error, details: error.details }, 'job engine: write failed, trying again');
     }
+    const waitMs = backoffMs({ ...WAITS, tries });
     await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }

@@ -1,7 +1,7 @@
 // Notifies a client's server that a job is over: a signed POST of the job. Delivered at least once; the
 // id is the job's, so that a receiver knows repetitions.
 
-import type { Claim, JobEngine, Log } from '@starloom/core';
+import { backoffMs, type Claim, type JobEngine, type Log } from '@starloom/core';
 import type { AddressGuard } from '@starloom/wire';
 import { toJobDocument } from '../job-document.ts';
 import { type PostFailure, SignedPosts } from './signed-posts.ts';
@@ -31,7 +31,7 @@ export class WebhookSender {
 
   /** Never rejects. */
   async deliver(claim: Claim, engine: JobEngine): Promise<void> {
-    const { log, tries = 8, backoffMs = 5_000 } = this.#options;
+    const { log, tries = 8, backoffMs: firstMs = 5_000 } = this.#options;
     const { job } = claim;
     const fields = { job_id: job.id, trace_id: job.trace.trace_id, tries: claim.tries };
     try {
@@ -41,8 +41,8 @@ export class WebhookSender {
         return await engine.settle(claim);
       }
       log.info({ ...fields, ...failure }, 'webhook: not delivered, trying again later');
-      const delayMs = Math.min(LONGEST_BACKOFF_MS, backoffMs * 2 ** (claim.tries - 1));
-      await engine.postpone(claim, delayMs);
+      const step = { firstMs, longestMs: LONGEST_BACKOFF_MS, tries: claim.tries };
+      await engine.postpone(claim, backoffMs(step));
     } catch (err) {
       log.warn({ ...fields, err }, 'webhook: the job engine failed; its lease will expire');
     }

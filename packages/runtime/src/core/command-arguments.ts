@@ -1,7 +1,7 @@
 // Words as arguments of a tool: `--key value`, `--key=value`, `key=value`, `--flag`, `--no-flag`, and
 // what has no name goes to the parameters not yet named, in the order of the schema.
 
-import { closestWord } from '@starloom/core';
+import { closestWord, isObject } from '@starloom/core';
 import type { ITool, JsonSchema } from '@starloom/sdk';
 import type { Word } from './command-line.ts';
 
@@ -16,14 +16,14 @@ export function toArguments(tool: ITool, words: readonly Word[]): ParsedArgument
 
 export function propertiesOf({ parameters }: ITool): Readonly<Record<string, JsonSchema>> {
   const { properties } = parameters;
-  return isRecord(properties) ? (properties as Record<string, JsonSchema>) : {};
+  return isObject(properties) ? (properties as Record<string, JsonSchema>) : {};
 }
 
 /** Every JSON type that the schema takes; empty when it says nothing. */
 export function typesOf(schema: JsonSchema): ReadonlySet<string> {
   const { type, anyOf, oneOf, enum: values } = schema;
   const own = [type ?? []].flat().filter((name) => typeof name === 'string');
-  const inner = [anyOf ?? [], oneOf ?? []].flat().filter(isRecord);
+  const inner = [anyOf ?? [], oneOf ?? []].flat().filter(isObject);
   const listed = Array.isArray(values) ? values.map((value) => typeof value) : [];
   return new Set([...own, ...inner.flatMap((one) => [...typesOf(one)]), ...listed]);
 }
@@ -139,7 +139,7 @@ function toValue(text: string, schema: JsonSchema): unknown {
 function toArray(text: string, { items }: JsonSchema): unknown[] {
   const parsed = text.startsWith('[') ? parseJson(text, undefined) : undefined;
   if (Array.isArray(parsed)) return parsed;
-  return [toValue(text, isRecord(items) ? items : {})];
+  return [toValue(text, isObject(items) ? items : {})];
 }
 
 function parseJson(text: string, otherwise: unknown): unknown {
@@ -152,8 +152,4 @@ function parseJson(text: string, otherwise: unknown): unknown {
 
 function fold(name: string): string {
   return name.toLowerCase().replace(/[-_]/g, '');
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

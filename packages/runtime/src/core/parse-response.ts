@@ -2,7 +2,7 @@
 // of its own. What cannot be understood stays visible as text; an answer that is no answer at all is
 // an error.
 
-import { FabricError } from '@starloom/core';
+import { FabricError, isObject } from '@starloom/core';
 import {
   AgentPainException,
   type ContentSegment,
@@ -14,10 +14,10 @@ import {
 const MAX_SHOWN_CHARACTERS = 500;
 
 export function parseResponse(given: unknown): ProviderResponse {
-  if (!isRecord(given) || !Array.isArray(given.segments)) throw unreadable('has no segments');
+  if (!isObject(given) || !Array.isArray(given.segments)) throw unreadable('has no segments');
   const ids = new Set<string>();
   const segments = given.segments.map((segment) => parseSegment(segment, ids));
-  return { segments, ...(isRecord(given.metadata) && { metadata: given.metadata }) };
+  return { segments, ...(isObject(given.metadata) && { metadata: given.metadata }) };
 }
 
 /** The calls of a parsed response, in order. */
@@ -57,7 +57,7 @@ function isPain(thrown: unknown): thrown is AgentPainException {
 }
 
 function parseSegment(given: unknown, ids: Set<string>): ContentSegment {
-  if (!isRecord(given) || !isReadable(given)) return unreadableSegment(given);
+  if (!isObject(given) || !isReadable(given)) return unreadableSegment(given);
   if (given.type !== 'tool_call' || !given.toolCall) return given;
   return { ...given, toolCall: withOwnId(given.toolCall, ids) };
 }
@@ -78,12 +78,12 @@ const hasData: Check = ({ data }) => typeof data === 'string';
 /** What a segment must have to be one of its kind. A model cannot answer its own calls. */
 const CHECKS = {
   text: hasText,
-  reasoning: ({ text, providerMetadata }) => typeof text === 'string' || isRecord(providerMetadata),
+  reasoning: ({ text, providerMetadata }) => typeof text === 'string' || isObject(providerMetadata),
   image: hasData,
   audio: hasData,
   video: hasData,
   ui: ({ ui }) => ui !== undefined,
-  tool_call: ({ toolCall }) => isRecord(toolCall) && typeof toolCall.name === 'string',
+  tool_call: ({ toolCall }) => isObject(toolCall) && typeof toolCall.name === 'string',
   tool_result: () => false,
 } as const satisfies Record<ContentType, Check>;
 
@@ -111,22 +111,18 @@ function unreadable(what: string): FabricError {
 const NETWORK_CODE = /^(E(CONN|HOST|NET|PIPE|AI_|NOTFOUND|TIMEDOUT)|UND_ERR_)/;
 
 function networkCodeOf(thrown: unknown, depth = 0): string | undefined {
-  if (!isRecord(thrown) || depth > 3) return undefined;
+  if (!isObject(thrown) || depth > 3) return undefined;
   const { code, cause } = thrown;
   if (typeof code === 'string' && NETWORK_CODE.test(code)) return code;
   return networkCodeOf(cause, depth + 1);
 }
 
 function statusOf(thrown: unknown): { status?: number } {
-  if (!isRecord(thrown)) return {};
+  if (!isObject(thrown)) return {};
   const status = thrown.status ?? thrown.statusCode;
   return typeof status === 'number' ? { status } : {};
 }
 
 function nameOf(thrown: unknown): unknown {
-  return isRecord(thrown) ? thrown.name : undefined;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(thrown) ? thrown.name : undefined;
 }

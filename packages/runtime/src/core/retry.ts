@@ -1,7 +1,7 @@
 // When a provider may be asked again, and when not any more. A wait that would outlast the turn is
 // not begun: the error comes at once, and says how long the provider wanted.
 
-import { FabricError } from '@starloom/core';
+import { backoffMs, FabricError } from '@starloom/core';
 
 export interface RetryRules {
   /** Tries in all. */
@@ -55,8 +55,8 @@ export function isTransient(error: FabricError): boolean {
 function waitBefore({ details }: FabricError, tries: number, rules: RetryRules): number {
   const asked = details.retry_after_ms;
   if (typeof asked === 'number' && asked >= 0) return asked;
-  const doubled = Math.min(rules.firstWaitMs * 2 ** (tries - 1), rules.longestWaitMs);
-  return doubled * (1 - Math.random() / 2);
+  const { firstWaitMs: firstMs, longestWaitMs: longestMs } = rules;
+  return backoffMs({ firstMs, longestMs, tries, jitter: 1 - Math.random() / 2 });
 }
 
 function giveUp(error: FabricError, attempts: number, waitMs: number): FabricError {

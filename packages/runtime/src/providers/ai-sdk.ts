@@ -1,7 +1,7 @@
 // Any model of the AI SDK as a provider. The SDK's own loop is not used: who calls tools, and when,
 // is the core's to decide.
 
-import { FabricError, type Log, orAborted, silentLog } from '@starloom/core';
+import { FabricError, isObject, type Log, orAborted, silentLog } from '@starloom/core';
 import { foldEvents, type IAgentContext, type ProviderEvent } from '@starloom/sdk';
 import type { AiSdkConfig } from './ai-sdk/config.ts';
 import type { LanguageModel, ModelCall } from './ai-sdk/language-model.ts';
@@ -12,7 +12,6 @@ import { toModelCall } from './ai-sdk/model-call.ts';
 import { toFailure } from './ai-sdk/model-failure.ts';
 import { readStream } from './ai-sdk/read-stream.ts';
 import { VENDORS } from './ai-sdk/vendors.ts';
-import { isRecord } from './json.ts';
 import { ModelErrors } from './model-error.ts';
 import { namesOf } from './names-of.ts';
 import type { OpenedProvider, ProviderHost } from './provider-host.ts';
@@ -77,7 +76,7 @@ export function createAiSdkProvider(
     const { content, response, ...finish } = result as Readonly<Record<string, unknown>>;
     tellWarnings(finish.warnings);
     for (const part of Array.isArray(content) ? content : []) yield* answer.push(part);
-    if (isRecord(response)) yield* answer.push({ ...response, type: 'response-metadata' });
+    if (isObject(response)) yield* answer.push({ ...response, type: 'response-metadata' });
     yield* answer.push({ ...finish, type: 'finish' });
   }
 
@@ -85,8 +84,8 @@ export function createAiSdkProvider(
     const { abortSignal: signal } = call;
     const { stream: parts } = await unlessAborted(Promise.resolve(model.doStream(call)), signal);
     for await (const part of readStream(parts, signal)) {
-      if (isRecord(part) && part.type === 'error') throw toFailure(part.error, errors);
-      if (isRecord(part) && part.type === 'stream-start') tellWarnings(part.warnings);
+      if (isObject(part) && part.type === 'error') throw toFailure(part.error, errors);
+      if (isObject(part) && part.type === 'stream-start') tellWarnings(part.warnings);
       yield* answer.push(part);
     }
   }
@@ -94,7 +93,7 @@ export function createAiSdkProvider(
   /** What a model leaves out of a request, it says here and nowhere else. */
   function tellWarnings(warnings: unknown): void {
     for (const warning of Array.isArray(warnings) ? warnings : []) {
-      const { type, feature, setting, message, details } = isRecord(warning) ? warning : {};
+      const { type, feature, setting, message, details } = isObject(warning) ? warning : {};
       const about = errors.excerpt(String(feature ?? setting ?? message ?? details ?? ''));
       log.debug({ model: model.modelId, type, about }, 'the model leaves something out');
     }

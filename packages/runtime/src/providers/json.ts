@@ -1,9 +1,3 @@
-export type Json = Readonly<Record<string, unknown>>;
-
-export function isRecord(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }

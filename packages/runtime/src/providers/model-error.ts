@@ -1,8 +1,15 @@
 // The failures of a model service, as the table of errors has them. What the service wrote is kept
 // short in `details.upstream`, without the keys it was asked with.
 
-import { stripVTControlCharacters } from 'node:util';
-import { type ErrorCode, type ErrorDetails, FabricError } from '@starloom/core';
+import {
+  type ErrorCode,
+  type ErrorDetails,
+  FabricError,
+  parseRetryAfter,
+  statusMeaning,
+  unreachableReason,
+} from '@starloom/core';
+import { withoutInvisible } from '@starloom/wire';
 
 export interface UpstreamStatus {
   readonly status: number;
@@ -28,7 +35,7 @@ export class ModelErrors {
   ofStatus({ status, retryAfter, retryAfterMs, body = '' }: UpstreamStatus): FabricError {
     const row = STATUSES[status] ?? (status >= 500 ? BROKEN : status < 400 ? MOVED : REFUSED);
     const wait = toMilliseconds(retryAfterMs) ?? parseRetryAfter(retryAfter, Date.now());
-    return this.#error(row.code, row.message, {
+    return this.#error(row.code ?? statusMeaning(status).code, row.message, {
       status,
       ...(wait !== undefined && { retry_after_ms: wait }),
       ...(body !== '' && { upstream: this.excerpt(body) }),
@@ -39,7 +46,7 @@ export class ModelErrors {
   /** No connection, or one that broke. */
   ofConnection(cause: unknown, answered: boolean): FabricError {
     if (FabricError.is(cause)) return cause;
-    const reason = answered ? 'connection_lost' : connectReason(cause);
+    const reason = answered ? 'connection_lost' : unreachableReason(cause);
     const message = answered
       ? 'The model went away before its answer ended'
       : 'The model cannot be reached';
@@ -88,7 +95,7 @@ export class ModelErrors {
   /** Fit for `details`: short, and without keys and control characters. */
   excerpt(text: string): string {
     const read = text.slice(0, READ_LIMIT);
-    const clean = stripVTControlCharacters(read).replace(/[^\P{C}\n\t]/gu, '');
+    const clean = withoutInvisible(read);
     const safe = this.#secrets.reduce((rest, key) => rest.replaceAll(key, '[redacted]'), clean);
     return safe.trim().slice(0, EXCERPT_LIMIT).toWellFormed();
   }
@@ -103,13 +110,13 @@ const READ_LIMIT = 16_384;
 const EXCERPT_LIMIT = 500;
 
 interface StatusRow {
-  readonly code: ErrorCode;
+  /** Where it differs from what the status means to every adapter: the request is the agent's own. */
+  readonly code?: ErrorCode;
   readonly message: string;
   readonly fix: string;
 }
 
 const BROKEN: StatusRow = {
-  code: 'UPSTREAM_ERROR',
   message: 'The model service failed',
   fix: 'try again later, or see the status page or the log of the service',
 };
@@ -124,48 +131,23 @@ const MOVED: StatusRow = {
   fix: 'set base_url of the provider to where the service really is',
 };
 const DENIED: StatusRow = {
-  code: 'AUTH_DENIED',
   message: 'The model service refused the key',
   fix: 'check the api_key of the provider in agent.json, and what it may use',
 };
 
 const STATUSES: Readonly<Record<number, StatusRow>> = {
   401: DENIED,
-  402: { ...DENIED, fix: 'the account of the key has no credit left' },
+  402: { ...DENIED, code: 'AUTH_DENIED', fix: 'the account of the key has no credit left' },
   403: DENIED,
   404: { ...REFUSED, fix: 'check model and base_url of the provider in agent.json' },
-  408: { code: 'TIMEOUT', message: 'The model service took too long', fix: 'try again' },
+  408: { message: 'The model service took too long', fix: 'try again' },
   413: { ...REFUSED, fix: 'the conversation is too long for the service: compact it' },
   429: {
-    code: 'RATE_LIMITED',
     message: 'The model service asks to slow down',
     fix: 'wait for retry_after_ms, or raise the limits of the account',
   },
 };
 
-/** Seconds or a date, as milliseconds from `now`. */
-function parseRetryAfter(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  const seconds = toMilliseconds(header);
-  if (seconds !== undefined) return seconds * 1000;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
-}
-
 function toMilliseconds(header: string | undefined): number | undefined {
   return header !== undefined && /^\d{1,9}(\.\d+)?$/.test(header) ? Number(header) : undefined;
-}
-
-function connectReason(cause: unknown): string {
-  const code = codeOf(cause) ?? '';
-  if (code === 'ECONNREFUSED') return 'refused';
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'unknown_host';
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'connect_timeout';
-  return /CERT|TLS|SSL/.test(code) ? 'tls' : 'unreachable';
-}
-
-/** The code of the error, or of what caused it. */
-function codeOf(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined;
-  return 'code' in error && typeof error.code === 'string' ? error.code : codeOf(error.cause);
 }

@@ -156,8 +156,8 @@ describe('an MCP server that misbehaves', () => {
       missing: ['offline', 'AGENT_OFFLINE', 'not_found'],
       dead: ['offline', 'AGENT_OFFLINE', expect.stringMatching(/^(process_ended|stdin_closed)$/)],
       silent: ['offline', 'AGENT_OFFLINE', 'connect_timeout'],
-      loud: ['offline', 'UPSTREAM_ERROR', 'not_json_rpc'],
-      nobody: ['offline', 'AGENT_OFFLINE', 'ECONNREFUSED'],
+      loud: ['offline', 'UPSTREAM_ERROR', 'not_json'],
+      nobody: ['offline', 'AGENT_OFFLINE', 'refused'],
       good: ['online', undefined, undefined],
     });
     expect(textOf(await world.call('good:echo'))).toContain('args');
@@ -236,7 +236,7 @@ describe('an MCP server that misbehaves', () => {
     await using world = await openServers((server) => [server('one')]);
     await world.servers.ready();
     await expect(world.call('one:chatter')).rejects.toThrow(
-      failure('UPSTREAM_ERROR', { reason: 'not_json_rpc' }),
+      failure('UPSTREAM_ERROR', { reason: 'not_json' }),
     );
     const [first = 0] = await world.pids('one');
     await expect.poll(() => isRunning(first), { timeout: 10_000 }).toBe(false);

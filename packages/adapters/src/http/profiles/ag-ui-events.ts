@@ -1,9 +1,7 @@
 // Events of AG-UI as ours. Unknown types are passed over, as the protocol asks.
 
-import type { EventBody } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
+import { type EventBody, toFields } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
 import { agentError, badAnswer, eventOf } from './shared.ts';
 import { toProgress } from './to-progress.ts';

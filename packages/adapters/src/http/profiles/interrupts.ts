@@ -1,9 +1,14 @@
 // Questions of agents that end their run to ask, and go on in a next run with the answers.
 
-import type { AgentHandle, CallContext, InputRequest, InputResponse } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
+import {
+  type AgentHandle,
+  type CallContext,
+  type InputRequest,
+  type InputResponse,
+  toFields,
+} from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
-import { toFields } from '../../upstream/reported-error.ts';
 
 const MAX_MESSAGE = 16_384;
 const MAX_INTERRUPTS = 100;

@@ -1,10 +1,9 @@
 // Events of a LangGraph run as ours. Tokens come from `messages`, tool calls and questions from
 // `updates`, the answer from the last `values`: there is no event for the end of a run.
 
-import type { EventBody } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
 import { pointTo } from '../json-pointer.ts';
 import { noFinal } from '../profile.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';

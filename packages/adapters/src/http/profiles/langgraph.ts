@@ -10,11 +10,10 @@ import {
   type EventBody,
   FabricError,
   type Manifest,
+  toCapabilityName,
+  toFields,
 } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
-import { cleanText } from '../../upstream/clean-text.ts';
-import { toFields } from '../../upstream/reported-error.ts';
-import { toCapabilityName } from '../../upstream/to-capability-name.ts';
+import { cleanText, deadlineSignal } from '@starloom/wire';
 import { withoutSent } from '../../upstream/without-sent.ts';
 import type { HttpClient } from '../http-client.ts';
 import { requestJson, streamJson } from '../json-values.ts';

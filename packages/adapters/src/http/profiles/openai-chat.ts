@@ -1,10 +1,8 @@
 // Agents that speak OpenAI's Chat Completions, which is what most model servers speak. The interface
 // keeps no conversation: with `history_bytes` the last messages travel in the conversation id.
 
-import type { Attachment, EventBody } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
+import { type Attachment, type EventBody, toFields } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
 import { lastMessages, messagesIn } from './history.ts';

@@ -1,6 +1,5 @@
-import { type ErrorCode, FabricError, TOOL_ERROR } from '@starloom/core';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
+import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 
 /** What an error of the interface means, by its code or type. */
 const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [

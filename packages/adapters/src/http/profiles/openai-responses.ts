@@ -1,9 +1,7 @@
 // Agents that speak OpenAI's Responses. A conversation goes on by the id of the last response.
 
-import type { Attachment, Citation, EventBody } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
-import { toFields } from '../../upstream/reported-error.ts';
+import { type Attachment, type Citation, type EventBody, toFields } from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
 import { noFinal, type ProfileCall } from '../profile.ts';
 import { noAttachments } from '../template/profile.ts';
 import { isImage, toFileUrl, toInputParts } from './input-parts.ts';

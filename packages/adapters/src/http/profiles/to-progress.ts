@@ -1,7 +1,6 @@
-import type { EventBody } from '@starloom/core';
-import { cleanText } from '../../upstream/clean-text.ts';
+import { type EventBody, toFields } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
-import { toFields } from '../../upstream/reported-error.ts';
 
 const MAX_SAID = 16_384;
 

@@ -1,11 +1,10 @@
 // Documents and events of an agent, by the pointers and rules of its manifest.
 
 import { isDeepStrictEqual } from 'node:util';
-import { type EventBody, FabricError, TOOL_ERROR } from '@starloom/core';
+import { type EventBody, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
-import type { Excerpt } from '../../upstream/excerpt.ts';
 import { readEvent } from '../../upstream/read-event.ts';
-import { toFields } from '../../upstream/reported-error.ts';
 import { pointTo } from '../json-pointer.ts';
 import type { AnswerTemplate, EventRule } from './options.ts';
 import { fillFromAgent } from './placeholders.ts';

@@ -1,5 +1,4 @@
-import type { EventBody } from '@starloom/core';
-import { toFields } from '../../upstream/reported-error.ts';
+import { type EventBody, toFields } from '@starloom/core';
 import type { Fields } from '../presets.ts';
 import { note, PresetReader, token, toolEnd, toolStart } from './reader.ts';
 

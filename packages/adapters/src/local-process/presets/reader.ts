@@ -1,9 +1,7 @@
 // What the readers of all command lines share: the answer as it grows, and how a run failed.
 
-import { type EventBody, TOOL_ERROR } from '@starloom/core';
+import { type EventBody, statusMeaning, TOOL_ERROR, toFields } from '@starloom/core';
 import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
-import { statusMeaning } from '../../upstream/http-status.ts';
-import { toFields } from '../../upstream/reported-error.ts';
 import type { CommandLineFailure, Fields } from '../presets.ts';
 
 export abstract class PresetReader {

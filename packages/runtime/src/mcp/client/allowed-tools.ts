@@ -1,4 +1,3 @@
-import type { Tool } from '@modelcontextprotocol/client';
 import { closestWord } from '@starloom/core';
 
 const ALL = '*';
@@ -16,7 +15,10 @@ export function isListed(allowed: readonly string[] | undefined): boolean {
 }
 
 /** What a server's tools come to: not set or `*` is all of them, an empty list none, a list those. */
-export function allowedTools(tools: readonly Tool[], allowed: readonly string[] | undefined) {
+export function allowedTools<Tool extends { readonly name: string }>(
+  tools: readonly Tool[],
+  allowed: readonly string[] | undefined,
+) {
   if (allowed === undefined) return { tools: [...tools], missing: [] as MissingTool[] };
   const names = new Set(tools.map(({ name }) => name));
   const all = allowed.includes(ALL);

@@ -1,7 +1,7 @@
 import { FabricError } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { ToolSource } from '../../core/seams.ts';
-import type { McpServerOptions } from './kept-connection.ts';
+import type { McpServerOptions } from './open-client.ts';
 import type { McpServerConfig } from './server-config.ts';
 import { type ServerHealth, ServerToolSource } from './server-tool-source.ts';
 

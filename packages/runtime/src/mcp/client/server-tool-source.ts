@@ -1,24 +1,22 @@
 // The tools of one MCP server. It is started when its tools are first asked for. When it goes
 // away its tools stay listed: a call is what brings it back.
 
-import type { Progress } from '@modelcontextprotocol/client';
-import { FabricError, orAborted, toMeta } from '@starloom/core';
+import { FabricError, type Fields, toMeta } from '@starloom/core';
+import type { CallToolOptions, ClientState, McpClient, Tool } from '@starloom/mcp-client';
 import type { ContentSegment, ITool, ToolContext } from '@starloom/sdk';
 import type { ToolSource } from '../../core/seams.ts';
 import { outgoingCall } from '../../guard.ts';
-import type { JsonObject } from '../json.ts';
 import { allowedTools, type MissingTool } from './allowed-tools.ts';
-import { callFailure, isForgotten, isLost } from './failures.ts';
-import { KeptConnection, type McpServerOptions } from './kept-connection.ts';
+import { type McpServerOptions, openClient } from './open-client.ts';
 import type { McpServerConfig } from './server-config.ts';
-import type { ServerConnection } from './server-connection.ts';
+import { serverFailure } from './server-failure.ts';
 import { toOutput } from './to-output.ts';
 import { toTool } from './to-tool.ts';
 
 export interface ServerHealth {
   readonly name: string;
   /** `idle`: not needed yet. */
-  readonly state: 'idle' | 'starting' | 'online' | 'offline';
+  readonly state: ClientState;
   readonly tools: number;
   /** How often it was started, or connected to, in all. */
   readonly starts: number;
@@ -31,21 +29,26 @@ export interface ServerHealth {
 export class ServerToolSource implements ToolSource {
   readonly #config: McpServerConfig;
   readonly #options: McpServerOptions;
-  readonly #connection: KeptConnection;
+  readonly #client: McpClient;
   readonly #listeners = new Set<() => void>();
+  readonly #closing = new AbortController();
   #tools: readonly ITool[] = [];
   #missing: readonly MissingTool[] = [];
   /** The tools as the server described them. */
   #described: string | undefined;
-  #refreshing: Promise<void> | undefined;
+  /** Lists are read one after the other, so that the last one read is the newest. */
+  #reading: Promise<void> = Promise.resolve();
   #isWanted = false;
 
   constructor(config: McpServerConfig, options: McpServerOptions) {
     this.#config = config;
     this.#options = options;
-    this.#connection = new KeptConnection(config, options, {
-      onOpened: (connection) => this.#refresh(connection),
-      onToolsChanged: () => void this.#onToolsChanged(),
+    this.#client = openClient(config, options, {
+      onOpened: () => void this.#refresh(),
+      onFailure: (failure) => this.#warnFailed(failure),
+    });
+    this.#client.onListChanged('tools', () => {
+      if (this.#client.state === 'online') void this.#refresh();
     });
   }
 
@@ -68,71 +71,51 @@ export class ServerToolSource implements ToolSource {
   async ready(): Promise<void> {
     this.#isWanted = true;
     if (this.#config.allowed_tools?.length === 0) return;
-    await this.#connection.get().catch(() => {});
+    await this.#refresh();
   }
 
   /** One of its tools, by the server's own name for it. */
-  async call(tool: string, args: JsonObject, context: ToolContext): Promise<ContentSegment[]> {
+  async call(tool: string, args: Fields, context: ToolContext): Promise<ContentSegment[]> {
     const { signal } = context;
     const { trace, hop } = outgoingCall(context);
-    const onProgress = (said: Progress) => context.progress(said.message ?? '', percentOf(said));
-    for (let isRetry = false; ; isRetry = true) {
-      const connection = await orAborted(this.#connection.get(), signal);
-      const result = await connection
-        .callTool(tool, args, toMeta(trace, hop), { signal, onProgress })
-        .catch((error: unknown) => {
-          if (signal.aborted) throw FabricError.from(signal.reason);
-          return this.#failed(connection, error, isRetry);
-        });
-      if (result) return toOutput(this.name, result);
-    }
+    const onProgress: CallToolOptions['onProgress'] = ({ message, percent }) =>
+      context.progress(message ?? '', percent);
+    const result = await this.#client
+      .callTool(tool, args, { signal, meta: toMeta(trace, hop), onProgress })
+      .catch((error: unknown) => {
+        if (signal.aborted) throw FabricError.from(signal.reason);
+        throw serverFailure(this.name, error);
+      });
+    return toOutput(this.name, result);
   }
 
   get health(): ServerHealth {
-    const { current, isOpening, starts, failure } = this.#connection;
+    const { state, starts, failure } = this.#client;
     const known = { name: this.name, tools: this.#tools.length, starts, missing: this.#missing };
-    if (current) return { ...known, state: 'online' };
-    if (isOpening) return { ...known, state: 'starting' };
-    if (failure) return { ...known, state: 'offline', failure };
-    return { ...known, state: starts > 0 ? 'offline' : 'idle' };
+    if (state !== 'offline' || !failure) return { ...known, state };
+    return { ...known, state, failure: serverFailure(this.name, failure) };
   }
 
   async close(): Promise<void> {
     this.#listeners.clear();
-    await this.#connection.close();
+    this.#closing.abort(new FabricError('CANCELLED', 'The agent is shutting down'));
+    await this.#client.close();
   }
 
-  /** Throws, unless the server never looked at the call and it is worth another try. */
-  #failed(connection: ServerConnection, error: unknown, isRetry: boolean): undefined {
-    const failure = callFailure(this.name, error, connection.failure);
-    if (isLost(error)) this.#connection.drop(connection, failure);
-    if (!isForgotten(error) || isRetry) throw failure;
-  }
-
-  async #onToolsChanged(): Promise<void> {
-    const { current } = this.#connection;
-    if (!current) return;
-    try {
-      await this.#refreshing;
-      await this.#refresh(current);
-    } catch (error) {
-      const { code } = callFailure(this.name, error, current.failure);
-      this.#options.log.warn({ server: this.name, code }, 'MCP server: tools cannot be listed');
-    }
-  }
-
-  #refresh(connection: ServerConnection): Promise<void> {
-    this.#refreshing ??= this.#list(connection).finally(() => {
-      this.#refreshing = undefined;
+  /** Never rejects. */
+  #refresh(): Promise<void> {
+    this.#reading = this.#reading.then(async () => {
+      try {
+        this.#take([...(await this.#client.tools(this.#closing.signal)).values()]);
+      } catch (error) {
+        if (this.#client.state === 'online') this.#warnUnlisted(error);
+      }
     });
-    return this.#refreshing;
+    return this.#reading;
   }
 
-  async #list(connection: ServerConnection): Promise<void> {
-    const { tools, missing } = allowedTools(
-      await connection.listTools(),
-      this.#config.allowed_tools,
-    );
+  #take(offered: readonly Tool[]): void {
+    const { tools, missing } = allowedTools(offered, this.#config.allowed_tools);
     const described = JSON.stringify(tools);
     if (described === this.#described) return;
     this.#missing = missing;
@@ -157,9 +140,16 @@ export class ServerToolSource implements ToolSource {
       log.warn({ server, missing: names }, 'MCP server: it lacks tools that allowed_tools names');
     }
   }
-}
 
-function percentOf({ progress, total }: Progress): number | undefined {
-  if (total === undefined || !(total > 0)) return undefined;
-  return Math.min(100, Math.max(0, (100 * progress) / total));
+  #warnFailed(error: FabricError): void {
+    const { code, message, details } = serverFailure(this.name, error);
+    const fields = { server: this.name, code, reason: details.reason, fix: details.fix };
+    this.#options.log.warn(fields, `MCP server: ${message}`);
+  }
+
+  #warnUnlisted(error: unknown): void {
+    if (this.#closing.signal.aborted) return;
+    const { code } = serverFailure(this.name, error);
+    this.#options.log.warn({ server: this.name, code }, 'MCP server: tools cannot be listed');
+  }
 }

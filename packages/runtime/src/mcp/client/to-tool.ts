@@ -1,8 +1,21 @@
-import type { Tool } from '@modelcontextprotocol/client';
+import type { Fields } from '@starloom/core';
 import type { ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
-import type { JsonObject } from '../json.ts';
 import { isListed } from './allowed-tools.ts';
 import type { McpServerConfig } from './server-config.ts';
+
+interface Hints {
+  readonly readOnlyHint?: unknown;
+  readonly destructiveHint?: unknown;
+}
+
+/** As far as a server described it. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly inputSchema?: Fields | undefined;
+  readonly annotations?: Hints;
+}
 
 const MAX_DESCRIPTION = 8_192;
 
@@ -12,15 +25,15 @@ const MAX_DESCRIPTION = 8_192;
  */
 export function toTool(
   { name: server, allowed_tools, tools = {} }: McpServerConfig,
-  { name, title, description, inputSchema, annotations }: Tool,
-  execute: (args: JsonObject, context: ToolContext) => Promise<ToolOutput>,
+  { name, title, description, inputSchema, annotations }: OfferedTool,
+  execute: (args: Fields, context: ToolContext) => Promise<ToolOutput>,
 ): ITool {
   const { effect = hintedEffect(annotations, isListed(allowed_tools)), targets } =
     (Object.hasOwn(tools, name) && tools[name]) || {};
   return {
     name: `${server}:${name}`,
     description: (description ?? title ?? '').slice(0, MAX_DESCRIPTION),
-    parameters: inputSchema,
+    parameters: inputSchema ?? { type: 'object' },
     execute,
     untrusted: true,
     source: `mcp:${server}`,
@@ -29,7 +42,8 @@ export function toTool(
   };
 }
 
-function hintedEffect(hints: Tool['annotations'], isVetted: boolean): ToolEffect | undefined {
-  if (isVetted && hints?.readOnlyHint !== undefined) return hints.readOnlyHint ? 'read' : 'act';
-  return hints?.destructiveHint === true ? 'act' : undefined;
+function hintedEffect(hints: Hints = {}, isVetted: boolean): ToolEffect | undefined {
+  const { readOnlyHint, destructiveHint } = hints;
+  if (isVetted && typeof readOnlyHint === 'boolean') return readOnlyHint ? 'read' : 'act';
+  return destructiveHint === true ? 'act' : undefined;
 }

@@ -2,9 +2,8 @@
 // `_meta` alone; a failure is the one payload, as text and in `_meta`.
 
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
-import type { FabricError, Trace } from '@starloom/core';
+import { ERROR_META_KEY, type FabricError, type Trace } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
-import { ERROR_KEY } from '../error-payload.ts';
 
 const CALL_KEY = 'io.starloom/call';
 
@@ -20,7 +19,7 @@ export function toErrorResult(error: FabricError, trace: Trace): CallToolResult 
   return {
     isError: true,
     content: [{ type: 'text', text: JSON.stringify(payload) }],
-    _meta: { [ERROR_KEY]: payload },
+    _meta: { [ERROR_META_KEY]: payload },
   };
 }
 

@@ -1,10 +1,9 @@
 // A gateway as an agent sees it: an MCP server over HTTP with two tools. Calls carry the trace on, one
 // hop deeper; failures keep the code the gateway gave them.
 
-import { FabricError, silentLog, toMandateHeaders } from '@starloom/core';
+import { FabricError, type Fields, isObject, silentLog, toMandateHeaders } from '@starloom/core';
 import type { ContentSegment, ToolContext, ToolOutput } from '@starloom/sdk';
 import { ServerToolSource } from '../../mcp/client/server-tool-source.ts';
-import { isObject, type JsonObject } from '../../mcp/json.ts';
 
 export interface FabricGatewayOptions {
   readonly url: string;
@@ -32,11 +31,11 @@ export class FabricGateway {
     return DEADLINE_FACTOR * this.#options.timeoutMs + GRACE_MS;
   }
 
-  agents(filter: JsonObject, context: ToolContext): Promise<ToolOutput> {
+  agents(filter: Fields, context: ToolContext): Promise<ToolOutput> {
     return this.#call('fabric.agent.list', filter, context);
   }
 
-  async call(call: JsonObject, context: ToolContext): Promise<ToolOutput> {
+  async call(call: Fields, context: ToolContext): Promise<ToolOutput> {
     const args = { ...call, timeout_ms: this.#options.timeoutMs, stream: true };
     return toAnswer(await this.#call('fabric.call', args, context));
   }
@@ -46,7 +45,7 @@ export class FabricGateway {
   }
 
   /** Under a mandate the agent acts for its caller, with no more rights than that; else for itself. */
-  async #call(tool: string, args: JsonObject, context: ToolContext): Promise<ContentSegment[]> {
+  async #call(tool: string, args: Fields, context: ToolContext): Promise<ContentSegment[]> {
     if (context.mandate === undefined) return await this.#source.call(tool, args, context);
     const source = this.#open(toMandateHeaders(context));
     try {

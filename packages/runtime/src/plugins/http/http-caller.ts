@@ -1,7 +1,7 @@
 // HTTP requests that a model may choose: only to public addresses, judged when they are dialled and
 // again for every redirect, within a time and a size. Answers are text or they are refused.
 
-import { FabricError, orAborted } from '@starloom/core';
+import { FabricError, orAborted, socketErrorCode } from '@starloom/core';
 import { type AddressGuard, deadlineSignal } from '@starloom/wire';
 import { type Agent, fetch, type Response } from 'undici';
 import { readText } from './read-text.ts';
@@ -113,8 +113,7 @@ function callFailure(error: unknown): FabricError {
     if (FabricError.is(link)) return link;
   }
   if (!(error instanceof TypeError)) return FabricError.from(error);
-  const { cause } = error;
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  const code = socketErrorCode(error);
   return new FabricError('UPSTREAM_ERROR', 'The server could not be reached', {
     details: { reason: 'unreachable', code, fix: 'check the address, or try again later' },
     cause: error,

@@ -1,8 +1,9 @@
 // The parts of an answer, from a stream or from a list, as our events. Kinds that we do not know are
 // passed over: every release of the SDK brings some.
 
+import { type Fields, isObject } from '@starloom/core';
 import type { FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
-import { isRecord, type Json, numberOf, textOf } from '../json.ts';
+import { numberOf, textOf } from '../json.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { mergeMetadata, metadataOf } from './metadata.ts';
 import { type OpenPart, PartQueue } from './part-queue.ts';
@@ -13,7 +14,7 @@ type Kind = 'text' | 'reasoning';
 interface OpenText {
   readonly kind: Kind;
   readonly part: OpenPart;
-  metadata: Json | undefined;
+  metadata: Readonly<Fields> | undefined;
 }
 
 export class ModelAnswer {
@@ -21,7 +22,7 @@ export class ModelAnswer {
   readonly #queue = new PartQueue();
   readonly #texts = new Map<string, OpenText>();
   #metadata: ResponseMetadata;
-  #finish: Json | undefined;
+  #finish: Readonly<Fields> | undefined;
   #hasParts = false;
 
   constructor(names: ToolNames, model: string) {
@@ -33,7 +34,7 @@ export class ModelAnswer {
   get isFinished(): boolean {
     if (this.#finish === undefined) return false;
     const { finishReason: reason } = this.#finish;
-    if (!isRecord(reason)) return true;
+    if (!isObject(reason)) return true;
     // `interrupted` is how version 4 says it; version 3 says `other` and knows of nothing else.
     const isVague = reason.unified === 'other' && reason.raw === undefined;
     return reason.unified !== 'interrupted' && !isVague;
@@ -44,7 +45,7 @@ export class ModelAnswer {
   }
 
   *push(part: unknown): Generator<ProviderEvent> {
-    if (!isRecord(part)) return;
+    if (!isObject(part)) return;
     this.#read(part);
     yield* this.#queue.take();
   }
@@ -55,7 +56,7 @@ export class ModelAnswer {
     yield { type: 'finish', metadata: { ...this.#metadata, ...readFinish(this.#finish ?? {}) } };
   }
 
-  #read(part: Json): void {
+  #read(part: Readonly<Fields>): void {
     const [, kind, step] = TEXT_PART.exec(textOf(part.type) ?? '') ?? [];
     if (kind !== undefined && step !== undefined) this.#readText(kind as Kind, step, part);
     else if (part.type === 'text' || part.type === 'reasoning') this.#addText(part.type, part);
@@ -69,7 +70,7 @@ export class ModelAnswer {
     }
   }
 
-  #readText(kind: Kind, step: string, part: Json): void {
+  #readText(kind: Kind, step: string, part: Readonly<Fields>): void {
     const key = `${kind}:${part.id}`;
     const open = (step === 'start' ? undefined : this.#texts.get(key)) ?? this.#begin(kind, key);
     open.metadata = mergeMetadata(open.metadata, metadataOf(part));
@@ -93,7 +94,7 @@ export class ModelAnswer {
     this.#texts.delete(key);
   }
 
-  #addText(kind: Kind, part: Json): void {
+  #addText(kind: Kind, part: Readonly<Fields>): void {
     const text = textOf(part.text) ?? '';
     const providerMetadata = metadataOf(part);
     if (text === '' && providerMetadata === undefined) return;
@@ -101,7 +102,7 @@ export class ModelAnswer {
     this.#queue.add({ type: kind, text, ...(providerMetadata && { providerMetadata }) });
   }
 
-  #readResponse({ modelId }: Json): void {
+  #readResponse({ modelId }: Readonly<Fields>): void {
     if (typeof modelId === 'string') this.#metadata = { ...this.#metadata, model: modelId };
   }
 }
@@ -116,17 +117,20 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   error: 'error',
 };
 
-function readFinish({ finishReason, usage }: Json): ResponseMetadata {
-  const unified = isRecord(finishReason) ? textOf(finishReason.unified) : textOf(finishReason);
+function readFinish({ finishReason, usage }: Readonly<Fields>): ResponseMetadata {
+  const unified = isObject(finishReason) ? textOf(finishReason.unified) : textOf(finishReason);
   return {
     finishReason: FINISH_REASONS[unified ?? ''] ?? 'other',
-    ...(isRecord(usage) && { usage: readUsage(usage) }),
+    ...(isObject(usage) && { usage: readUsage(usage) }),
   };
 }
 
-function readUsage({ inputTokens, outputTokens }: Json): NonNullable<ResponseMetadata['usage']> {
-  const input = isRecord(inputTokens) ? inputTokens : {};
-  const output = isRecord(outputTokens) ? outputTokens : {};
+function readUsage({
+  inputTokens,
+  outputTokens,
+}: Readonly<Fields>): NonNullable<ResponseMetadata['usage']> {
+  const input = isObject(inputTokens) ? inputTokens : {};
+  const output = isObject(outputTokens) ? outputTokens : {};
   const counts = {
     inputTokens: numberOf(input.total),
     outputTokens: numberOf(output.total),

@@ -1,8 +1,8 @@
 // What models of the AI SDK throw, recognised by structure: their classes come in as many copies as
 // there are vendor packages.
 
-import { FabricError } from '@starloom/core';
-import { isRecord, type Json, numberOf, textOf } from '../json.ts';
+import { FabricError, type Fields, isObject } from '@starloom/core';
+import { numberOf, textOf } from '../json.ts';
 import type { ModelErrors } from '../model-error.ts';
 
 const UNREADABLE = new Set([
@@ -29,7 +29,7 @@ export function toFailure(error: unknown, errors: ModelErrors): FabricError {
 }
 
 function ofApiCall(error: Error, errors: ModelErrors): FabricError {
-  const { statusCode, responseHeaders, responseBody } = error as Error & Json;
+  const { statusCode, responseHeaders, responseBody } = error as Error & Readonly<Fields>;
   const status = numberOf(statusCode);
   if (status === undefined) return errors.ofConnection(error, false);
   const body = textOf(responseBody);
@@ -40,7 +40,7 @@ function ofApiCall(error: Error, errors: ModelErrors): FabricError {
       ? errors.ofConnection(cause, true)
       : errors.unreadable(body ?? textIn(cause), error);
   }
-  const headers = isRecord(responseHeaders) ? responseHeaders : {};
+  const headers = isObject(responseHeaders) ? responseHeaders : {};
   return errors.ofStatus({
     status,
     retryAfter: textOf(headers['retry-after']),
@@ -51,8 +51,8 @@ function ofApiCall(error: Error, errors: ModelErrors): FabricError {
 
 /** A failure that the service reported inside its stream. */
 function reported(error: unknown, errors: ModelErrors): FabricError {
-  const reason = isRecord(error) && isRecord(error.error) ? error.error : error;
-  const fields = isRecord(reason) ? [reason.code, reason.type, reason.status] : [];
+  const reason = isObject(error) && isObject(error.error) ? error.error : error;
+  const fields = isObject(reason) ? [reason.code, reason.type, reason.status] : [];
   const number = fields.map(numberOf).find((code) => code !== undefined && code >= 400);
   const name = fields
     .map(textOf)

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
-import { isRecord, type Json, textOf } from '../json.ts';
+import { textOf } from '../json.ts';
 import { toMediaSegment } from '../media.ts';
 import { parseArguments } from '../parse-arguments.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { metadataOf } from './metadata.ts';
 
 /** A part that is whole, as a segment; `undefined` for kinds we have no use for. */
-export function toSegment(part: Json, names: ToolNames): ContentSegment | undefined {
+export function toSegment(part: Readonly<Fields>, names: ToolNames): ContentSegment | undefined {
   const segment = convert(part, names);
   const providerMetadata = metadataOf(part);
   return segment && providerMetadata ? { ...segment, providerMetadata } : segment;
 }
 
-function convert(part: Json, names: ToolNames): ContentSegment | undefined {
+function convert(part: Readonly<Fields>, names: ToolNames): ContentSegment | undefined {
   switch (part.type) {
     case 'tool-call':
       // What the service ran itself is not ours to run; its result follows.
@@ -27,17 +28,20 @@ function convert(part: Json, names: ToolNames): ContentSegment | undefined {
   }
 }
 
-function toToolCall({ toolCallId, toolName, input }: Json, names: ToolNames): ContentSegment {
+function toToolCall(
+  { toolCallId, toolName, input }: Readonly<Fields>,
+  names: ToolNames,
+): ContentSegment {
   const id = textOf(toolCallId) ?? '';
   const name = names.fromWire(textOf(toolName) ?? '');
   const args = typeof input === 'string' ? parseArguments(input) : input;
   return { type: 'tool_call', toolCall: { id: id === '' ? randomUUID() : id, name, args } };
 }
 
-function toToolResult(part: Json, names: ToolNames): ContentSegment | undefined {
+function toToolResult(part: Readonly<Fields>, names: ToolNames): ContentSegment | undefined {
   if (part.preliminary === true) return undefined;
   const name = names.fromWire(textOf(part.toolName) ?? '');
-  const picture = isRecord(part.result) ? textOf(part.result.result) : undefined;
+  const picture = isObject(part.result) ? textOf(part.result.result) : undefined;
   if (name === 'image_generation' && picture !== undefined) {
     return { type: 'image', data: picture, mimeType: 'image/png' };
   }
@@ -54,7 +58,7 @@ function toToolResult(part: Json, names: ToolNames): ContentSegment | undefined 
 /** https://a2ui.org: components for a front end to render. */
 const UI_TYPE = /^application\/(json\+a2ui|a2ui\+json)$/;
 
-function toFile({ mediaType, data }: Json): ContentSegment {
+function toFile({ mediaType, data }: Readonly<Fields>): ContentSegment {
   const type = textOf(mediaType) ?? '';
   const content = toContent(data);
   if (UI_TYPE.test(type)) {
@@ -68,6 +72,6 @@ function toFile({ mediaType, data }: Json): ContentSegment {
 function toContent(data: unknown): string {
   if (data instanceof Uint8Array) return Buffer.from(data).toString('base64');
   if (data instanceof URL) return data.href;
-  if (isRecord(data)) return toContent(data.type === 'url' ? data.url : data.data);
+  if (isObject(data)) return toContent(data.type === 'url' ? data.url : data.data);
   return textOf(data) ?? '';
 }

@@ -2,8 +2,9 @@
 // leave out, repeat or misplace. What is missing is made up or left away; only what cannot be meant
 // as an answer is an error.
 
+import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
-import { isRecord, type Json, numberOf, textOf } from '../json.ts';
+import { numberOf, textOf } from '../json.ts';
 import type { ModelErrors } from '../model-error.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { ChatCalls } from './chat-calls.ts';
@@ -31,14 +32,14 @@ export class ChatAnswer {
 
   /** `chunk` is a whole completion or a part of one. */
   *push(chunk: unknown): Generator<ProviderEvent> {
-    if (!isRecord(chunk)) throw this.#errors.unreadable(JSON.stringify(chunk));
+    if (!isObject(chunk)) throw this.#errors.unreadable(JSON.stringify(chunk));
     if (chunk.error !== undefined && chunk.error !== null) throw this.#reported(chunk.error);
     this.#metadata = { ...this.#metadata, ...readUsage(chunk.usage), ...readModel(chunk.model) };
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
-    if (!isRecord(choice)) return;
+    if (!isObject(choice)) return;
     this.#hasChoice = true;
     const said = choice.delta ?? choice.message;
-    if (isRecord(said)) yield* this.#read(said);
+    if (isObject(said)) yield* this.#read(said);
     this.#reason = textOf(choice.finish_reason) ?? this.#reason;
   }
 
@@ -53,7 +54,7 @@ export class ChatAnswer {
     yield { type: 'finish', metadata: { ...this.#metadata, finishReason } };
   }
 
-  *#read(said: Json): Generator<ProviderEvent> {
+  *#read(said: Readonly<Fields>): Generator<ProviderEvent> {
     yield* this.#readReasoning(said);
     const events = readContent(said);
     if (events.length > 0) yield* this.#endReasoning();
@@ -61,7 +62,7 @@ export class ChatAnswer {
     this.#calls.push(said.tool_calls);
   }
 
-  *#readReasoning(said: Json): Generator<ProviderEvent> {
+  *#readReasoning(said: Readonly<Fields>): Generator<ProviderEvent> {
     const field = REASONING_FIELDS.find((name) => (textOf(said[name]) ?? '') !== '');
     if (field === undefined) return;
     this.#reasoningField = field;
@@ -78,7 +79,7 @@ export class ChatAnswer {
 
   /** Some services answer 200, and tell of the failure in the body or in the stream. */
   #reported(error: unknown) {
-    const code = isRecord(error) ? (numberOf(error.code) ?? numberOf(error.status)) : undefined;
+    const code = isObject(error) ? (numberOf(error.code) ?? numberOf(error.status)) : undefined;
     const body = JSON.stringify(error);
     return this.#errors.ofStatus({ status: code !== undefined && code >= 400 ? code : 500, body });
   }
@@ -108,9 +109,9 @@ function readModel(model: unknown): ResponseMetadata {
 }
 
 function readUsage(usage: unknown): ResponseMetadata {
-  if (!isRecord(usage)) return {};
-  const input = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
-  const output = isRecord(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
+  if (!isObject(usage)) return {};
+  const input = isObject(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  const output = isObject(usage.completion_tokens_details) ? usage.completion_tokens_details : {};
   const counts = {
     inputTokens: numberOf(usage.prompt_tokens),
     outputTokens: numberOf(usage.completion_tokens),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
-import { isRecord, type Json, numberOf, textOf } from '../json.ts';
+import { numberOf, textOf } from '../json.ts';
 import { parseArguments } from '../parse-arguments.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { METADATA_KEY } from './chat-metadata.ts';
@@ -29,7 +30,7 @@ export class ChatCalls {
 
   push(fragments: unknown): void {
     if (!Array.isArray(fragments)) return;
-    for (const fragment of fragments.filter(isRecord)) this.#add(fragment);
+    for (const fragment of fragments.filter(isObject)) this.#add(fragment);
   }
 
   segments(): ContentSegment[] {
@@ -48,17 +49,17 @@ export class ChatCalls {
       }));
   }
 
-  #add(fragment: Json): void {
-    const tool = isRecord(fragment.function) ? fragment.function : {};
+  #add(fragment: Readonly<Fields>): void {
+    const tool = isObject(fragment.function) ? fragment.function : {};
     const call = this.#find(fragment, textOf(tool.name)) ?? this.#begin(fragment);
     if (call.id === '') call.id = textOf(fragment.id) ?? '';
     if (call.name === '') call.name = textOf(tool.name) ?? '';
     if (typeof tool.arguments === 'string') call.args += tool.arguments;
-    else if (isRecord(tool.arguments)) call.given = tool.arguments;
+    else if (isObject(tool.arguments)) call.given = tool.arguments;
     if (fragment.extra_content !== undefined) call.extra = fragment.extra_content;
   }
 
-  #find(fragment: Json, name: string | undefined): Call | undefined {
+  #find(fragment: Readonly<Fields>, name: string | undefined): Call | undefined {
     const index = numberOf(fragment.index);
     const id = textOf(fragment.id) ?? '';
     const call =
@@ -71,7 +72,7 @@ export class ChatCalls {
     return isOther || isNext ? undefined : call;
   }
 
-  #begin(fragment: Json): Call {
+  #begin(fragment: Readonly<Fields>): Call {
     const call: Call = { index: numberOf(fragment.index), id: '', name: '', args: '' };
     this.#calls.push(call);
     return call;

@@ -1,12 +1,18 @@
+import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment, ProviderEvent } from '@starloom/sdk';
-import { isRecord, type Json, textOf } from '../json.ts';
+import { textOf } from '../json.ts';
 import { fromUrl } from '../media.ts';
 
 /**
  * The words, pictures and sounds of a message or a delta, in order: `content` as a string or as
  * parts, then what some services put beside it (`refusal`, `images`, `audio`).
  */
-export function readContent({ content, refusal, images, audio }: Json): ProviderEvent[] {
+export function readContent({
+  content,
+  refusal,
+  images,
+  audio,
+}: Readonly<Fields>): ProviderEvent[] {
   return [
     ...(Array.isArray(content) ? content.flatMap(readPart) : readText(content)),
     ...readText(refusal),
@@ -20,7 +26,7 @@ function readText(text: unknown): ProviderEvent[] {
 }
 
 function readPart(part: unknown): ProviderEvent[] {
-  if (!isRecord(part)) return readText(part);
+  if (!isObject(part)) return readText(part);
   switch (part.type) {
     case 'image_url':
       return readUrl('image', part.image_url);
@@ -37,13 +43,13 @@ function readPart(part: unknown): ProviderEvent[] {
 }
 
 function readUrl(type: 'image' | 'audio' | 'video', value: unknown): ProviderEvent[] {
-  const url = isRecord(value) ? textOf(value.url) : textOf(value);
+  const url = isObject(value) ? textOf(value.url) : textOf(value);
   return url === undefined ? [] : [toEvent(fromUrl(type, url))];
 }
 
 /** A sound with its transcript, which comes first: it is what a reader without ears gets. */
 function readAudio(audio: unknown): ProviderEvent[] {
-  if (!isRecord(audio)) return [];
+  if (!isObject(audio)) return [];
   const data = textOf(audio.data) ?? '';
   const mimeType = `audio/${textOf(audio.format) ?? 'wav'}`;
   const sound: ContentSegment = { type: 'audio', data, mimeType };

@@ -20,7 +20,7 @@ export function failuresContract(open: OpenSubject): void {
       [403, 'AUTH_DENIED'],
       [404, 'BAD_INPUT'],
       [500, 'UPSTREAM_ERROR'],
-      [503, 'UPSTREAM_ERROR'],
+      [503, 'AGENT_OFFLINE'],
     ])('map status %i to %s, and the next question is answered', async (status, code) => {
       await using world = await opened(open, [{ status }, 'Back again']);
       expect(await failure(world, mode)).toMatchObject({ code, details: { status } });

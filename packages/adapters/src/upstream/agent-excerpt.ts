@@ -1,0 +1,14 @@
+import type { Manifest } from '@starloom/core';
+import { createExcerpt, type Excerpt } from '@starloom/wire';
+
+/** Of what an agent wrote; made once per agent, without the secrets of its manifest. */
+export function agentExcerpt({ endpoint }: Manifest): Excerpt {
+  const { headers, env, options } = endpoint;
+  return createExcerpt({ headers, env, others: secretsOf(options) });
+}
+
+/** What `oauth` among the options of an adapter gives. */
+function secretsOf(options: Readonly<Record<string, unknown>> = {}): readonly string[] {
+  const secret: unknown = Object(options.oauth).client_secret;
+  return typeof secret === 'string' ? [secret] : [];
+}

@@ -1,0 +1,176 @@
+// One live connection to an agent. The SDK's client negotiates the protocol version, answers what
+// the agent asks and keeps subscriptions; requests of ours go past it as raw exchanges.
+
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  Client,
+  type ClientCapabilities,
+  type Implementation,
+  type JSONRPCRequest,
+  PROTOCOL_VERSION_META_KEY,
+  type ServerCapabilities,
+} from '@modelcontextprotocol/client';
+import { type Fields, isObject, type Log } from '@starloom/core';
+import { type AgentTransport, type ExchangeOptions, FIRST_EXCHANGE_ID } from './agent-transport.ts';
+import { cancelAnswer, type RpcAnswer } from './cancel-answer.ts';
+import type { Exchange } from './exchange.ts';
+import { RESERVED_META_KEYS } from './json-rpc.ts';
+import { LIST_KINDS, type ListKind } from './list-kinds.ts';
+import { OlderSubscriptions } from './older-subscriptions.ts';
+import { Subscription } from './subscription.ts';
+
+export interface ConnectionOptions {
+  readonly transport: AgentTransport;
+  /** Who we are. */
+  readonly info: Implementation;
+  /** What the agent may ask of us. */
+  readonly capabilities: ClientCapabilities;
+  /** Skip the question which revision the agent speaks. */
+  readonly knownLegacy: boolean;
+  readonly probeTimeoutMs: number;
+  readonly timeoutMs: number;
+  readonly log: Log;
+  readonly onListChanged: (kind: ListKind) => void;
+  readonly onClose: () => void;
+  /** A question came that may belong to any of several calls; it is answered `cancel`. */
+  readonly onStray: () => void;
+}
+
+export interface SendOptions extends ExchangeOptions {
+  /** Wants progress; the token is the id of the exchange. */
+  readonly progress?: boolean;
+}
+
+export class McpConnection {
+  readonly era: 'modern' | 'legacy';
+  readonly capabilities: ServerCapabilities;
+  readonly server: Implementation | undefined;
+  readonly instructions: string | undefined;
+  /** Of an agent that has no `subscriptions/listen`. */
+  readonly olderSubscriptions: OlderSubscriptions | undefined;
+
+  readonly #transport: AgentTransport;
+  readonly #version: string;
+  readonly #info: Implementation;
+  readonly #log: Log;
+  readonly #subscription: Subscription | undefined;
+  #nextId = FIRST_EXCHANGE_ID;
+
+  /** Rejects with whatever the SDK or the transport threw; the transport is the caller's to close. */
+  static async open(options: ConnectionOptions): Promise<McpConnection> {
+    const { transport, info, capabilities, knownLegacy, probeTimeoutMs, timeoutMs, log } = options;
+    const client = new Client(info, {
+      capabilities,
+      versionNegotiation: { mode: 'auto', probe: { timeoutMs: probeTimeoutMs } },
+    });
+    client.onerror = (error) => log.debug({ cause: String(error) }, 'MCP client');
+    for (const kind of LIST_KINDS) {
+      client.setNotificationHandler(`notifications/${kind}/list_changed`, () =>
+        options.onListChanged(kind),
+      );
+    }
+    const prior = knownLegacy ? { prior: { kind: 'legacy' as const } } : {};
+    await client.connect(transport, { timeout: timeoutMs, ...prior });
+    const connection = new McpConnection(client, options);
+    client.onclose = () => {
+      connection.olderSubscriptions?.close();
+      options.onClose();
+    };
+    return connection;
+  }
+
+  private constructor(client: Client, options: ConnectionOptions) {
+    const { transport, info, log, onListChanged, onStray } = options;
+    this.#transport = transport;
+    this.#info = info;
+    this.#log = log;
+    transport.onstray = (question) => {
+      this.respond(question, cancelAnswer(question.method));
+      onStray();
+    };
+    this.#version = client.getNegotiatedProtocolVersion() ?? '';
+    this.era = client.getProtocolEra() ?? 'legacy';
+    this.capabilities = client.getServerCapabilities() ?? {};
+    this.server = client.getServerVersion();
+    this.instructions = client.getInstructions();
+    if (this.era === 'legacy') {
+      const subscriptions = new OlderSubscriptions(this);
+      this.olderSubscriptions = subscriptions;
+      client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
+        subscriptions.updated(params),
+      );
+      return;
+    }
+    const kinds = LIST_KINDS.filter((kind) => this.capabilities[kind]?.listChanged);
+    const onLost = () => kinds.forEach(onListChanged);
+    this.#subscription = new Subscription({ client, kinds, log, onLost });
+  }
+
+  get isClosed(): boolean {
+    return this.#transport.failure !== undefined;
+  }
+
+  /** See `AgentTransport.isDoubtful`. */
+  get isDoubtful(): boolean {
+    return this.#transport.isDoubtful;
+  }
+
+  get isHttp(): boolean {
+    return this.#transport.kind === 'http';
+  }
+
+  /** Can the agent speak without having been asked? */
+  get hasPush(): boolean {
+    return this.#transport.hasPush;
+  }
+
+  /** Does the agent announce changes of this list? Watching begins with the first question. */
+  watches(kind: ListKind): boolean {
+    if (!this.capabilities[kind]?.listChanged) return false;
+    return this.#subscription ? this.#subscription.open() : this.#transport.hasPush;
+  }
+
+  /** Sends one request. Never throws: what goes wrong ends the exchange. */
+  send(method: string, params: Fields = {}, options: SendOptions = {}): Exchange {
+    const id = this.#nextId++;
+    const _meta = this.#metaFor(params._meta, options.progress ? id : undefined);
+    const request = { jsonrpc: '2.0' as const, id, method, params: { ...params, _meta } };
+    return this.#transport.exchange(request, options);
+  }
+
+  /** Answers a question of the agent; it may be gone by then. */
+  respond(question: JSONRPCRequest, answer: RpcAnswer): void {
+    this.#transport.send({ jsonrpc: '2.0', id: question.id, ...answer }).catch((cause: unknown) => {
+      this.#log.debug({ cause: String(cause) }, 'a question could not be answered');
+    });
+  }
+
+  /** Takes no new requests; closes when the last one is over. */
+  retire(): void {
+    if (this.#transport.openExchanges === 0) void this.close();
+    else this.#transport.onidle = () => void this.close();
+  }
+
+  async close(): Promise<void> {
+    this.#subscription?.close();
+    await this.#transport.close();
+  }
+
+  #metaFor(given: unknown, progressToken: number | undefined): Fields | undefined {
+    const own = isObject(given) ? given : {};
+    if (this.era === 'modern') {
+      return {
+        [CLIENT_INFO_META_KEY]: this.#info,
+        [CLIENT_CAPABILITIES_META_KEY]: {},
+        ...own,
+        progressToken,
+        [PROTOCOL_VERSION_META_KEY]: this.#version,
+      };
+    }
+    const older = Object.entries({ ...own, progressToken }).filter(
+      ([key, value]) => value !== undefined && !RESERVED_META_KEYS.has(key),
+    );
+    return older.length === 0 ? undefined : Object.fromEntries(older);
+  }
+}

@@ -1,0 +1,146 @@
+// One request of ours and everything that comes back for it, in order: notifications and questions,
+// then exactly one outcome. The caller pulls; while it does not, the transport holds back.
+
+import type { JSONRPCNotification, JSONRPCRequest } from '@modelcontextprotocol/client';
+import { FabricError, type Fields, isObject } from '@starloom/core';
+import type { RpcResponse } from './json-rpc.ts';
+import { rpcFailure } from './rpc-failure.ts';
+
+/** What an agent says before its result. */
+export type Said = JSONRPCNotification | JSONRPCRequest;
+
+/** The transport's end of an exchange. */
+export interface ExchangeLine {
+  /** Brings no more notifications until `resume`, as far as the wire allows. */
+  pause(): void;
+  resume(): void;
+  /** The exchange has its outcome; `cancelled` when the agent must be asked to stop. */
+  release(cancelled: FabricError | undefined): void;
+}
+
+/** An exchange that failed before anything was sent. */
+export function unsentExchange(id: number, error: FabricError): Exchange {
+  const exchange = new Exchange(id, { pause: nothing, resume: nothing, release: nothing });
+  exchange.fail(error.with({ sent: false }));
+  return exchange;
+}
+
+function nothing(): void {}
+
+const HELD_NOTIFICATIONS = 64;
+const HELD_BYTES = 262_144;
+
+export class Exchange {
+  readonly id: number;
+  readonly #line: ExchangeLine;
+  readonly #held: { said: Said; bytes: number }[] = [];
+  #heldBytes = 0;
+  #paused = false;
+  #outcome: RpcResponse | FabricError | undefined;
+  #wake: (() => void) | undefined;
+  #signal: AbortSignal | undefined;
+  readonly #onAbort = () => this.cancel(FabricError.from(this.#signal?.reason));
+
+  constructor(id: number, line: ExchangeLine) {
+    this.id = id;
+    this.#line = line;
+  }
+
+  /** Cancels when the signal aborts, with its reason. */
+  follow(signal: AbortSignal): void {
+    this.#signal = signal;
+    if (signal.aborted) this.#onAbort();
+    else if (!this.isOver) signal.addEventListener('abort', this.#onAbort, { once: true });
+  }
+
+  get isOver(): boolean {
+    return this.#outcome !== undefined;
+  }
+
+  /** Why there will be no result, once that is known. */
+  get failure(): FabricError | undefined {
+    const outcome = this.#outcome;
+    if (outcome === undefined || FabricError.is(outcome)) return outcome;
+    return 'error' in outcome ? rpcFailure(outcome.error) : undefined;
+  }
+
+  /** Resolves when there is something to read. */
+  ready(): Promise<void> {
+    if (this.#held.length > 0 || this.isOver) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** The next notification or question, or `undefined` when the outcome is there. */
+  async next(): Promise<Said | undefined> {
+    if (this.#held.length === 0) await this.ready();
+    const first = this.#held.shift();
+    if (first === undefined) return undefined;
+    this.#heldBytes -= first.bytes;
+    if (this.#paused && this.#held.length === 0) {
+      this.#paused = false;
+      this.#line.resume();
+    }
+    return first.said;
+  }
+
+  /** What the agent answered, untouched; throws when that was an error or nothing. */
+  result(): Fields {
+    const { failure } = this;
+    if (failure) throw failure;
+    const outcome = this.#outcome;
+    if (outcome && 'result' in outcome && isObject(outcome.result)) return outcome.result;
+    throw new FabricError('INTERNAL', 'The result was read before the exchange was over');
+  }
+
+  push(said: Said, bytes: number): void {
+    if (this.isOver) return;
+    this.#held.push({ said, bytes });
+    this.#heldBytes += bytes;
+    if (!this.#paused && this.#isFull()) {
+      this.#paused = true;
+      this.#line.pause();
+    }
+    this.#awake();
+  }
+
+  settle(response: RpcResponse): void {
+    this.#end(response, undefined);
+  }
+
+  fail(error: FabricError): void {
+    this.#end(error, undefined);
+  }
+
+  /** Ends the exchange at once, dropping what was not read; the agent is notified. */
+  cancel(reason: FabricError): void {
+    if (this.isOver) return;
+    this.#held.length = 0;
+    this.#end(reason, reason);
+  }
+
+  /** Nobody reads on: cancels what is not over. */
+  abandon(): void {
+    if (this.isOver) return;
+    this.cancel(new FabricError('CANCELLED', 'The caller stopped reading the answer'));
+  }
+
+  #end(outcome: RpcResponse | FabricError, cancelled: FabricError | undefined): void {
+    if (this.isOver) return;
+    this.#outcome = outcome;
+    this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#line.release(cancelled);
+    this.#awake();
+  }
+
+  #isFull(): boolean {
+    return this.#held.length >= HELD_NOTIFICATIONS || this.#heldBytes >= HELD_BYTES;
+  }
+
+  #awake(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}

@@ -1,0 +1,130 @@
+// The connections to one agent. All calls share the main one. An agent that asks questions over a
+// pipe does not say which call a question belongs to. So a connection on which a question is open
+// gets no other call, and once a question was in doubt, each call gets a connection of its own, up to
+// a number. Further calls wait for one; a question that keeps them waiting is taken back.
+
+import { FabricError, orAborted } from '@starloom/core';
+import type { Requests } from './requests.ts';
+import type { SharedConnection } from './shared-connection.ts';
+import type { ToolCatalog } from './tool-catalog.ts';
+
+/** A connection, and what is known by way of it. */
+export interface Lane {
+  readonly shared: SharedConnection;
+  readonly catalog: ToolCatalog;
+  readonly requests: Requests;
+}
+
+export interface LaneLease extends Disposable {
+  readonly lane: Lane;
+}
+
+export interface LaneQuestion extends Disposable {
+  /** Aborts when another call needs the connection. */
+  readonly signal: AbortSignal;
+}
+
+interface OpenQuestion {
+  readonly lane: Lane;
+  readonly principal: string | null;
+  readonly control: AbortController;
+}
+
+const MAX_LANES = 16;
+/** How long a call waits before it takes a connection from a question that is open. */
+const PATIENCE_MS = 2_000;
+
+export class Lanes {
+  readonly main: Lane;
+  readonly #open: () => Lane;
+  readonly #all: Lane[];
+  readonly #idle: Lane[] = [];
+  readonly #waiting: PromiseWithResolvers<Lane>[] = [];
+  /** Oldest first. */
+  readonly #questions = new Set<OpenQuestion>();
+  readonly #patienceMs: number;
+  #isExclusive = false;
+
+  constructor(open: () => Lane, patienceMs = PATIENCE_MS) {
+    this.#open = open;
+    this.#patienceMs = patienceMs;
+    this.main = open();
+    this.#all = [this.main];
+  }
+
+  /** From now on calls do not share a connection. Those that run go on where they are. */
+  separate(): void {
+    this.#isExclusive = true;
+  }
+
+  /** A call of this principal on this connection waits for an answer, until it is disposed. */
+  ask(lane: Lane, principal: string | null): LaneQuestion {
+    const question = { lane, principal, control: new AbortController() };
+    this.#questions.add(question);
+    const { signal } = question.control;
+    return { signal, [Symbol.dispose]: () => this.#questions.delete(question) };
+  }
+
+  /** The connection for one call. */
+  async acquire(signal: AbortSignal): Promise<LaneLease> {
+    if (!this.#isExclusive && !this.#isAsking(this.main))
+      return { lane: this.main, [Symbol.dispose]: () => {} };
+    const lane = this.#free() ?? (await this.#next(signal));
+    return { lane, [Symbol.dispose]: () => this.#release(lane) };
+  }
+
+  async close(): Promise<void> {
+    const closed = new FabricError('AGENT_OFFLINE', 'The connection to the agent was closed');
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(closed.with({ sent: false }));
+    await Promise.all(this.#all.map(({ shared }) => shared.close()));
+  }
+
+  /** The main one is left to what is not a call: lists, health, resources. */
+  #free(): Lane | undefined {
+    const idle = this.#idle.pop();
+    if (idle || this.#all.length > MAX_LANES) return idle;
+    const lane = this.#open();
+    this.#all.push(lane);
+    return lane;
+  }
+
+  async #next(signal: AbortSignal): Promise<Lane> {
+    const waiting = Promise.withResolvers<Lane>();
+    this.#waiting.push(waiting);
+    const timer = setInterval(() => this.#takeBack(), this.#patienceMs).unref();
+    try {
+      return await orAborted(waiting.promise, signal);
+    } catch (error) {
+      const at = this.#waiting.indexOf(waiting);
+      if (at !== -1) this.#waiting.splice(at, 1);
+      else void waiting.promise.then((lane) => this.#release(lane));
+      throw FabricError.from(error).with({ sent: false });
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  #isAsking(lane: Lane): boolean {
+    return this.#questions.values().some((question) => question.lane === lane);
+  }
+
+  /** The oldest question of the principal that holds the most connections by questions. */
+  #takeBack(): void {
+    const held = [...this.#questions].filter(({ lane }) => lane !== this.main);
+    const byPrincipal = [...Map.groupBy(held, ({ principal }) => principal).values()];
+    const [most] = byPrincipal.sort((a, b) => b.length - a.length);
+    const oldest = most?.[0];
+    if (!oldest) return;
+    this.#questions.delete(oldest);
+    oldest.control.abort();
+  }
+
+  /** A connection on which a call was given up on may bring its questions to the next one. */
+  #release(lane: Lane): void {
+    const { current } = lane.shared;
+    if (current?.isDoubtful) lane.shared.replace(current);
+    const next = this.#waiting.shift();
+    if (next) next.resolve(lane);
+    else this.#idle.push(lane);
+  }
+}

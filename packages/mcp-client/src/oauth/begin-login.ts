@@ -1,0 +1,129 @@
+// The login of a person: a link to open, and what to do with the answer that comes back to the
+// redirect address. Tokens go into the state folder and nowhere else.
+
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
+import type { FabricError } from '@starloom/core';
+import { createTokenFetch } from './authorization.ts';
+import { findClient, toClientInformation } from './client.ts';
+import { tokenDenied, tokenFailure } from './failures.ts';
+import { findTokenServer, type TokenServer } from './find-server.ts';
+import { toStored } from './grants.ts';
+import type { OauthOptions } from './options.ts';
+import { type StoredTokens, TokenFile } from './token-file.ts';
+
+export interface LoginOptions {
+  readonly agentId: string;
+  readonly uri: string;
+  /** With the values of its secrets. */
+  readonly oauth: OauthOptions;
+  readonly stateFolder: string;
+  /** Beside the scopes that the manifest or the agent names, and those of the login before. */
+  readonly scope?: string | undefined;
+  /** Listens on this machine, on that port or any (0); the address that answers come to. */
+  readonly listen: (port: number) => Promise<string>;
+}
+
+export interface Login extends AsyncDisposable {
+  /** For the browser of the person. */
+  readonly link: string;
+  readonly issuer: string;
+  /** Whether an answer carries the secret of this login; another one is not for us. */
+  isOurs(answer: URLSearchParams): boolean;
+  /** Trades the code of the answer for tokens and keeps them. Throws AUTH_DENIED. */
+  finish(answer: URLSearchParams): Promise<void>;
+}
+
+export async function beginLogin(options: LoginOptions): Promise<Login> {
+  const { agentId, uri, oauth, stateFolder, listen } = options;
+  const tokenFile = new TokenFile(stateFolder, agentId);
+  const http = createTokenFetch({ uri, oauth });
+  const fix = 'begin again, and agree on the page of the server';
+  const state = randomBytes(32).toString('base64url');
+  try {
+    const server = await findTokenServer(uri, oauth, http.fetch);
+    const { issuer, metadata, resource } = server;
+    const before = await tokenFile.read(uri, oauth.client_id);
+    const scope = scopeToAsk(server, options.scope, before);
+    if (!metadata.code_challenge_methods_supported?.includes('S256')) throw noPkce(issuer);
+    const redirectUri = await listen(oauth.redirect_port ?? 0);
+    const about = { issuer, metadata, redirectUri, scope, fetchFn: http.fetch };
+    const client = await findClient(oauth, about);
+    const shared = { metadata, resource, clientInformation: toClientInformation(client) };
+    const { authorizationUrl, codeVerifier } = await startAuthorization(issuer, {
+      ...shared,
+      redirectUrl: redirectUri,
+      state,
+      ...(scope !== undefined && { scope }),
+    });
+    return {
+      link: authorizationUrl.href,
+      issuer,
+      isOurs: (answer) => isSame(answer.get('state') ?? '', state),
+      finish: async (answer) => {
+        const iss = answer.get('iss') ?? undefined;
+        try {
+          const tokens = await exchangeAuthorization(issuer, {
+            ...shared,
+            authorizationCode: codeIn(answer, fix),
+            ...(iss !== undefined && { iss }),
+            codeVerifier,
+            redirectUri,
+            fetchFn: http.fetch,
+          });
+          await tokenFile.write(toStored(tokens, { uri, issuer, scope, client }));
+        } catch (error) {
+          throw tokenFailure(error, fix);
+        }
+      },
+      [Symbol.asyncDispose]: () => http.close(),
+    };
+  } catch (error) {
+    await http.close();
+    throw tokenFailure(error, fix);
+  }
+}
+
+/** More scopes come beside those of the login before: a new token replaces the old one. */
+function scopeToAsk(
+  { scope, issuer, metadata }: TokenServer,
+  more: string | undefined,
+  before: StoredTokens | undefined,
+): string | undefined {
+  const held = more !== undefined && before?.issuer === issuer ? before.scope : undefined;
+  return withOfflineAccess(union(scope, held, more), metadata.scopes_supported);
+}
+
+/** Each scope once; `undefined` when there is none. */
+function union(...scopes: (string | undefined)[]): string | undefined {
+  const names = scopes.flatMap((scope) => scope?.split(' ') ?? []);
+  return names.length === 0 ? undefined : [...new Set(names)].join(' ');
+}
+
+/** Where the server offers it: without a refresh token a person has to log in again and again. */
+function withOfflineAccess(scope: string | undefined, offered: readonly string[] = []) {
+  const asked = scope?.split(' ') ?? [];
+  if (!offered.includes('offline_access') || asked.includes('offline_access')) return scope;
+  return [...asked, 'offline_access'].join(' ');
+}
+
+function codeIn(answer: URLSearchParams, fix: string): string {
+  const code = answer.get('code');
+  if (code) return code;
+  const error = answer.get('error') ?? '';
+  throw tokenDenied('login_refused', 'The authorization server did not agree to the login', {
+    oauth_error: /^[a-z_]{1,64}$/.test(error) ? error : 'invalid_request',
+    fix,
+  });
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+function noPkce(issuer: string): FabricError {
+  return tokenDenied('no_pkce', 'The authorization server does not offer PKCE with S256', {
+    issuer,
+    fix: 'use another authorization server',
+  });
+}

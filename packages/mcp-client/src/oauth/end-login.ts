@@ -1,0 +1,73 @@
+// Ends the login of a person: the server revokes the tokens where it can (RFC 7009), and they are removed
+// from this machine in any case.
+
+import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import { FabricError } from '@starloom/core';
+import type { GuardedFetch } from '@starloom/wire';
+import { createTokenFetch } from './authorization.ts';
+import type { LoginOptions } from './begin-login.ts';
+import { findTokenServer, isSecure } from './find-server.ts';
+import { type StoredTokens, TokenFile } from './token-file.ts';
+
+export type LogoutOptions = Pick<LoginOptions, 'agentId' | 'uri' | 'oauth' | 'stateFolder'>;
+
+export interface Logout {
+  /** Whether there was a login. */
+  readonly wasLoggedIn: boolean;
+  /** Whether the server revoked the tokens; `false` where it cannot, or did not answer. */
+  readonly isRevoked: boolean;
+}
+
+export async function endLogin({
+  agentId,
+  uri,
+  oauth,
+  stateFolder,
+}: LogoutOptions): Promise<Logout> {
+  const file = new TokenFile(stateFolder, agentId);
+  return await file.locked(async () => {
+    const stored = await file.read(uri, oauth.client_id);
+    if (!stored) return { wasLoggedIn: await file.remove(), isRevoked: false };
+    const http = createTokenFetch({ uri, oauth });
+    try {
+      const { issuer, metadata } = await findTokenServer(uri, oauth, http.fetch);
+      const isSame = issuer === stored.issuer;
+      const secret = stored.client_secret ?? oauth.client_secret;
+      const isRevoked =
+        isSame && (await revokeTokens(metadata, { ...stored, client_secret: secret }, http));
+      return { wasLoggedIn: true, isRevoked };
+    } catch (error) {
+      if (!FabricError.is(error) && !(error instanceof Error)) throw error;
+      return { wasLoggedIn: true, isRevoked: false };
+    } finally {
+      await http.close();
+      await file.remove();
+    }
+  });
+}
+
+async function revokeTokens(
+  metadata: AuthorizationServerMetadata,
+  { client_id, client_secret, access_token, refresh_token }: StoredTokens,
+  http: GuardedFetch,
+): Promise<boolean> {
+  const { revocation_endpoint: endpoint } = metadata as { revocation_endpoint?: string };
+  if (endpoint === undefined || !isSecure(endpoint)) return false;
+  const revoke = async (token: string, token_type_hint: string) => {
+    const basic = `${encodeURIComponent(client_id)}:${encodeURIComponent(client_secret ?? '')}`;
+    const { status } = await http.fetch(endpoint, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        ...(client_secret !== undefined && {
+          authorization: `Basic ${Buffer.from(basic).toString('base64')}`,
+        }),
+      },
+      body: new URLSearchParams({ token, token_type_hint, client_id }),
+    });
+    return status === 200;
+  };
+  const isRefreshRevoked =
+    refresh_token === undefined || (await revoke(refresh_token, 'refresh_token'));
+  return (await revoke(access_token, 'access_token')) && isRefreshRevoked;
+}

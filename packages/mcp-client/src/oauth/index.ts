@@ -1,0 +1,4 @@
+export { Authorization, type AuthorizationOptions, assertOauth } from './authorization.ts';
+export { beginLogin, type Login, type LoginOptions } from './begin-login.ts';
+export { endLogin, type Logout, type LogoutOptions } from './end-login.ts';
+export { type OauthOptions, oauthOptionsSchema } from './options.ts';

@@ -1,0 +1,200 @@
+// The one connection all calls to an agent share: opened when first needed, by one attempt however
+// many wait for it, and again after it was lost. A child process that keeps dying is started again
+// ever more slowly.
+
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ClientCapabilities, Implementation } from '@modelcontextprotocol/client';
+import { type Backoff, type Clock, FabricError, type Log, orAborted } from '@starloom/core';
+import type { AgentTransport } from './agent-transport.ts';
+import { closedFailure } from './closed-failure.ts';
+import { connectFailure, connectTimeout } from './connect-failure.ts';
+import { McpConnection } from './connection.ts';
+import { LIST_KINDS, type ListKind } from './list-kinds.ts';
+
+const STABLE_MS = 5_000;
+const PATIENCE_MS = 500;
+
+export interface SharedConnectionOptions {
+  readonly createTransport: () => AgentTransport;
+  readonly info: Implementation;
+  readonly capabilities: ClientCapabilities;
+  readonly connectTimeoutMs: number;
+  /** Keeps from starting the agent again and again when it fails. */
+  readonly backoff: Backoff | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** No connection came about, or one was lost. */
+  readonly onFailure: ((failure: FabricError) => void) | undefined;
+  readonly onOpened: (connection: McpConnection) => void;
+  readonly onStray: () => void;
+  /** Also for every kind when a connection replaces one that was lost. */
+  readonly onListChanged: (kind: ListKind) => void;
+}
+
+export class SharedConnection {
+  readonly #options: SharedConnectionOptions;
+  #current: McpConnection | undefined;
+  #opening: Promise<McpConnection> | undefined;
+  #transport: AgentTransport | undefined;
+  /** Once found out, an older agent is not asked again. */
+  #knownLegacy = false;
+  #hadConnection = false;
+  #isClosed = false;
+  #failure: FabricError | undefined;
+  #starts = 0;
+
+  constructor(options: SharedConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** The one that is open, if any. */
+  get current(): McpConnection | undefined {
+    return this.#current?.isClosed ? undefined : this.#current;
+  }
+
+  /** Why there is no connection, if there was to be one. */
+  get failure(): FabricError | undefined {
+    return this.#failure;
+  }
+
+  /** How often one was made, or tried to be. */
+  get starts(): number {
+    return this.#starts;
+  }
+
+  /** Whether a connection is being made right now. */
+  get isOpening(): boolean {
+    return this.#opening !== undefined;
+  }
+
+  /** Rejects with why there is none (`sent: false`), or with the signal's reason. */
+  async get(signal: AbortSignal): Promise<McpConnection> {
+    if (this.current) return this.current;
+    if (this.#isClosed) throw closedFailure().with({ sent: false });
+    this.#opening ??= this.#open().finally(() => {
+      this.#opening = undefined;
+    });
+    return await orAborted(this.#opening, signal);
+  }
+
+  /** The next call gets a new connection; calls on this one go on. */
+  replace(connection: McpConnection): void {
+    if (this.#current !== connection) return;
+    this.#current = undefined;
+    connection.retire();
+  }
+
+  /** The agent cannot be reached by it any more: like `replace`, and that is known. */
+  drop(connection: McpConnection, failure: FabricError): void {
+    if (this.#current !== connection) return;
+    this.#fail(failure);
+    this.replace(connection);
+  }
+
+  /** Another revision of the protocol may be spoken by now. */
+  forgetEra(): void {
+    this.#knownLegacy = false;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([this.#current?.close(), this.#transport?.close()]);
+    await this.#opening?.catch(() => {});
+  }
+
+  async #open(): Promise<McpConnection> {
+    await this.#waitForTurn();
+    try {
+      const connection = await this.#connect();
+      this.#knownLegacy = connection.era === 'legacy';
+      this.#current = connection;
+      this.#failure = undefined;
+      if (this.#hadConnection) LIST_KINDS.forEach(this.#options.onListChanged);
+      this.#hadConnection = true;
+      this.#options.onOpened(connection);
+      return connection;
+    } catch (error) {
+      this.#options.backoff?.failed();
+      this.#fail(FabricError.from(error));
+      throw error;
+    }
+  }
+
+  /** An agent that changed its revision, or died of our question for it, gets a second chance. */
+  async #connect(): Promise<McpConnection> {
+    const knownLegacy = this.#knownLegacy;
+    try {
+      return await this.#attempt(knownLegacy);
+    } catch (error) {
+      const { code, details } = FabricError.from(error);
+      const deserves = knownLegacy ? code === 'UPSTREAM_ERROR' : details.reason === 'process_ended';
+      if (!deserves || this.#isClosed) throw error;
+      return await this.#attempt(!knownLegacy);
+    }
+  }
+
+  async #attempt(knownLegacy: boolean): Promise<McpConnection> {
+    const { info, capabilities, connectTimeoutMs: timeoutMs, log, clock } = this.#options;
+    this.#starts += 1;
+    const transport = this.#options.createTransport();
+    this.#transport = transport;
+    const timer = setTimeout(() => void transport.close(connectTimeout(timeoutMs)), timeoutMs);
+    const openedAt = clock.monotonic();
+    try {
+      return await McpConnection.open({
+        transport,
+        info,
+        capabilities,
+        knownLegacy,
+        probeTimeoutMs: transport.kind === 'stdio' ? timeoutMs / 4 : timeoutMs,
+        timeoutMs,
+        log,
+        onListChanged: this.#options.onListChanged,
+        onClose: () => this.#onClose(transport, openedAt),
+        onStray: this.#options.onStray,
+      });
+    } catch (error) {
+      const failure = connectFailure(this.#isClosed ? closedFailure() : error, transport.failure);
+      await transport.close();
+      log.debug({ code: failure.code, ...failure.details }, 'no connection to the agent');
+      throw failure;
+    } finally {
+      clearTimeout(timer);
+      this.#transport = undefined;
+    }
+  }
+
+  #onClose({ failure }: AgentTransport, openedAt: number): void {
+    const { backoff, clock } = this.#options;
+    if (clock.monotonic() - openedAt >= STABLE_MS) backoff?.succeeded();
+    else backoff?.failed();
+    if (failure && failure.details.reason !== 'closed') this.#fail(failure);
+  }
+
+  #fail(failure: FabricError): void {
+    if (this.#isClosed) return;
+    this.#failure = failure;
+    this.#options.onFailure?.(failure);
+  }
+
+  async #waitForTurn(): Promise<void> {
+    const remaining = this.#options.backoff?.remainingMs() ?? 0;
+    if (remaining > PATIENCE_MS) {
+      throw new FabricError('AGENT_OFFLINE', 'The agent keeps failing to start', {
+        details: {
+          reason: 'backoff',
+          retry_after_ms: Math.ceil(remaining),
+          sent: false,
+          ...lastWords(this.#failure),
+        },
+      });
+    }
+    if (remaining > 0) await delay(remaining);
+    if (this.#isClosed) throw closedFailure().with({ sent: false });
+  }
+}
+
+function lastWords(failure: FabricError | undefined) {
+  const { upstream, fix = 'see the log of the agent' } = failure?.details ?? {};
+  return upstream === undefined ? { fix } : { upstream, fix };
+}

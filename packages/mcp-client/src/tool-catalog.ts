@@ -1,0 +1,213 @@
+// The agent's own list of tools, read when somebody needs it and kept until the agent says that it
+// changed; where the agent cannot say so, for a minute. All pages, but not without end.
+
+import {
+  bounded,
+  FabricError,
+  type Fields,
+  isObject,
+  type Log,
+  orAborted,
+  toCapabilityName,
+} from '@starloom/core';
+import { cleanText } from '@starloom/wire';
+import type { McpConnection } from './connection.ts';
+import { findParamHeaders, type ParamHeader } from './param-headers.ts';
+
+const MAX_PAGES = 64;
+const MAX_TOOLS = 2_048;
+const MAX_NAME = 256;
+const MAX_TITLE = 256;
+const MAX_DESCRIPTION = 8_192;
+/** Of one schema, as JSON; a tool with a larger one is left out. */
+const MAX_SCHEMA_LENGTH = 262_144;
+const LOAD_TIMEOUT_MS = 30_000;
+const UNWATCHED_TTL_MS = 60_000;
+/** A list younger than this is believed when it lacks a tool. */
+const YOUNG_MS = 250;
+
+export interface Tool {
+  readonly name: string;
+  /** Its name as a capability, which has fewer characters to choose from. */
+  readonly capability: string;
+  readonly title: string | undefined;
+  readonly description: string | undefined;
+  readonly inputSchema: Fields | undefined;
+  readonly outputSchema: Fields | undefined;
+  readonly annotations: Fields;
+  /** Arguments the agent wants to see in headers, too. */
+  readonly paramHeaders: readonly ParamHeader[];
+}
+
+export type Tools = ReadonlyMap<string, Tool>;
+
+interface Snapshot {
+  readonly connection: McpConnection;
+  readonly tools: Tools;
+  readonly loadedAt: number;
+  readonly expiresAt: number;
+}
+
+export class ToolCatalog {
+  readonly #log: Log;
+  #snapshot: Snapshot | undefined;
+  #loading: { readonly connection: McpConnection; readonly tools: Promise<Tools> } | undefined;
+  /** Grows with every announced change: a list that was requested before one is not kept. */
+  #changes = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  invalidate(): void {
+    this.#changes += 1;
+    this.#snapshot = undefined;
+    this.#loading = undefined;
+  }
+
+  /**
+   * Without asking the agent: `undefined` when nothing is known of its tools, or not by way of this
+   * connection any more.
+   */
+  peek(connection?: McpConnection): Tools | undefined {
+    const known = this.#snapshot;
+    if (!known || connection === undefined) return known?.tools;
+    return this.#isFresh(known, connection) ? known.tools : undefined;
+  }
+
+  async all(connection: McpConnection, signal: AbortSignal): Promise<Tools> {
+    const known = this.#snapshot;
+    if (known && this.#isFresh(known, connection)) return known.tools;
+    if (this.#loading?.connection !== connection) {
+      const loading = { connection, tools: this.#load(connection) };
+      this.#loading = loading;
+      const onEnd = () => {
+        if (this.#loading === loading) this.#loading = undefined;
+      };
+      loading.tools.then(onEnd, onEnd);
+    }
+    return await orAborted(this.#loading.tools, signal);
+  }
+
+  /** Asks again before it says that there is no such tool. */
+  async find(
+    name: string,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<Tool | undefined> {
+    const tool = pick(await this.all(connection, signal), name);
+    if (tool || performance.now() - (this.#snapshot?.loadedAt ?? 0) < YOUNG_MS) return tool;
+    this.invalidate();
+    return pick(await this.all(connection, signal), name);
+  }
+
+  #isFresh(known: Snapshot, connection: McpConnection): boolean {
+    return known.connection === connection && performance.now() < known.expiresAt;
+  }
+
+  async #load(connection: McpConnection): Promise<Tools> {
+    const changes = this.#changes;
+    const isWatched = connection.watches('tools');
+    const tools = await this.#fetch(connection);
+    const now = performance.now();
+    if (changes === this.#changes) {
+      const expiresAt = isWatched ? Number.POSITIVE_INFINITY : now + UNWATCHED_TTL_MS;
+      this.#snapshot = { connection, tools, loadedAt: now, expiresAt };
+    }
+    return tools;
+  }
+
+  async #fetch(connection: McpConnection): Promise<Tools> {
+    const tools = new Map<string, Tool>();
+    if (!connection.capabilities.tools) return tools;
+    const deadline = performance.now() + LOAD_TIMEOUT_MS;
+    let cursor: unknown;
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
+      const params = cursor === undefined ? {} : { cursor };
+      const result = await ask(connection, 'tools/list', params, deadline - performance.now());
+      for (const entry of Array.isArray(result.tools) ? result.tools : []) {
+        const tool = this.#parse(entry, connection);
+        if (tool) tools.set(tool.name, tool);
+      }
+      const next = result.nextCursor;
+      if (typeof next !== 'string' || next === '' || next === cursor) return tools;
+      if (tools.size > MAX_TOOLS) break;
+      cursor = next;
+    }
+    throw new FabricError('UPSTREAM_ERROR', 'The list of tools of the agent has no end', {
+      details: { reason: 'endless_list', pages: MAX_PAGES, tools: tools.size, fix: 'list less' },
+    });
+  }
+
+  /** Strict enough to be usable: whatever else the agent says of a tool is not looked at. */
+  #parse(entry: unknown, connection: McpConnection): Tool | undefined {
+    if (!isObject(entry) || typeof entry.name !== 'string') return undefined;
+    if (entry.name === '' || entry.name.length > MAX_NAME) return undefined;
+    const { name, title, description, inputSchema, outputSchema, annotations } = entry;
+    const mirrors = connection.isHttp && connection.era === 'modern';
+    const paramHeaders = mirrors ? findParamHeaders(inputSchema) : [];
+    if (!paramHeaders) {
+      this.#log.warn({ tool: name }, 'tool left out: its x-mcp-header declarations are invalid');
+      return undefined;
+    }
+    if (lengthOf(inputSchema) + lengthOf(outputSchema) > MAX_SCHEMA_LENGTH) {
+      this.#log.warn({ tool: bounded(name) }, 'tool left out: its schemas are too large');
+      return undefined;
+    }
+    if (typeof description === 'string' && description.length > MAX_DESCRIPTION) {
+      const kept = MAX_DESCRIPTION;
+      this.#log.warn({ tool: bounded(name), kept }, 'the description of a tool is cut: too long');
+    }
+    return {
+      name,
+      capability: toCapabilityName(name),
+      title: cleanText(title, MAX_TITLE),
+      description: cleanText(description, MAX_DESCRIPTION),
+      inputSchema: isObject(inputSchema) ? inputSchema : undefined,
+      outputSchema: isObject(outputSchema) ? outputSchema : undefined,
+      annotations: toAnnotations(annotations),
+      paramHeaders,
+    };
+  }
+}
+
+/** Names with a colon are listed with a dot by agents that follow the rules for tool names. */
+function pick(tools: Tools, name: string): Tool | undefined {
+  const tool = tools.get(name) ?? tools.get(name.replaceAll(':', '.'));
+  return tool ?? tools.values().find(({ capability }) => capability === name);
+}
+
+function lengthOf(schema: unknown): number {
+  return schema === undefined ? 0 : JSON.stringify(schema).length;
+}
+
+/** Hints are booleans and a title; anything else would only be carried around. */
+function toAnnotations(annotations: unknown): Fields {
+  if (!isObject(annotations)) return {};
+  const hints = Object.entries(annotations).filter(([, value]) => typeof value === 'boolean');
+  const title = cleanText(annotations.title, MAX_TITLE);
+  return { ...Object.fromEntries(hints), ...(title === undefined ? {} : { title }) };
+}
+
+/** One small request within a time of its own; what the agent says meanwhile does not matter. */
+async function ask(
+  connection: McpConnection,
+  method: string,
+  params: Fields,
+  timeoutMs: number,
+): Promise<Fields> {
+  const exchange = connection.send(method, params);
+  const timer = setTimeout(() => exchange.cancel(listTimeout()), timeoutMs);
+  try {
+    while (await exchange.next()) {}
+    return exchange.result();
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function listTimeout(): FabricError {
+  return new FabricError('TIMEOUT', 'The agent did not list its tools in time', {
+    details: { reason: 'list_timeout', timeout_ms: LOAD_TIMEOUT_MS },
+  });
+}
