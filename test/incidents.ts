@@ -108,6 +108,9 @@ export const INCIDENTS: readonly Incident[] = [
     tests: {
       'packages/identity/test/passport.test.ts': ['another audience', 'a list of audiences'],
       'packages/identity/test/mandate.test.ts': ['another agent', 'a list of agents'],
+      'packages/identity/test/oauth.test.ts': [
+        'is checked for the audience of the configuration, where one is named',
+      ],
     },
   },
   {
@@ -226,6 +229,11 @@ export const INCIDENTS: readonly Incident[] = [
     id: 'T22',
     what: 'An older route skips the check of scopes (Google toolbox, CVE-2026-14537)',
     tests: {
+      'packages/gateway/test/no-way-around.test.ts': [
+        'serves no route to a key that may use nothing',
+        'serves no method to a key that may use nothing',
+        'knows no tool for a key that may use nothing',
+      ],
       'packages/gateway/test/scopes.test.ts': [
         'make what it may not use look unknown, by every tool',
       ],
@@ -304,6 +312,9 @@ export const INCIDENTS: readonly Incident[] = [
       'packages/gateway/test/incidents.test.ts': ['T29, T30: requests that a proxy before us'],
       'packages/adapters/test/http.test.ts': [
         'was sent nothing when nobody vouches for its certificate',
+      ],
+      'packages/gateway/test/mtls.test.ts': [
+        'is not spoken to without encryption, nor below TLS 1.2',
       ],
     },
   },

@@ -5,7 +5,7 @@ import { isSecure } from '@starloom/identity';
 import { z } from 'zod';
 import { ownScopeSchema, refuseSame } from './config-rules.ts';
 
-/** No `none` and no shared secrets: whoever can verify those can also sign. */
+/** No `none` and no shared secrets: a server that can verify those can also sign. */
 const ALGORITHMS = [
   'RS256',
   'RS384',

@@ -1,4 +1,4 @@
-// What operators are told of agents that are discovered, each with its fix.
+// Warnings for operators about agents that are discovered, each with its fix.
 
 import {
   FabricError,

@@ -18,7 +18,7 @@ import type { Exchange } from './exchange.ts';
 import { RESERVED_META_KEYS } from './json-rpc.ts';
 import { LIST_KINDS, type ListKind } from './list-kinds.ts';
 import { OlderSubscriptions } from './older-subscriptions.ts';
-import { Subscription } from './subscription.ts';
+import { ListSubscription } from './subscription.ts';
 
 export interface ConnectionOptions {
   readonly transport: AgentTransport;
@@ -54,7 +54,7 @@ export class McpConnection {
   readonly #version: string;
   readonly #info: Implementation;
   readonly #log: Log;
-  readonly #subscription: Subscription | undefined;
+  readonly #subscription: ListSubscription | undefined;
   #nextId = FIRST_EXCHANGE_ID;
 
   /** Rejects with whatever the SDK or the transport threw; the transport is the caller's to close. */
@@ -104,7 +104,7 @@ export class McpConnection {
     }
     const kinds = LIST_KINDS.filter((kind) => this.capabilities[kind]?.listChanged);
     const onLost = () => kinds.forEach(onListChanged);
-    this.#subscription = new Subscription({ client, kinds, log, onLost });
+    this.#subscription = new ListSubscription({ client, kinds, log, onLost });
   }
 
   get isClosed(): boolean {

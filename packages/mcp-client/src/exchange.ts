@@ -120,7 +120,7 @@ export class Exchange {
     this.#end(reason, reason);
   }
 
-  /** Nobody reads on: cancels what is not over. */
+  /** The caller reads no more: cancels what is not over. */
   abandon(): void {
     if (this.isOver) return;
     this.cancel(new FabricError('CANCELLED', 'The caller stopped reading the answer'));

@@ -51,7 +51,7 @@ export function parseHeaders(headers: Readonly<Record<string, string>> = {}): He
   return parsed;
 }
 
-/** Of a POST that carries `message`. Later lines win: nobody overrides what the protocol needs. */
+/** Of a POST that carries `message`. Later lines win: no header of a manifest overrides what the protocol needs. */
 export function postHeaders(
   base: Headers,
   extra: Readonly<Headers> | undefined,

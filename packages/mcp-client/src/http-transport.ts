@@ -29,7 +29,7 @@ export interface HttpTransportOptions {
   readonly log: Log;
 }
 
-export class HttpTransport implements AgentTransport {
+export class HttpClientTransport implements AgentTransport {
   readonly kind = 'http';
   /** Tells the SDK that closing the stream of a request cancels it. */
   readonly hasPerRequestStream = true;

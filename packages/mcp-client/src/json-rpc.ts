@@ -1,5 +1,5 @@
-// JSON-RPC as far as routing needs it: what is inside params and results belongs to whoever reads
-// them, and passes through as it came.
+// JSON-RPC as far as routing needs it: what is inside params and results belongs to the reader
+// and passes through as it came.
 
 import {
   CLIENT_CAPABILITIES_META_KEY,

@@ -1,4 +1,4 @@
-/** Open unless somebody holds it. */
+/** Open unless a reader holds it. */
 export class ReadGate {
   readonly #holders = new Set<object>();
   #opened = Promise.withResolvers<void>();
@@ -20,7 +20,7 @@ export class ReadGate {
     if (this.#holders.delete(holder) && !this.isHeld) this.#opened.resolve();
   }
 
-  /** Whoever holds it. */
+  /** The readers that hold it. */
   open(): void {
     this.#holders.clear();
     this.#opened.resolve();

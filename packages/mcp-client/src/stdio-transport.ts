@@ -1,5 +1,5 @@
 // An agent that is a child process, one JSON-RPC message a line. All its calls share one pipe: they
-// are told apart by their ids, and a caller that does not read holds the others back too, once its
+// are known by their ids, and a caller that does not read holds the others back too, once its
 // own buffer is full. Messages reach an exchange in the order of the pipe, so that progress written
 // right before a result is not lost (the SDK's client loses it).
 
@@ -67,7 +67,7 @@ export interface StdioTransportOptions {
   readonly log: Log;
 }
 
-export class StdioTransport implements AgentTransport {
+export class StdioClientTransport implements AgentTransport {
   readonly kind = 'stdio';
   readonly hasPush = true;
   /** With `pid`, how the SDK knows a child process when it negotiates the version. */
@@ -212,7 +212,7 @@ export class StdioTransport implements AgentTransport {
     else this.onmessage?.(message);
   }
 
-  /** One that nobody waits for, late or given twice, is dropped. */
+  /** An answer that no request waits for, late or given twice, is dropped. */
   #answer(response: RpcResponse): void {
     const exchange = this.#exchanges.get(response.id);
     this.#abandoned.delete(response.id);
@@ -245,7 +245,7 @@ export class StdioTransport implements AgentTransport {
     return [...this.#abandoned.values()].some((owner) => owner !== principal);
   }
 
-  /** A log message names no request: it belongs to the call that runs alone, or to nobody. */
+  /** A log message names no request: it belongs to the call that runs alone, or to none. */
   #exchangeOf(notification: JSONRPCNotification): Exchange | undefined {
     const { method, params } = notification;
     const subscribed = this.#exchanges.get(metaOf(notification)[SUBSCRIPTION_ID_META_KEY]);

@@ -16,7 +16,7 @@ export interface SubscriptionOptions {
   readonly onLost: () => void;
 }
 
-export class Subscription {
+export class ListSubscription {
   readonly #options: SubscriptionOptions;
   #state: 'idle' | 'opening' | 'open' | 'closed' = 'idle';
   #current: McpSubscription | undefined;

@@ -1,4 +1,4 @@
-// The agent's own list of tools, read when somebody needs it and kept until the agent says that it
+// The agent's own list of tools, read when it is needed and kept until the agent says that it
 // changed; where the agent cannot say so, for a minute. All pages, but not without end.
 
 import {

@@ -1,8 +1,8 @@
 import type { Log } from '@starloom/core';
 import type { AgentTransport } from './agent-transport.ts';
 import { HttpEndpoint, type HttpEndpointOptions } from './http-endpoint.ts';
-import { HttpTransport } from './http-transport.ts';
-import { StdioTransport, type StdioTransportOptions } from './stdio-transport.ts';
+import { HttpClientTransport } from './http-transport.ts';
+import { StdioClientTransport, type StdioTransportOptions } from './stdio-transport.ts';
 
 /** Makes the transports to one server, one after the other, and keeps what they share. */
 export interface TransportSource {
@@ -17,12 +17,12 @@ export interface HttpTransportsOptions extends HttpEndpointOptions {
 export function httpTransports({ log, ...options }: HttpTransportsOptions): TransportSource {
   const endpoint = new HttpEndpoint(options);
   return {
-    create: () => new HttpTransport({ endpoint, log }),
+    create: () => new HttpClientTransport({ endpoint, log }),
     close: () => endpoint.close(),
   };
 }
 
 /** Each starts a process. */
 export function stdioTransports(options: StdioTransportOptions): TransportSource {
-  return { create: () => new StdioTransport(options), close: async () => {} };
+  return { create: () => new StdioClientTransport(options), close: async () => {} };
 }

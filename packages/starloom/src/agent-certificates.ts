@@ -71,7 +71,7 @@ export class AgentCertificates {
   }
 }
 
-/** Where both are files; of others it cannot be told here. */
+/** Where both are files; of others it is not known here. */
 async function isPair({
   certificate = '',
   key = '',

@@ -78,10 +78,10 @@ export function toEventBody(notification: JSONRPCNotification): EventBody | unde
 }
 
 /**
- * The result of a tool as the last event. `told` is the final event the agent sent before, if it is
+ * The result of a tool as the last event. `sent` is the final event the agent sent before, if it is
  * one of ours: it knows of citations, a result does not. Throws when the tool failed.
  */
-export function toFinal(result: Fields, told: FinalData | undefined): EventBody {
+export function toFinal(result: Fields, sent: FinalData | undefined): EventBody {
   const content = contentOf(result);
   if (result.isError === true) throw toolFailure(result, content);
   const data = 'structuredContent' in result ? result.structuredContent : result.toolResult;
@@ -91,7 +91,7 @@ export function toFinal(result: Fields, told: FinalData | undefined): EventBody 
       answer: content.flatMap(textOf).join('\n'),
       content,
       ...(data === undefined ? {} : { data }),
-      ...(told?.citations ? { citations: told.citations } : {}),
+      ...(sent?.citations ? { citations: sent.citations } : {}),
       upstream: result,
     },
   };

@@ -2,7 +2,7 @@ import { FabricError, type JobRecords, jobNotFound } from '@starloom/core';
 
 const MOST_TRIES = 20;
 
-/** Changes what is kept with a job, whoever else changes it meanwhile; `undefined` removes it. */
+/** Changes what is kept with a job, even while another gateway changes it; `undefined` removes it. */
 export async function changeNote<Note>(
   records: Pick<JobRecords, 'get' | 'note'>,
   id: string,

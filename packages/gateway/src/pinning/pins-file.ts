@@ -101,7 +101,7 @@ export async function approveHeld(stateFolder: string, approval: Approval): Prom
   });
 }
 
-/** What was approved of an agent that the operator removed: another one of this name begins anew. */
+/** What was approved of an agent that the operator removed: another one of this name starts without pins. */
 export async function forgetPins(stateFolder: string, agentId: string): Promise<void> {
   await changeState(pinsFile(stateFolder), (file) =>
     file.agents.some(({ agent_id }) => agent_id === agentId) ? withAgent(file, agentId) : file,

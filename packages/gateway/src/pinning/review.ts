@@ -106,7 +106,7 @@ export function printOf(
   return fingerprintOf(manifest, isOperators(manifest) ? offer : { own: served, served });
 }
 
-/** An operator who names another server begins anew. */
+/** Another server of the operator starts without pins. */
 function findPins(
   { agents }: PinsFile,
   manifest: Manifest,
