@@ -28,8 +28,10 @@ export function webhookContract({ run, failure, hanging, opens }: WebhookSubject
     expect(open).toBe(0);
     const control = new AbortController();
     const left = failure('hang', control.signal, { openWebhook });
-    await hanging();
-    if (opens) await expect.poll(() => opened).toBe(1);
+    if (opens) {
+      await hanging();
+      await expect.poll(() => opened).toBe(1);
+    }
     control.abort(new FabricError('TIMEOUT', 'Too slow'));
     await left;
     await expect.poll(() => open).toBe(0);
