@@ -32,7 +32,7 @@ export interface AttackOptions {
 }
 
 const NONE = { sent: 0, ok: 0, p50: 0, p99: 0 };
-const SILENT: Observed = { calls: NONE, updates: NONE, failures: [] };
+const SILENT: Observed = { calls: NONE, updates: NONE, direct: NONE, failures: [] };
 const NOTHING: Memory = {
   before: { resident: 0, live: 0 },
   peak: 0,
@@ -56,7 +56,8 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   // Up before anything is measured: to start a process takes a core for a while.
   await using attacker = await Child.start(ownProgram('../prove/abuse/attacker-program.ts'));
   await attacker.receive(OVER_MS, signal);
-  const ordinary = await OrdinaryClient.open(world.url, world.ordinaryKey);
+  const { url, ordinaryKey: key, agentUrl } = world;
+  const ordinary = await OrdinaryClient.open({ url, key, agentUrl });
   using memory = new GatewayMemory(world.gateway);
   // The first requests pay for code that is compiled and connections that are opened.
   await ordinary.observe(delay((quietSeconds * 1_000) / 2, undefined, { signal }));

@@ -57,6 +57,7 @@ const HEAD = [
   'call p50 ms',
   'call p99 ms',
   'update p99 ms',
+  'direct p99 ms',
   'RSS MB before / peak / after',
   'in use MB before / after',
   'verdict',
@@ -72,6 +73,7 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
       pair(({ calls }) => calls.p50),
       pair(({ calls }) => calls.p99),
       pair(({ updates }) => updates.p99),
+      pair(({ direct }) => direct.p99),
       megabytes(memory.before.resident, memory.peak, memory.after.resident),
       megabytes(memory.before.live, memory.after.live),
       problems.length === 0 ? 'held' : 'failed',
@@ -103,11 +105,11 @@ function toSettled({ resident, live }: Settled) {
   return { resident: round(resident, 1), live: round(live, 1) };
 }
 
-function toMilliseconds({ calls, updates }: Observed) {
+function toMilliseconds({ calls, updates, direct }: Observed) {
   const figures = ({ sent, ok, p50, p99 }: Latencies) => {
     return { sent, ok, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
   };
-  return { calls: figures(calls), updates: figures(updates) };
+  return { calls: figures(calls), updates: figures(updates), direct: figures(direct) };
 }
 
 function toRatio({ quiet, during }: AttackResult): number {

@@ -19,7 +19,11 @@ const WAITING = { agent_id: 'slow', capability: 'wait', timeout_ms: 20_000 };
 export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
   await using world = await openWorld(signal);
   await world.useAgents(['slow']);
-  const ordinary = await OrdinaryClient.open(world.url, world.ordinaryKey);
+  const ordinary = await OrdinaryClient.open({
+    url: world.url,
+    key: world.ordinaryKey,
+    agentUrl: world.agentUrl,
+  });
   using memory = new GatewayMemory(world.gateway);
   const before = await memory.settled();
   const quiet = await ordinary.observe(delay(1_000, undefined, { signal }));
@@ -43,7 +47,8 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     p50: quantile(times, 0.5) ?? 0,
     p99: quantile(times, 0.99) ?? 0,
   };
-  const during: Observed = { calls, updates: { sent: 0, ok: 0, p50: 0, p99: 0 }, failures: [] };
+  const none = { sent: 0, ok: 0, p50: 0, p99: 0 };
+  const during: Observed = { calls, updates: none, direct: none, failures: [] };
   return {
     name: SHUTDOWN,
     about: 'SIGTERM with calls in flight over HTTP and WebSocket, each of four seconds',

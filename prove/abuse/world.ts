@@ -26,6 +26,8 @@ export interface World extends AsyncDisposable {
   /** Without a path. */
   readonly url: string;
   readonly ordinaryKey: string;
+  /** Where the ordinary agent is without a gateway. */
+  readonly agentUrl: string;
   readonly attackerKey: string;
   /** Writes `agents.yaml` again: the ordinary agent and these. */
   useAgents(names: readonly HostileAgentName[]): Promise<void>;
@@ -67,6 +69,7 @@ export async function openWorld(
     gateway,
     url,
     ordinaryKey,
+    agentUrl: `${goodBase}/good`,
     attackerKey: String(keys.ATTACKER_KEY),
     async useAgents(names) {
       const manifests = names.map((name): ManifestInput => toManifest(name, hostileBase));
