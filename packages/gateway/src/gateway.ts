@@ -5,9 +5,7 @@ import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
   type Clock,
-  FabricError,
   type JobEngine,
-  type Log,
   type Manifest,
   RecursionGuard,
   type Registry,
@@ -15,28 +13,34 @@ import {
 } from '@starloom/core';
 import {
   type Authenticator,
-  Authoriser,
   denied,
   type Identity,
   LOCAL_PRINCIPAL,
   ProtectedResource,
   TraceBudgets,
 } from '@starloom/identity';
-import { Policy } from '@starloom/identity/policy';
 import { createAddressGuard } from '@starloom/wire';
 import { SchemaValidators } from '@starloom/wire/foreign-schema';
 import { A2aEndpoint } from './a2a/endpoint.ts';
 import { createBoundedJobs } from './a2a/memory-jobs.ts';
 import { AdapterPool } from './adapter-pool.ts';
 import { ArgumentSchemas } from './argument-schemas.ts';
-import { findPrincipal, type GatewayConfig } from './config.ts';
+import type { GatewayConfig } from './config.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
 import { Discovery } from './discovery.ts';
+import {
+  budgetOf,
+  createAuthoriser,
+  enginesOf,
+  jobRulesOf,
+  schedulesOf,
+  slotsOf,
+  toolsetsOf,
+} from './gateway-parts.ts';
 import { HealthMonitor } from './health-monitor.ts';
 import { InFlight } from './in-flight.ts';
 import { InboundWebhooks } from './inbound-webhooks.ts';
 import { JobCalls } from './jobs/job-calls.ts';
-import type { ScheduledCall } from './jobs/scheduled-call.ts';
 import { McpEndpoint } from './mcp/endpoint.ts';
 import type { SessionLimits } from './mcp/http-sessions.ts';
 import { LIST_KINDS, type ListKind, watchLists } from './mcp/list-changes.ts';
@@ -46,9 +50,8 @@ import type { Observer } from './observe/observer.ts';
 import type { Pinning } from './pinning/pinning.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
-import { CallLimits, ownOf } from './pipeline/call-limits.ts';
+import { CallLimits } from './pipeline/call-limits.ts';
 import type { Caller } from './pipeline/call-request.ts';
-import { CallSlots } from './pipeline/call-slots.ts';
 import { Conversations } from './pipeline/conversations.ts';
 import { Mandates } from './pipeline/mandates.ts';
 import { ParkedCalls } from './pipeline/parked-calls.ts';
@@ -57,9 +60,8 @@ import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
 import { callTool } from './tools/call.ts';
-import { GatewayTools, type Toolset } from './tools/catalog.ts';
+import { GatewayTools } from './tools/catalog.ts';
 import { coordinationTools } from './tools/coordination.ts';
-import type { Engine } from './tools/engine-health.ts';
 import { healthTool } from './tools/health.ts';
 import { jobTools } from './tools/job-tools.ts';
 import { routePreviewTool } from './tools/route-preview.ts';
@@ -398,32 +400,6 @@ export class Gateway {
   }
 }
 
-function slotsOf({ limits }: GatewayConfig) {
-  const { calls_per_principal, calls_per_agent, principals, agents } = limits;
-  return {
-    callerSlots: new CallSlots({
-      of: 'principal',
-      limit: calls_per_principal,
-      own: ownOf(principals, ({ calls }) => calls),
-    }),
-    agentSlots: new CallSlots({
-      of: 'agent',
-      limit: calls_per_agent,
-      own: ownOf(agents, ({ calls }) => calls),
-    }),
-  };
-}
-
-function createAuthoriser({ policy }: GatewayConfig, log: Log): Authoriser {
-  const onFailure = (rule: string, error: unknown) =>
-    log.warn({ rule, error: FabricError.from(error) }, 'a policy rule failed, which denies');
-  return new Authoriser(new Policy(policy, { onFailure }));
-}
-
-function budgetOf({ limits }: GatewayConfig) {
-  return { calls: limits.budget_calls, ms: limits.budget_ms };
-}
-
 /** Of calls on connections and in jobs, which were let in some time ago. */
 function assertCurrent(
   authenticator: Authenticator,
@@ -434,37 +410,4 @@ function assertCurrent(
     : !authenticator.isCurrent(principal);
   if (!isRefused) return;
   throw denied('revoked', 'The credential was revoked or has expired', 'send another credential');
-}
-
-function enginesOf(options: GatewayOptions): Readonly<Record<string, Engine>> {
-  const { coordination, jobs, config } = options;
-  const { kind } = config.coordination;
-  return {
-    ...(coordination && { coordination: { kind, check: () => coordination.check() } }),
-    ...(jobs && { jobs: { kind: jobs.kind, check: () => jobs.check().then(() => []) } }),
-  };
-}
-
-/** The tools of jobs are listed with our other ones, where jobs are on. */
-function toolsetsOf({ mcp }: GatewayConfig, jobs: JobCalls | undefined): readonly Toolset[] {
-  const { toolsets } = mcp;
-  return jobs && toolsets.includes('fabric') ? [...toolsets, 'jobs'] : toolsets;
-}
-
-function schedulesOf({ auth, jobs }: GatewayConfig): readonly ScheduledCall[] {
-  return jobs.schedules.map(({ agent_id: agentId, principal, ...schedule }) => ({
-    ...schedule,
-    agentId,
-    principal: findPrincipal(auth, principal) ?? LOCAL_PRINCIPAL,
-  }));
-}
-
-function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {
-  return {
-    engine,
-    concurrency: jobs.concurrency,
-    perAgent: jobs.per_agent,
-    keepMs: jobs.keep_hours * 3_600_000,
-    webhookHosts: jobs.webhook_hosts,
-  };
 }

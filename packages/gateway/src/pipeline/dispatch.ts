@@ -10,11 +10,9 @@ import {
   type CallResult,
   type Capability,
   type Clock,
-  DEFAULT_TIMEOUT_MS,
   Deadline,
   defaultDeadlineMs,
   type Envelope,
-  type ErrorCode,
   type ErrorDetails,
   type EventBody,
   extendChain,
@@ -38,6 +36,14 @@ import type { ActiveCall } from '../observe/observer.ts';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
 import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
+import {
+  canStream,
+  isStreamingPrimary,
+  mayGoElsewhere,
+  ownTimeoutOf,
+  timeoutOf,
+  toAttempt,
+} from './attempt-rules.ts';
 import { deniedBy } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
 import type { CallLimits } from './call-limits.ts';
@@ -399,39 +405,4 @@ class Walk {
       log.warn({ agent_id, error: FabricError.from(thrown) }, 'health could not be recorded');
     });
   }
-}
-
-function toAttempt({ record }: Candidate, ms: number, code?: ErrorCode): Attempt {
-  const { agent_id, node_id } = record.manifest;
-  const rounded = Math.round(ms);
-  if (code === undefined) return { agent_id, node_id, ok: true, ms: rounded };
-  return { agent_id, node_id, ok: false, code, ms: rounded };
-}
-
-/** What bounds one attempt: what the caller said, else what the capability says of itself. */
-function timeoutOf({ timeoutMs }: CallRequest, candidate: Candidate): number {
-  return timeoutMs ?? ownTimeoutOf(candidate);
-}
-
-function ownTimeoutOf({ capability }: Candidate): number {
-  return capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
-}
-
-/** Every MCP agent can report progress, whatever its capabilities say of tokens. */
-function canStream({ record, capability }: Candidate): boolean {
-  return capability.streaming || protocolOf(record.manifest.endpoint) === 'mcp';
-}
-
-/** Only where streaming was promised can it be what broke. */
-function isStreamingPrimary({ kind, capability }: Candidate): boolean {
-  return kind === 'primary' && capability.streaming;
-}
-
-function mayGoElsewhere(error: FabricError, candidate: Candidate, fold: ResultFold): boolean {
-  const { fallback } = error.row;
-  if (fallback === 'no' || fold.sawQuestion) return false;
-  if (fallback === 'upstream' && error.details.upstream === undefined) return false;
-  const { idempotent } = candidate.capability;
-  if (idempotent === true || error.details.sent === false) return true;
-  return idempotent === undefined && !fold.sawToolCall;
 }
