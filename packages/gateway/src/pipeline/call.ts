@@ -212,11 +212,13 @@ function assertCallable({ agentId, capability }: Reopened, agents: CallableAgent
   if (decision.effect !== 'allow') throw deniedBy(decision, { agent_id: agentId, capability });
 }
 
-function logRules(candidates: readonly Candidate[], { log }: ActiveCall): void {
+/** The log of a call is made when it is first needed, which costs more than all of this. */
+function logRules(candidates: readonly Candidate[], observed: ActiveCall): void {
   for (const { record, decision } of candidates) {
     const { effect, rule } = decision;
+    if (rule === undefined) continue;
     const { agent_id } = record.manifest;
-    if (rule !== undefined) log.debug({ agent_id, rule, effect }, 'a policy rule decided');
+    observed.log.debug({ agent_id, rule, effect }, 'a policy rule decided');
   }
 }
 
