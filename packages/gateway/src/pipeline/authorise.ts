@@ -59,10 +59,9 @@ function visibleTo(
   if (!authoriser.mayReach(principal, manifest)) return undefined;
   const isTheirs = ({ name }: { readonly name: string }) =>
     authoriser.maySee(principal, manifest, name);
+  if (record.capabilities.every(isTheirs) && record.held.every(isTheirs)) return record;
   const capabilities = record.capabilities.filter(isTheirs);
   const held = record.held.filter(isTheirs);
-  const isWhole = capabilities.length === record.capabilities.length;
-  if (isWhole && held.length === record.held.length) return record;
   return capabilities.length + held.length === 0 ? undefined : { ...record, capabilities, held };
 }
 
