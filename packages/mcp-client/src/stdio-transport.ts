@@ -89,6 +89,7 @@ export class StdioClientTransport implements AgentTransport {
   readonly #subscriptions = new Set<unknown>();
   readonly #gate = new ReadGate();
   #process: ManagedProcess | undefined;
+  #reading: Promise<void> = Promise.resolve();
   #strayBytes = 0;
 
   constructor(options: StdioTransportOptions) {
@@ -120,7 +121,7 @@ export class StdioClientTransport implements AgentTransport {
     });
     this.#process = child;
     if (this.failure) await child.stop();
-    else void this.#read(child);
+    else this.#reading = this.#read(child);
   }
 
   exchange(request: NumberedRequest, { principal }: ExchangeOptions = {}): Exchange {
@@ -276,9 +277,15 @@ export class StdioClientTransport implements AgentTransport {
     });
   }
 
-  #write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
+  /** A process that takes no more input is mostly about to end: how it does is the better reason. */
+  async #write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
     const sent = this.#options.isTraced ? traced(message) : message;
-    return child.write(`${JSON.stringify(sent)}\n`);
+    try {
+      await child.write(`${JSON.stringify(sent)}\n`);
+    } catch (error) {
+      await settlesWithin(this.#reading, 2 * EXIT_MS);
+      throw this.failure ?? error;
+    }
   }
 
   #end(failure: FabricError): void {
