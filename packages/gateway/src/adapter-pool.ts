@@ -15,6 +15,8 @@ export interface AdapterPoolOptions {
 interface Slot {
   readonly manifest: Manifest;
   readonly opening: Promise<Adapter>;
+  /** Once it is open. */
+  adapter?: Adapter;
   calls: number;
   retired: boolean;
 }
@@ -29,22 +31,33 @@ export class AdapterPool {
     this.#options = options;
   }
 
-  /** The adapter of this very manifest, kept open while the lease is held. */
-  async lease(manifest: Manifest): Promise<AdapterLease> {
-    if (this.#closed) throw new FabricError('OVERLOADED', 'The gateway is shutting down');
+  /** The adapter of this very manifest, kept open while the lease is held; at once when it is open. */
+  lease(manifest: Manifest): AdapterLease | Promise<AdapterLease> {
+    if (this.#closed) return Promise.reject(shuttingDown());
     const slot = this.#slotOf(manifest);
     slot.calls += 1;
-    const release = () => {
-      slot.calls -= 1;
-      if (slot.retired && slot.calls === 0) this.#close(slot);
-    };
+    return slot.adapter ? this.#toLease(slot, slot.adapter) : this.#opened(slot);
+  }
+
+  async #opened(slot: Slot): Promise<AdapterLease> {
     try {
-      return { adapter: await slot.opening, [Symbol.dispose]: release };
+      slot.adapter = await slot.opening;
+      return this.#toLease(slot, slot.adapter);
     } catch (error) {
-      release();
-      this.retire(manifest.agent_id);
-      throw FabricError.from(error).with({ agent_id: manifest.agent_id, sent: false });
+      const { agent_id } = slot.manifest;
+      this.#release(slot);
+      this.retire(agent_id);
+      throw FabricError.from(error).with({ agent_id, sent: false });
     }
+  }
+
+  #toLease(slot: Slot, adapter: Adapter): AdapterLease {
+    return { adapter, [Symbol.dispose]: () => this.#release(slot) };
+  }
+
+  #release(slot: Slot): void {
+    slot.calls -= 1;
+    if (slot.retired && slot.calls === 0) this.#close(slot);
   }
 
   /** Lets go of an agent's adapter; calls in flight go on. */
@@ -85,4 +98,8 @@ export class AdapterPool {
       .finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
+}
+
+function shuttingDown(): FabricError {
+  return new FabricError('OVERLOADED', 'The gateway is shutting down');
 }

@@ -72,6 +72,11 @@ export class Exchange {
     });
   }
 
+  /** Is the outcome there, and nothing left to read before it? */
+  get isRead(): boolean {
+    return this.isOver && this.#held.length === 0;
+  }
+
   /** The next notification or question, or `undefined` when the outcome is there. */
   async next(): Promise<Said | undefined> {
     if (this.#held.length === 0) await this.ready();

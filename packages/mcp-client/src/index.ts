@@ -1,6 +1,6 @@
 export { cancelAnswer, REJECTION, type RpcAnswer } from './cancel-answer.ts';
 export type { McpConnection } from './connection.ts';
-export type { Exchange } from './exchange.ts';
+export type { Exchange, Said } from './exchange.ts';
 export { type Headers, parseHeaders, postHeaders } from './http-headers.ts';
 export { isQuestion } from './json-rpc.ts';
 export type { Lane, LaneLease } from './lanes.ts';

@@ -36,6 +36,7 @@ const PATIENCE_MS = 2_000;
 
 export class Lanes {
   readonly main: Lane;
+  readonly #sharedLease: LaneLease;
   readonly #open: () => Lane;
   readonly #all: Lane[];
   readonly #idle: Lane[] = [];
@@ -49,6 +50,7 @@ export class Lanes {
     this.#open = open;
     this.#patienceMs = patienceMs;
     this.main = open();
+    this.#sharedLease = { lane: this.main, [Symbol.dispose]: () => {} };
     this.#all = [this.main];
   }
 
@@ -65,10 +67,13 @@ export class Lanes {
     return { signal, [Symbol.dispose]: () => this.#questions.delete(question) };
   }
 
-  /** The connection for one call. */
-  async acquire(signal: AbortSignal): Promise<LaneLease> {
-    if (!this.#isExclusive && !this.#isAsking(this.main))
-      return { lane: this.main, [Symbol.dispose]: () => {} };
+  /** The connection for one call; at once while calls may share one. */
+  acquire(signal: AbortSignal): LaneLease | Promise<LaneLease> {
+    const isShared = !this.#isExclusive && !this.#isAsking(this.main);
+    return isShared ? this.#sharedLease : this.#ownLease(signal);
+  }
+
+  async #ownLease(signal: AbortSignal): Promise<LaneLease> {
     const lane = this.#free() ?? (await this.#next(signal));
     return { lane, [Symbol.dispose]: () => this.#release(lane) };
   }
@@ -105,7 +110,8 @@ export class Lanes {
   }
 
   #isAsking(lane: Lane): boolean {
-    return this.#questions.values().some((question) => question.lane === lane);
+    for (const question of this.#questions) if (question.lane === lane) return true;
+    return false;
   }
 
   /** The oldest question of the principal that holds the most connections by questions. */

@@ -94,7 +94,7 @@ export class McpClient {
   }
 
   /** A connection for one call whose questions the caller answers itself. */
-  acquire(signal: AbortSignal): Promise<LaneLease> {
+  acquire(signal: AbortSignal): LaneLease | Promise<LaneLease> {
     return this.#lanes.acquire(signal);
   }
 

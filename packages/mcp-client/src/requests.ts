@@ -20,22 +20,27 @@ export class Requests {
    */
   async begin(
     signal: AbortSignal,
-    send: (connection: McpConnection) => Promise<Exchange>,
+    send: (connection: McpConnection) => Exchange | Promise<Exchange>,
   ): Promise<Exchange> {
     for (let isRetry = false; ; isRetry = true) {
       if (signal.aborted) throwUnsent(signal.reason);
       const connection =
         this.#shared.current ?? (await this.#shared.get(signal).catch(throwUnsent));
-      const begun = await send(connection).catch(FabricError.from);
-      if (!FabricError.is(begun)) {
-        begun.follow(signal);
-        await begun.ready();
+      let exchange: Exchange | undefined;
+      let failure: FabricError | undefined;
+      try {
+        const begun = send(connection);
+        exchange = begun instanceof Promise ? await begun : begun;
+        exchange.follow(signal);
+        await exchange.ready();
+        failure = exchange.failure;
+      } catch (error) {
+        failure = FabricError.from(error);
       }
-      const failure = FabricError.is(begun) ? begun : begun.failure;
       const isRight = failure && !isRetry && (await this.#putRight(failure, connection, signal));
       if (isRight) continue;
-      if (FabricError.is(begun)) throw begun;
-      return begun;
+      if (exchange) return exchange;
+      throw failure;
     }
   }
 

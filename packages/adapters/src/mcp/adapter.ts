@@ -29,11 +29,13 @@ import {
   type Headers,
   isQuestion,
   type Lane,
+  type LaneLease,
   type ListKind,
   McpClient,
   type McpConnection,
   type RequestOptions,
   rpcErrorOf,
+  type Said,
   type Tool,
   throwUnsent,
   toParamHeaders,
@@ -82,46 +84,57 @@ class McpAdapter implements Adapter, McpRelay {
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
     const { agent_id, capability } = envelope.target;
+    let exchange: Exchange | undefined;
+    let lease: LaneLease | undefined;
     try {
-      using lease = await this.#client.acquire(context.signal);
-      let round: Round | undefined = firstRound(context);
-      while (round) round = yield* this.#serve(lease.lane, envelope, context, round);
+      const leased = this.#client.acquire(context.signal);
+      lease = leased instanceof Promise ? await leased : leased;
+      const { lane } = lease;
+      for (let round = firstRound(context); ; ) {
+        exchange = await this.#begin(lane, envelope, context, round);
+        let last: FinalData | undefined;
+        while (!exchange.isRead) {
+          const said = await exchange.next();
+          if (!said) break;
+          const body = await this.#take(said, lane, envelope, context);
+          if (body?.type === 'final') last = body.data;
+          else if (body) yield body;
+          await streamTurns.rest();
+        }
+        const result = exchange.result();
+        if (!wantsInput(result)) return yield toFinal(result, last);
+        round = await nextRound(result, context);
+      }
     } catch (error) {
       throw FabricError.from(error).with({ agent_id, capability });
+    } finally {
+      exchange?.abandon();
+      lease?.[Symbol.dispose]();
     }
   }
 
-  /** One request and its answer; what the agent wants to be sent next when it is not done yet. */
-  async *#serve(
+  #begin(lane: Lane, envelope: Envelope, context: CallContext, round: Round): Promise<Exchange> {
+    return lane.requests.begin(context.signal, (connection) =>
+      this.#callTool(lane, envelope, connection, context, round),
+    );
+  }
+
+  /** What the agent says before its result: an event of the call, a question or a notification. */
+  async #take(
+    said: Said,
     lane: Lane,
     envelope: Envelope,
     context: CallContext,
-    round: Round,
-  ): AsyncGenerator<EventBody, Round | undefined, undefined> {
-    const { signal } = context;
-    const exchange = await lane.requests.begin(signal, (connection) =>
-      this.#callTool(lane, envelope, connection, context, round),
-    );
-    try {
-      let last: FinalData | undefined;
-      for (let said = await exchange.next(); said; said = await exchange.next()) {
-        if (isQuestion(said)) {
-          await this.#answer(lane, said, envelope.auth.principal_id, context);
-          continue;
-        }
-        const body = toEventBody(said);
-        if (body?.type === 'final') last = body.data;
-        else if (body) yield body;
-        else if (context.notify) await context.notify(said);
-        else logNotification(context.log, said);
-        await streamTurns.rest();
-      }
-      const result = exchange.result();
-      if (!wantsInput(result)) return yield toFinal(result, last);
-      return await nextRound(result, context);
-    } finally {
-      exchange.abandon();
+  ): Promise<EventBody | undefined> {
+    if (isQuestion(said)) {
+      await this.#answer(lane, said, envelope.auth.principal_id, context);
+      return undefined;
     }
+    const body = toEventBody(said);
+    if (body) return body;
+    if (context.notify) await context.notify(said);
+    else logNotification(context.log, said);
+    return undefined;
   }
 
   /** A question that an older agent asks by a request of its own. */
@@ -190,46 +203,38 @@ class McpAdapter implements Adapter, McpRelay {
     await this.#client.close();
   }
 
-  async #callTool(
+  /** Sends at once when the tool is known, or need not be. */
+  #callTool(
     { catalog }: Lane,
     envelope: Envelope,
     connection: McpConnection,
     context: CallContext,
     round: Round,
-  ): Promise<Exchange> {
+  ): Exchange | Promise<Exchange> {
     const capability = findCapability(this.#manifest, envelope.target.capability);
     const name = capability?.tool ?? envelope.target.capability;
     const schema = capability?.input_schema;
-    const tool = await findTool(name, schema, catalog, connection, context);
-    if (tool) context.confirm?.(toCapability(tool));
-    const toolArguments = toToolArguments(envelope.input, schema ?? tool?.inputSchema);
-    const call = {
-      ...toToolCall(tool?.name ?? name, toolArguments, envelope, context),
-      ...round,
+    const send = (tool: Tool | undefined) => {
+      if (tool) context.confirm?.(toCapability(tool));
+      const toolArguments = toToolArguments(envelope.input, schema ?? tool?.inputSchema);
+      const call = toToolCall(tool?.name ?? name, toolArguments, envelope, context);
+      return connection.send('tools/call', Object.assign(call, round), {
+        progress: true,
+        principal: envelope.auth.principal_id ?? undefined,
+        headers: tool && paramHeadersOf(tool, toolArguments),
+      });
     };
-    return connection.send('tools/call', call, {
-      progress: true,
-      principal: envelope.auth.principal_id ?? undefined,
-      headers: tool && paramHeadersOf(tool, toolArguments),
-    });
+    const tools = catalog.peek(connection);
+    const tool = tools?.get(name);
+    if (tool || (schema && !tools && !context.confirm)) return send(tool);
+    const finding = catalog.find(name, connection, context.signal).catch(throwUnsent);
+    return finding.then((found) => send(found ?? unknownTool(name)));
   }
 }
 
-/** Not asked for when the manifest has all that a call needs and nothing is known yet. */
-async function findTool(
-  name: string,
-  schema: Fields | undefined,
-  catalog: Lane['catalog'],
-  connection: McpConnection,
-  { signal, confirm }: CallContext,
-): Promise<Tool | undefined> {
-  const known = catalog.peek(connection);
-  if (schema && !known && !confirm) return undefined;
-  const tool =
-    known?.get(name) ?? (await catalog.find(name, connection, signal).catch(throwUnsent));
-  if (tool) return tool;
+function unknownTool(tool: string): never {
   throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not have this tool', {
-    details: { reason: 'unknown_tool', tool: name, sent: false, fix: 'see what it lists' },
+    details: { reason: 'unknown_tool', tool, sent: false, fix: 'see what it lists' },
   });
 }
 

@@ -135,57 +135,53 @@ async function serve(
   }
   const asked = conversation ? continued(request, conversation) : request;
   const waitMs = Math.min(asked.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
-  await deps.discovery.awaitFor(asked, caller.signal, waitMs);
-  const routed = route(asked, guarded, { ...deps, agents }).candidates;
+  const described = deps.discovery.awaitFor(asked, caller.signal, waitMs);
+  if (described) await described;
+  const { breakers, guard } = deps;
+  const routed = route(asked, guarded, { agents, breakers, guard }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
   const [first] = candidates;
   if (!caller.isStored) deps.limits.spend(caller.principal, first.capability.cost);
   deps.audit(allowed(asked, caller, guarded, candidates));
   logRules(candidates, observed);
+  const { conversations, parked, clock } = deps;
   const call = new RunningCall({
     principalId: caller.principal.id,
     input: toInput(asked),
     questionMs: caller.questionMs,
-    ...deps,
+    conversations,
+    parked,
+    clock,
   });
   const firstId = first.record.manifest.agent_id;
   observed.target(firstId, asked.capability);
   if (conversation) deps.conversations.use(conversation);
+  const { emit, signal } = call;
+  const { notify, declared, willSend, principal } = caller;
+  const dispatching: DispatchCall = {
+    request: asked,
+    principal,
+    auth: toAuth(principal),
+    delegate: readDelegate(caller),
+    guarded,
+    candidates,
+    observed,
+    emit,
+    signal,
+    notify,
+    declared,
+    ask: (...given) => call.ask(...given),
+    resume: conversation ?? unasked(request),
+    keepRunning: keeperOf(caller, deps),
+    willSend,
+  };
+  const begin = (leg: Leg) => call.start(leg, () => dispatch(dispatching, deps));
+  if (!caller.send) return await inLeg(call, caller, guarded, observed, deps, begin);
   return await inLeg(call, caller, guarded, observed, deps, async (leg) => {
-    if (caller.send) {
-      const message = candidates.map(({ record }) => record.manifest.agent_id).join(', then ');
-      await leg.emit({ type: 'status', data: { state: 'accepted' } }, firstId);
-      await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
-    }
-    const { emit, signal } = call;
-    const { notify, declared, willSend, principal } = caller;
-    const auth = toAuth(principal);
-    const delegate = readDelegate(caller);
-    const ask: DispatchCall['ask'] = (...given) => call.ask(...given);
-    const resume = conversation ?? unasked(request);
-    const keepRunning = keeperOf(caller, deps);
-    return await call.start(leg, () =>
-      dispatch(
-        {
-          request: asked,
-          principal,
-          auth,
-          delegate,
-          guarded,
-          candidates,
-          observed,
-          emit,
-          signal,
-          notify,
-          declared,
-          ask,
-          resume,
-          keepRunning,
-          willSend,
-        },
-        deps,
-      ),
-    );
+    const message = candidates.map(({ record }) => record.manifest.agent_id).join(', then ');
+    await leg.emit({ type: 'status', data: { state: 'accepted' } }, firstId);
+    await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
+    return await begin(leg);
   });
 }
 
@@ -262,7 +258,7 @@ async function inLeg(
   deps: CallDeps,
   work: (leg: Leg) => Promise<Dispatched>,
 ): Promise<Dispatched> {
-  using _ = call.follow(caller.signal);
+  const unfollow = call.follow(caller.signal);
   const channel = openChannel(caller, trace, call, deps);
   const emit = (body: EventBody, agentId: string) => {
     observed.event(body.type);
@@ -271,10 +267,12 @@ async function inLeg(
   const canAsk: Leg['canAsk'] = (inputs) => caller.toInputRequired?.(inputs, '') !== undefined;
   try {
     const dispatched = await work({ emit, canAsk });
-    await emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agentId);
+    const sent = emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agentId);
+    if (sent) await sent;
     return withConversation(dispatched, caller, deps);
   } finally {
-    await channel?.drain();
+    if (channel) await channel.drain();
+    unfollow();
   }
 }
 

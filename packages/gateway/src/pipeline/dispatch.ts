@@ -29,7 +29,7 @@ import {
   toHealthReason,
 } from '@starloom/core';
 import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
-import type { AdapterPool } from '../adapter-pool.ts';
+import type { AdapterLease, AdapterPool } from '../adapter-pool.ts';
 import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveCall } from '../observe/observer.ts';
@@ -49,9 +49,9 @@ import type { Breakers } from './breaker.ts';
 import type { CallLimits } from './call-limits.ts';
 import type { CallRequest } from './call-request.ts';
 import type { CallSlots } from './call-slots.ts';
-import { buildEnvelope, toInput } from './envelope.ts';
+import { buildEnvelope, type EnvelopeParts, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
-import type { Mandated, Mandates } from './mandates.ts';
+import type { CarriedMandate, Mandated, Mandates } from './mandates.ts';
 import { withReadableLinks } from './resource-links.ts';
 import type { Candidate, Route } from './route.ts';
 import type { Asking } from './running-call.ts';
@@ -195,7 +195,8 @@ class Walk {
       this.skip(candidate, 'open-circuit');
       return false;
     }
-    await this.#announce(candidate, degrade);
+    const announced = this.#announce(candidate, degrade);
+    if (announced) await announced;
     const isImpatient = this.#timeoutFor(candidate) < ownTimeoutOf(candidate);
     const began = this.#deps.clock.monotonic();
     const fold = new ResultFold();
@@ -254,19 +255,8 @@ class Walk {
     fold: ResultFold,
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
-    const { request, principal, auth, guarded, observed, signal, emit } = this.#call;
-    const {
-      adapters,
-      webhooks,
-      breakers,
-      guard,
-      schemas,
-      resultLength,
-      agentSlots,
-      limits,
-      mandates,
-    } = this.#deps;
-    const { id: principalId } = principal;
+    const { guarded, observed, signal } = this.#call;
+    const { breakers, guard, schemas } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
@@ -280,7 +270,7 @@ class Walk {
     const hop = extendChain(guarded.hop, agent_id, capability.name);
     const timeoutMs = this.#timeoutFor(candidate);
     const input = schemas.toInput(capability, this.#input);
-    using deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
+    const deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
     const asking = { agentId: agent_id, capability: capability.name };
     const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
       this.#ask(requests, options, asking, fold, deadline);
@@ -289,36 +279,8 @@ class Walk {
     const agentPrincipal = manifest.auth?.principal;
     const forget = guard.track(active.trace, hop, { root, originTier, agentPrincipal });
     try {
-      limits.attempt(agent_id);
-      const turn = agentSlots.enter(agent_id, deadline.signal, principalId);
-      if (turn) await turn;
-      using _slot = { [Symbol.dispose]: () => agentSlots.leave(agent_id, principalId) };
-      using lease = await adapters.lease(manifest);
-      const mandate = await mandates.forAttempt(this.#call, manifest, capability.name);
-      using _mandate = { [Symbol.dispose]: () => mandate?.release() };
-      context.mandate = mandate?.token;
-      context.openWebhook = (onNotice) => webhooks.open(manifest, onNotice);
-      const { confirm } = this.#deps;
-      context.confirm = confirm && ((offered) => confirm(manifest, capability, offered));
-      await this.#call.willSend?.();
-      await runAttempt(
-        lease.adapter,
-        buildEnvelope(request, {
-          auth: mandate ? { ...auth, ...mandate.auth } : auth,
-          trace: active.trace,
-          hop,
-          agentId: agent_id,
-          capability,
-          input,
-          stream: request.stream && canStream(candidate) && !degrade,
-          timeoutMs,
-          deadlineMs: this.#deadline.remainingMs(),
-        }),
-        context,
-        fold,
-        { resultLength },
-        (body) => context.stored?.then(() => emit(body, agent_id)) ?? emit(body, agent_id),
-      );
+      const sent = { trace: active.trace, hop, input, timeoutMs };
+      await this.#inSlot(candidate, context, sent, fold, degrade);
       active.end({ ok: true });
       return context.kept;
     } catch (error) {
@@ -326,6 +288,56 @@ class Walk {
       throw error;
     } finally {
       forget();
+      deadline.cancel();
+    }
+  }
+
+  /** Waits for the turn of the caller at the agent, and for what the agent wants to be sent. */
+  async #inSlot(
+    candidate: Candidate,
+    context: AttemptContext,
+    sent: Pick<EnvelopeParts, 'trace' | 'hop' | 'input' | 'timeoutMs'>,
+    fold: ResultFold,
+    degrade: boolean,
+  ): Promise<void> {
+    const { request, principal, auth, emit, willSend } = this.#call;
+    const { adapters, webhooks, resultLength, agentSlots, limits, mandates, confirm } = this.#deps;
+    const { capability } = candidate;
+    const { manifest } = candidate.record;
+    const { agent_id } = manifest;
+    limits.attempt(agent_id);
+    const turn = agentSlots.enter(agent_id, context.signal, principal.id);
+    if (turn) await turn;
+    let lease: AdapterLease | undefined;
+    let mandate: CarriedMandate | undefined;
+    try {
+      const leased = adapters.lease(manifest);
+      lease = leased instanceof Promise ? await leased : leased;
+      const minting = mandates.forAttempt(this.#call, manifest, capability.name);
+      if (minting) mandate = await minting;
+      context.mandate = mandate?.token;
+      context.openWebhook = (onNotice) => webhooks.open(manifest, onNotice);
+      context.confirm = confirm && ((offered) => confirm(manifest, capability, offered));
+      if (willSend) await willSend();
+      await runAttempt(
+        lease.adapter,
+        buildEnvelope(request, {
+          ...sent,
+          auth: mandate ? { ...auth, ...mandate.auth } : auth,
+          agentId: agent_id,
+          capability,
+          stream: request.stream && canStream(candidate) && !degrade,
+          deadlineMs: this.#deadline.remainingMs(),
+        }),
+        context,
+        fold,
+        { resultLength },
+        (body) => context.stored?.then(() => emit(body, agent_id)) ?? emit(body, agent_id),
+      );
+    } finally {
+      mandate?.release();
+      lease?.[Symbol.dispose]();
+      agentSlots.leave(agent_id, principal.id);
     }
   }
 
@@ -353,8 +365,18 @@ class Walk {
     }
   }
 
-  async #announce(candidate: Candidate, degrade: boolean): Promise<void> {
+  /** Tells the caller whom is tried now, and what became of those before. */
+  #announce(candidate: Candidate, degrade: boolean): Promise<void> | undefined {
     const { emit, request } = this.#call;
+    const isDegraded = degrade || (request.stream && !canStream(candidate));
+    if (isDegraded || this.#tokensSent || this.failures.length > this.#announced) {
+      return this.#announceChange(candidate, isDegraded);
+    }
+    return emit({ type: 'status', data: { state: 'started' } }, candidate.record.manifest.agent_id);
+  }
+
+  async #announceChange(candidate: Candidate, isDegraded: boolean): Promise<void> {
+    const { emit } = this.#call;
     const { agent_id } = candidate.record.manifest;
     if (this.#tokensSent) {
       await emit(
@@ -370,12 +392,11 @@ class Walk {
       const message = `${names.join(', ')} failed, trying ${agent_id}`;
       await emit({ type: 'status', data: { state: 'retrying', message } }, agent_id);
     }
-    if (degrade || (request.stream && !canStream(candidate))) {
+    if (isDegraded) {
       const message = `${agent_id} answers without streaming`;
       await emit({ type: 'status', data: { state: 'degraded', message } }, agent_id);
     }
-    const sent = emit({ type: 'status', data: { state: 'started' } }, agent_id);
-    if (sent) await sent;
+    await emit({ type: 'status', data: { state: 'started' } }, agent_id);
   }
 
   #failed(candidate: Candidate, error: FabricError, ms: number, openCircuit: boolean): void {

@@ -52,12 +52,19 @@ export class Mandates {
   }
 
   /** `undefined` for an agent that wants none. */
-  async forAttempt(
+  forAttempt(
+    call: Mandated,
+    target: Manifest,
+    capability: string,
+  ): Promise<CarriedMandate> | undefined {
+    return target.auth?.mandate === true ? this.#mintFor(call, target, capability) : undefined;
+  }
+
+  async #mintFor(
     { principal, guarded, delegate }: Mandated,
     target: Manifest,
     capability: string,
-  ): Promise<CarriedMandate | undefined> {
-    if (target.auth?.mandate !== true) return undefined;
+  ): Promise<CarriedMandate> {
     const { mint, budgets, maxDepth } = this.#options;
     if (!mint) throw noMint(target.agent_id);
     const traceId = guarded.trace.trace_id;

@@ -66,12 +66,12 @@ export class RunningCall {
     this.#stop.abort(reason);
   }
 
-  /** Stops the call when this caller leaves, until it is disposed. */
-  follow(caller: AbortSignal): Disposable {
+  /** Stops the call when this caller leaves; returns how to end that. */
+  follow(caller: AbortSignal): () => void {
     const onGone = () => this.abort(toReason(caller.reason));
     if (caller.aborted) onGone();
     else caller.addEventListener('abort', onGone, { once: true });
-    return { [Symbol.dispose]: () => caller.removeEventListener('abort', onGone) };
+    return () => caller.removeEventListener('abort', onGone);
   }
 
   /** Events go to the caller of the moment. */

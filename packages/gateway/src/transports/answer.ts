@@ -148,7 +148,7 @@ export class HttpReply implements Resumable {
   }
 
   #watch(response: ServerResponse): void {
-    response.once('close', () => {
+    response.on('close', () => {
       if (this.#isFinished || response !== this.#response) return;
       if (!this.#kept) this.#options.onGone();
       else this.#patience = setTimeout(this.#options.onGone, RESUME_MS).unref();

@@ -6,32 +6,49 @@ import { FabricError } from '@starloom/core';
 const MAX_PER_PRINCIPAL = 64 * 1024 ** 2;
 const MAX_IN_ALL = 512 * 1024 ** 2;
 
-export interface BodyShare extends Disposable {
-  /** OVERLOADED when these bytes do not fit any more. */
-  take(bytes: number): void;
-}
-
 export class BodyBudget {
   readonly #held = new Map<string, number>();
   #total = 0;
 
   open(principalId: string): BodyShare {
-    let taken = 0;
-    return {
-      take: (bytes) => {
-        const held = this.#held.get(principalId) ?? 0;
-        if (held + bytes > MAX_PER_PRINCIPAL || this.#total + bytes > MAX_IN_ALL) throw tooMuch();
-        taken += bytes;
-        this.#total += bytes;
-        this.#held.set(principalId, held + bytes);
-      },
-      [Symbol.dispose]: () => {
-        const held = (this.#held.get(principalId) ?? 0) - taken;
-        this.#total -= taken;
-        if (held > 0) this.#held.set(principalId, held);
-        else this.#held.delete(principalId);
-      },
-    };
+    return new BodyShare(this, principalId);
+  }
+
+  /** OVERLOADED when these bytes do not fit any more. */
+  take(principalId: string, bytes: number): void {
+    const held = (this.#held.get(principalId) ?? 0) + bytes;
+    if (held > MAX_PER_PRINCIPAL || this.#total + bytes > MAX_IN_ALL) throw tooMuch();
+    this.#total += bytes;
+    this.#held.set(principalId, held);
+  }
+
+  give(principalId: string, bytes: number): void {
+    const held = (this.#held.get(principalId) ?? 0) - bytes;
+    this.#total -= bytes;
+    if (held > 0) this.#held.set(principalId, held);
+    else this.#held.delete(principalId);
+  }
+}
+
+/** What one body holds of it, until it is given back. */
+export class BodyShare {
+  readonly #budget: BodyBudget;
+  readonly #principalId: string;
+  #taken = 0;
+
+  constructor(budget: BodyBudget, principalId: string) {
+    this.#budget = budget;
+    this.#principalId = principalId;
+  }
+
+  take(bytes: number): void {
+    this.#budget.take(this.#principalId, bytes);
+    this.#taken += bytes;
+  }
+
+  giveBack(): void {
+    this.#budget.give(this.#principalId, this.#taken);
+    this.#taken = 0;
   }
 }
 

@@ -25,14 +25,20 @@ export function assertFraming({ method, rawHeaders }: IncomingMessage): void {
       details: { reason: 'method_not_allowed', http_status: 405, allow: [...METHODS].join(', ') },
     });
   }
-  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length === 1) return;
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  if (hosts === 1) return;
   throw new FabricError('BAD_INPUT', 'The request must have exactly one Host header', {
     details: { reason: 'host' },
   });
 }
 
 export function assertJson({ headers }: IncomingMessage): void {
+  const isUsual = headers['content-type'] === 'application/json';
+  if (isUsual && headers['content-encoding'] === undefined) return;
   const [type = ''] = (headers['content-type'] ?? '').split(';');
   const { 'content-encoding': encoding = 'identity' } = headers;
   const isPlain = encoding.toLowerCase() === 'identity';

@@ -82,17 +82,23 @@ export class HeldBytes {
 
 /** A response that is counted from the moment that its caller is known. */
 export class CountedResponse extends ServerResponse {
-  counted: ((response: CountedResponse) => void) | undefined;
+  #held: HeldBytes | undefined;
+  #principalId = '';
 
-  override write(...args: unknown[]): boolean {
-    const hasRoom = super.write(...(args as Parameters<ServerResponse['write']>));
-    this.counted?.(this);
+  countFor(principalId: string, held: HeldBytes): void {
+    this.#held = held;
+    this.#principalId = principalId;
+  }
+
+  override write(chunk: unknown, encoding?: unknown, done?: unknown): boolean {
+    const hasRoom = super.write(chunk, encoding as BufferEncoding, done as () => void);
+    this.#held?.written(this.#principalId, this);
     return hasRoom;
   }
 
-  override end(...args: unknown[]): this {
-    super.end(...(args as Parameters<ServerResponse['end']>));
-    this.counted?.(this);
+  override end(chunk?: unknown, encoding?: unknown, done?: unknown): this {
+    super.end(chunk, encoding as BufferEncoding, done as () => void);
+    this.#held?.written(this.#principalId, this);
     return this;
   }
 }

@@ -166,7 +166,7 @@ export class HttpTransport {
     const { inFlight } = this.#options;
     const isLate = inFlight.isClosing;
     const leave = inFlight.enter();
-    response.once('close', leave);
+    response.on('close', leave);
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
@@ -176,7 +176,7 @@ export class HttpTransport {
       if (url.pathname.startsWith(NOTICE_ROOT)) return await this.#notice(request, response, url);
       const proven = this.#authenticate(request, 'http');
       const principal = proven instanceof Promise ? await proven : proven;
-      response.counted = () => this.#options.held.written(principal.id, response);
+      response.countFor(principal.id, this.#options.held);
       isKnown = true;
       const route = findRoute(this.#options.routes, url);
       let body: unknown;
@@ -216,8 +216,13 @@ export class HttpTransport {
   }
 
   async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {
-    using share = this.#bodies.open(id);
-    const text = await readBody(request, this.#options.bodyBytes, share);
+    const share = this.#bodies.open(id);
+    let text: string;
+    try {
+      text = await readBody(request, this.#options.bodyBytes, share);
+    } finally {
+      share.giveBack();
+    }
     if (text.length >= LARGE_LENGTH) await this.#large.turn();
     return text;
   }

@@ -4,19 +4,49 @@ import { FabricError } from '@starloom/core';
 import type { BodyShare } from './body-budget.ts';
 import { freeNow } from './free-now.ts';
 
-/** The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. */
-export async function readBody(
+/**
+ * The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. By events:
+ * the iterator of a stream costs more than the rest of a request's checks.
+ */
+export function readBody(
   request: IncomingMessage,
   limit: number,
   share: BodyShare,
 ): Promise<string> {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  const bytes = await readBytes(request, limit, share);
-  try {
-    return decode(bytes);
-  } finally {
-    freeNow(bytes);
-  }
+  return new Promise((resolve, reject) => {
+    const declared = Number(request.headers['content-length'] ?? 0);
+    if (declared > limit) throw tooLarge(limit);
+    const body = new GrowingBody(declared);
+    const refuse = (error: unknown) => {
+      body.free();
+      reject(error);
+    };
+    const onData = (chunk: Buffer) => {
+      try {
+        if (body.length + chunk.length > limit) throw tooLarge(limit);
+        share.take(chunk.length);
+        body.add(chunk);
+      } catch (error) {
+        request.off('data', onData).pause();
+        refuse(error);
+      }
+    };
+    request.on('data', onData);
+    request.on('end', () => {
+      const bytes = body.bytes();
+      try {
+        resolve(decode(bytes));
+      } catch (error) {
+        reject(error);
+      } finally {
+        freeNow(bytes);
+      }
+    });
+    request.on('error', () => refuse(gone()));
+    request.on('close', () => {
+      if (!request.complete) refuse(gone());
+    });
+  });
 }
 
 /** Reads to the end and keeps nothing. */
@@ -39,33 +69,6 @@ export async function discardBody(request: IncomingMessage, limit: number): Prom
 /** Did the client leave before its request was whole? */
 export function isGone(error: unknown): boolean {
   return FabricError.is(error) && error.details.reason === CLIENT_GONE;
-}
-
-/** By its events: the iterator of a stream costs more than the rest of a request's checks. */
-function readBytes(request: IncomingMessage, limit: number, share: BodyShare): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const body = new GrowingBody(Number(request.headers['content-length'] ?? 0));
-    const refuse = (error: unknown) => {
-      body.free();
-      reject(error);
-    };
-    const onData = (chunk: Buffer) => {
-      try {
-        if (body.length + chunk.length > limit) throw tooLarge(limit);
-        share.take(chunk.length);
-        body.add(chunk);
-      } catch (error) {
-        request.off('data', onData).pause();
-        refuse(error);
-      }
-    };
-    request.on('data', onData);
-    request.once('end', () => resolve(body.bytes()));
-    request.once('error', () => refuse(gone()));
-    request.once('close', () => {
-      if (!request.complete) refuse(gone());
-    });
-  });
 }
 
 /** A large body of a known length is copied into one block: the system takes that back when it is freed. */
