@@ -63,14 +63,22 @@ export class Directory {
   /** What each agent said it offers; forgotten when its manifest changes. */
   readonly #discovered = new WeakMap<Manifest, Discovered>();
   readonly #listeners = new Set<DirectoryListener>();
+  /** Made once for each agent: every call looks some up. */
+  readonly #records = new Map<string, AgentRecord>();
 
   get size(): number {
     return this.#index.byId.size;
   }
 
   get(agentId: string): AgentRecord | undefined {
+    const known = this.#records.get(agentId);
+    if (known) return known;
     const manifest = this.#index.byId.get(agentId);
-    return manifest && this.#record(manifest);
+    if (!manifest) return undefined;
+    const health = this.#health.get(agentId) ?? UNKNOWN_HEALTH;
+    const record = { manifest, ...this.#servedBy(manifest), health };
+    this.#records.set(agentId, record);
+    return record;
   }
 
   /** In order of agent id. */
@@ -163,6 +171,7 @@ export class Directory {
     const before = this.#servedBy(manifest);
     const after = { capabilities, held };
     this.#discovered.set(manifest, after);
+    this.#records.delete(agentId);
     if (JSON.stringify(before) === JSON.stringify(after)) return false;
     this.#rebuild([...this.#index.byId.values()]);
     this.#notify('capabilities', [agentId]);
@@ -174,6 +183,7 @@ export class Directory {
     if (!this.#index.byId.has(agentId)) return false;
     const before = this.#health.get(agentId) ?? UNKNOWN_HEALTH;
     this.#health.set(agentId, health);
+    this.#records.delete(agentId);
     if (before.status !== health.status) this.#notify('health', [agentId]);
     return true;
   }
@@ -189,20 +199,13 @@ export class Directory {
     return offering === undefined || offering.length <= 1;
   }
 
-  #record(manifest: Manifest): AgentRecord {
-    return {
-      manifest,
-      ...this.#servedBy(manifest),
-      health: this.#health.get(manifest.agent_id) ?? UNKNOWN_HEALTH,
-    };
-  }
-
   #servedBy(manifest: Manifest): Discovered {
     const { capabilities = NONE } = manifest;
     return this.#discovered.get(manifest) ?? { capabilities, held: NONE };
   }
 
   #rebuild(manifests: readonly Manifest[]): void {
+    this.#records.clear();
     this.#index = buildIndex(manifests, (manifest) => this.#servedBy(manifest).capabilities);
   }
 

@@ -263,6 +263,7 @@ export {
   type RecursionGuardOptions,
 } from './recursion-guard.ts';
 export { type Attempt, type CallResult, ResultFold, type ToolCallRecord } from './result.ts';
+export { Roster } from './roster.ts';
 export { sha256Hex } from './sha256.ts';
 export { argumentsFromTask } from './task-arguments.ts';
 export {

@@ -13,7 +13,7 @@ export class EndingStreams {
   #timer: NodeJS.Timeout | undefined;
 
   add(stream: HttpStream): void {
-    if (stream.isOver) return;
+    if (stream.isOver || stream.isEnding) return;
     this.#since.set(stream, performance.now());
     this.#timer ??= setTimeout(this.#sweep, GRACE_MS).unref();
   }

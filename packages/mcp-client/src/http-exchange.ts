@@ -28,7 +28,7 @@ export interface HttpExchangeOptions {
   /** A message that is not part of the exchange. */
   readonly onOther: (message: JSONRPCMessage) => void;
   /** After the outcome; `cancelled` when the stream was closed to stop the agent. */
-  readonly onRelease: (exchange: Exchange, cancelled: FabricError | undefined) => void;
+  readonly onRelease: (cancelled: FabricError | undefined) => void;
 }
 
 export class HttpExchange implements StreamListener, ExchangeLine {
@@ -62,7 +62,7 @@ export class HttpExchange implements StreamListener, ExchangeLine {
     clearTimeout(this.#timer);
     if (cancelled) this.#stream.abort(cancelled);
     else this.#options.ending.add(this.#stream);
-    this.#options.onRelease(this.exchange, cancelled);
+    this.#options.onRelease(cancelled);
   }
 
   onMessage(message: JSONRPCMessage, bytes: number): void {

@@ -48,6 +48,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   readonly #options: StreamOptions;
   #controller: Dispatcher.DispatchController | undefined;
   #body: HttpBody = IGNORED_BODY;
+  #isEnding = false;
   #isOver = false;
 
   constructor(listener: StreamListener, options: StreamOptions) {
@@ -57,6 +58,11 @@ export class HttpStream implements Dispatcher.DispatchHandler {
 
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Has its last byte come? */
+  get isEnding(): boolean {
+    return this.#isEnding;
   }
 
   pause(): void {
@@ -95,6 +101,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
+    this.#isEnding = true;
     this.#guard(() => this.#body.end());
     this.#close(undefined);
   }

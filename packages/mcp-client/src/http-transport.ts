@@ -8,7 +8,7 @@ import type {
   Transport,
   TransportSendOptions,
 } from '@modelcontextprotocol/client';
-import type { FabricError, Log } from '@starloom/core';
+import { type FabricError, type Log, Roster } from '@starloom/core';
 import type { AgentTransport, ExchangeOptions, NumberedRequest } from './agent-transport.ts';
 import { closedFailure } from './closed-failure.ts';
 import { EndingStreams } from './ending-streams.ts';
@@ -44,7 +44,7 @@ export class HttpClientTransport implements AgentTransport {
 
   readonly #endpoint: HttpEndpoint;
   readonly #log: Log;
-  readonly #exchanges = new Set<Exchange>();
+  readonly #exchanges = new Roster<Exchange>();
   readonly #sendings = new Set<HttpSending>();
   readonly #ending = new EndingStreams();
   #protocolVersion: string | undefined;
@@ -77,14 +77,14 @@ export class HttpClientTransport implements AgentTransport {
       ending: this.#ending,
       headers,
       onOther: this.#receive,
-      onRelease: (over, cancelled) => {
-        this.#exchanges.delete(over);
+      onRelease: (cancelled) => {
+        this.#exchanges.remove(place);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (cancelled) this.isDoubtful = true;
         if (cancelled && !this.failure && !isModern(request)) this.#tellCancelled(request);
       },
     });
-    this.#exchanges.add(exchange);
+    const place = this.#exchanges.add(exchange);
     return exchange;
   }
 
@@ -117,7 +117,7 @@ export class HttpClientTransport implements AgentTransport {
     this.failure = failure;
     this.#listener?.close();
     this.#ending.close();
-    for (const exchange of [...this.#exchanges]) exchange.cancel(failure);
+    for (const exchange of this.#exchanges.members()) exchange.cancel(failure);
     for (const sending of [...this.#sendings]) sending.abort(failure);
     this.onclose?.();
     if (this.sessionId !== undefined) await this.#endSession();
@@ -130,7 +130,7 @@ export class HttpClientTransport implements AgentTransport {
 
   /** One that came on no call's stream belongs to the only call there is, or to none. */
   #takeQuestion(question: JSONRPCRequest): void {
-    const [only, ...others] = this.#exchanges;
+    const [only, ...others] = this.#exchanges.members();
     const isOurs = only && others.length === 0 && !this.isDoubtful;
     if (isOurs) only.push(question, JSON.stringify(question).length);
     else this.onstray?.(question);

@@ -28,6 +28,8 @@ interface Slots {
 const WAIT_MS = 1_000;
 /** Of those that run, how many may wait. */
 const QUEUE_SHARE = 1 / 8;
+/** Names that are kept without a call: to forget one with each call and to make it again costs more. */
+const KEPT_NAMES = 1_000;
 /** Of all slots, those that one holder alone does not get. */
 const KEPT_SHARE = 1 / 16;
 
@@ -66,7 +68,7 @@ export class CallSlots {
       return;
     }
     slots.running -= 1;
-    if (slots.running === 0) this.#slots.delete(name);
+    if (slots.running === 0 && this.#slots.size > KEPT_NAMES) this.#slots.delete(name);
   }
 
   #open(name: string): Slots {
@@ -122,6 +124,6 @@ function mayHold({ held, limit }: Slots, holder: string | undefined): boolean {
 
 function hold({ held }: Slots, holder: string | undefined, more: 1 | -1): void {
   const count = (held.get(holder) ?? 0) + more;
-  if (count > 0) held.set(holder, count);
+  if (count > 0 || held.size <= KEPT_NAMES) held.set(holder, count);
   else held.delete(holder);
 }

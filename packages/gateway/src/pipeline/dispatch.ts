@@ -8,7 +8,6 @@ import {
   type Attempt,
   type Auth,
   type CallResult,
-  type Capability,
   type Clock,
   Deadline,
   defaultDeadlineMs,
@@ -20,7 +19,6 @@ import {
   type InputRequest,
   type InputResponse,
   type Log,
-  type Manifest,
   orAborted,
   protocolOf,
   type RecursionGuard,
@@ -35,7 +33,7 @@ import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveCall } from '../observe/observer.ts';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
 import { runAttempt } from './attempt.ts';
-import { AttemptContext, type AttemptOrigin } from './attempt-context.ts';
+import { AttemptContext, type AttemptOrigin, type Confirm } from './attempt-context.ts';
 import {
   canStream,
   isStreamingPrimary,
@@ -71,11 +69,8 @@ export interface DispatchDeps {
   readonly resultLength: number;
   /** Agents whose resources keep their own URIs. */
   readonly unprefixed: readonly string[];
-  /** Throws MANIFEST_CHANGED when what the agent lists of a capability was not approved. */
   readonly confirm?: Confirm | undefined;
 }
-
-export type Confirm = (manifest: Manifest, capability: Capability, offered: Capability) => void;
 
 export interface Dispatched {
   readonly result: CallResult;
@@ -256,7 +251,7 @@ class Walk {
     degrade: boolean,
   ): Promise<AgentHandle | undefined> {
     const { guarded, observed, signal } = this.#call;
-    const { breakers, guard, schemas } = this.#deps;
+    const { breakers, guard, schemas, webhooks, confirm } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id, node_id } = manifest;
@@ -271,10 +266,11 @@ class Walk {
     const timeoutMs = this.#timeoutFor(candidate);
     const input = schemas.toInput(capability, this.#input);
     const deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
-    const asking = { agentId: agent_id, capability: capability.name };
+    const by = { agentId: agent_id, capability: capability.name };
     const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
-      this.#ask(requests, options, asking, fold, deadline);
-    const context = new AttemptContext(deadline.signal, active, this.#call, asking, ask);
+      this.#ask(requests, options, by, fold, deadline);
+    const target = { manifest, capability, by, webhooks, confirm };
+    const context = new AttemptContext(deadline.signal, active, this.#call, target, ask);
     const { root, originTier } = guarded;
     const agentPrincipal = manifest.auth?.principal;
     const forget = guard.track(active.trace, hop, { root, originTier, agentPrincipal });
@@ -301,7 +297,7 @@ class Walk {
     degrade: boolean,
   ): Promise<void> {
     const { request, principal, auth, emit, willSend } = this.#call;
-    const { adapters, webhooks, resultLength, agentSlots, limits, mandates, confirm } = this.#deps;
+    const { adapters, resultLength, agentSlots, limits, mandates } = this.#deps;
     const { capability } = candidate;
     const { manifest } = candidate.record;
     const { agent_id } = manifest;
@@ -316,8 +312,6 @@ class Walk {
       const minting = mandates.forAttempt(this.#call, manifest, capability.name);
       if (minting) mandate = await minting;
       context.mandate = mandate?.token;
-      context.openWebhook = (onNotice) => webhooks.open(manifest, onNotice);
-      context.confirm = confirm && ((offered) => confirm(manifest, capability, offered));
       if (willSend) await willSend();
       await runAttempt(
         lease.adapter,
