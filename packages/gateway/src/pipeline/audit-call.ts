@@ -18,20 +18,23 @@ export function allowed(
   { capability }: CallRequest,
   caller: Caller,
   { trace, hop, originTier }: GuardedCall,
-  candidates: readonly Route['candidates'][number][],
+  candidates: Route['candidates'],
 ): AuditEntry {
-  const [asked] = candidates;
-  const [first, ...rest] = candidates.map(({ record }) => record.manifest.agent_id);
-  const { effect = 'allow', rule } = asked?.decision ?? {};
+  const [{ record, decision }, ...rest] = candidates;
+  const { principal } = caller;
   return {
     type: 'call',
-    decision: effect === 'degrade' ? 'degrade' : 'allow',
-    ...(rule !== undefined && { rule }),
-    ...whoOf(caller),
-    ...(originTier !== undefined && { origin_tier: originTier }),
-    ...(first !== undefined && { agent_id: first }),
+    decision: decision.effect === 'degrade' ? 'degrade' : 'allow',
+    rule: decision.rule,
+    principal: onBehalfOf(principal),
+    delegate: principal.delegation?.delegateId,
+    grant: grantOf(principal),
+    mode: principal.mode,
+    tier: principal.tier,
+    origin_tier: originTier,
+    agent_id: record.manifest.agent_id,
     capability,
-    ...(rest.length > 0 && { fallbacks: rest }),
+    fallbacks: rest.length > 0 ? rest.map((one) => one.record.manifest.agent_id) : undefined,
     trace_id: trace.trace_id,
     depth: hop.depth,
     tool: caller.tool,

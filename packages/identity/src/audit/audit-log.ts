@@ -32,7 +32,7 @@ const TOTAL_BYTES = 256 * 1024 ** 2;
 const MOST_WAITING = 100_000;
 const RETRY_MS = 1_000;
 /** How long an entry that no caller waits for may wait for others. */
-const BATCH_MS = 10;
+const BATCH_MS = 50;
 const SEAL_AFTER = 1_000;
 const SEAL_MS = 5_000;
 /** Lines for refused credentials, each second: callers without one must not fill the log. */
@@ -48,6 +48,8 @@ export class AuditLog {
   #batching: NodeJS.Timeout | undefined;
   #files = 0;
   #denied = { second: 0, count: 0 };
+  /** Takes no more time than it must. */
+  #closing = false;
   #closed = false;
 
   private constructor(options: AuditLogOptions) {
@@ -91,6 +93,7 @@ export class AuditLog {
 
   async close(): Promise<void> {
     clearInterval(this.#sealing);
+    this.#closing = true;
     if (this.#waiting.length > 0) this.#flushSoon();
     while (this.#flushing) await this.#flushing;
     this.#closed = true;
@@ -105,10 +108,14 @@ export class AuditLog {
     }
     this.#waiting.push(waiting);
     if (waiting.written) this.#flushSoon();
-    else this.#batching ??= setTimeout(() => this.#flushSoon(), BATCH_MS).unref();
+    else if (!this.#flushing) this.#flushLater();
   }
 
-  /** One flush at a time; what comes meanwhile goes with the next batch. */
+  #flushLater(): void {
+    this.#batching ??= setTimeout(() => this.#flushSoon(), BATCH_MS).unref();
+  }
+
+  /** One flush at a time; what comes meanwhile goes with the next batch, at once if a caller waits. */
   #flushSoon(): void {
     clearTimeout(this.#batching);
     this.#batching = undefined;
@@ -116,7 +123,10 @@ export class AuditLog {
       .then(() => this.#flush())
       .then((isDone) => {
         this.#flushing = undefined;
-        if (isDone && this.#waiting.length > 0) this.#flushSoon();
+        if (!isDone || this.#waiting.length === 0) return;
+        const isAwaited = this.#waiting.some(({ written }) => written);
+        if (isAwaited || this.#closing) this.#flushSoon();
+        else this.#flushLater();
       });
   }
 
