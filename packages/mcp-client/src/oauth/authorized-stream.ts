@@ -8,7 +8,7 @@ import type { Dispatcher } from 'undici';
 import type { Headers } from '../http-headers.ts';
 import type { HttpStream } from '../http-stream.ts';
 import type { AccessToken, AccessTokens } from './access-tokens.ts';
-import { isNonceChallenge, noteNonce } from './dpop.ts';
+import { isNonceChallenge, noteNonce } from './dpop-nonce.ts';
 
 const REFUSAL_BYTES = 65_536;
 

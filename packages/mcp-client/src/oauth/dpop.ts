@@ -2,7 +2,6 @@
 // key of its own. With a login it is kept beside the tokens, in the same file; else it lives in memory
 // and cannot be exported. Proofs, keys and nonces are never logged.
 
-import type { IncomingHttpHeaders } from 'node:http';
 import { DpopSession, generateDpopKeyPair } from '@modelcontextprotocol/client';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, importJWK } from 'jose';
 import { z } from 'zod';
@@ -19,8 +18,6 @@ export const dpopKeySchema = z.object({
 export type DpopKey = z.infer<typeof dpopKeySchema>;
 
 const ALGORITHM = 'ES256';
-/** As RFC 9449 writes one. */
-const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,1000}$/;
 
 /** For a login, which other processes use as well. */
 export async function createDpopKey(): Promise<DpopKey> {
@@ -41,19 +38,6 @@ export async function openDpop(key: DpopKey): Promise<DpopSession> {
 /** For tokens that live in this process alone. */
 export function createDpop(): Promise<DpopSession> {
   return DpopSession.create({ alg: ALGORITHM });
-}
-
-/** Any answer may bring the nonce for the next request. */
-export function noteNonce(dpop: DpopSession, uri: string, headers: IncomingHttpHeaders): void {
-  const nonce = headers['dpop-nonce'];
-  if (typeof nonce === 'string' && NONCE.test(nonce)) dpop.rememberNonce(uri, nonce);
-}
-
-/** The agent wants its nonce in the proof, and has sent one. */
-export function isNonceChallenge(headers: IncomingHttpHeaders): boolean {
-  const { 'www-authenticate': challenge = '', 'dpop-nonce': nonce } = headers;
-  const isAsked = /\berror="?use_dpop_nonce\b/.test(challenge);
-  return isAsked && typeof nonce === 'string' && NONCE.test(nonce);
 }
 
 /** Whether a refusal names DPoP and leaves no choice. */
