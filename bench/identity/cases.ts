@@ -21,6 +21,7 @@ import {
 import { NO_RULES, Policy } from '@starloom/identity/policy';
 import { temporaryFolder } from '@starloom/testkit';
 import { createLocalJWKSet, jwtVerify } from 'jose';
+import { openOauthCases } from './oauth-cases.ts';
 
 export const CASES = [
   'key',
@@ -28,6 +29,8 @@ export const CASES = [
   'passport_first',
   'structured_first',
   'passport_bare',
+  'oauth_first',
+  'oauth_bare',
   'mint',
   'mandate_first',
   'scopes_only',
@@ -95,6 +98,7 @@ export async function openCases(): Promise<Cases> {
   const { authenticator } = identity;
   await authenticator.authenticate(byPassport);
   const unknown = verifyEachTime(path);
+  const oauth = await openOauthCases();
   return {
     work: {
       key: () => authenticator.authenticate(byKey),
@@ -102,12 +106,14 @@ export async function openCases(): Promise<Cases> {
       passport_first: await unknown(token),
       structured_first: await unknown(structured),
       passport_bare: () => jwtVerify(token, bare, { issuer, audience: issuer }),
+      ...oauth.work,
       mint: async () => (await mint()).release(),
       mandate_first: () =>
         verifyMandate(mandate, { jwks: bare as never, issuer, audience: 'coder' }),
       ...policyCases(target),
     },
     async [Symbol.asyncDispose]() {
+      await oauth[Symbol.asyncDispose]();
       await signing.close();
       await identity.close();
       await folder[Symbol.asyncDispose]();

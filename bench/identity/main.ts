@@ -30,6 +30,8 @@ const WHAT: Readonly<Record<CaseName, string>> = {
   passport_first: 'passport, first time',
   structured_first: 'passport as JSON object, first time',
   passport_bare: 'the same passport by jose alone',
+  oauth_first: 'access token (ES256), first time',
+  oauth_bare: 'the signature of that token by the platform alone',
   mint: 'mandate, minted',
   mandate_first: 'mandate, verified by an agent',
   scopes_only: 'decision on a call, scopes alone',
@@ -42,6 +44,7 @@ const WHAT: Readonly<Record<CaseName, string>> = {
 const GOALS: Partial<Record<CaseName, number>> = {
   passport_cached: 20,
   passport_first: 400,
+  oauth_first: 400,
   policy_known: 50,
   policy_call: 50,
   policy_first: 50,
@@ -104,6 +107,7 @@ function toReport(samples: ReadonlyMap<CaseName, readonly number[]>): Report {
     figures,
     ratios: {
       'first_over_bare.passport': ratio('passport_first', 'passport_bare'),
+      'first_over_bare.oauth': ratio('oauth_first', 'oauth_bare'),
       'cached_over_first.passport': ratio('passport_cached', 'passport_first'),
     },
     ...readOrigin('jose'),

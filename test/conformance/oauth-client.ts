@@ -2,6 +2,8 @@
 // `starloom agents login` with a browser that agrees to everything. The suite gives the address of its
 // agent as the last argument.
 
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beginLogin, openAdapter } from '@starloom/adapters';
 import {
   type Adapter,
@@ -19,6 +21,13 @@ const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
 const given = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}') as {
   readonly client_id?: string;
   readonly client_secret?: string;
+  readonly private_key_pem?: string;
+  /** Of the workload. */
+  readonly valid_jwt?: string;
+  /** Of the person, from the single sign-on of the company. */
+  readonly idp_id_token?: string;
+  readonly idp_client_id?: string;
+  readonly idp_token_endpoint?: string;
 };
 const REDIRECT = 'http://127.0.0.1:8976/callback';
 /** A person gives up after so many logins. */
@@ -47,7 +56,8 @@ async function useWithLogins(adapter: Adapter): Promise<void> {
     } catch (thrown) {
       const { code, message, details } = FabricError.from(thrown);
       console.error(code, message, JSON.stringify(details));
-      if (code !== 'AUTH_DENIED' || logins >= LOGINS || isCredentials()) throw thrown;
+      if (code !== 'AUTH_DENIED' || logins >= LOGINS || grant() !== 'authorization_code')
+        throw thrown;
       const { needed_scope: scope } = details;
       await logIn(manifest, typeof scope === 'string' ? scope : undefined);
     }
@@ -79,23 +89,41 @@ async function logIn(manifest: Manifest, scope: string | undefined): Promise<voi
   await login.finish(answer);
 }
 
-function isCredentials(): boolean {
-  return scenario.startsWith('auth/client-credentials');
+function grant() {
+  if (scenario.startsWith('auth/client-credentials')) return 'client_credentials';
+  return (given.valid_jwt ?? given.idp_id_token) ? 'jwt_bearer' : 'authorization_code';
 }
 
 /** What an operator writes into the manifest. */
 async function oauthOptions() {
-  const grant = isCredentials() ? 'client_credentials' : 'authorization_code';
   if (scenario === 'auth/basic-cimd') {
     return {
-      grant,
+      grant: grant(),
       client_id: 'https://conformance-test.local/client-metadata.json',
       issuer: await issuer(),
     };
   }
-  const { client_id, client_secret } = given;
-  if (client_id === undefined) return { grant };
-  return { grant, client_id, client_secret, issuer: await issuer() };
+  const { client_id, client_secret, private_key_pem, idp_client_id, idp_token_endpoint } = given;
+  if (client_id === undefined) return { grant: grant() };
+  return {
+    grant: grant(),
+    client_id,
+    client_secret,
+    private_key: private_key_pem,
+    assertion_file: await assertionFile(),
+    idp_client_id,
+    idp_token_endpoint,
+    issuer: await issuer(),
+  };
+}
+
+/** As the platform, or the single sign-on of the company, writes it. */
+async function assertionFile(): Promise<string | undefined> {
+  const jwt = given.valid_jwt ?? given.idp_id_token;
+  if (jwt === undefined) return undefined;
+  const path = join(folder.path, 'assertion.jwt');
+  await writeFile(path, `${jwt}\n`, { mode: 0o600 });
+  return path;
 }
 
 /** The operator knows at which server the client is registered. */

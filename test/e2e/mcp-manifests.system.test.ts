@@ -2,14 +2,21 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { stat } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import type { ManifestInput } from '@starloom/core';
+import { temporaryFolder } from '@starloom/testkit';
+import { SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { OauthServer, serveProtected } from '../../packages/adapters/test/fixtures/oauth-server.ts';
+import { serveHttp } from '../../packages/adapters/test/fixtures/mcp-http-server.ts';
+import {
+  json,
+  OauthServer,
+  serveProtected,
+} from '../../packages/adapters/test/fixtures/oauth-server.ts';
 import { connect } from '../support/connect.ts';
 import { manifestsIn } from '../support/doc-manifests.ts';
 import { LAUNCHER, startGateway, worldEnvironment } from '../support/start-gateway.ts';
@@ -19,12 +26,17 @@ async function openWorld() {
   onTestFinished(() => oauth.server.close());
   const agent = await serveProtected(oauth);
   onTestFinished(() => agent.close());
+  const company = await openCompany();
   const moved = JSON.stringify(manifestsIn('MCP'))
     .replaceAll('https://login.example.com', oauth.issuer)
     .replace(/https:\/\/\w+\.example\.com\/mcp/g, agent.uri)
+    .replaceAll('https://sso.example.com/token', company.tokenEndpoint)
+    .replaceAll('/run/secrets/id-token', company.idTokenFile)
     .replaceAll('"starloom"', `"${oauth.clientId}"`);
   const agents = JSON.parse(moved) as ManifestInput[];
-  const gateway = await startGateway({ agents, env: { TICKETS_SECRET: oauth.clientSecret } });
+  const { clientSecret: secret } = oauth;
+  const env = { TICKETS_SECRET: secret, PAYROLL_SECRET: secret, SSO_SECRET: 'a-secret-of-sso' };
+  const gateway = await startGateway({ agents, env });
   onTestFinished(() => gateway[Symbol.asyncDispose]());
   const client = await connect(gateway);
   onTestFinished(() => client.close());
@@ -32,7 +44,34 @@ async function openWorld() {
     const request = { agent_id, capability: 'work', task: 'hello' };
     return await client.callTool({ name: 'fabric.call', arguments: request });
   };
-  return { oauth, agent, gateway, call };
+  return { oauth, agent, gateway, call, company };
+}
+
+/** The single sign-on of a company, and the ID token that it left for the gateway. */
+async function openCompany() {
+  const sign = (typ: string) =>
+    new SignJWT({ sub: 'ada' })
+      .setProtectedHeader({ alg: 'HS256', typ })
+      .setExpirationTime('5m')
+      .sign(new Uint8Array(32));
+  const [idToken, grant] = [await sign('JWT'), await sign('oauth-id-jag+jwt')];
+  const subjects: (string | null)[] = [];
+  const server = await serveHttp(async (request, response) => {
+    subjects.push(new URLSearchParams(await text(request)).get('subject_token'));
+    json(response, 200, { access_token: grant, token_type: 'N_A' });
+  });
+  onTestFinished(() => server.close());
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  const idTokenFile = join(folder.path, 'id-token');
+  await writeFile(idTokenFile, idToken, { mode: 0o600 });
+  return {
+    tokenEndpoint: `http://127.0.0.1:${server.port}/token`,
+    idTokenFile,
+    idToken,
+    grant,
+    subjects,
+  };
 }
 
 /** The command, and the browser of a person who agrees. */
@@ -67,7 +106,8 @@ describe('docs/agents-of-every-protocol.md, MCP', () => {
     expect((await call('tickets')).structuredContent).toMatchObject({
       result: { answer: 'hello' },
     });
-    expect(oauth.asked[0]?.params.get('scope')).toBe('tickets.read tickets.write');
+    const scopes = oauth.asked.map(({ params }) => params.get('scope'));
+    expect(scopes).toContain('tickets.read tickets.write');
     const received = agent.received.map(({ http }) => JSON.stringify(http.headers));
     expect(received.join()).toContain('Bearer access-');
     expect(received.join()).not.toContain(gateway.key);
@@ -105,6 +145,18 @@ describe('docs/agents-of-every-protocol.md, MCP', () => {
     await expect
       .poll(async () => JSON.stringify(await call('mail')))
       .toContain('starloom agents login mail');
+  });
+
+  it('shows an agent that is called by leave of the identity provider of a company', async () => {
+    const { oauth, gateway, call, company } = await openWorld();
+    expect((await call('payroll')).structuredContent).toMatchObject({
+      result: { answer: 'hello' },
+    });
+    const { idToken, grant, subjects } = company;
+    expect(subjects).toContain(idToken);
+    expect(oauth.asked.map(({ params }) => params.get('assertion'))).toContain(grant);
+    const log = gateway.log.join('\n');
+    for (const secret of [idToken, grant, 'a-secret-of-sso']) expect(log).not.toContain(secret);
   });
 
   it('refuses the login to an agent that uses credentials of its own', async () => {

@@ -1,6 +1,8 @@
 // A real OpenID provider (`oidc-provider`) on a free port: client credentials, and the authorization code
-// with PKCE for a person who agrees to everything. Access tokens are JWTs for the resource asked for.
+// with PKCE for a person who agrees to everything. Access tokens are JWTs for the resource asked for, bound
+// to a key where the client proves one (RFC 9449); the provider then wants its nonce.
 
+import { generateKeyPairSync, type JsonWebKey, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,11 +10,15 @@ import Provider from 'oidc-provider';
 
 export const REDIRECT = 'http://127.0.0.1:9/callback';
 export const ROBOT = { client_id: 'robot', client_secret: 'a-secret-of-the-robot-0123456789' };
+/** Signs in with a key. */
+export const SIGNER = { client_id: 'signer' };
 export const DESK = { client_id: 'desk' };
 export const PERSON = 'ada';
 
 export interface OpenIdProvider extends AsyncDisposable {
   readonly issuer: string;
+  /** Of `SIGNER`, as PEM. */
+  readonly signerKey: string;
   /** What the browser of the person brings back after the login. */
   agree(link: URL): Promise<URLSearchParams>;
 }
@@ -24,7 +30,8 @@ export async function startOpenIdProvider(scopes: string): Promise<OpenIdProvide
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const provider = createProvider(issuer, scopes);
+  const signer = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const provider = createProvider(issuer, scopes, signer.publicKey.export({ format: 'jwk' }));
   const callback = provider.callback();
   serve = (request, response) => {
     if (!request.url?.startsWith('/login/')) return void callback(request, response);
@@ -33,6 +40,7 @@ export async function startOpenIdProvider(scopes: string): Promise<OpenIdProvide
   };
   return {
     issuer,
+    signerKey: String(signer.privateKey.export({ format: 'pem', type: 'pkcs8' })),
     agree: (link) => followUntil(link, REDIRECT),
     [Symbol.asyncDispose]: async () => {
       server.close();
@@ -41,10 +49,19 @@ export async function startOpenIdProvider(scopes: string): Promise<OpenIdProvide
   };
 }
 
-function createProvider(issuer: string, scopes: string): Provider {
+function createProvider(issuer: string, scopes: string, signerKey: JsonWebKey): Provider {
   const provider = new Provider(issuer, {
     clients: [
       { ...ROBOT, grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },
+      {
+        ...SIGNER,
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+        jwks: { keys: [{ ...signerKey, kty: 'EC' }] },
+        grant_types: ['client_credentials'],
+        redirect_uris: [],
+        response_types: [],
+      },
       {
         ...DESK,
         application_type: 'native',
@@ -63,6 +80,7 @@ function createProvider(issuer: string, scopes: string): Provider {
       devInteractions: { enabled: false },
       clientCredentials: { enabled: true },
       revocation: { enabled: true },
+      dPoP: { enabled: true, nonceSecret: randomBytes(32), requireNonce: () => true },
       resourceIndicators: {
         enabled: true,
         getResourceServerInfo: (_, audience) => ({

@@ -12,6 +12,7 @@ import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-ada
 import type { InspectedDocument } from './openapi/inspect.ts';
 import type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
 
+export { OAUTH_SECRETS } from '@starloom/mcp-client/oauth-options';
 export { isAgentCard } from './a2a/agent-card.ts';
 export {
   EDITOR_AGENT_PRESETS,

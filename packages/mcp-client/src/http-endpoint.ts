@@ -31,6 +31,7 @@ export interface HttpEndpointOptions {
 
 export class HttpEndpoint {
   readonly #pool: Pool;
+  readonly #uri: string;
   readonly #path: string;
   readonly #headers: Headers;
   readonly #maxMessageBytes: number;
@@ -40,6 +41,7 @@ export class HttpEndpoint {
 
   constructor(options: HttpEndpointOptions) {
     const url = new URL(options.uri);
+    this.#uri = options.uri;
     this.#path = `${url.pathname}${url.search}`;
     this.#headers = options.headers;
     this.#maxMessageBytes = options.maxMessageBytes;
@@ -104,9 +106,10 @@ export class HttpEndpoint {
       void sendAuthorized({
         stream,
         tokens,
-        send: (token, handler) => {
-          const withToken = { ...headers, authorization: `Bearer ${token}` };
-          this.#pool.dispatch({ ...request, headers: withToken }, handler);
+        method,
+        uri: this.#uri,
+        send: (credentials, handler) => {
+          this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
         },
       });
       return stream;

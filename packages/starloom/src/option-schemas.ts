@@ -1,4 +1,4 @@
-import { adapters } from '@starloom/adapters';
+import { adapters, OAUTH_SECRETS } from '@starloom/adapters';
 import type { OptionSchemas } from '@starloom/registry';
 import type { z } from 'zod';
 import { isReference } from './import-servers/secret-names.ts';
@@ -11,16 +11,18 @@ export const OPTION_SCHEMAS: OptionSchemas = {
   mcp: withoutLiteralSecret(adapters.mcp.options),
 };
 
-/** In a file the secret of a client is a reference; the adapter gets its value. */
+/** In a file the secrets of a client are references; the adapter gets their values. */
 function withoutLiteralSecret(schema: typeof adapters.mcp.options): z.ZodType {
   return schema.superRefine(({ oauth }, context) => {
-    const secret = oauth?.client_secret;
-    if (secret === undefined || isReference(secret)) return;
-    context.addIssue({
-      code: 'custom',
-      path: ['oauth', 'client_secret'],
-      message: 'a secret must not stand in the file',
-      params: { fix: 'write env:NAME or file:PATH' },
-    });
+    for (const name of OAUTH_SECRETS) {
+      const secret = oauth?.[name];
+      if (secret === undefined || isReference(secret)) continue;
+      context.addIssue({
+        code: 'custom',
+        path: ['oauth', name],
+        message: 'a secret must not stand in the file',
+        params: { fix: 'write env:NAME or file:PATH' },
+      });
+    }
   });
 }

@@ -1,15 +1,15 @@
 // Reads an access token of a configured issuer (RFC 9068): its form before its signature, then its
 // claims. What it says becomes a principal with scopes of ours, as the configuration maps them.
 
-import { FabricError, type TrustTier } from '@starloom/core';
-import { compactVerify, errors, type JWSHeaderParameters } from 'jose';
+import type { FabricError, TrustTier } from '@starloom/core';
 import { z } from 'zod';
 import { denied } from '../denied.ts';
 import { boundCertificate } from '../mtls.ts';
 import type { Principal } from '../principal.ts';
 import { SKEW_S } from '../tokens/claims.ts';
 import { parseStrict, pathsOf, readHeader } from '../tokens/read-token.ts';
-import type { IssuerKeys } from './issuer-keys.ts';
+import { isSigned } from '../tokens/signature.ts';
+import type { IssuerKeys, KeyName } from './issuer-keys.ts';
 
 /** One issuer as `starloom.yaml` names it. */
 export interface OauthIssuer {
@@ -108,19 +108,14 @@ function assertHeader(header: Record<string, unknown>, { algorithms, types }: Oa
 
 async function verifiedPayload(
   token: string,
-  header: JWSHeaderParameters,
-  { keys, issuer }: TokenRules,
+  header: KeyName,
+  { keys }: TokenRules,
 ): Promise<Record<string, unknown>> {
   const key = await keys.find(header);
-  try {
-    const { payload } = await compactVerify(token, key, { algorithms: [...issuer.algorithms] });
-    return parseStrict(payload);
-  } catch (error) {
-    if (FabricError.is(error)) throw error;
-    const isWrong = error instanceof errors.JOSEError || error instanceof TypeError;
-    if (!isWrong) throw error;
+  if (!isSigned(token, header.alg, key)) {
     throw denied('bad_signature', 'The signature of the token is wrong', FIX);
   }
+  return parseStrict(Buffer.from(token.split('.')[1] ?? '', 'base64url'));
 }
 
 function assertAccessToken(claims: Claims): void {

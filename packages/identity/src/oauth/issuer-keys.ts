@@ -3,17 +3,13 @@
 // and never more than one in half a minute, however many tokens ask. Keys that were read once go on when
 // the issuer cannot be reached.
 
+import type { KeyObject } from 'node:crypto';
 import type { Clock, Log } from '@starloom/core';
-import {
-  type CryptoKey,
-  createLocalJWKSet,
-  errors,
-  type JWK,
-  type JWSHeaderParameters,
-} from 'jose';
+import { createLocalJWKSet, errors, type JWK } from 'jose';
 import { z } from 'zod';
 import { denied } from '../denied.ts';
 import { unknownSigner } from '../tokens/read-token.ts';
+import { toVerifyingKey } from '../tokens/signature.ts';
 
 export interface IssuerKeysOptions {
   readonly issuer: string;
@@ -33,8 +29,16 @@ const keySetSchema = z.object({
 
 interface KeySet {
   readonly find: ReturnType<typeof createLocalJWKSet>;
+  /** Those that were found, by key id and algorithm: looking one up costs a part of a signature. */
+  readonly found: Map<string, KeyObject>;
   readonly kids: ReadonlySet<string>;
   readonly readAt: number;
+}
+
+/** Of the header of a token. */
+export interface KeyName {
+  readonly alg: string;
+  readonly kid: string;
 }
 
 export class IssuerKeys {
@@ -48,7 +52,7 @@ export class IssuerKeys {
   }
 
   /** The key of a header; AUTH_DENIED when the issuer has none, or cannot be asked. */
-  async find(header: JWSHeaderParameters): Promise<CryptoKey> {
+  async find(header: KeyName): Promise<KeyObject> {
     if (!this.#current) await this.#read();
     else if (this.#now() - this.#current.readAt > FRESH_MS) void this.#read();
     const known = await this.#lookup(header);
@@ -64,9 +68,15 @@ export class IssuerKeys {
     return this.#current?.kids.has(kid) ?? false;
   }
 
-  async #lookup(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
+  async #lookup(header: KeyName): Promise<KeyObject | undefined> {
+    const { find, found } = this.#current ?? {};
+    const name = `${header.alg} ${header.kid}`;
+    const known = found?.get(name);
+    if (known) return known;
     try {
-      return await this.#current?.find(header);
+      const key = find && toVerifyingKey(await find({ ...header }));
+      if (key) found?.set(name, key);
+      return key;
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return undefined;
       throw unknownSigner();
@@ -90,7 +100,7 @@ export class IssuerKeys {
       const { keys } = keySetSchema.parse(await fetchKeys());
       const find = createLocalJWKSet({ keys: keys as JWK[] });
       const kids = new Set(keys.flatMap(({ kid }) => kid ?? []));
-      this.#current = { find, kids, readAt: this.#now() };
+      this.#current = { find, found: new Map(), kids, readAt: this.#now() };
     } catch (error) {
       const goesOn = this.#current !== undefined;
       log.warn({ issuer, error, goes_on: goesOn }, 'the keys of an OAuth issuer cannot be read');

@@ -4,6 +4,7 @@
 
 import type { OAuthTokens } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
+import type { DpopSession } from './dpop.ts';
 
 /** What a header can carry. */
 const SENDABLE = /^[\x21-\x7e]{1,8192}$/;
@@ -13,6 +14,8 @@ const RETRY_MS = 30_000;
 
 export interface AccessToken {
   readonly value: string;
+  /** With the key that the token is bound to; absent for a bearer token. */
+  readonly dpop: DpopSession | undefined;
   /** In milliseconds since 1970; absent when the server did not say how long the token lives. */
   readonly renewAt: number | undefined;
   /** When to ask again whether it is still ours, in milliseconds since 1970; never when absent. */
@@ -35,11 +38,11 @@ export class AccessTokens {
     this.#obtain = obtain;
   }
 
-  async get(): Promise<string> {
+  async get(): Promise<AccessToken> {
     const known = this.#current;
-    if (!known || !isFresh(known.renewAt)) return (await this.#renewed(known?.value)).value;
-    if (isFresh(known.recheckAt)) return known.value;
-    return (await this.#renewed(undefined)).value;
+    if (!known || !isFresh(known.renewAt)) return await this.#renewed(known?.value);
+    if (isFresh(known.recheckAt)) return known;
+    return await this.#renewed(undefined);
   }
 
   /** The next call asks for a token again. */
@@ -53,13 +56,13 @@ export class AccessTokens {
   }
 
   /** Another token in place of one that the agent refused; `undefined` when none is to be had. */
-  async replace(refused: string): Promise<string | undefined> {
+  async replace(refused: string): Promise<AccessToken | undefined> {
     const known = this.#current;
-    if (known && known.value !== refused && !this.#obtaining) return known.value;
+    if (known && known.value !== refused && !this.#obtaining) return known;
     const isDue = this.#isProven || Date.now() - this.#obtainedAt > RETRY_MS;
     if (!this.#obtaining && !isDue) return undefined;
-    const { value } = await this.#renewed(refused);
-    return value === refused ? undefined : value;
+    const token = await this.#renewed(refused);
+    return token.value === refused ? undefined : token;
   }
 
   #renewed(refused: string | undefined): Promise<AccessToken> {
@@ -88,10 +91,16 @@ export function renewalOf({ expires_in: seconds }: OAuthTokens): number | undefi
   return Date.now() + life - Math.min(MARGIN_MS, life / 2);
 }
 
-/** Tokens that a request can carry as they are; UPSTREAM_ERROR for others. */
-export function assertBearer({ access_token: token, token_type: type }: OAuthTokens): void {
-  if (type.toLowerCase() === 'bearer' && SENDABLE.test(token)) return;
+/** Tokens that a request can carry as they are, of the kind asked for; UPSTREAM_ERROR for others. */
+export function assertUsable(
+  tokens: OAuthTokens,
+  { isBound }: { readonly isBound: boolean },
+): void {
+  const { access_token: token, token_type: type } = tokens;
+  const wanted = isBound ? 'dpop' : 'bearer';
+  if (type.toLowerCase() === wanted && SENDABLE.test(token)) return;
+  const fix = isBound ? 'let it bind tokens to keys (DPoP), or remove oauth.dpop' : undefined;
   throw new FabricError('UPSTREAM_ERROR', 'The authorization server gave a token of another kind', {
-    details: { reason: 'bad_token', sent: false, fix: 'let it give bearer tokens' },
+    details: { reason: 'bad_token', sent: false, fix: fix ?? 'let it give bearer tokens' },
   });
 }

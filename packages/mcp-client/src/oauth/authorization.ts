@@ -1,13 +1,14 @@
 // Tokens for the requests to one agent over HTTP: finds the authorization server once, and obtains
 // and renews tokens as the manifest says.
 
-import { FabricError, type Manifest } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import { createGuardedFetch, type GuardedFetch } from '@starloom/wire';
-import { AccessTokens } from './access-tokens.ts';
+import { AccessTokens, type ObtainToken } from './access-tokens.ts';
 import { loginCommand } from './failures.ts';
 import { findTokenServer, type TokenServer } from './find-server.ts';
-import { clientCredentials, personalLogin } from './grants.ts';
+import { clientCredentials, type GrantOptions, jwtBearer } from './grants.ts';
 import type { OauthOptions } from './options.ts';
+import { personalLogin } from './personal-login.ts';
 import { TokenFile } from './token-file.ts';
 
 export interface AuthorizationOptions {
@@ -25,15 +26,10 @@ export class Authorization {
   #server: Promise<TokenServer> | undefined;
 
   constructor(options: AuthorizationOptions) {
-    const { oauth, agentId, stateFolder } = options;
     this.#options = options;
     this.#http = createTokenFetch(options);
     const grant = { ...options, fetch: this.#http.fetch, server: () => this.#findServer() };
-    this.tokens = new AccessTokens(
-      oauth.grant === 'client_credentials'
-        ? clientCredentials(grant)
-        : personalLogin(grant, stateFolder ? new TokenFile(stateFolder, agentId) : undefined),
-    );
+    this.tokens = new AccessTokens(obtainBy(grant, options.stateFolder));
   }
 
   /** What to do about an agent that refuses a token that was just given out. */
@@ -66,29 +62,25 @@ export class Authorization {
   }
 }
 
+function obtainBy(grant: GrantOptions, stateFolder: string | undefined): ObtainToken {
+  switch (grant.oauth.grant) {
+    case 'client_credentials':
+      return clientCredentials(grant);
+    case 'jwt_bearer':
+      return jwtBearer(grant);
+    case 'authorization_code':
+      return personalLogin(
+        grant,
+        stateFolder === undefined ? undefined : new TokenFile(stateFolder, grant.agentId),
+      );
+  }
+}
+
 export function createTokenFetch({
   uri,
   oauth,
 }: Pick<AuthorizationOptions, 'uri' | 'oauth'>): GuardedFetch {
-  const named = [uri, ...(oauth.issuer === undefined ? [] : [oauth.issuer])];
+  const named = [uri, oauth.issuer, oauth.idp_token_endpoint].filter((url) => url !== undefined);
   const hosts = named.map((url) => new URL(url).hostname);
   return createGuardedFetch({ hosts, timeoutMs: oauth.timeout_ms });
-}
-
-/** BAD_INPUT for a manifest whose options contradict each other. */
-export function assertOauth({ agent_id, endpoint }: Manifest, oauth: OauthOptions): void {
-  const problems: string[] = [];
-  const names = Object.keys(endpoint.headers ?? {}).map((name) => name.toLowerCase());
-  if (names.includes('authorization')) problems.push('headers: Authorization comes from oauth');
-  if (endpoint.transport !== 'http') problems.push('options.oauth: is for agents over http');
-  if (oauth.grant === 'client_credentials') {
-    for (const name of ['client_id', 'client_secret'] as const) {
-      if (oauth[name] !== undefined) continue;
-      problems.push(`options.oauth.${name}: is needed for client_credentials`);
-    }
-  }
-  if (problems.length === 0) return;
-  throw new FabricError('BAD_INPUT', `Agent "${agent_id}" has wrong endpoint options`, {
-    details: { agent_id, reason: 'bad_options', problems, fix: 'correct its manifest' },
-  });
 }

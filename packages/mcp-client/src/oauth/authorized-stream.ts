@@ -1,46 +1,84 @@
-// Sends one request with the agent's token. A 401 says that the request was not looked at: the token
-// is renewed and the request sent again, once. Any other answer goes to the stream as it comes.
+// Sends one request with the agent's token. A 401 says that the request was not looked at: it is sent
+// again, at most once with the nonce that the agent wants, and at most once with a new token. Any other
+// answer goes to the stream as it comes.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { FabricError } from '@starloom/core';
 import type { Dispatcher } from 'undici';
+import type { Headers } from '../http-headers.ts';
 import type { HttpStream } from '../http-stream.ts';
-import type { AccessTokens } from './access-tokens.ts';
+import type { AccessToken, AccessTokens } from './access-tokens.ts';
+import { isNonceChallenge, noteNonce } from './dpop-nonce.ts';
 
 const REFUSAL_BYTES = 65_536;
 
 export interface AuthorizedRequest {
   readonly stream: HttpStream;
   readonly tokens: AccessTokens;
-  readonly send: (token: string, handler: Dispatcher.DispatchHandler) => void;
+  readonly method: string;
+  readonly uri: string;
+  readonly send: (credentials: Headers, handler: Dispatcher.DispatchHandler) => void;
+}
+
+/** What may still be tried after a 401. */
+interface Remedies {
+  readonly nonce: boolean;
+  readonly renewal: boolean;
 }
 
 /** Never throws: what goes wrong ends the stream. */
 export async function sendAuthorized(request: AuthorizedRequest): Promise<void> {
-  const { stream, tokens, send } = request;
   try {
-    const token = await tokens.get();
-    if (!stream.isOver) send(token, new FirstAnswer(request, token));
+    const token = await request.tokens.get();
+    await sendWith(token, request, { nonce: true, renewal: true });
   } catch (error) {
-    fail(stream, error);
+    fail(request.stream, error);
   }
+}
+
+async function sendWith(
+  token: AccessToken,
+  request: AuthorizedRequest,
+  remedies: Remedies,
+): Promise<void> {
+  const { stream, send } = request;
+  const credentials = token.dpop
+    ? await proofHeaders(token.dpop, token.value, request)
+    : { authorization: `Bearer ${token.value}` };
+  if (!stream.isOver) send(credentials, new AuthorizedAnswer(request, token, remedies));
+}
+
+async function proofHeaders(
+  dpop: NonNullable<AccessToken['dpop']>,
+  token: string,
+  { method, uri }: AuthorizedRequest,
+): Promise<Headers> {
+  const proof = await dpop.buildProof({ htm: method, htu: uri, accessToken: token });
+  return { authorization: `DPoP ${token}`, dpop: proof };
 }
 
 function fail(stream: HttpStream, error: unknown): void {
   stream.onResponseError(undefined, FabricError.from(error).with({ sent: false }));
 }
 
-type Refusal = { readonly status: number; readonly headers: IncomingHttpHeaders; text: string };
+interface Refusal {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly remedy: keyof Remedies;
+  text: string;
+}
 
-class FirstAnswer implements Dispatcher.DispatchHandler {
+class AuthorizedAnswer implements Dispatcher.DispatchHandler {
   readonly #request: AuthorizedRequest;
-  readonly #token: string;
+  readonly #token: AccessToken;
+  readonly #remedies: Remedies;
   #refusal: Refusal | undefined;
-  #isReplaced = false;
+  #isOver = false;
 
-  constructor(request: AuthorizedRequest, token: string) {
+  constructor(request: AuthorizedRequest, token: AccessToken, remedies: Remedies) {
     this.#request = request;
     this.#token = token;
+    this.#remedies = remedies;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -52,12 +90,15 @@ class FirstAnswer implements Dispatcher.DispatchHandler {
     status: number,
     headers: IncomingHttpHeaders,
   ): void {
-    const { stream, tokens } = this.#request;
-    if (status === 401) {
-      this.#refusal = { status, headers, text: '' };
+    const { stream, tokens, uri } = this.#request;
+    const { dpop, value } = this.#token;
+    if (dpop) noteNonce(dpop, uri, headers);
+    const remedy = status === 401 ? this.#remedyFor(headers) : undefined;
+    if (remedy) {
+      this.#refusal = { status, headers, remedy, text: '' };
       return;
     }
-    if (status >= 200 && status < 300) tokens.accepted(this.#token);
+    if (status >= 200 && status < 300) tokens.accepted(value);
     stream.onResponseStart(controller, status, headers);
   }
 
@@ -80,53 +121,26 @@ class FirstAnswer implements Dispatcher.DispatchHandler {
     else this.#request.stream.onResponseError(controller, cause);
   }
 
-  async #again({ status, headers, text }: Refusal): Promise<void> {
-    const { stream, tokens, send } = this.#request;
-    if (stream.isOver || this.#isReplaced) return;
-    this.#isReplaced = true;
+  #remedyFor(headers: IncomingHttpHeaders): keyof Remedies | undefined {
+    const { nonce, renewal } = this.#remedies;
+    if (this.#token.dpop && nonce && isNonceChallenge(headers)) return 'nonce';
+    return renewal ? 'renewal' : undefined;
+  }
+
+  async #again({ remedy, status, headers, text }: Refusal): Promise<void> {
+    const { stream, tokens } = this.#request;
+    if (stream.isOver || this.#isOver) return;
+    this.#isOver = true;
     try {
-      const token = await tokens.replace(this.#token);
+      const token = remedy === 'nonce' ? this.#token : await tokens.replace(this.#token.value);
       if (stream.isOver) return;
-      if (token !== undefined) return send(token, new SecondAnswer(stream, tokens, token));
+      if (token)
+        return await sendWith(token, this.#request, { ...this.#remedies, [remedy]: false });
       stream.onResponseStart(undefined, status, headers);
       stream.onResponseData(undefined, Buffer.from(text, 'latin1'));
       stream.onResponseEnd();
     } catch (error) {
       fail(stream, error);
     }
-  }
-}
-
-/** Of the request that was sent again: goes to the stream whatever it is. */
-class SecondAnswer implements Dispatcher.DispatchHandler {
-  readonly #stream: HttpStream;
-  readonly #tokens: AccessTokens;
-  readonly #token: string;
-
-  constructor(stream: HttpStream, tokens: AccessTokens, token: string) {
-    this.#stream = stream;
-    this.#tokens = tokens;
-    this.#token = token;
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#stream.onRequestStart(controller);
-  }
-
-  onResponseStart(controller: unknown, status: number, headers: IncomingHttpHeaders): void {
-    if (status >= 200 && status < 300) this.#tokens.accepted(this.#token);
-    this.#stream.onResponseStart(controller, status, headers);
-  }
-
-  onResponseData(controller: unknown, chunk: Buffer): void {
-    this.#stream.onResponseData(controller, chunk);
-  }
-
-  onResponseEnd(): void {
-    this.#stream.onResponseEnd();
-  }
-
-  onResponseError(controller: unknown, cause: Error): void {
-    this.#stream.onResponseError(controller, cause);
   }
 }

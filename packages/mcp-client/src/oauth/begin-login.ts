@@ -5,11 +5,12 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
 import type { FabricError } from '@starloom/core';
 import { createTokenFetch } from './authorization.ts';
-import { findClient, toClientInformation } from './client.ts';
+import { findClient, keyAuthentication, toClientInformation } from './client.ts';
+import { createDpopKey, openDpop } from './dpop.ts';
 import { tokenDenied, tokenFailure } from './failures.ts';
 import { findTokenServer, type TokenServer } from './find-server.ts';
-import { toStored } from './grants.ts';
 import type { OauthOptions } from './options.ts';
+import { toStored } from './personal-login.ts';
 import { type StoredTokens, TokenFile } from './token-file.ts';
 
 export interface LoginOptions {
@@ -56,6 +57,11 @@ export async function beginLogin(options: LoginOptions): Promise<Login> {
       state,
       ...(scope !== undefined && { scope }),
     });
+    const dpop_key = server.isBound ? await createDpopKey() : undefined;
+    const dpop = dpop_key && (await openDpop(dpop_key));
+    // Nobody but the owner of the key can use the code (RFC 9449, section 10).
+    if (dpop) authorizationUrl.searchParams.set('dpop_jkt', dpop.thumbprint);
+    const authentication = keyAuthentication(oauth);
     return {
       link: authorizationUrl.href,
       issuer,
@@ -67,11 +73,13 @@ export async function beginLogin(options: LoginOptions): Promise<Login> {
             ...shared,
             authorizationCode: codeIn(answer, fix),
             ...(iss !== undefined && { iss }),
+            ...(authentication && { addClientAuthentication: authentication }),
+            ...(dpop && { dpop }),
             codeVerifier,
             redirectUri,
             fetchFn: http.fetch,
           });
-          await tokenFile.write(toStored(tokens, { uri, issuer, scope, client }));
+          await tokenFile.write(toStored(tokens, { uri, issuer, scope, dpop_key, client }));
         } catch (error) {
           throw tokenFailure(error, fix);
         }

@@ -2,12 +2,15 @@
 // registered there with the login (RFC 7591) and kept with its tokens.
 
 import {
+  type AddClientAuthentication,
   type AuthorizationServerMetadata,
+  createPrivateKeyJwtAuth,
   type FetchLike,
   registerClient,
 } from '@modelcontextprotocol/client';
 import { tokenDenied } from './failures.ts';
 import type { OauthOptions } from './options.ts';
+import { readSigningKey } from './signing-key.ts';
 
 export interface OauthClient {
   readonly client_id: string;
@@ -27,6 +30,24 @@ export interface Registration {
 /** The client of the manifest; `undefined` when it names none. */
 export function namedClient({ client_id, client_secret }: OauthOptions): OauthClient | undefined {
   return client_id === undefined ? undefined : { client_id, client_secret };
+}
+
+/** With a JWT that the key of the client signs (RFC 7523); `undefined` for a client without one. */
+export function keyAuthentication(oauth: OauthOptions): AddClientAuthentication | undefined {
+  const { client_id: clientId, private_key: pem } = oauth;
+  const key = pem === undefined ? undefined : readSigningKey(pem);
+  if (key === undefined || clientId === undefined) return undefined;
+  const { jwk, algorithms } = key;
+  return async (headers, params, url, metadata) => {
+    const accepted = metadata?.token_endpoint_auth_signing_alg_values_supported ?? [];
+    const sign = createPrivateKeyJwtAuth({
+      issuer: clientId,
+      subject: clientId,
+      privateKey: { ...jwk },
+      alg: algorithms.find((each) => accepted.includes(each)) ?? algorithms[0],
+    });
+    await sign(headers, params, url, metadata);
+  };
 }
 
 export async function findClient(oauth: OauthOptions, about: Registration): Promise<OauthClient> {

@@ -1,12 +1,13 @@
 // Ends the login of a person: the server revokes the tokens where it can (RFC 7009), and they are removed
 // from this machine in any case.
 
-import type { AuthorizationServerMetadata } from '@modelcontextprotocol/client';
+import type { AddClientAuthentication } from '@modelcontextprotocol/client';
 import { FabricError } from '@starloom/core';
 import type { GuardedFetch } from '@starloom/wire';
 import { createTokenFetch } from './authorization.ts';
 import type { LoginOptions } from './begin-login.ts';
-import { findTokenServer, isSecure } from './find-server.ts';
+import { keyAuthentication } from './client.ts';
+import { findTokenServer, isSecure, type TokenServer } from './find-server.ts';
 import { type StoredTokens, TokenFile } from './token-file.ts';
 
 export type LogoutOptions = Pick<LoginOptions, 'agentId' | 'uri' | 'oauth' | 'stateFolder'>;
@@ -30,11 +31,12 @@ export async function endLogin({
     if (!stored) return { wasLoggedIn: await file.remove(), isRevoked: false };
     const http = createTokenFetch({ uri, oauth });
     try {
-      const { issuer, metadata } = await findTokenServer(uri, oauth, http.fetch);
-      const isSame = issuer === stored.issuer;
-      const secret = stored.client_secret ?? oauth.client_secret;
-      const isRevoked =
-        isSame && (await revokeTokens(metadata, { ...stored, client_secret: secret }, http));
+      const server = await findTokenServer(uri, oauth, http.fetch);
+      const isSame = server.issuer === stored.issuer;
+      const client_secret = stored.client_secret ?? oauth.client_secret;
+      const authenticate =
+        keyAuthentication(oauth) ?? secretAuthentication(stored.client_id, client_secret);
+      const isRevoked = isSame && (await revokeTokens(server, stored, authenticate, http));
       return { wasLoggedIn: true, isRevoked };
     } catch (error) {
       if (!FabricError.is(error) && !(error instanceof Error)) throw error;
@@ -47,27 +49,29 @@ export async function endLogin({
 }
 
 async function revokeTokens(
-  metadata: AuthorizationServerMetadata,
-  { client_id, client_secret, access_token, refresh_token }: StoredTokens,
+  { metadata }: TokenServer,
+  { client_id, access_token, refresh_token }: StoredTokens,
+  authenticate: AddClientAuthentication,
   http: GuardedFetch,
 ): Promise<boolean> {
   const { revocation_endpoint: endpoint } = metadata as { revocation_endpoint?: string };
   if (endpoint === undefined || !isSecure(endpoint)) return false;
   const revoke = async (token: string, token_type_hint: string) => {
-    const basic = `${encodeURIComponent(client_id)}:${encodeURIComponent(client_secret ?? '')}`;
-    const { status } = await http.fetch(endpoint, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/x-www-form-urlencoded',
-        ...(client_secret !== undefined && {
-          authorization: `Basic ${Buffer.from(basic).toString('base64')}`,
-        }),
-      },
-      body: new URLSearchParams({ token, token_type_hint, client_id }),
-    });
+    const headers = new Headers({ 'content-type': 'application/x-www-form-urlencoded' });
+    const body = new URLSearchParams({ token, token_type_hint, client_id });
+    await authenticate(headers, body, endpoint, metadata);
+    const { status } = await http.fetch(endpoint, { method: 'POST', headers, body });
     return status === 200;
   };
   const isRefreshRevoked =
     refresh_token === undefined || (await revoke(refresh_token, 'refresh_token'));
   return (await revoke(access_token, 'access_token')) && isRefreshRevoked;
+}
+
+function secretAuthentication(id: string, secret: string | undefined): AddClientAuthentication {
+  return (headers) => {
+    if (secret === undefined) return;
+    const basic = `${encodeURIComponent(id)}:${encodeURIComponent(secret)}`;
+    headers.set('authorization', `Basic ${Buffer.from(basic).toString('base64')}`);
+  };
 }

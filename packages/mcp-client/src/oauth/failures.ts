@@ -2,7 +2,11 @@
 // so nothing of a call was sent. Texts of the authorization server may hold secrets: only the code
 // that it gave is kept.
 
-import { OAuthClientFlowError, OAuthError } from '@modelcontextprotocol/client';
+import {
+  OAuthClientFlowError,
+  OAuthError,
+  RegistrationRejectedError,
+} from '@modelcontextprotocol/client';
 import { type ErrorDetails, FabricError } from '@starloom/core';
 
 /** A code as RFC 6749 writes it; anything else is not repeated. */
@@ -25,6 +29,12 @@ export function tokenFailure(error: unknown, fix: string): FabricError {
     return tokenDenied('token_refused', 'The authorization server gave no token', {
       oauth_error: code,
       fix,
+    });
+  }
+  if (error instanceof RegistrationRejectedError) {
+    return tokenDenied('registration_refused', 'The authorization server registers no gateway', {
+      status: error.status,
+      fix: 'register the gateway there, and set oauth.client_id in endpoint.options',
     });
   }
   if (error instanceof OAuthClientFlowError) {

@@ -1,5 +1,6 @@
 // Which authorization server gives tokens for an agent. An agent may name only a server on its own
-// origin or the one that the manifest names: otherwise it could have our secret sent anywhere.
+// origin or the one that the manifest names: otherwise it could have our secret sent anywhere. An agent
+// of revision 2025-03-26 may have no metadata at all; its own origin then serves the usual paths.
 
 import {
   type AuthorizationServerMetadata,
@@ -12,6 +13,7 @@ import {
   resourceUrlFromServerUrl,
 } from '@modelcontextprotocol/client';
 import { FabricError, isLoopback } from '@starloom/core';
+import { asksForDpop } from './dpop.ts';
 import { tokenDenied } from './failures.ts';
 import type { OauthOptions } from './options.ts';
 
@@ -21,6 +23,8 @@ export interface TokenServer {
   /** Whom the tokens are for (RFC 8707), exactly as the agent wrote it. */
   readonly resource: string;
   readonly scope: string | undefined;
+  /** Tokens are bound to a key of ours. */
+  readonly isBound: boolean;
 }
 
 export async function findTokenServer(
@@ -30,7 +34,9 @@ export async function findTokenServer(
 ): Promise<TokenServer> {
   const found = await findResource(uri, fetchFn);
   const issuer = chooseIssuer(uri, options, found.metadata);
-  const metadata = await discoverAuthorizationServerMetadata(issuer, { fetchFn });
+  const metadata =
+    (await discoverAuthorizationServerMetadata(issuer, { fetchFn })) ??
+    usualEndpoints(uri, issuer, options, found);
   if (metadata === undefined) throw noServer(issuer);
   const endpoints = [metadata.token_endpoint, metadata.authorization_endpoint];
   if (!endpoints.every(isSecure)) throw insecure(issuer);
@@ -40,6 +46,29 @@ export async function findTokenServer(
     metadata,
     resource: resourceOf(uri, found.metadata),
     scope: options.scope ?? (scopes === '' ? undefined : scopes),
+    isBound: options.dpop ?? found.isBound,
+  };
+}
+
+/**
+ * Revision 2025-03-26, where neither the agent nor its origin has metadata: a login goes to the paths
+ * that it names. Never a server elsewhere, and PKCE, `resource` and the issuer are checked as usual.
+ */
+function usualEndpoints(
+  uri: string,
+  issuer: string,
+  { grant }: OauthOptions,
+  { hasMetadata }: Resource,
+): AuthorizationServerMetadata | undefined {
+  const { origin } = new URL(uri);
+  if (hasMetadata || grant !== 'authorization_code' || !isSame(issuer, origin)) return undefined;
+  return {
+    issuer: origin,
+    authorization_endpoint: `${origin}/authorize`,
+    token_endpoint: `${origin}/token`,
+    registration_endpoint: `${origin}/register`,
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
   };
 }
 
@@ -52,7 +81,11 @@ const PROBE = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'ping' });
 
 interface Resource {
   readonly metadata: OAuthProtectedResourceMetadata | undefined;
-  readonly scope?: string | undefined;
+  /** It has some, or says so. */
+  readonly hasMetadata: boolean;
+  readonly scope: string | undefined;
+  /** It takes only tokens that are bound to a key. */
+  readonly isBound: boolean;
 }
 
 /** Where the agent says so when it refuses a request, else at the well-known place. */
@@ -60,16 +93,20 @@ async function findResource(uri: string, fetchFn: FetchLike): Promise<Resource> 
   const refusal = await fetchFn(uri, { method: 'POST', headers: PROBE_HEADERS, body: PROBE });
   const { resourceMetadataUrl, scope } =
     refusal.status === 401 ? extractWWWAuthenticateParams(refusal) : {};
-  if (resourceMetadataUrl === undefined) {
-    return { metadata: await readResource(uri, fetchFn), scope };
-  }
-  if (resourceMetadataUrl.origin !== new URL(uri).origin) {
+  if (resourceMetadataUrl && resourceMetadataUrl.origin !== new URL(uri).origin) {
     throw tokenDenied('metadata_origin', 'The agent names metadata on another origin', {
       origin: resourceMetadataUrl.origin,
       fix: 'check endpoint.uri of the agent',
     });
   }
-  return { metadata: await readResource(uri, fetchFn, resourceMetadataUrl), scope };
+  const metadata = await readResource(uri, fetchFn, resourceMetadataUrl);
+  const isAsked = refusal.status === 401 && asksForDpop(refusal.headers.get('www-authenticate'));
+  return {
+    metadata,
+    hasMetadata: (metadata ?? resourceMetadataUrl) !== undefined,
+    scope,
+    isBound: isAsked || metadata?.dpop_bound_access_tokens_required === true,
+  };
 }
 
 /** `undefined` where there is none. */
@@ -95,7 +132,7 @@ async function readResource(
 
 function chooseIssuer(
   uri: string,
-  { issuer, client_id }: OauthOptions,
+  { issuer, client_id, grant }: OauthOptions,
   metadata: OAuthProtectedResourceMetadata | undefined,
 ): string {
   const { origin } = new URL(uri);
@@ -107,8 +144,9 @@ function chooseIssuer(
   if (named.length === 0) return origin;
   const own = named.find((each) => URL.parse(each)?.origin === origin);
   if (own !== undefined) return own;
-  // Without a client of ours there is no secret that could go to the wrong server.
-  if (client_id === undefined && isSecure(named[0])) return named[0] ?? origin;
+  // A login without a client of ours has no secret that could go to the wrong server.
+  const hasNoSecret = grant === 'authorization_code' && client_id === undefined;
+  if (hasNoSecret && isSecure(named[0])) return named[0] ?? origin;
   throw foreignServer(named[0] ?? '', 'set oauth.issuer in endpoint.options if you trust it');
 }
 

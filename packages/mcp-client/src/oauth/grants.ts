@@ -1,25 +1,22 @@
-// The two ways to a token: with the credentials of the gateway itself, and with what a person's login
-// left in the state folder. The caller's own credentials are never passed on.
+// Tokens that the gateway obtains by itself: with credentials of its own, or with a JWT that stands for
+// its workload or for a person of the company. The caller's own credentials are never passed on.
 
 import {
-  ClientCredentialsProvider,
+  type AddClientAuthentication,
+  type AuthorizationServerMetadata,
   type FetchLike,
   fetchToken,
   type OAuthTokens,
-  refreshAuthorization,
 } from '@modelcontextprotocol/client';
-import {
-  type AccessToken,
-  assertBearer,
-  isFresh,
-  type ObtainToken,
-  renewalOf,
-} from './access-tokens.ts';
-import { type OauthClient, toClientInformation } from './client.ts';
-import { loginCommand, tokenDenied, tokenFailure } from './failures.ts';
+import { FabricError } from '@starloom/core';
+import { decodeProtectedHeader } from 'jose';
+import { type AccessToken, assertUsable, type ObtainToken, renewalOf } from './access-tokens.ts';
+import { readAssertion } from './assertion-file.ts';
+import { keyAuthentication, namedClient, type OauthClient, toClientInformation } from './client.ts';
+import { createDpop, type DpopSession } from './dpop.ts';
+import { tokenFailure } from './failures.ts';
 import type { TokenServer } from './find-server.ts';
 import type { OauthOptions } from './options.ts';
-import type { StoredTokens, TokenFile } from './token-file.ts';
 
 export interface GrantOptions {
   readonly agentId: string;
@@ -29,106 +26,151 @@ export interface GrantOptions {
   readonly server: () => Promise<TokenServer>;
 }
 
-/** How long a logout may take to reach a gateway that runs. */
-const RECHECK_MS = 2_000;
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange';
+const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag';
+const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token';
 
-const CREDENTIALS_FIX = 'check oauth.client_id and oauth.client_secret in endpoint.options';
+export function clientCredentials(options: GrantOptions): ObtainToken {
+  const { private_key } = options.oauth;
+  const name = private_key === undefined ? 'client_secret' : 'private_key';
+  return ownGrant(options, {
+    params: async () => ({ grant_type: 'client_credentials' }),
+    fix: `check oauth.client_id and oauth.${name} in endpoint.options`,
+  });
+}
 
-export function clientCredentials({ oauth, fetch, server }: GrantOptions): ObtainToken {
+/** RFC 7523 with the JWT of the workload, or with what an identity provider gives for an ID token. */
+export function jwtBearer(options: GrantOptions): ObtainToken {
+  const { assertion_file: file = '', idp_token_endpoint: identityProvider } = options.oauth;
+  return ownGrant(options, {
+    params: async (server) => {
+      const given = await readAssertion(file);
+      const assertion =
+        identityProvider === undefined
+          ? given
+          : await exchangeIdToken(options, { server, identityProvider, idToken: given });
+      return { grant_type: JWT_BEARER, assertion };
+    },
+    fix: 'check whom the authorization server trusts, and the JWT in oauth.assertion_file',
+  });
+}
+
+interface Grant {
+  readonly params: (server: TokenServer) => Promise<Readonly<Record<string, string>>>;
+  /** When the server refuses. */
+  readonly fix: string;
+}
+
+function ownGrant({ oauth, fetch, server }: GrantOptions, { params, fix }: Grant): ObtainToken {
+  const authentication = keyAuthentication(oauth);
+  let session: Promise<DpopSession> | undefined;
   return async () => {
     try {
-      const { issuer, metadata, resource, scope } = await server();
-      const provider = new ClientCredentialsProvider({
-        clientId: oauth.client_id ?? '',
-        clientSecret: oauth.client_secret ?? '',
-        expectedIssuer: issuer,
-      });
-      const asked = scope === undefined ? {} : { scope };
-      const where = { metadata, resource, fetchFn: fetch, ...asked };
-      return toToken(await fetchToken(provider, issuer, where));
+      const found = await server();
+      const { metadata, resource, scope, isBound } = found;
+      if (isBound) session ??= createDpop();
+      const dpop = isBound ? await session : undefined;
+      const asked = { ...(await params(found)), ...(scope !== undefined && { scope }) };
+      const client = namedClient(oauth);
+      const about = { metadata, resource, client, authentication, dpop, fetch };
+      return toToken(await requestTokens(asked, about), dpop);
     } catch (error) {
-      throw tokenFailure(error, CREDENTIALS_FIX);
+      throw tokenFailure(error, fix);
     }
   };
 }
 
-/** Without a state folder no person can have logged in. */
-export function personalLogin(options: GrantOptions, file: TokenFile | undefined): ObtainToken {
-  const { agentId, uri, oauth } = options;
-  const fix = `run: ${loginCommand(agentId)}`;
-  /** A refresh token that was refused does not come back to life. */
-  let dead: string | undefined;
+interface Exchange {
+  readonly server: TokenServer;
+  readonly identityProvider: string;
+  readonly idToken: string;
+}
 
-  return async (refused) => {
-    const stored = await file?.read(uri, oauth.client_id);
-    if (stored === undefined || file === undefined) throw noLogin(fix);
-    if (isUsable(stored, refused)) return fromStored(stored);
-    return await file.locked(async () => {
-      const now = (await file.read(uri, oauth.client_id)) ?? stored;
-      if (isUsable(now, refused)) return fromStored(now);
-      return await renew(file, now);
-    });
+/** Enterprise-managed authorization: the identity provider of the company decides on the access. */
+async function exchangeIdToken(
+  { oauth, fetch }: GrantOptions,
+  { server, identityProvider, idToken }: Exchange,
+): Promise<string> {
+  const { idp_client_id: client_id = '', idp_client_secret: client_secret } = oauth;
+  const { issuer, resource, scope } = server;
+  const params = {
+    grant_type: TOKEN_EXCHANGE,
+    requested_token_type: ID_JAG,
+    audience: issuer,
+    subject_token: idToken,
+    subject_token_type: ID_TOKEN,
+    ...(scope !== undefined && { scope }),
   };
-
-  async function renew(file: TokenFile, stored: StoredTokens): Promise<AccessToken> {
-    const { refresh_token: refreshToken } = stored;
-    if (refreshToken === undefined || refreshToken === dead) throw loginOver(fix);
-    try {
-      const { issuer, metadata, resource } = await options.server();
-      if (issuer !== stored.issuer) throw loginOver(fix);
-      const client = { ...stored, client_secret: stored.client_secret ?? oauth.client_secret };
-      const clientInformation = toClientInformation(client);
-      const where = { metadata, resource, clientInformation, fetchFn: options.fetch };
-      const tokens = await refreshAuthorization(issuer, { ...where, refreshToken });
-      const kept = { refresh_token: refreshToken, ...tokens };
-      await file.write(
-        toStored(kept, { uri, issuer, scope: stored.scope, client: registeredOf(stored) }),
-      );
-      return { ...toToken(tokens), recheckAt: Date.now() + RECHECK_MS };
-    } catch (error) {
-      const failure = tokenFailure(error, fix);
-      if (failure.details.oauth_error === 'invalid_grant') dead = refreshToken;
-      throw failure;
-    }
+  try {
+    const metadata = tokenEndpointAt(identityProvider);
+    const client = { client_id, client_secret };
+    const about = { metadata, resource, client, fetch };
+    const { access_token: grant } = await requestTokens(params, about);
+    assertIdJag(grant);
+    return grant;
+  } catch (error) {
+    throw tokenFailure(error, 'check oauth.idp_client_id, and the policy of the identity provider');
   }
 }
 
-function registeredOf({ client_id, client_secret, ...more }: StoredTokens): OauthClient {
-  return { client_id, client_secret, token_endpoint_auth_method: more.token_endpoint_auth_method };
-}
-
-export function toStored(
-  tokens: OAuthTokens,
-  { client, ...about }: Pick<StoredTokens, 'uri' | 'issuer' | 'scope'> & { client: OauthClient },
-): StoredTokens {
-  assertBearer(tokens);
-  const { access_token, refresh_token } = tokens;
-  const renew_at = renewalOf(tokens);
-  return { ...about, ...client, access_token, refresh_token, renew_at };
-}
-
-function toToken(tokens: OAuthTokens): AccessToken {
-  assertBearer(tokens);
-  return { value: tokens.access_token, renewAt: renewalOf(tokens) };
-}
-
-function isUsable({ access_token, renew_at }: StoredTokens, refused: string | undefined): boolean {
-  return access_token !== refused && isFresh(renew_at);
-}
-
-function fromStored({ access_token, renew_at }: StoredTokens): AccessToken {
+/** The operator names the endpoint itself: there is nothing to find out. */
+function tokenEndpointAt(endpoint: string): AuthorizationServerMetadata {
   return {
-    value: access_token,
-    renewAt: renew_at,
-    recheckAt: Date.now() + RECHECK_MS,
-    isOld: true,
+    issuer: new URL(endpoint).origin,
+    authorization_endpoint: endpoint,
+    token_endpoint: endpoint,
+    response_types_supported: [],
   };
 }
 
-function noLogin(fix: string) {
-  return tokenDenied('login_needed', 'No person has logged in to this agent yet', { fix });
+function assertIdJag(grant: string): void {
+  try {
+    if (decodeProtectedHeader(grant).typ === 'oauth-id-jag+jwt') return;
+  } catch {
+    // No JWT at all.
+  }
+  throw new FabricError('UPSTREAM_ERROR', 'The identity provider gave no authorization grant', {
+    details: {
+      reason: 'bad_grant',
+      sent: false,
+      fix: 'check oauth.idp_token_endpoint; the provider must support ID-JAG',
+    },
+  });
 }
 
-function loginOver(fix: string) {
-  return tokenDenied('login_over', 'The login to this agent is over', { fix });
+interface TokenRequest {
+  readonly metadata: AuthorizationServerMetadata;
+  readonly resource: string;
+  readonly client: OauthClient | undefined;
+  readonly authentication?: AddClientAuthentication | undefined;
+  readonly dpop?: DpopSession | undefined;
+  readonly fetch: FetchLike;
+}
+
+async function requestTokens(
+  params: Readonly<Record<string, string>>,
+  { metadata, resource, client, authentication, dpop, fetch }: TokenRequest,
+): Promise<OAuthTokens> {
+  const { issuer } = metadata;
+  const provider = {
+    redirectUrl: undefined,
+    clientMetadata: { redirect_uris: [] },
+    clientInformation: () => client && { ...toClientInformation(client), issuer },
+    prepareTokenRequest: () => new URLSearchParams(params),
+    ...(authentication && { addClientAuthentication: authentication }),
+    ...(dpop && { dpop: () => dpop }),
+    // Of flows that are not this one.
+    tokens: () => undefined,
+    saveTokens: () => {},
+    redirectToAuthorization: () => {},
+    saveCodeVerifier: () => {},
+    codeVerifier: () => '',
+  };
+  return await fetchToken(provider, issuer, { metadata, resource, fetchFn: fetch });
+}
+
+export function toToken(tokens: OAuthTokens, dpop: DpopSession | undefined): AccessToken {
+  assertUsable(tokens, { isBound: dpop !== undefined });
+  return { value: tokens.access_token, dpop, renewAt: renewalOf(tokens) };
 }

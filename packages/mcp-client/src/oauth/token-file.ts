@@ -5,6 +5,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { withFileLock, writeOwnFile } from '@starloom/wire';
 import { z } from 'zod';
+import { dpopKeySchema } from './dpop.ts';
 
 const tokensSchema = z.object({
   uri: z.string(),
@@ -17,6 +18,8 @@ const tokensSchema = z.object({
   scope: z.string().optional(),
   access_token: z.string().min(1),
   refresh_token: z.string().min(1).optional(),
+  /** That both tokens are bound to. */
+  dpop_key: dpopKeySchema.optional(),
   /** When a new one is due, in milliseconds since 1970. */
   renew_at: z.number().optional(),
 });
