@@ -5,6 +5,8 @@ import {
   createCoordination,
   openReopeningStore,
   openStore,
+  type RealmStore,
+  toRealmStore,
 } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import { mayUseCoordination } from '@starloom/gateway';
@@ -12,6 +14,8 @@ import type { GatewayConfig } from '@starloom/gateway/config';
 
 export interface OpenedPlane {
   readonly coordination: Coordination;
+  /** What several gateways share; an embedded store is one gateway's alone. */
+  readonly realm: RealmStore | undefined;
   close(): Promise<void>;
 }
 
@@ -61,5 +65,6 @@ export async function openPlane(
     await coordination.close();
     await store.close();
   };
-  return { coordination, close };
+  const realm = config.kind === 'redis' ? toRealmStore(store) : undefined;
+  return { coordination, realm, close };
 }

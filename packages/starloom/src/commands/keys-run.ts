@@ -17,6 +17,7 @@ import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { KeysCreateOptions, KeysRotateOptions } from './keys.ts';
+import { shareNow } from './share-now.ts';
 
 export async function listSharedKeys(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
   const records = await listKeys(await folderOf(terminal));
@@ -81,12 +82,16 @@ export async function rotateSharedKey(
 export async function revokeSharedKey(
   terminal: Terminal,
   keyId: string,
-  { json }: GlobalOptions,
+  options: GlobalOptions,
 ): Promise<void> {
   const now = Date.now();
-  const revoked = await revokeKey(await folderOf(terminal), keyId, now);
-  if (json) terminal.print(toSafeJson(toView(revoked, now)));
-  else terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
+  const folder = await folderOf(terminal);
+  const revoked = await revokeKey(folder, keyId, now);
+  if (!options.json) {
+    terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
+  }
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.print(toSafeJson({ ...toView(revoked, now), ...sharing }));
 }
 
 /** The key alone goes to stdout, so that a script can take it. */
