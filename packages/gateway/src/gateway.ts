@@ -169,7 +169,12 @@ export class Gateway {
       limits,
       mandates: new Mandates({
         mint: options.identity?.mint,
-        budgets: new TraceBudgets(budgetOf(config), clock),
+        budgets: new TraceBudgets({
+          limit: budgetOf(config),
+          realm: options.identity?.realm,
+          clock,
+          log,
+        }),
         maxDepth: config.limits.depth,
       }),
       audit: (entry) => options.identity?.audit?.record(entry),
