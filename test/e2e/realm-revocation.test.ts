@@ -1,4 +1,4 @@
-import { createKey, revoke, revokeKey, suspendGrant } from '@starloom/identity';
+import { createKey, revoke, revokeKey, rotateSigningKey, suspendGrant } from '@starloom/identity';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openRealmWorld } from './realm-world.ts';
 
@@ -91,6 +91,26 @@ describe('revocations of gateways that share a store', () => {
     await revokeKey(here.folder, 'ci', now());
     await expect.poll(() => there.tryWith('key', shared.key)).toBe('unknown_key');
     expect(await there.tryWith('key', named)).toBe('ok');
+  });
+
+  it('of a stolen signing key hold for every copy of it, also one that is the only key', async () => {
+    const [here, there] = [await world.join('a'), await world.join('b')];
+    const stolen = await here.passport('ada');
+    expect(await there.tryWith('passport', stolen)).toBe('ok');
+    await rotateSigningKey(here.folder, { now: now(), atOnce: true });
+    await expect.poll(() => there.tryWith('passport', stolen)).toBe('unknown_signer');
+    expect(await there.tryWith('passport', await there.passport('ada'))).toBe('ok');
+    const late = await world.join('late');
+    expect(await late.tryWith('passport', stolen)).toBe('unknown_signer');
+  });
+
+  it('leave alone a signing key that is only replaced', async () => {
+    const [here, there] = [await world.join('a'), await world.join('b')];
+    const passport = await here.passport('ada');
+    await rotateSigningKey(here.folder, { now: now() });
+    await revoke(here.folder, 'principal', 'bob', now());
+    await expect.poll(entries).toEqual(['prn:bob']);
+    expect(await there.tryWith('passport', passport)).toBe('ok');
   });
 
   it('that suspend a grant are taken back by the one that came last', async () => {

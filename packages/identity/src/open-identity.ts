@@ -74,13 +74,14 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
   await using opened = new AsyncDisposableStack();
   const keys = await KeyRing.open({ folder, configured, clock, log, onChange: onRevoked });
   opened.defer(() => keys.close());
-  const signing = await SigningKeys.open({ folder, clock, log, onChange });
+  const signing = await SigningKeys.open({ folder, clock, log, onChange: onRevoked });
   opened.defer(() => signing.close());
   const revocations = await Revocations.open(folder, log, onRevoked);
   opened.defer(() => revocations.close());
   const files = {
     changeRevocations: revocations.change.bind(revocations),
     changeKeys: keys.change.bind(keys),
+    changeSigning: signing.change.bind(signing),
   };
   sync = realm && (await RevocationSync.open({ realm, files, clock, log }));
   opened.defer(() => sync?.close());

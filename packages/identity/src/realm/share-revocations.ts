@@ -15,11 +15,18 @@ import {
   ttlOf,
   withRevocations,
 } from '../tokens/revocations.ts';
+import {
+  REPLACED_AFTER_MS,
+  type SigningFile,
+  signingFile,
+  withoutKeys,
+} from '../tokens/signing-keys.ts';
 import type { RealmPut, RealmSnapshot, RealmStore } from './realm-store.ts';
 
 export interface SharedFiles {
   changeRevocations(edit: (file: RevocationsFile) => RevocationsFile): Promise<RevocationsFile>;
   changeKeys(edit: (file: KeysFile) => KeysFile): Promise<KeysFile>;
+  changeSigning(edit: (file: SigningFile) => Promise<SigningFile>): Promise<SigningFile>;
 }
 
 export interface ShareOptions {
@@ -35,6 +42,7 @@ export const REVOCATIONS = 'revocations';
 const ATTEMPTS = 50;
 const WRITES_AT_ONCE = 500;
 const KEY_PREFIX = 'key:';
+const SIGNING_PREFIX = 'kid:';
 
 const keySchema = z.strictObject({ key_id: z.string(), at: z.iso.datetime() });
 type RevokedKey = z.output<typeof keySchema>;
@@ -43,6 +51,8 @@ interface Shared {
   readonly revocations: ReadonlyMap<string, Revocation>;
   /** By the hash of the key: ids of keys are not unique among gateways. */
   readonly keys: ReadonlyMap<string, RevokedKey>;
+  /** Ids of signing keys that were withdrawn. */
+  readonly signing: ReadonlySet<string>;
 }
 
 /** Brings files and store to the same; the version of the store that the files know of. */
@@ -53,9 +63,11 @@ export async function shareRevocations({ realm, files, now, log }: ShareOptions)
     const { revocations } = shared;
     const own = await files.changeRevocations((file) => withRevocations(file, revocations, now));
     const keys = await files.changeKeys((file) => withRevokedKeys(file, shared));
+    const signing = await files.changeSigning((file) => withoutKeys(file, shared.signing, now));
     const news = [
       ...newsFor(own, revocations, now).map((one) => ({ kind: 'put' as const, ...one })),
       ...newKeys(keys, shared, now),
+      ...newlyWithdrawn(signing, shared, now),
     ];
     if (news.length === 0) return snapshot.version;
     const writes = news.slice(0, WRITES_AT_ONCE);
@@ -72,20 +84,23 @@ export function filesOf(folder: string): SharedFiles {
   return {
     changeRevocations: (edit) => changeState(revocationsFile(folder), edit),
     changeKeys: (edit) => changeState(keysFile(folder), edit),
+    changeSigning: (edit) => changeState(signingFile(folder), edit),
   };
 }
 
 function toShared({ entries }: RealmSnapshot, log: Log): Shared {
   const revocations = new Map<string, Revocation>();
   const keys = new Map<string, RevokedKey>();
+  const signing = new Set<string>();
   for (const [key, { value }] of entries) {
     const revoked = SUBJECT.test(key) ? revokedSchema.safeParse(value).data : undefined;
     const revokedKey = KEY.test(key) ? keySchema.safeParse(value).data : undefined;
     if (revoked) revocations.set(key, revoked);
     else if (revokedKey) keys.set(key, revokedKey);
+    else if (key.startsWith(SIGNING_PREFIX)) signing.add(key.slice(SIGNING_PREFIX.length));
     else log.warn({ key }, 'an entry among the shared revocations cannot be read');
   }
-  return { revocations, keys };
+  return { revocations, keys, signing };
 }
 
 const SUBJECT = /^(?:prn|sub|mnd|sus):/;
@@ -110,6 +125,17 @@ function newKeys({ keys }: KeysFile, { keys: known }: Shared, now: number): Real
     if (at === null || isOver || known.has(nameOf(record))) return [];
     return [{ kind: 'put', key: nameOf(record), value: { key_id, at }, ttlMs: ttlOf(end, now) }];
   });
+}
+
+/** Kept until every gateway with a copy has replaced it by itself. */
+function newlyWithdrawn({ keys }: SigningFile, { signing }: Shared, now: number): RealmPut[] {
+  return keys
+    .filter(({ kid, withdrawn }) => withdrawn && !signing.has(kid))
+    .map(({ kid, ends_at }) => ({ kid, end: Date.parse(ends_at ?? '') + REPLACED_AFTER_MS }))
+    .filter(({ end }) => end > now)
+    .map(({ kid, end }) => {
+      return { kind: 'put', key: SIGNING_PREFIX + kid, value: true, ttlMs: ttlOf(end, now) };
+    });
 }
 
 function nameOf({ key_hash }: KeyRecord): string {
