@@ -45,7 +45,7 @@ const IDENTITY = ['signing-keys.json', 'keys.json'];
 
 describeWithEngine('redis', (engine) => {
   /** Two gateways with state folders of their own, and the keys of one realm in both. */
-  const openRealm = async () => {
+  const openRealm = async (more = '') => {
     await using seed = await scratch({});
     const home = join(seed.folder, 'home');
     const run = async (...words: string[]) => {
@@ -60,7 +60,7 @@ describeWithEngine('redis', (engine) => {
     const files: Record<string, string> = {
       'agents.yaml': AGENTS + HOLDER,
       'holder.cjs': HOLDER_AGENT,
-      'starloom.yaml': `registry: {kind: yaml, path: ./agents.yaml}\ncoordination: {kind: redis, url: '${engine().url}'}\n`,
+      'starloom.yaml': `registry: {kind: yaml, path: ./agents.yaml}\ncoordination: {kind: redis, url: '${engine().url}'}\n${more}`,
     };
     for (const name of IDENTITY) {
       files[`home/identity/${name}`] = await readFile(join(home, 'identity', name), 'utf8');
@@ -88,6 +88,22 @@ describeWithEngine('redis', (engine) => {
     return performance.now() - from;
   };
 
+  const call = async (
+    { url }: RunningGateway,
+    headers: object,
+    agent_id: string,
+    capability: string,
+  ) => {
+    const params = { name: 'fabric.call', arguments: { agent_id, capability, task: 'hi' } };
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: { ...JSON_HEADERS, ...headers },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    });
+    // biome-ignore lint/suspicious/noExplicitAny: tests read into payloads freely
+    return ((await response.json()) as any).result?.structuredContent ?? response.status;
+  };
+
   it('[G11][G12] what is revoked at one gateway is refused by another one within two seconds', async () => {
     await using realm = await openRealm();
     const { here, there, key, passport, grant } = realm;
@@ -112,24 +128,22 @@ describeWithEngine('redis', (engine) => {
     for (const headers of [key, passport]) expect(await isRefused(late, headers)).toBe(true);
   });
 
+  it('a principal that has used up its rate at one gateway is limited at another one, too', async () => {
+    const rate = '{calls: 5, seconds: 3600}';
+    await using realm = await openRealm(`limits: {rate_per_principal: ${rate}}\n`);
+    const { here, there, key } = realm;
+    for (let count = 0; count < 5; count += 1) {
+      expect(await call(here, key, 'echo', 'say')).toMatchObject({ ok: true });
+    }
+    expect(await call(here, key, 'echo', 'say')).toBe(429);
+    await expect.poll(() => call(there, key, 'echo', 'say'), { interval: 500 }).toBe(429);
+    const served = await call(there, realm.passport, 'echo', 'say');
+    expect(served).toMatchObject({ ok: true });
+  });
+
   it('[G13] a mandate has one budget at all gateways, and ends with its call at all of them', async () => {
     await using realm = await openRealm();
     const { here, there, passport } = realm;
-    const call = async (
-      { url }: RunningGateway,
-      headers: object,
-      agent_id: string,
-      capability: string,
-    ) => {
-      const params = { name: 'fabric.call', arguments: { agent_id, capability, task: 'hi' } };
-      const response = await fetch(`${url}/mcp`, {
-        method: 'POST',
-        headers: { ...JSON_HEADERS, ...headers },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
-      });
-      // biome-ignore lint/suspicious/noExplicitAny: tests read into payloads freely
-      return ((await response.json()) as any).result?.structuredContent ?? response.status;
-    };
     const held = call(here, passport, 'holder', 'hold');
     const path = join(here.folder, 'mandate');
     await expect.poll(() => readFile(path, 'utf8').catch(() => '')).not.toBe('');
