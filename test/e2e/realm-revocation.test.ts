@@ -29,6 +29,15 @@ describe('revocations of gateways that share a store', () => {
     expect(await there.tryWith('passport', await here.passport('bob'))).toBe('ok');
   });
 
+  it('of a principal hold for passports that another gateway signed with its own key', async () => {
+    const [here, there] = [await world.join('a'), await world.join('b', 'its own')];
+    const passport = await there.passport('ada');
+    expect(await there.tryWith('passport', passport)).toBe('ok');
+    expect(await here.tryWith('passport', passport)).toBe('unknown_signer');
+    await revoke(here.folder, 'principal', 'ada', now());
+    await expect.poll(() => there.tryWith('passport', passport)).toBe('revoked');
+  });
+
   it('are known to a gateway that starts later, and stay known to it without the store', async () => {
     const here = await world.join('a');
     const passport = await here.passport('ada');

@@ -39,9 +39,9 @@ export async function openRealmWorld() {
     store,
     seed,
     /** A gateway that starts now; in an existing folder, or one with the keys of the realm. */
-    async join(name: string): Promise<Member> {
+    async join(name: string, keys: 'of the realm' | 'its own' = 'of the realm'): Promise<Member> {
       const folder = join(root, name);
-      await cp(seed, folder, { recursive: true, force: false });
+      if (keys === 'of the realm') await cp(seed, folder, { recursive: true, force: false });
       const member = await openMember(folder, new AwayStore(toRealmStore(store)), clock);
       members.push(member);
       return member;

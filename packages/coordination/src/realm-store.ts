@@ -1,14 +1,13 @@
 import type { CoordinationStore } from './coordination-store.ts';
 import { partitionOf } from './partitions.ts';
 
-/** What gateways keep for themselves in a store that they share. */
-export type RealmStore = Pick<CoordinationStore, 'read' | 'commit' | 'watch'>;
-
 /**
  * The partitions of the gateways themselves, beside those of their clients. No method of a client
  * reaches them: the name of every other partition begins with its own word.
  */
-export function toRealmStore(store: CoordinationStore): RealmStore {
+export function toRealmStore(
+  store: CoordinationStore,
+): Pick<CoordinationStore, 'read' | 'commit' | 'watch'> {
   return {
     read: (name, keys) => store.read(partitionOf.realm(name), keys),
     commit: (name, commit) => store.commit(partitionOf.realm(name), commit),

@@ -5,12 +5,12 @@ import {
   createCoordination,
   openReopeningStore,
   openStore,
-  type RealmStore,
   toRealmStore,
 } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import { mayUseCoordination } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
+import type { RealmStore } from '@starloom/identity';
 
 export interface OpenedPlane {
   readonly coordination: Coordination;

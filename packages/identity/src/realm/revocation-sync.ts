@@ -11,6 +11,8 @@ export interface RevocationSyncOptions {
 
 /** Events of the store come first; this finds what they do not tell, and a store that is back. */
 const LOOK_MS = 1_000;
+/** Now and then whatever the version says: a store that lost its data counts it from the beginning. */
+const LOOKS_PER_SHARE = 30;
 
 /**
  * Keeps the revocations of a gateway and those of its realm the same. While the store is away the
@@ -23,6 +25,7 @@ export class RevocationSync {
   /** Of the store, as far as the files know it. */
   #version: number | undefined;
   #isDue = false;
+  #looks = 0;
   #running: Promise<void> | undefined;
   #isAway = false;
   #isClosed = false;
@@ -54,6 +57,8 @@ export class RevocationSync {
   }
 
   #look(): void {
+    this.#looks += 1;
+    if (this.#looks % LOOKS_PER_SHARE === 0) this.#isDue = true;
     this.#running ??= this.#run();
   }
 

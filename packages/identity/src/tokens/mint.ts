@@ -78,7 +78,7 @@ const DEFAULT_LIFE_S = 120;
 export class Mint {
   readonly #options: MintOptions;
   /** Every id begins with the mint that made it. */
-  readonly #instance = randomUUID();
+  readonly #prefix = `${randomUUID()}.`;
   /** Ids of mandates whose call is in flight here. */
   readonly #inFlight = new Set<string>();
 
@@ -107,7 +107,7 @@ export class Mint {
   }
 
   isOwn(jti: string): boolean {
-    return jti.startsWith(`${this.#instance}.`);
+    return jti.startsWith(this.#prefix);
   }
 
   #toClaims(request: MintRequest): MandateClaims {
@@ -146,7 +146,7 @@ export class Mint {
         ms: Math.floor(Math.min(budget.ms, requested?.ms ?? budget.ms)),
       },
       epo: epoch(),
-      jti: `${this.#instance}.${randomUUID()}`,
+      jti: `${this.#prefix}${randomUUID()}`,
       iat,
       nbf: iat,
       exp,

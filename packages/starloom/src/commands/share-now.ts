@@ -12,6 +12,8 @@ import type { Terminal } from '../terminal.ts';
 export interface Sharing {
   /** Whether the store has it; absent where the gateway shares no store. */
   readonly shared?: boolean;
+  /** Why it does not. */
+  readonly problem?: string;
 }
 
 /** Never fails: what was revoked holds in the state folder in any case. */
@@ -28,10 +30,12 @@ export async function shareNow(
     if (!json) terminal.tell('gateways that share the coordination store are notified');
     return { shared: true };
   } catch (thrown) {
-    const { message } = FabricError.from(thrown);
-    terminal.tell(`not shared with gateways that have another state folder: ${message}`);
-    terminal.tell('the gateway of this state folder shares it when it reaches the store again');
-    return { shared: false };
+    const { message: problem } = FabricError.from(thrown);
+    if (!json) {
+      terminal.tell(`not shared with gateways that have another state folder: ${problem}`);
+      terminal.tell('the gateway of this state folder shares it when it reaches the store again');
+    }
+    return { shared: false, problem };
   }
 }
 
