@@ -32,6 +32,7 @@ export { REASONS, type Reason, type RpcError, toRpcError } from './errors.ts';
 export { SERVICE_PATHS } from './methods/discovery.ts';
 export { describeMethods, METHODS, type MethodName } from './methods.ts';
 export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
+export { toRealmStore } from './realm-store.ts';
 export { openReopeningStore, type ReopeningStoreOptions } from './reopening-store.ts';
 export type { ConnectedPrincipal, RpcConnection } from './rpc/connection.ts';
 export type { RpcResponse } from './rpc/message.ts';

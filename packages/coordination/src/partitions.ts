@@ -31,6 +31,8 @@ export const partitionOf = {
   /** What a principal has, for its budget: see `budgets.ts`. */
   budget: (principalId: string) => `budget:${digest(principalId)}`,
   idempotency: (principalId: string) => `idempotency:${digest(principalId)}`,
+  /** What gateways share among themselves: see `realm-store.ts`. */
+  realm: (name: string) => `realm:${name}`,
 } as const;
 
 export const keyOf = {

@@ -56,6 +56,7 @@ import { Conversations } from './pipeline/conversations.ts';
 import { Mandates } from './pipeline/mandates.ts';
 import { ParkedCalls } from './pipeline/parked-calls.ts';
 import { assertMember } from './pipeline/session-member.ts';
+import { SharedCounts } from './pipeline/shared-counts.ts';
 import { RpcEndpoint } from './rpc/endpoint.ts';
 import { agentDescribeTool } from './tools/agent-describe.ts';
 import { agentListTool } from './tools/agent-list.ts';
@@ -123,6 +124,7 @@ export class Gateway {
   /** The jobs, or without them what the tasks of A2A clients run as. */
   readonly #tasks: JobCalls;
   readonly #a2a: A2aEndpoint;
+  readonly #counts: SharedCounts | undefined;
   /** Every path that is served; a test walks them all. */
   readonly paths: { readonly routes: readonly string[]; readonly upgrades: readonly string[] };
   #draining = false;
@@ -131,6 +133,7 @@ export class Gateway {
     this.#options = options;
     const { config, registry, observer, version, coordination, clock = systemClock } = options;
     const { log } = observer;
+    const realm = options.identity?.realm;
     const authoriser = createAuthoriser(config, log);
     this.#adapters = new AdapterPool({ open: (manifest) => this.#openAdapter(manifest), log });
     this.#webhooks = new InboundWebhooks({ publicUrl: config.a2a.public_url, clock });
@@ -161,7 +164,9 @@ export class Gateway {
       limits: config.limits,
       clock,
       onLimited: observer.limited.bind(observer),
+      isShared: realm !== undefined,
     });
+    this.#counts = realm && new SharedCounts({ realm, sources: limits.sources, log });
     const deps: CallDeps = {
       conversations,
       parked: this.#parked,
@@ -169,7 +174,7 @@ export class Gateway {
       limits,
       mandates: new Mandates({
         mint: options.identity?.mint,
-        budgets: new TraceBudgets(budgetOf(config), clock),
+        budgets: new TraceBudgets({ limit: budgetOf(config), realm, clock, log }),
         maxDepth: config.limits.depth,
       }),
       audit: (entry) => options.identity?.audit?.record(entry),
@@ -374,6 +379,7 @@ export class Gateway {
     this.#relay.close();
     await this.#webSocket.close();
     await this.#http.close();
+    await this.#counts?.close();
     await this.#adapters.close();
   }
 

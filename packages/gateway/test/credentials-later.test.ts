@@ -1,7 +1,14 @@
 // Credentials away from the headers of a request: in `_meta` on stdio, and of calls that run later.
 
+import { once } from 'node:events';
 import { join } from 'node:path';
-import { type Envelope, silentLog, systemClock } from '@starloom/core';
+import {
+  type Adapter,
+  type Envelope,
+  type ProtocolNotification,
+  silentLog,
+  systemClock,
+} from '@starloom/core';
 import {
   createKey,
   type Identity,
@@ -18,6 +25,28 @@ import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { open, PipeTransport } from './message-clients.ts';
 import { call, connect, openTestGateway, type TestAgent } from './test-gateway.ts';
+
+/** Agrees to follow any resource. */
+const followed = (adapter: Adapter) =>
+  Object.assign(adapter, {
+    serverCapabilities: async () => ({ resources: {} }),
+    onListChanged: () => () => {},
+    request: async (method: string, params: object, options: RequestOptions) => {
+      if (method !== 'subscriptions/listen')
+        return { resources: [{ uri: 'file:///a', name: 'a' }] };
+      options.onNotification?.({
+        method: 'notifications/subscriptions/acknowledged',
+        params: { ...params },
+      });
+      await once(options.signal, 'abort');
+      return {};
+    },
+  });
+
+interface RequestOptions {
+  readonly signal: AbortSignal;
+  readonly onNotification?: (notification: ProtocolNotification) => void;
+}
 
 describe('credentials', () => {
   let opened: AsyncDisposableStack;
@@ -44,6 +73,15 @@ describe('credentials', () => {
       callers.push(auth);
       yield { type: 'final', data: { answer: 'ok' } };
     },
+  };
+
+  const passportFor = async (cap: string[]) => {
+    const clock = systemClock;
+    const keys = await SigningKeys.open({ folder: folder.path, clock, log: silentLog });
+    opened.defer(() => keys.close());
+    const terms = { principal: 'ada', cap, scp: [], tier: 'org' } as const;
+    const life = { lifeMs: 60_000, maxDepth: 3, epoch: 0, now: Date.now() };
+    return await signPassport(toPassportClaims({ ...terms, ...life }, keys.issuer), keys);
   };
 
   it('[G12] a passport in _meta of a request on stdio narrows that request alone', async () => {
@@ -138,6 +176,49 @@ describe('credentials', () => {
     expect(received.join()).not.toContain('io.starloom/passport');
     await client.close();
   });
+
+  it.each(['auto', 'legacy'] as const)(
+    '[G12] a passport in _meta of mode %s follows no resource that it may not read',
+    async (era) => {
+      await using gateway = await openTestGateway(
+        { coder: agent, other: agent },
+        { authenticator: identity.authenticator, identity, extendAdapter: followed },
+      );
+      const transport = new PipeTransport();
+      void gateway.gateway.serveStdio(transport.toServer, transport.fromServer);
+      const client = await open(transport, era);
+      const send = transport.send.bind(transport);
+      let _meta: object | undefined;
+      transport.send = (message) => {
+        const isAsking = 'method' in message && /subscribe$|listen$/.test(message.method);
+        if (!isAsking) return send(message);
+        const { params = {} } = message;
+        return send({ ...message, params: { ...params, _meta: { ...params._meta, ..._meta } } });
+      };
+      const uris = (await client.listResources()).resources.map(({ uri }) => uri);
+      const of = (agentId: string) => uris.find((uri) => uri.includes(agentId)) ?? '';
+      const isServed = async (uri: string) => {
+        if (era === 'legacy') {
+          return await client.subscribeResource({ uri }).then(
+            () => true,
+            () => false,
+          );
+        }
+        const { honoredFilter } = await client.listen({ resourceSubscriptions: [uri] });
+        return honoredFilter.resourceSubscriptions?.includes(uri) ?? false;
+      };
+      const passport = await passportFor(['coder/*']);
+      _meta = { 'io.starloom/passport': passport };
+      expect([await isServed(of('coder')), await isServed(of('other'))]).toEqual([true, false]);
+      _meta = { 'io.starloom/passport': `${passport}x` };
+      expect(await isServed(of('coder'))).toBe(false);
+      _meta = {};
+      expect(await isServed(of('other'))).toBe(true);
+      _meta = { 'io.starloom/passport': passport };
+      expect(await isServed(of('other'))).toBe(false);
+      await client.close();
+    },
+  );
 
   it('a job runs after its key was replaced, and not after its key was revoked', async () => {
     const grant = { keyId: 'ci', principal: 'ci', tier: 'org', scopes: ['*'] } as const;

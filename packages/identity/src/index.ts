@@ -79,6 +79,8 @@ export {
   toAuth,
 } from './principal.ts';
 export { createPskVerifier, type PskKey, type PskVerifier } from './psk.ts';
+export type { RealmStore } from './realm/realm-store.ts';
+export { filesOf, type ShareOptions, shareRevocations } from './realm/share-revocations.ts';
 export {
   changeState,
   LiveFile,

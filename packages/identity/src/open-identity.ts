@@ -7,12 +7,16 @@ import { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-record.ts';
 import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
 import { toScopes } from './authority.ts';
+import type { Budget } from './budgets.ts';
 import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import type { CertificateVerifier } from './mtls.ts';
 import type { OauthVerifier } from './oauth/oauth-verifier.ts';
 import { type Delegation, type Principal, toOwnerId } from './principal.ts';
 import type { PskKey } from './psk.ts';
+import { EndedMandates } from './realm/ended-mandates.ts';
+import type { RealmStore } from './realm/realm-store.ts';
+import { RevocationSync } from './realm/revocation-sync.ts';
 import type { MandateClaims } from './tokens/claims.ts';
 import { readMandate, toActors } from './tokens/mandate.ts';
 import { Mint, type MintOptions, toCogId } from './tokens/mint.ts';
@@ -32,6 +36,8 @@ export interface IdentityOptions {
   readonly certificates?: CertificateVerifier | undefined;
   /** Of access tokens; without it there are none. The caller closes it. */
   readonly oauth?: OauthVerifier | undefined;
+  /** What gateways with other folders share with this one; without it they share nothing. */
+  readonly realm?: RealmStore | undefined;
   /** Where every decision and mint is written down; without it none is. */
   readonly auditFolder?: string | undefined;
   /** Version and digest of an agent that calls back, for `cog`. */
@@ -45,6 +51,7 @@ export interface Identity {
   readonly mint: Mint;
   readonly audit: AuditLog | undefined;
   readonly issuer: string;
+  readonly realm: RealmStore | undefined;
   /** Of requests without headers. */
   readonly passports: TokenVerifier;
   readonly mandates: TokenVerifier;
@@ -54,26 +61,41 @@ export interface Identity {
 }
 
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
-  const { folder, configured, anonymous, clock = systemClock, log } = options;
+  const { folder, configured, anonymous, realm, clock = systemClock, log } = options;
   const listeners = new Set<() => void>();
   const onChange = () => {
     for (const listener of [...listeners]) listener();
   };
+  let sync: RevocationSync | undefined;
+  const onRevoked = () => {
+    onChange();
+    void sync?.hint();
+  };
   await using opened = new AsyncDisposableStack();
-  const keys = await KeyRing.open({ folder, configured, clock, log, onChange });
+  const keys = await KeyRing.open({ folder, configured, clock, log, onChange: onRevoked });
   opened.defer(() => keys.close());
-  const signing = await SigningKeys.open({ folder, clock, log, onChange });
+  const signing = await SigningKeys.open({ folder, clock, log, onChange: onRevoked });
   opened.defer(() => signing.close());
-  const revocations = await Revocations.open(folder, log, onChange);
+  const revocations = await Revocations.open(folder, log, onRevoked);
   opened.defer(() => revocations.close());
+  const files = {
+    changeRevocations: revocations.change.bind(revocations),
+    changeKeys: keys.change.bind(keys),
+    changeSigning: signing.change.bind(signing),
+  };
+  sync = realm && (await RevocationSync.open({ realm, files, clock, log }));
+  opened.defer(() => sync?.close());
+  const ended = realm && new EndedMandates({ realm, clock, log });
+  if (ended) opened.defer(() => ended.close());
   const epoch = () => revocations.epoch;
   const audit = options.auditFolder
     ? await AuditLog.open({ folder: options.auditFolder, keys: signing, clock, log })
     : undefined;
   if (audit) opened.defer(() => audit.close());
   const record: MintOptions['record'] = async (minted) => audit?.recorded(toMintEntry(minted));
-  const mint = new Mint({ keys: signing, clock, epoch, record });
-  const callers = new Callers({ ...options, clock, keys, signing, revocations, mint });
+  const onEnd: MintOptions['onEnd'] = ({ jti, exp }) => ended?.add(jti, exp * 1000);
+  const mint = new Mint({ keys: signing, clock, epoch, record, onEnd });
+  const callers = new Callers({ ...options, clock, keys, signing, revocations, mint, ended });
   const { oauth } = options;
   const isCurrent = (principal: Principal) =>
     callers.isCurrent(principal) && (oauth?.isCurrent(principal) ?? true);
@@ -97,6 +119,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     }),
     mint,
     audit,
+    realm,
     passports,
     mandates,
     get issuer() {
@@ -134,6 +157,7 @@ interface CallersOptions extends Pick<IdentityOptions, 'buildOf'> {
   readonly signing: SigningKeys;
   readonly revocations: Revocations;
   readonly mint: Mint;
+  readonly ended: EndedMandates | undefined;
 }
 
 /** From verified tokens to principals, and whether these still hold. */
@@ -145,12 +169,12 @@ class Callers {
   }
 
   readonly isCurrent = (principal: Principal): boolean => {
-    const { clock, keys, revocations, mint, signing } = this.#options;
+    const { clock, keys, revocations, signing } = this.#options;
     const { expiresAt, mode, keyId, delegation } = principal;
     if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
     if (!delegation) return mode !== 'psk' || keys.isValid(principal);
     if (keyId !== null && !signing.isPublished(keyId)) return false;
-    const isOver = delegation.depth > 0 && mint.isOver(delegation.tokenId);
+    const isOver = delegation.depth > 0 && this.#isOver(delegation.tokenId);
     return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(delegation);
   };
 
@@ -172,11 +196,12 @@ class Callers {
 
   /** An agent that calls on behalf of its caller. */
   async ofMandate(token: string): Promise<Principal> {
-    const { signing, revocations, clock, mint } = this.#options;
+    const { signing, revocations, clock, mint, ended } = this.#options;
     const read = await readMandate(token, signing.findKey, signing.issuer, clock.now());
-    const { claims } = read;
+    const { jti, exp } = read.claims;
     const principal = this.#toPrincipal(read, token);
-    if (mint.isOver(claims.jti)) {
+    if (!mint.isOwn(jti)) await ended?.follow(jti, exp * 1000);
+    if (this.#isOver(jti)) {
       const fix = 'use a mandate only while its call lasts';
       throw denied('replayed', 'The call of the mandate is over', fix);
     }
@@ -184,9 +209,13 @@ class Callers {
     return this.#assertCurrent(principal);
   }
 
+  #isOver(jti: string): boolean {
+    const { mint, ended } = this.#options;
+    return mint.isOwn(jti) ? mint.isOver(jti) : ended?.isAccepted(jti) === false;
+  }
+
   #toPrincipal({ claims, kid }: ReadToken<MandateClaims>, token: string): Principal {
-    const { prn, sub, cog, act, mnd, aud, cap, scp, tier, epo, dep, mxd, jti, tid, bud, exp } =
-      claims;
+    const { prn, sub, cog, act, mnd, aud, cap, scp, tier, epo, dep, mxd, jti, tid, exp } = claims;
     const build = this.#options.buildOf?.(aud) ?? 'unknown';
     return Object.freeze({
       id: toOwnerId(prn, aud),
@@ -209,7 +238,7 @@ class Callers {
         tokenHash: hashToken(token),
         tokenId: jti,
         traceId: tid,
-        budget: bud,
+        budget: budgetOf(claims, this.#options.clock.now()),
         actors: [{ sub, cog }, ...toActors(act)],
       },
     });
@@ -230,6 +259,11 @@ class Callers {
       ? denied('expired', 'The token has expired', fix)
       : denied('revoked', 'The grant of the token was revoked', fix);
   }
+}
+
+/** What is left of the time of a mandate; it was minted at any moment of its second. */
+function budgetOf({ bud: { calls, ms }, iat }: MandateClaims, now: number): Budget {
+  return { calls, ms: Math.max(0, Math.min(ms, (iat + 1) * 1000 + ms - now)) };
 }
 
 /** The key that a mandate goes back to, where its caller came with one. */

@@ -36,7 +36,7 @@ import { openRegistry, resolveEndpoint } from '@starloom/registry';
 import { AgentCertificates } from './agent-certificates.ts';
 import { readOrCreateKey } from './key-file.ts';
 import { openOwnJobs } from './open-own-jobs.ts';
-import { openPlane } from './open-plane.ts';
+import { type OpenedPlane, openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
 import { auditFolder, identityFolder } from './state-folder.ts';
@@ -108,7 +108,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       oauth,
       certificates: rules.length > 0 ? createCertificateVerifier(rules) : undefined,
     };
-    const identity = await openOwnIdentity(options, registry, observer, verifiers);
+    const identity = await openOwnIdentity(options, registry, observer, verifiers, plane);
     const certificates = await openCertificates(config, folder, observer);
     if (certificates) closers.push(async () => certificates.close());
     if (identity) closers.push(() => identity.close());
@@ -175,6 +175,7 @@ async function openOwnIdentity(
   registry: Registry,
   { log }: Observer,
   verifiers: Verifiers,
+  { realm }: OpenedPlane,
 ): Promise<Identity | undefined> {
   const { loaded, localKey, stateFolder } = options;
   if (stateFolder === undefined) return undefined;
@@ -183,6 +184,7 @@ async function openOwnIdentity(
     configured: keysOf(loaded.value, localKey),
     anonymous: loaded.value.auth.anonymous,
     ...verifiers,
+    realm,
     auditFolder: auditFolder(stateFolder),
     buildOf: (agentId) => {
       const record = registry.get(agentId);

@@ -5,13 +5,17 @@ import {
   createCoordination,
   openReopeningStore,
   openStore,
+  toRealmStore,
 } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import { mayUseCoordination } from '@starloom/gateway';
 import type { GatewayConfig } from '@starloom/gateway/config';
+import type { RealmStore } from '@starloom/identity';
 
 export interface OpenedPlane {
   readonly coordination: Coordination;
+  /** What several gateways share; an embedded store is one gateway's alone. */
+  readonly realm: RealmStore | undefined;
   close(): Promise<void>;
 }
 
@@ -61,5 +65,6 @@ export async function openPlane(
     await coordination.close();
     await store.close();
   };
-  return { coordination, close };
+  const realm = config.kind === 'redis' ? toRealmStore(store) : undefined;
+  return { coordination, realm, close };
 }

@@ -105,7 +105,8 @@ export class McpEndpoint {
     if (this.#connected.size >= MAX_CONNECTED) throw tooManyConnected();
     const handler = this.#createHandler();
     const { notify } = handler;
-    const { relay } = this.#options.face;
+    const { face } = this.#options;
+    const { relay } = face;
     const updates = relay.openUpdates({
       principal: connection.principal,
       tellUpdated: async (uri) => {
@@ -123,7 +124,8 @@ export class McpEndpoint {
     };
     this.#connected.add(connected);
     try {
-      const served = updates ? await toServed(body, updates) : body;
+      const mayFollow = relay.mayFollow(connection, face);
+      const served = updates ? await toServed(body, updates, mayFollow) : body;
       if (response.destroyed) return;
       await serveFetch(handler, request, response, served, toAuthInfo(connection));
     } finally {
@@ -174,7 +176,7 @@ export class McpEndpoint {
           log,
           inFlight: face.inFlight,
           onGone: gone.resolve,
-          intake: updates && listenGate(updates),
+          intake: updates && listenGate(updates, face.relay.mayFollow(connection, face)),
           holder: { held: this.#options.held, principalId: known.principal.id },
         }),
         onerror: (error) => this.#noteError(error),

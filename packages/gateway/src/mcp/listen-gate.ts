@@ -5,7 +5,7 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { Intake } from '../transports/message-transport.ts';
-import type { SessionUpdates } from './session-updates.ts';
+import type { SessionUpdates, SubscriptionId } from './session-updates.ts';
 
 const LISTEN = 'subscriptions/listen';
 const CANCEL = 'notifications/cancelled';
@@ -15,6 +15,7 @@ const listenSchema = z.looseObject({
   id: z.union([z.string(), z.number()]),
   params: z.looseObject({
     notifications: z.looseObject({ resourceSubscriptions: z.array(z.string()) }),
+    _meta: z.record(z.string(), z.unknown()).optional(),
   }),
 });
 
@@ -22,34 +23,46 @@ const cancelSchema = z.looseObject({
   params: z.looseObject({ requestId: z.union([z.string(), z.number()]) }),
 });
 
+/** Whether a request with this `_meta` may follow the resource; rejects when that cannot be read. */
+export type MayFollow = (uri: string, meta: Readonly<Record<string, unknown>>) => Promise<boolean>;
+
 /** For a connection on which requests to listen come and go. */
-export function listenGate(updates: SessionUpdates): Intake {
+export function listenGate(updates: SessionUpdates, mayFollow: MayFollow): Intake {
+  const held = new Set<SubscriptionId>();
   return (message, deliver) => {
     const method = 'method' in message ? message.method : undefined;
-    if (method === CANCEL) endNamed(message, updates);
+    if (method === CANCEL) {
+      const ended = cancelSchema.safeParse(message).data?.params.requestId;
+      if (ended !== undefined && !held.delete(ended)) void updates.unsubscribe(ended);
+    }
     const id = method === LISTEN ? listenSchema.safeParse(message).data?.id : undefined;
     if (id === undefined) return deliver(message);
-    void toServed(message, updates).then((served) => {
-      if (updates.isSubscribed(id)) deliver(served as JSONRPCMessage);
+    held.add(id);
+    void toServed(message, updates, mayFollow).then((served) => {
+      if (held.delete(id) && updates.isSubscribed(id)) deliver(served as JSONRPCMessage);
+      else void updates.unsubscribe(id);
     });
   };
 }
 
 /** The request as far as it can be served, once it is; any other message as it is. */
-export async function toServed(message: unknown, updates: SessionUpdates): Promise<unknown> {
+export async function toServed(
+  message: unknown,
+  updates: SessionUpdates,
+  mayFollow: MayFollow,
+): Promise<unknown> {
   const { data: listen } = listenSchema.safeParse(message);
   if (listen === undefined) return message;
   const { id, params } = listen;
-  const { notifications } = params;
-  const wanted = notifications.resourceSubscriptions;
+  const { notifications, _meta = {} } = params;
+  const asked = notifications.resourceSubscriptions.map(async (uri) => {
+    const isAllowed = await mayFollow(uri, _meta).catch(() => false);
+    return isAllowed ? [uri] : [];
+  });
+  const wanted = (await Promise.all(asked)).flat();
   const resourceSubscriptions = await updates.subscribe(id, wanted);
   return {
     ...listen,
     params: { ...params, notifications: { ...notifications, resourceSubscriptions } },
   };
-}
-
-function endNamed(message: JSONRPCMessage, updates: SessionUpdates): void {
-  const id = cancelSchema.safeParse(message).data?.params.requestId;
-  if (id !== undefined) void updates.unsubscribe(id);
 }

@@ -29,7 +29,13 @@ import { AgentFeed } from './agent-feed.ts';
 import { cleanListing } from './clean-listing.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import type { Connection } from './connection.ts';
-import { type Credentials, identifiedConnection, withoutOurs } from './meta-credential.ts';
+import type { MayFollow } from './listen-gate.ts';
+import {
+  type Credentials,
+  identified,
+  identifiedConnection,
+  withoutOurs,
+} from './meta-credential.ts';
 import {
   type Named,
   parsePromptName,
@@ -86,6 +92,20 @@ export class RelayFace {
     return new SessionUpdates({ ...options, resources, log });
   }
 
+  /** Whether a request may follow a resource: by the credential in its `_meta`, if it has one. */
+  mayFollow(connection: Connection, credentials: Credentials): MayFollow {
+    return async (uri, meta) => {
+      const { principal } = await identified(credentials, { ...connection, meta });
+      if (principal === connection.principal) return true;
+      const resources = this.#followedBy(principal);
+      if (!resources.owns(uri) || !resources.isAwaited(uri)) return resources.owns(uri);
+      const watcher = { updated: () => {}, over: () => {} };
+      const following = await resources.follow(uri, principal, watcher);
+      following?.stop();
+      return following !== undefined;
+    };
+  }
+
   /** The agent is another one now. */
   agentChanged(agentId: string): void {
     this.#feeds.get(agentId)?.restart();
@@ -128,7 +148,9 @@ export class RelayFace {
       'completion/complete',
       one(({ ref }) => this.#reference(ref)),
     );
-    if (connection.push) installSubscriptions(server, () => connection.updates);
+    if (!connection.push) return;
+    const mayFollow = this.mayFollow(connection, credentials);
+    installSubscriptions(server, () => connection.updates, mayFollow);
   }
 
   async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {

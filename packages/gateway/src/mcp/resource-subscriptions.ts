@@ -1,5 +1,6 @@
 import type { Server } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
+import type { MayFollow } from './listen-gate.ts';
 import { toProtocolError } from './protocol-error.ts';
 import { noSuchSession } from './session-resources.ts';
 import type { SessionUpdates } from './session-updates.ts';
@@ -8,10 +9,14 @@ import type { SessionUpdates } from './session-updates.ts';
 export function installSubscriptions(
   server: Server,
   updatesOf: () => SessionUpdates | undefined,
+  mayFollow: MayFollow,
 ): void {
-  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }, { mcpReq }) => {
+    const isAllowed = await mayFollow(uri, mcpReq._meta ?? {}).catch((error: unknown) => {
+      throw toProtocolError(FabricError.from(error));
+    });
     const updates = updatesOf();
-    if (updates === undefined) throw toProtocolError(tellsNothing(uri));
+    if (updates === undefined || !isAllowed) throw toProtocolError(tellsNothing(uri));
     const [served] = await updates.subscribe(uri, [uri]);
     if (updates.isFollowed(uri)) return {};
     const { trouble } = updates;

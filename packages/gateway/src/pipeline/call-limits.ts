@@ -8,6 +8,7 @@ import type { GatewayConfig } from '../config.ts';
 import { CallRates, type Rate } from './call-rates.ts';
 import type { Caller } from './call-request.ts';
 import { CostBudgets } from './cost-budgets.ts';
+import type { CountSource } from './shared-counts.ts';
 
 export interface CallLimitsOptions {
   readonly limits: Pick<
@@ -17,6 +18,8 @@ export interface CallLimitsOptions {
   readonly clock: Clock;
   /** A limit was met; the key of the configuration. */
   readonly onLimited: (key: string) => void;
+  /** Whether limits of principals are counted with other gateways, by `sources`. */
+  readonly isShared?: boolean;
 }
 
 type RateKey = 'rate_per_principal' | 'rate_per_agent' | 'rpc_rate_per_principal';
@@ -35,11 +38,20 @@ export class CallLimits {
   readonly #costs: CostBudgets;
   readonly #recordedAt = new RecentMap<number>(PRINCIPALS);
   readonly #keys = new RecentMap<true>(KEYS);
+  /** What is counted for principals. Agents may be other ones at other gateways. */
+  readonly sources: readonly CountSource[];
 
-  constructor({ limits, clock, onLimited }: CallLimitsOptions) {
+  constructor({ limits, clock, onLimited, isShared = false }: CallLimitsOptions) {
     const { principals, agents } = limits;
     const rates = (key: RateKey, own: ReadonlyMap<string, Rate>) =>
-      new CallRates({ key, rate: limits[key], own, clock, onLimited });
+      new CallRates({
+        key,
+        rate: limits[key],
+        own,
+        clock,
+        onLimited,
+        isShared: isShared && key !== 'rate_per_agent',
+      });
     this.#clock = clock;
     this.#calls = rates(
       'rate_per_principal',
@@ -58,7 +70,9 @@ export class CallLimits {
       own: ownOf(principals, ({ cost }) => cost),
       clock,
       onLimited,
+      isShared,
     });
+    this.sources = [this.#calls, this.#messages, this.#costs];
   }
 
   /** Whether a call with this idempotency key was charged: its repetition is not, nor refused. */

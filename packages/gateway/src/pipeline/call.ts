@@ -71,7 +71,8 @@ export async function runCall(
     if (!caller.isStored) deps.limits.admit(caller.principal);
     const guarded = admit(caller, deps.guard);
     trace = guarded.trace;
-    deps.mandates.spend(guarded, caller.principal);
+    const spent = deps.mandates.spend(guarded, caller.principal);
+    if (spent) await spent;
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
     if (turn) await turn;
     try {

@@ -44,11 +44,15 @@ export class Mandates {
   }
 
   /** Counts a call below a root call; POLICY_DENIED when the budget of its trace is spent. */
-  spend(guarded: GuardedCall, principal: Principal): void {
-    if (guarded.hop.depth <= 1) return;
+  spend(guarded: GuardedCall, principal: Principal): Promise<void> | undefined {
+    if (guarded.hop.depth <= 1) return undefined;
     const { budgets } = this.#options;
+    const { delegation } = principal;
     const owner = guarded.root ?? onBehalfOf(principal);
-    budgets.spend(owner, guarded.trace.trace_id, principal.delegation?.budget);
+    const { trace_id } = guarded.trace;
+    if (delegation) return budgets.spendTogether(owner, trace_id, delegation.budget);
+    budgets.spend(owner, trace_id);
+    return undefined;
   }
 
   /** `undefined` for an agent that wants none. */

@@ -29,7 +29,7 @@ function open(contexts: PrincipalContexts) {
     tellUpdated: async () => {},
     tellListChanged: async () => {},
   });
-  const gate = listenGate(updates);
+  const gate = listenGate(updates, async () => true);
   const send = (message: JSONRPCMessage) => gate(message, (taken) => delivered.push(taken));
   return { delivered, updates, send };
 }

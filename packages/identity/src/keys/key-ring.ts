@@ -62,6 +62,11 @@ export class KeyRing implements PskVerifier {
     return records.some(({ key_id, revoked_at }) => key_id === keyId && revoked_at !== null);
   }
 
+  async change(edit: (file: KeysFile) => KeysFile): Promise<KeysFile> {
+    if (!this.#file) throw new Error('the keys are not open');
+    return await this.#file.change(edit);
+  }
+
   async close(): Promise<void> {
     await this.#file?.close();
   }

@@ -15,6 +15,8 @@ export const MAX_PASSPORT_S = 24 * 60 * 60;
 export const MIN_MANDATE_S = 60;
 export const MAX_MANDATE_S = 300;
 export const MAX_CAP = 64;
+/** Of grants that came with a passport, and end with it. */
+export const GRANT_PREFIX = 'grant:';
 
 const FIX = 'ask for another one: "starloom passport create"';
 

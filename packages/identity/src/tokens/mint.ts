@@ -69,6 +69,8 @@ export interface MintOptions {
   readonly epoch: () => number;
   /** Awaited before a mandate is given out. */
   readonly record: (minted: { claims: MandateClaims; hash: string }) => Promise<void>;
+  /** The call of a mandate is over. */
+  readonly onEnd?: ((claims: MandateClaims) => void) | undefined;
 }
 
 const DEFAULT_LIFE_S = 120;
@@ -76,7 +78,7 @@ const DEFAULT_LIFE_S = 120;
 export class Mint {
   readonly #options: MintOptions;
   /** Every id begins with the mint that made it. */
-  readonly #instance = randomUUID();
+  readonly #prefix = `${randomUUID()}.`;
   /** Ids of mandates whose call is in flight here. */
   readonly #inFlight = new Set<string>();
 
@@ -93,12 +95,19 @@ export class Mint {
     const hash = hashToken(token);
     await record({ claims, hash });
     this.#inFlight.add(claims.jti);
-    return { token, claims, hash, release: () => void this.#inFlight.delete(claims.jti) };
+    const release = () => {
+      if (this.#inFlight.delete(claims.jti)) this.#options.onEnd?.(claims);
+    };
+    return { token, claims, hash, release };
   }
 
   /** Whether the call of a mandate is over; of one that another gateway minted this is not known. */
   isOver(jti: string): boolean {
-    return jti.startsWith(`${this.#instance}.`) && !this.#inFlight.has(jti);
+    return this.isOwn(jti) && !this.#inFlight.has(jti);
+  }
+
+  isOwn(jti: string): boolean {
+    return jti.startsWith(this.#prefix);
   }
 
   #toClaims(request: MintRequest): MandateClaims {
@@ -137,7 +146,7 @@ export class Mint {
         ms: Math.floor(Math.min(budget.ms, requested?.ms ?? budget.ms)),
       },
       epo: epoch(),
-      jti: `${this.#instance}.${randomUUID()}`,
+      jti: `${this.#prefix}${randomUUID()}`,
       iat,
       nbf: iat,
       exp,

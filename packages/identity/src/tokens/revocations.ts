@@ -1,6 +1,6 @@
 // `revocations.json`: what was revoked, by epoch. Every revocation counts the epoch of the realm up and
 // notes it for a principal, a delegate or a grant; a credential that was made before that is void. No
-// clock is involved. A grant can also be suspended, and resumed.
+// clock is involved. A grant can also be suspended, and resumed; the later one of the two counts.
 
 import { join } from 'node:path';
 import type { Log } from '@starloom/core';
@@ -8,24 +8,35 @@ import { z } from 'zod';
 import { type DenialReason, denied } from '../denied.ts';
 import type { Delegation } from '../principal.ts';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
-import { MAX_PASSPORT_S, SKEW_S } from './claims.ts';
+import { GRANT_PREFIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
+
+export const revokedSchema = z.strictObject({
+  epoch: z.int().min(0),
+  at: z.iso.datetime(),
+  /** Of a suspension: the grant was resumed. */
+  lifted: z.literal(true).exactOptional(),
+});
 
 const fileSchema = z.strictObject({
   version: z.literal(1),
   epoch: z.int().min(0),
-  revoked: z.record(z.string(), z.strictObject({ epoch: z.int(), at: z.iso.datetime() })),
-  suspended: z.array(z.string()),
+  revoked: z.record(z.string(), revokedSchema),
+  /** Suspensions of earlier versions, which had no epoch. */
+  suspended: z.array(z.string()).optional(),
 });
 
-type RevocationsFile = z.output<typeof fileSchema>;
+export type RevocationsFile = z.output<typeof fileSchema>;
+export type Revocation = z.output<typeof revokedSchema>;
 
-const EMPTY: RevocationsFile = { version: 1, epoch: 0, revoked: {}, suspended: [] };
+const EMPTY: RevocationsFile = { version: 1, epoch: 0, revoked: {} };
 /** By then everything that was made before has expired. */
 const KEPT_MS = (MAX_PASSPORT_S + 2 * SKEW_S) * 1000;
+const LEAST_TTL_MS = 60_000;
 
 export type Revoked = 'principal' | 'delegate' | 'grant';
 
 const PREFIX = { principal: 'prn', delegate: 'sub', grant: 'mnd' } as const;
+const SUSPENDED = 'sus:';
 
 type Subject = Pick<Delegation, 'principalId' | 'delegateId' | 'mandateId' | 'epoch' | 'actors'>;
 
@@ -46,7 +57,7 @@ export class Revocations {
 
   /** Why the credential is void; `undefined` when it is not. */
   reasonAgainst(subject: Subject): 'revoked' | 'suspended' | undefined {
-    const { revoked, suspended } = this.#file.value;
+    const { revoked } = this.#file.value;
     const { principalId, delegateId, mandateId, epoch, actors } = subject;
     const isVoid = (key: string) => (revoked[key]?.epoch ?? 0) > epoch;
     const acting = [delegateId, ...actors.map(({ sub }) => sub)];
@@ -57,7 +68,7 @@ export class Revocations {
     ) {
       return 'revoked';
     }
-    return suspended.includes(mandateId) ? 'suspended' : undefined;
+    return isSuspended(this.#file.value, mandateId) ? 'suspended' : undefined;
   }
 
   assertValid(subject: Subject): void {
@@ -65,6 +76,10 @@ export class Revocations {
     if (!reason) return;
     const fix = 'ask the operator of the gateway for another passport';
     throw denied(reason, `The credential is ${reason}`, fix);
+  }
+
+  change(edit: (file: RevocationsFile) => RevocationsFile): Promise<RevocationsFile> {
+    return this.#file.change(edit);
   }
 
   close(): Promise<void> {
@@ -79,15 +94,9 @@ export async function revoke(
   id: string,
   now: number,
 ): Promise<number> {
-  const { epoch } = await changeState(revocationsFile(folder), (file) => {
-    const next = file.epoch + 1;
-    const at = new Date(now).toISOString();
-    const kept = Object.entries(file.revoked).filter(
-      ([, one]) => now - Date.parse(one.at) < KEPT_MS,
-    );
-    const revoked = { ...Object.fromEntries(kept), [`${PREFIX[kind]}:${id}`]: { epoch: next, at } };
-    return { ...file, epoch: next, revoked };
-  });
+  const { epoch } = await changeState(revocationsFile(folder), (file) =>
+    noted(file, `${PREFIX[kind]}:${id}`, now),
+  );
   return epoch;
 }
 
@@ -96,10 +105,12 @@ export async function suspendGrant(
   folder: string,
   id: string,
   isSuspended: boolean,
+  now = Date.now(),
 ): Promise<void> {
-  await changeState(revocationsFile(folder), (file) => {
-    const others = file.suspended.filter((known) => known !== id);
-    return { ...file, suspended: isSuspended ? [...others, id] : others };
+  await changeState(revocationsFile(folder), ({ suspended = [], ...file }) => {
+    const others = suspended.filter((known) => known !== id);
+    const kept = others.length > 0 ? { ...file, suspended: others } : file;
+    return noted(kept, SUSPENDED + id, now, isSuspended ? {} : { lifted: true });
   });
 }
 
@@ -108,6 +119,82 @@ export async function readEpoch(folder: string): Promise<number> {
   return (await readState(revocationsFile(folder))).epoch;
 }
 
-function revocationsFile(folder: string): StateFileOptions<RevocationsFile> {
+/** With what other gateways revoked; the same file when they say nothing new. */
+export function withRevocations(
+  file: RevocationsFile,
+  others: ReadonlyMap<string, Revocation>,
+  now: number,
+): RevocationsFile {
+  let { epoch } = file;
+  const news: [string, Revocation][] = [];
+  const oldestFirst = [...others].sort(([, one], [, two]) => one.epoch - two.epoch);
+  for (const [key, other] of oldestFirst) {
+    if (isExpired(key, other, now) || !isNews(other, file.revoked[key])) continue;
+    // Our own tokens may carry this epoch already, and were made without knowing of the revocation.
+    const isPassed = other.epoch <= epoch && !key.startsWith(SUSPENDED);
+    const own = isPassed ? { ...other, epoch: epoch + 1 } : other;
+    epoch = Math.max(epoch, own.epoch);
+    news.push([key, own]);
+  }
+  if (news.length === 0) return file;
+  return { ...file, epoch, revoked: { ...unexpired(file, now), ...Object.fromEntries(news) } };
+}
+
+/** What another gateway that knows only `others` should learn, each with how long it matters. */
+export function newsFor(
+  { revoked }: RevocationsFile,
+  others: ReadonlyMap<string, Revocation>,
+  now: number,
+): { readonly key: string; readonly value: Revocation; readonly ttlMs: number | undefined }[] {
+  return Object.entries(revoked)
+    .filter(([key, one]) => !isExpired(key, one, now) && isNews(one, others.get(key)))
+    .map(([key, value]) => ({ key, value, ttlMs: ttlOf(endOf(key, value), now) }));
+}
+
+/** How long a shared entry that matters until `end` is kept: long enough for every gateway to see it. */
+export function ttlOf(end: number | undefined, now: number): number | undefined {
+  return end === undefined ? undefined : Math.max(LEAST_TTL_MS, end - now);
+}
+
+export function revocationsFile(folder: string): StateFileOptions<RevocationsFile> {
   return { path: join(folder, 'revocations.json'), schema: fileSchema, empty: EMPTY };
+}
+
+function noted(
+  file: RevocationsFile,
+  key: string,
+  now: number,
+  more: Partial<Revocation> = {},
+): RevocationsFile {
+  const epoch = file.epoch + 1;
+  const one = { epoch, at: new Date(now).toISOString(), ...more };
+  return { ...file, epoch, revoked: { ...unexpired(file, now), [key]: one } };
+}
+
+/** Of the same epoch a suspension counts more than its end. */
+function isNews(one: Revocation, known: Revocation | undefined): boolean {
+  if (!known) return true;
+  return one.epoch > known.epoch || (one.epoch === known.epoch && !one.lifted && !!known.lifted);
+}
+
+function isSuspended({ revoked, suspended }: RevocationsFile, mandateId: string): boolean {
+  const one = revoked[SUSPENDED + mandateId];
+  return one ? !one.lifted : (suspended?.includes(mandateId) ?? false);
+}
+
+function unexpired({ revoked }: RevocationsFile, now: number): RevocationsFile['revoked'] {
+  return Object.fromEntries(
+    Object.entries(revoked).filter(([key, one]) => !isExpired(key, one, now)),
+  );
+}
+
+function isExpired(key: string, one: Revocation, now: number): boolean {
+  const end = endOf(key, one);
+  return end !== undefined && end <= now;
+}
+
+/** The grant of a passport ends with it; that of a key lasts, and so does its suspension. */
+function endOf(key: string, { at, lifted }: Revocation): number | undefined {
+  const isLasting = key.startsWith(SUSPENDED) && !key.startsWith(SUSPENDED + GRANT_PREFIX);
+  return isLasting && !lifted ? undefined : Date.parse(at) + KEPT_MS;
 }

@@ -36,6 +36,8 @@ const keySchema = z.strictObject({
   x: z.base64url(),
   /** The private half; removed once the key signs no more. */
   d: z.base64url().optional(),
+  /** It was stolen, or may have been: no gateway accepts it. */
+  withdrawn: z.literal(true).optional(),
 });
 
 const fileSchema = z.strictObject({
@@ -46,13 +48,15 @@ const fileSchema = z.strictObject({
 });
 
 type SigningKey = z.output<typeof keySchema>;
-type SigningFile = z.output<typeof fileSchema>;
+export type SigningFile = z.output<typeof fileSchema>;
 
 /** How long verifiers may keep a set of keys, in seconds. */
 export const JWKS_MAX_AGE_S = 300;
 const PUBLISHED_BEFORE_MS = (JWKS_MAX_AGE_S + SKEW_S) * 1000;
 const ACCEPTED_AFTER_MS = (MAX_PASSPORT_S + 2 * SKEW_S) * 1000;
 const ROTATE_AFTER_MS = 30 * 24 * 3_600_000;
+/** By then nothing is accepted that a key signed, wherever there is a copy of it. */
+export const REPLACED_AFTER_MS = ROTATE_AFTER_MS + PUBLISHED_BEFORE_MS + ACCEPTED_AFTER_MS;
 const LOOK_MS = 3_600_000;
 const EMPTY: SigningFile = { version: 1, issuer: '-', keys: [] };
 
@@ -138,6 +142,10 @@ export class SigningKeys {
     return key !== undefined && isSigned(key.x, bytes, signature);
   }
 
+  change(edit: (file: SigningFile) => Promise<SigningFile>): Promise<SigningFile> {
+    return this.#file.change(edit);
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#looking);
     await this.#file.close();
@@ -194,6 +202,20 @@ export async function rotateSigningKey(
   return { kid, use_from };
 }
 
+/** Without keys that were withdrawn elsewhere; with a new one where none is left to sign with. */
+export async function withoutKeys(
+  file: SigningFile,
+  kids: ReadonlySet<string>,
+  now: number,
+): Promise<SigningFile> {
+  const isStolen = (key: SigningKey) => kids.has(key.kid) && !isOver(key, now);
+  if (!file.keys.some(isStolen)) return file;
+  const end = new Date(now).toISOString();
+  const keys = file.keys.map((key) => (isStolen(key) ? ended(key, end, now, true) : key));
+  const canSign = keys.some((key) => key.d !== undefined && Date.parse(key.use_from) <= now);
+  return { ...file, keys: canSign ? keys : [...keys, await createSigningKey(now, now)] };
+}
+
 /** Public halves by id, those of retired keys too: for who verifies old logs. */
 export async function readPublicKeys(folder: string): Promise<ReadonlyMap<string, string>> {
   const { keys } = await readState(signingFile(folder));
@@ -211,7 +233,7 @@ export function isSigned(x: string, bytes: Uint8Array, signature: string): boole
 
 const OKP = { kty: 'OKP', crv: 'Ed25519' } as const;
 
-function signingFile(folder: string): StateFileOptions<SigningFile> {
+export function signingFile(folder: string): StateFileOptions<SigningFile> {
   return { path: join(folder, 'signing-keys.json'), schema: fileSchema, empty: EMPTY };
 }
 
@@ -241,7 +263,7 @@ function ended(key: SigningKey, end: string, now: number, atOnce: boolean): Sign
   const ends_at = key.ends_at !== null && key.ends_at < sooner ? key.ends_at : sooner;
   if (Date.parse(ends_at) > now) return { ...key, ends_at };
   const { d: _, ...rest } = key;
-  return { ...rest, ends_at };
+  return { ...rest, ends_at, ...(atOnce && !isOver(key, now) && { withdrawn: true }) };
 }
 
 function isOver({ ends_at }: SigningKey, now: number): boolean {

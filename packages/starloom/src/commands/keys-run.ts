@@ -17,6 +17,7 @@ import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { KeysCreateOptions, KeysRotateOptions } from './keys.ts';
+import { shareNow } from './share-now.ts';
 
 export async function listSharedKeys(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
   const records = await listKeys(await folderOf(terminal));
@@ -61,32 +62,38 @@ export async function createSharedKey(
 export async function rotateSharedKey(
   terminal: Terminal,
   keyId: string | undefined,
-  { overlap, json, signing, atOnce }: KeysRotateOptions,
+  options: KeysRotateOptions,
 ): Promise<void> {
+  const { overlap, json } = options;
   const folder = await folderOf(terminal);
-  if (signing) {
-    const { kid, use_from } = await rotateSigningKey(folder, {
-      now: Date.now(),
-      atOnce: atOnce === true,
-    });
-    if (json) return terminal.print(toSafeJson({ kid, use_from }));
-    return terminal.tell(`the signing key ${kid} takes over at ${use_from}`);
-  }
+  if (options.signing) return await replaceSigningKey(terminal, folder, options);
   if (keyId === undefined) throw toUsageError('which key?', 'name a key, or pass --signing');
   const rotated = await rotateKey(folder, keyId, { overlapMs: overlap, now: Date.now() });
   showOnce(terminal, rotated, json === true);
   if (!json) terminal.tell(`the key "${keyId}" is valid until ${rotated.old.expires_at}`);
 }
 
+async function replaceSigningKey(terminal: Terminal, folder: string, options: KeysRotateOptions) {
+  const atOnce = options.atOnce === true;
+  const { kid, use_from } = await rotateSigningKey(folder, { now: Date.now(), atOnce });
+  if (!options.json) terminal.tell(`the signing key ${kid} takes over at ${use_from}`);
+  const sharing = atOnce ? await shareNow(terminal, folder, options) : {};
+  if (options.json) terminal.print(toSafeJson({ kid, use_from, ...sharing }));
+}
+
 export async function revokeSharedKey(
   terminal: Terminal,
   keyId: string,
-  { json }: GlobalOptions,
+  options: GlobalOptions,
 ): Promise<void> {
   const now = Date.now();
-  const revoked = await revokeKey(await folderOf(terminal), keyId, now);
-  if (json) terminal.print(toSafeJson(toView(revoked, now)));
-  else terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
+  const folder = await folderOf(terminal);
+  const revoked = await revokeKey(folder, keyId, now);
+  if (!options.json) {
+    terminal.tell(`the key "${keyId}" is revoked; a gateway that runs refuses it at once`);
+  }
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.print(toSafeJson({ ...toView(revoked, now), ...sharing }));
 }
 
 /** The key alone goes to stdout, so that a script can take it. */

@@ -21,6 +21,7 @@ import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { assertScopes, toTier } from './keys-run.ts';
 import type { PassportCreateOptions, RevokedKind } from './passport.ts';
+import { shareNow } from './share-now.ts';
 
 const MAX_LIFE_MS = 24 * 3_600_000;
 const BUDGET_MS = 24 * 3_600_000;
@@ -125,22 +126,30 @@ export async function revokePassports(
   terminal: Terminal,
   kind: RevokedKind,
   id: string,
-  { json }: GlobalOptions,
+  options: GlobalOptions,
 ): Promise<void> {
-  const epoch = await revoke(await folderOf(terminal), kind, id, Date.now());
-  if (json) terminal.print(toSafeJson({ revoked: { kind, id }, epoch }));
-  else terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
+  const folder = await folderOf(terminal);
+  const epoch = await revoke(folder, kind, id, Date.now());
+  if (!options.json) {
+    terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
+  }
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.print(toSafeJson({ revoked: { kind, id }, epoch, ...sharing }));
 }
 
 export async function setSuspended(
   terminal: Terminal,
   grant: string,
   isSuspended: boolean,
-  { json }: GlobalOptions,
+  options: GlobalOptions,
 ): Promise<void> {
-  await suspendGrant(await folderOf(terminal), grant, isSuspended);
-  if (json) terminal.print(toSafeJson({ grant, suspended: isSuspended }));
-  else terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
+  const folder = await folderOf(terminal);
+  await suspendGrant(folder, grant, isSuspended);
+  if (!options.json) {
+    terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
+  }
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.print(toSafeJson({ grant, suspended: isSuspended, ...sharing }));
 }
 
 async function folderOf({ env }: Terminal): Promise<string> {
