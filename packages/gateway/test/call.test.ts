@@ -202,7 +202,7 @@ describe('fabric.call', () => {
     };
     await using gateway = await openTestGateway({ a: slow, b: slow, c: slow, d: hang });
     await using client = await connect(gateway.url);
-    const args = { agent_id: 'a', capability: 'work', timeout_ms: 200, deadline_ms: 300 };
+    const args = { agent_id: 'a', capability: 'work', timeout_ms: 500, deadline_ms: 950 };
     const { payload } = await call(client, 'fabric.call', args);
     expect(payload.error.code).toBe('TIMEOUT');
     expect(payload.error.details.attempts).toHaveLength(2);
