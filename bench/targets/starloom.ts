@@ -1,5 +1,5 @@
-// The real gateway, as anybody runs it: its own command, keys, argument schemas, log, metrics and
-// trace on.
+// The real gateway, as anybody runs it: its own command, keys, argument schemas, audit log, log, metrics
+// and trace on; and as operators of many callers do, with rules and limits.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,10 +33,25 @@ export async function gatewayProgram(folder: string, agents: readonly object[]):
   };
 }
 
+/** Counted with every call, and never met. */
+const HIGH_RATE = { calls: 1_000_000, seconds: 1 };
+
 const CONFIG = {
   registry: { kind: 'yaml', path: './agents.yaml' },
   auth: { psk: [{ key_id: 'bench', key: 'env:BENCH_KEY', principal: 'bench', tier: 'org' }] },
   telemetry: { log_level: 'info' },
+  policy: {
+    rules: [
+      { name: 'finance-is-closed', when: '"finance" in agent.tags', effect: 'deny' },
+      {
+        name: 'writes-at-the-root',
+        when: 'capability.glob("write_*") && depth > 1',
+        effect: 'deny',
+      },
+      { name: 'own-agents', when: 'principal.tier == "org" && depth < 4', effect: 'allow' },
+    ],
+  },
+  limits: { rate_per_principal: HIGH_RATE, rate_per_agent: HIGH_RATE, cost_per_principal: 1e12 },
 };
 
 function manifest(uri: string): object {
@@ -50,7 +65,7 @@ function manifest(uri: string): object {
     agent_id: AGENT_ID,
     endpoint: { transport: 'http', uri },
     capabilities: [
-      { name: TOOL_OF_KIND.unary, input_schema },
+      { name: TOOL_OF_KIND.unary, input_schema, cost: 1 },
       { name: TOOL_OF_KIND.stream, streaming: true, input_schema },
     ],
     trust_tier: 'org',
