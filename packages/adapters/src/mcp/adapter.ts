@@ -114,7 +114,7 @@ class McpAdapter implements Adapter, McpRelay {
         else if (body) yield body;
         else if (context.notify) await context.notify(said);
         else logNotification(context.log, said);
-        await streamTurns.rest();
+        await streamTurns.enter();
       }
       const result = exchange.result();
       if (!wantsInput(result)) return yield toFinal(result, last);

@@ -13,6 +13,7 @@ import {
 import {
   type BrowserGuard,
   createBrowserGuard,
+  FairTurns,
   type Refusal,
   type RefusalDialect,
   toRefusal,
@@ -26,7 +27,6 @@ import { certificateOf } from './client-certificate.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
 import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
 import { cannotListen, createListener } from './listener.ts';
-import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { answerProbe, isProbe, type ProbeOptions } from './probes.ts';
 import { discardBody, isGone, readBody } from './read-body.ts';
@@ -94,6 +94,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
+/** Connections beyond it are dropped, and try again after a second; the system may allow fewer. */
+const BACKLOG = 4_096;
 /** Close code of a WebSocket. */
 const POLICY_VIOLATION = 1008;
 
@@ -103,7 +105,8 @@ export class HttpTransport {
   #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
-  readonly #large = new OnePerTurn();
+  readonly #turns = new FairTurns();
+  readonly #large = new FairTurns({ ms: 0, rests: true });
   readonly #sockets: OpenSockets;
   readonly #stale: StaleConnections;
 
@@ -138,7 +141,7 @@ export class HttpTransport {
       this.#server.once('error', (error: NodeJS.ErrnoException) =>
         reject(cannotListen(error, host, port)),
       );
-      this.#server.listen(port, host, resolve);
+      this.#server.listen({ port, host, backlog: BACKLOG }, resolve);
     });
     const address = this.#server.address();
     const actual = typeof address === 'object' && address ? address.port : port;
@@ -192,6 +195,7 @@ export class HttpTransport {
           throw error;
         }
         id = idOf(body);
+        if (text.length >= LARGE_LENGTH) await this.#large.enter(principal.id);
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       const detach = () => {
@@ -217,9 +221,8 @@ export class HttpTransport {
 
   async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {
     using share = this.#bodies.open(id);
-    const text = await readBody(request, this.#options.bodyBytes, share);
-    if (text.length >= LARGE_LENGTH) await this.#large.turn();
-    return text;
+    const begin = (bytes: number) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id);
+    return await readBody(request, this.#options.bodyBytes, share, begin);
   }
 
   /** A large request counts until it is answered. */

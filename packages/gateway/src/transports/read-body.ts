@@ -4,14 +4,20 @@ import { FabricError } from '@starloom/core';
 import type { BodyShare } from './body-budget.ts';
 import { freeNow } from './free-now.ts';
 
-/** The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. */
+/**
+ * The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. `begin` says
+ * when to go on with so many bytes: all that is done with them takes time of the event loop.
+ */
 export async function readBody(
   request: IncomingMessage,
   limit: number,
   share: BodyShare,
+  begin: (bytes: number) => Promise<void> | undefined,
 ): Promise<string> {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
   const bytes = await readBytes(request, limit, share);
+  const turn = begin(bytes.length);
+  if (turn) await turn;
   try {
     return decode(bytes);
   } finally {
