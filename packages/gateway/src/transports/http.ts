@@ -78,6 +78,8 @@ export interface HttpRequest {
   readonly url: URL;
   /** The parsed body of a POST. */
   readonly body: unknown;
+  /** Its length, as text. */
+  readonly bytes: number;
   /** It stays open for as long as the client likes: a shutdown does not wait for it. */
   readonly detach: () => void;
 }
@@ -183,11 +185,13 @@ export class HttpTransport {
       isKnown = true;
       const route = findRoute(this.#options.routes, url);
       let body: unknown;
+      let bytes = 0;
       if (request.method !== 'POST') inFlight.assertOpen();
       else {
         (route.assertMediaType ?? assertJson)(request);
         const text = await this.#readBody(request, principal);
-        this.#hold(response, principal, text.length);
+        bytes = text.length;
+        this.#hold(response, principal, bytes);
         try {
           body = route.parse(text);
         } catch (error) {
@@ -195,7 +199,7 @@ export class HttpTransport {
           throw error;
         }
         id = idOf(body);
-        if (text.length >= LARGE_LENGTH) await this.#large.enter(principal.id);
+        if (bytes >= LARGE_LENGTH) await this.#large.enter(principal.id);
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       const detach = () => {
@@ -203,7 +207,7 @@ export class HttpTransport {
         leave();
         this.#endWithCredential(response, principal, () => response.destroy());
       };
-      await route.serve({ request, response, principal, url, body, detach });
+      await route.serve({ request, response, principal, url, body, bytes, detach });
     } catch (error) {
       this.#noteFailure(error);
       const refusal = this.#toRefusal(request, error, id);
