@@ -1,7 +1,7 @@
 // Work of many callers on the one event loop: requests that came, streams that never pause. Each turn of
-// the loop does a little of it, and everything else that is ready gets its turn: connections (the loop
-// accepts one per turn), answers of agents, timers. What has to wait goes on by caller in rotation: the
-// one request of a caller goes before the second one of another, however many that other has sent.
+// the loop does a little of it, and everything else that is ready gets its turn: connections, answers of
+// agents, timers. What has to wait goes on by caller in rotation: the one request of a caller goes before
+// the second one of another, however many that other has sent.
 
 import { performance } from 'node:perf_hooks';
 
@@ -9,6 +9,8 @@ const TURN_MS = 2;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
 const MAX_REST_MS = 50;
+/** So long after `hurry` more of the same is expected. */
+const HURRY_MS = 5;
 
 export interface FairTurnsOptions {
   /** Work that begins in one turn after so long waits for the next; 0 lets one begin in each. */
@@ -24,10 +26,16 @@ export class FairTurns {
   readonly #now: () => number;
   /** By caller; the one whose turn is next comes first. */
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** When the work of this turn began; `undefined` while there is none. */
+  /** When this turn began; `undefined` while there is nothing to do. */
   #since: number | undefined;
   /** Until then what was resumed goes on: parts of it that are done together cost less. */
   #goesOnUntil = 0;
+  #hurriedAt = Number.NEGATIVE_INFINITY;
+  /** Whether work began in this turn without waiting. */
+  #isBegun = false;
+  /** When work was last done, and how long that took. */
+  #doneAt = Number.NEGATIVE_INFINITY;
+  #took = 0;
 
   constructor({
     ms = TURN_MS,
@@ -41,17 +49,30 @@ export class FairTurns {
 
   /** Asked before work begins: `undefined` to go on, or resolves when it is the caller's turn. */
   enter(caller = ''): Promise<void> | undefined {
-    if (this.#since === undefined) {
-      this.#begin();
-      return undefined;
-    }
-    if (this.#waiting.size === 0 && this.#hasTime(this.#since)) return undefined;
-    if (this.#now() < this.#goesOnUntil) return undefined;
+    if (this.#mayBegin()) return undefined;
     return new Promise((resolve) => {
       const queue = this.#waiting.get(caller);
       if (queue) queue.push(resolve);
       else this.#waiting.set(caller, [resolve]);
     });
+  }
+
+  /**
+   * Something came of which the loop takes one per turn, such as a connection. For a moment turns are
+   * short: work is done only for as long as there was none before.
+   */
+  hurry(): void {
+    this.#hurriedAt = this.#now();
+  }
+
+  #mayBegin(): boolean {
+    if (this.#since === undefined) {
+      this.#begin();
+      this.#isBegun = this.#isDue();
+      return this.#isBegun;
+    }
+    if (this.#now() < this.#goesOnUntil) return true;
+    return this.#waiting.size === 0 && this.#hasTime(this.#since);
   }
 
   #begin(): void {
@@ -60,10 +81,26 @@ export class FairTurns {
   }
 
   #hasTime(since: number): boolean {
-    return this.#now() - since < this.#ms;
+    return this.#now() - since < this.#ms && !this.#isHurried;
+  }
+
+  get #isHurried(): boolean {
+    return this.#now() - this.#hurriedAt < HURRY_MS;
+  }
+
+  #isDue(): boolean {
+    return !this.#isHurried || this.#now() - this.#doneAt >= this.#took;
+  }
+
+  #done(): void {
+    const now = this.#now();
+    this.#took = now - (this.#since ?? now);
+    this.#doneAt = now;
   }
 
   readonly #turnOver = (): void => {
+    if (this.#isBegun) this.#done();
+    this.#isBegun = false;
     const took = this.#now() - (this.#since ?? 0);
     if (this.#rests && took >= 1) setTimeout(this.#nextTurn, Math.min(took, MAX_REST_MS));
     else this.#nextTurn();
@@ -73,7 +110,7 @@ export class FairTurns {
     this.#since = undefined;
     if (this.#waiting.size === 0) return;
     this.#begin();
-    this.#resumeOne();
+    if (this.#isDue()) this.#resumeOne();
   };
 
   readonly #resumeOne = (): void => {
@@ -91,6 +128,7 @@ export class FairTurns {
 
   readonly #resumeMore = (): void => {
     this.#goesOnUntil = 0;
+    this.#done();
     if (this.#since !== undefined && this.#hasTime(this.#since)) this.#resumeOne();
   };
 }

@@ -18,6 +18,9 @@ function openTurns(options: FairTurnsOptions) {
   return {
     turns,
     done,
+    pass(ms: number) {
+      time += ms;
+    },
     async work(caller: string, ms = 1): Promise<void> {
       const turn = turns.enter(caller);
       if (turn) await turn;
@@ -48,6 +51,22 @@ describe('fair turns', () => {
     const before = world.done.flat().filter((caller) => caller === 'flood');
     expect(before.length).toBeLessThanOrEqual(3);
     await Promise.all(flood);
+  });
+
+  it('leave half of the time to what comes one per turn', async () => {
+    using world = openTurns({ ms: 2 });
+    const all = Promise.all(Array.from({ length: 20 }, () => world.work('flood', 1)));
+    const before = world.done.length;
+    let accepted = 0;
+    for (let isOver = false; !isOver; accepted += 1) {
+      world.turns.hurry();
+      world.pass(0.1);
+      isOver = world.done.flat().length === 20;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await all;
+    expect(accepted).toBeGreaterThan(150);
+    expect(world.done.slice(before).every(({ length }) => length <= 1)).toBe(true);
   });
 
   it('let work of one caller go on in the order in which it came', async () => {

@@ -130,6 +130,8 @@ export class HttpTransport {
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
+    // The event loop accepts one in each turn: long turns would keep new clients waiting for minutes.
+    this.#server.on('connection', () => this.#turns.hurry());
     this.#server.on(
       'upgrade',
       (request, socket, head) => void this.#upgrade(request, socket as Socket, head),
