@@ -133,5 +133,8 @@ export class FairTurns {
   };
 }
 
-/** For events of streams, asked between two of them: there is one event loop. */
-export const streamTurns = new FairTurns();
+/**
+ * For events of streams, asked between two of them: there is one event loop. A call takes some turns, and
+ * each of them is so much longer while agents talk as fast as they can.
+ */
+export const streamTurns = new FairTurns({ ms: 1 });
