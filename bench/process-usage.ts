@@ -22,6 +22,12 @@ export function mainThreadMicroseconds(pid: number): number | undefined {
   return nanoseconds === undefined ? undefined : Number(nanoseconds) / 1000;
 }
 
+/** How long its main thread was ready to run, but other threads had the cores. */
+export function mainThreadWaitMicroseconds(pid: number): number | undefined {
+  const nanoseconds = readProcess(pid, 'schedstat')?.split(' ')[1];
+  return nanoseconds === undefined ? undefined : Number(nanoseconds) / 1000;
+}
+
 export function residentMegabytes(pid: number): number | undefined {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readProcess(pid, 'status') ?? '')?.[1];
   return kilobytes === undefined ? undefined : Number(kilobytes) / 1024;

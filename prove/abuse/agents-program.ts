@@ -1,4 +1,4 @@
-// Serves the agents of a run: `good` alone, or all hostile ones. Prints its port when it listens.
+// Serves the agents of a run: the ordinary ones, or all hostile ones. Prints its port when it listens.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

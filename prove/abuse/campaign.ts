@@ -5,6 +5,7 @@ import { Child } from '../../bench/child.ts';
 import { ownProgram } from '../../bench/own-program.ts';
 import { type Attack, type Outcome, problemsIf } from './attack.ts';
 import { ATTACKS, type AttackName } from './attacks/index.ts';
+import { type CoreWaits, NO_CORE_WAITS, openCoreWaits } from './core-waits.ts';
 import { GatewayMemory } from './gateway-memory.ts';
 import { type Observed, OrdinaryClient } from './ordinary-client.ts';
 import { type Floors, judge, type Memory } from './verdict.ts';
@@ -18,6 +19,7 @@ export interface AttackResult {
   readonly quiet: Observed;
   readonly during: Observed;
   readonly memory: Memory;
+  readonly coreWaits: CoreWaits;
   /** What did not hold. */
   readonly problems: readonly string[];
 }
@@ -42,7 +44,7 @@ const NOTHING: Memory = {
 /** Of an attack that could not be carried to its end, because the gateway died of it, say. */
 export function brokenOff(name: string, cause: unknown): AttackResult {
   const why = cause instanceof Error ? cause.message.slice(0, 500) : String(cause);
-  const figures = { quiet: SILENT, during: SILENT, memory: NOTHING };
+  const figures = { quiet: SILENT, during: SILENT, memory: NOTHING, coreWaits: NO_CORE_WAITS };
   return { name, about: '', operations: 0, counts: {}, ...figures, problems: [why] };
 }
 
@@ -62,10 +64,13 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   // The first requests pay for code that is compiled and connections that are opened.
   await ordinary.observe(delay((quietSeconds * 1_000) / 2, undefined, { signal }));
   const before = await memory.settled();
+  const takeWait = openCoreWaits(world.gateway.pid);
   const quiet = await ordinary.observe(delay(quietSeconds * 1_000, undefined, { signal }));
+  const quietWait = takeWait();
   memory.takePeak();
   const attacking = attackOnce(name, attacker, world, ordinary.session, options);
   const during = await ordinary.observe(attacking);
+  const coreWaits = { quiet: quietWait, during: takeWait() };
   const { operations, counts, problems } = await attacking;
   const peak = memory.takePeak();
   const errors = attack.quietLog ? world.errorLines() : 0;
@@ -89,6 +94,7 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
     quiet,
     during,
     memory: figures,
+    coreWaits,
     problems: judge(judged, floors),
   };
 }

@@ -1,5 +1,6 @@
-// The agents of a run: an ordinary one, and those that attack the gateway by what they say. Each is a
-// path of one HTTP server, but for one over stdio; the ordinary agent has a process of its own.
+// The agents of a run: ordinary ones, and those that attack the gateway by what they say. Each is a path
+// of an HTTP server, but for one over stdio; the ordinary agents have a process of their own. One of them
+// speaks MCP: a gateway that meets its first MCP agent loads code for it, which is no part of an attack.
 
 import { fileURLToPath } from 'node:url';
 import type { ManifestInput } from '@starloom/core';
@@ -14,6 +15,7 @@ export const HOSTILE_AGENTS = [
   'looper',
 ] as const;
 export type HostileAgentName = (typeof HOSTILE_AGENTS)[number];
+export type OrdinaryAgentName = 'good' | 'tools';
 
 /** The principal as which the agent `looper` calls back. */
 export const LOOPER_PRINCIPAL = 'looper-agent';
@@ -21,7 +23,10 @@ export const LOOPER_PRINCIPAL = 'looper-agent';
 const CHANGING_AGENT = fileURLToPath(new URL('changing-agent.ts', import.meta.url));
 const JSON_AGENTS: ReadonlySet<string> = new Set(['good', 'slow', 'tokens', 'looper']);
 
-export function toManifest(name: 'good' | HostileAgentName, base: string): ManifestInput {
+export function toManifest(
+  name: OrdinaryAgentName | HostileAgentName,
+  base: string,
+): ManifestInput {
   const uri = `${base}/${name}`;
   if (name === 'changing') {
     const args = ['--conditions=@starloom/source', CHANGING_AGENT];

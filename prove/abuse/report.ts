@@ -58,6 +58,7 @@ const HEAD = [
   'call p99 ms',
   'update p99 ms',
   'direct p99 ms',
+  'no core %',
   'RSS MB before / peak / after',
   'in use MB before / after',
   'verdict',
@@ -65,7 +66,7 @@ const HEAD = [
 
 export function toText({ found, passed, failed }: Report, results: readonly AttackResult[]) {
   const rows = results.map((result) => {
-    const { name, quiet, during, memory, problems } = result;
+    const { name, quiet, during, memory, coreWaits, problems } = result;
     const pair = (of: (observed: Observed) => number) => `${ms(of(quiet))} → ${ms(of(during))}`;
     return [
       name,
@@ -74,6 +75,7 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
       pair(({ calls }) => calls.p99),
       pair(({ updates }) => updates.p99),
       pair(({ direct }) => direct.p99),
+      `${(coreWaits.quiet * 100).toFixed(0)} → ${(coreWaits.during * 100).toFixed(0)}`,
       megabytes(memory.before.resident, memory.peak, memory.after.resident),
       megabytes(memory.before.live, memory.after.live),
       problems.length === 0 ? 'held' : 'failed',
@@ -83,7 +85,8 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
   return [toMarkdownTable(HEAD, rows), ...found, summary].join('\n');
 }
 
-function toFigures({ about, operations, counts, quiet, during, memory, problems }: AttackResult) {
+function toFigures(result: AttackResult) {
+  const { about, operations, counts, quiet, during, memory, coreWaits, problems } = result;
   return {
     about,
     attacked: operations,
@@ -92,6 +95,7 @@ function toFigures({ about, operations, counts, quiet, during, memory, problems 
     before: toMilliseconds(quiet),
     during: toMilliseconds(during),
     failures: during.failures,
+    waited_for_core: { before: round(coreWaits.quiet, 3), during: round(coreWaits.during, 3) },
     memory_mb: {
       before: toSettled(memory.before),
       peak: round(memory.peak, 1),

@@ -5,6 +5,7 @@ import { WebSocket } from 'ws';
 import { quantile } from '../../bench/statistics.ts';
 import { Counts, comesTrue, problemsIf } from './attack.ts';
 import type { AttackResult } from './campaign.ts';
+import { NO_CORE_WAITS } from './core-waits.ts';
 import { GatewayMemory } from './gateway-memory.ts';
 import { openAgent, post, readCalled, toBody, toolCall } from './http-client.ts';
 import { type Observed, OrdinaryClient } from './ordinary-client.ts';
@@ -57,6 +58,7 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     quiet,
     during,
     memory: { before, peak, after: { resident: 0, live: 0 } },
+    coreWaits: NO_CORE_WAITS,
     problems: problemsIf({
       [`${lost} of ${times.length} calls in flight were not answered`]: lost > 0,
       'no call was in flight': times.length === 0,

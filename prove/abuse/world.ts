@@ -29,7 +29,7 @@ export interface World extends AsyncDisposable {
   /** Where the ordinary agent is without a gateway. */
   readonly agentUrl: string;
   readonly attackerKey: string;
-  /** Writes `agents.yaml` again: the ordinary agent and these. */
+  /** Writes `agents.yaml` again: the ordinary agents and these. */
   useAgents(names: readonly HostileAgentName[]): Promise<void>;
   /** Lines of level error that the gateway has logged so far. */
   errorLines(): number;
@@ -49,7 +49,7 @@ export async function openWorld(
     return `http://127.0.0.1:${port}`;
   };
   const [goodBase, hostileBase] = await Promise.all([start('good'), start('hostile')]);
-  const good = toManifest('good', goodBase);
+  const ordinary = [toManifest('good', goodBase), toManifest('tools', goodBase)];
   const psk = Object.entries(KEYS).map(([principal, name]) => ({
     key_id: principal,
     key: `env:${name}`,
@@ -57,7 +57,7 @@ export async function openWorld(
   }));
   const gateway = opened.use(
     await startGateway({
-      agents: [good],
+      agents: ordinary,
       config: { auth: { psk }, limits },
       env: { ...keys, ...ALLOCATOR_ENVIRONMENT, ...DEBUGGER_ENVIRONMENT },
     }),
@@ -73,7 +73,7 @@ export async function openWorld(
     attackerKey: String(keys.ATTACKER_KEY),
     async useAgents(names) {
       const manifests = names.map((name): ManifestInput => toManifest(name, hostileBase));
-      await writeAgents(gateway.folder, [good, ...manifests]);
+      await writeAgents(gateway.folder, [...ordinary, ...manifests]);
       for (const { agent_id } of manifests) await untilKnown(url, ordinaryKey, agent_id);
     },
     errorLines: () => gateway.log.filter((line) => /"level":(?:"error"|[56]0)/.test(line)).length,

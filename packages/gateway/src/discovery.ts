@@ -4,6 +4,7 @@
 // are kept across restarts, so that a slow agent's tools are listed at once. What an operator did not
 // approve is not served (`pinning/`).
 
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type AgentRecord,
   type Capability,
@@ -39,6 +40,8 @@ export interface DiscoveryOptions {
   readonly pinning?: Pinning | undefined;
   readonly askMs?: number;
   readonly atOnce?: number;
+  /** An agent that says more often that its list changed is asked again only so often. */
+  readonly refreshEveryMs?: number;
 }
 
 const ASK_MS = 90_000;
@@ -46,6 +49,7 @@ const TOOL_WAIT_MS = 30_000;
 /** How long after agents appear lists wait for what they offer. */
 const LIST_WAIT_MS = 5_000;
 const AT_ONCE = 8;
+const REFRESH_EVERY_MS = 1_000;
 
 export class Discovery {
   readonly #options: DiscoveryOptions;
@@ -60,8 +64,12 @@ export class Discovery {
   readonly #alike = new Set<string>();
   readonly #failures = new WeakMap<Manifest, FabricError>();
   readonly #asking = new Map<Manifest, Promise<void>>();
+  /** Those of them whose answer is on its way; the others wait for their turn. */
+  readonly #fetching = new Set<Manifest>();
   /** Asked again while an answer was on its way. */
   readonly #again = new Set<Manifest>();
+  /** When an agent was last asked again, on the monotonic clock. */
+  readonly #refreshed = new WeakMap<Manifest, number>();
   readonly #waiting: (() => void)[] = [];
   readonly #stop = new AbortController();
   readonly #unwatch: (() => void)[];
@@ -173,8 +181,8 @@ export class Discovery {
   async refresh(agentId: string): Promise<void> {
     const manifest = this.#options.registry.get(agentId)?.manifest;
     if (!manifest) return;
-    if (this.#asking.has(manifest)) this.#again.add(manifest);
-    await this.#ask(manifest);
+    if (this.#fetching.has(manifest)) this.#again.add(manifest);
+    await this.#askAgain(manifest);
   }
 
   /**
@@ -220,6 +228,7 @@ export class Discovery {
 
   async #review(manifest: Manifest, offers: readonly Offer[]): Promise<Reviewed> {
     this.#offers.set(manifest, offers);
+    await this.#options.pinning?.prepare(manifest, offers);
     return (await this.#options.pinning?.review(manifest, offers)) ?? unreviewed(offers);
   }
 
@@ -254,15 +263,28 @@ export class Discovery {
     void this.#ask(record.manifest);
   }
 
-  #ask(manifest: Manifest): Promise<void> {
+  #ask(manifest: Manifest, begin?: () => Promise<void>): Promise<void> {
     const known = this.#asking.get(manifest);
     if (known) return known;
-    const asking = this.#inTurn(() => this.#fetch(manifest)).finally(() => {
+    const fetch = () => this.#inTurn(() => this.#fetch(manifest));
+    const asking = (begin ? begin().then(fetch) : fetch()).finally(() => {
       this.#asking.delete(manifest);
-      if (this.#again.delete(manifest)) void this.#ask(manifest);
+      if (this.#again.delete(manifest)) void this.#askAgain(manifest);
     });
     this.#asking.set(manifest, asking);
     return asking;
+  }
+
+  /** To read, review and write down a list costs time that others wait for. */
+  #askAgain(manifest: Manifest): Promise<void> {
+    const { refreshEveryMs = REFRESH_EVERY_MS } = this.#options;
+    return this.#ask(manifest, async () => {
+      const last = this.#refreshed.get(manifest) ?? Number.NEGATIVE_INFINITY;
+      const restMs = last + refreshEveryMs - performance.now();
+      const { signal } = this.#stop;
+      if (restMs > 0) await delay(restMs, undefined, { signal, ref: false }).catch(() => {});
+      this.#refreshed.set(manifest, performance.now());
+    });
   }
 
   /** A fleet that appears at once is asked a few agents at a time. */
@@ -284,6 +306,7 @@ export class Discovery {
     const { agent_id } = manifest;
     if (this.#stop.signal.aborted || registry.get(agent_id)?.manifest !== manifest) return;
     using deadline = deadlineSignal({ ms: askMs, parent: this.#stop.signal });
+    this.#fetching.add(manifest);
     try {
       using lease = await adapters.lease(manifest);
       const { signal } = deadline;
@@ -304,6 +327,8 @@ export class Discovery {
       const error = FabricError.from(thrown);
       this.#failures.set(manifest, error);
       if (error.code !== 'CANCELLED') log.debug({ agent_id, error }, 'agent not discovered');
+    } finally {
+      this.#fetching.delete(manifest);
     }
   }
 }

@@ -253,3 +253,44 @@ describe('what was discovered', () => {
     await damaged.close();
   });
 });
+
+describe('an agent that says all the time that its list changed', () => {
+  async function announce(refreshEveryMs: number, changes: number) {
+    let asked = 0;
+    const describeAgent = async () => {
+      asked += 1;
+      return describes();
+    };
+    const registry = new MemoryRegistry([manifestSchema.parse({ agent_id: 'files', endpoint })]);
+    const open = async (own: Manifest) => new MemoryAdapter(own, answers('x'), describeAgent);
+    const adapters = new AdapterPool({ open, log: silentLog });
+    const common = { registry, adapters, authoriser: new Authoriser(), log: silentLog };
+    const discovery = new Discovery({ ...common, refreshEveryMs });
+    discovery.start();
+    await expect.poll(() => registry.get('files')?.capabilities).toHaveLength(3);
+    const refreshes: Promise<void>[] = [];
+    for (let change = 0; change < changes; change += 1) {
+      refreshes.push(discovery.refresh('files'));
+      for (let turn = 0; turn < 5; turn += 1) await new Promise((resume) => setImmediate(resume));
+    }
+    return {
+      asked: () => asked,
+      refreshes,
+      async [Symbol.asyncDispose]() {
+        discovery.close();
+        await adapters.close();
+      },
+    };
+  }
+
+  it('is asked again once in a time', async () => {
+    await using world = await announce(3_600_000, 20);
+    expect(world.asked()).toBe(2);
+  });
+
+  it('is asked again after the last change', async () => {
+    await using world = await announce(1, 3);
+    await Promise.all(world.refreshes);
+    expect(world.asked()).toBeGreaterThanOrEqual(3);
+  });
+});

@@ -1,3 +1,4 @@
+import { StringDecoder } from 'node:string_decoder';
 import { type SseEvent, SseParser } from '@starloom/wire';
 
 /** Takes the bytes of a response as they come. */
@@ -9,12 +10,17 @@ export interface HttpBody {
 
 export const IGNORED_BODY: HttpBody = { push: () => {}, end: () => {} };
 
+/** More than this is decoded as it comes: all at once, megabytes would hold up the event loop. */
+const LARGE_BYTES = 65_536;
+
 /** The whole text at the end, or `onExceeded` with its beginning as soon as it is over the limit. */
 export class WholeBody implements HttpBody {
   readonly #limit: number;
   readonly #onText: (text: string) => void;
   readonly #onExceeded: (beginning: string) => void;
-  readonly #chunks: Buffer[] = [];
+  #chunks: Buffer[] = [];
+  #decoder: StringDecoder | undefined;
+  #decoded = '';
   #bytes = 0;
 
   constructor(
@@ -29,8 +35,9 @@ export class WholeBody implements HttpBody {
 
   push(chunk: Buffer): void {
     this.#bytes += chunk.length;
-    if (this.#bytes <= this.#limit) this.#chunks.push(chunk);
-    else this.#onExceeded(this.#text());
+    if (this.#bytes > this.#limit) return void this.#onExceeded(this.#text());
+    this.#chunks.push(chunk);
+    if (this.#bytes > LARGE_BYTES) this.#decode();
   }
 
   end(): void {
@@ -38,7 +45,14 @@ export class WholeBody implements HttpBody {
   }
 
   #text(): string {
-    return Buffer.concat(this.#chunks).toString('utf8');
+    if (!this.#decoder) return Buffer.concat(this.#chunks).toString('utf8');
+    return this.#decoded + this.#decoder.end();
+  }
+
+  #decode(): void {
+    this.#decoder ??= new StringDecoder('utf8');
+    for (const chunk of this.#chunks) this.#decoded += this.#decoder.write(chunk);
+    this.#chunks = [];
   }
 }
 

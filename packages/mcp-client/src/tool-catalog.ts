@@ -25,6 +25,8 @@ const LOAD_TIMEOUT_MS = 30_000;
 const UNWATCHED_TTL_MS = 60_000;
 /** A list younger than this is believed when it lacks a tool. */
 const YOUNG_MS = 250;
+/** The list of an agent that says all the time that it changed is asked for twice in this time. */
+const TWO_LOADS_MS = 500;
 
 export interface Tool {
   readonly name: string;
@@ -48,10 +50,19 @@ interface Snapshot {
   readonly expiresAt: number;
 }
 
+interface Loading {
+  readonly connection: McpConnection;
+  readonly tools: Promise<Tools>;
+  /** Before that it waits for its turn, and the list will have all changes until then. */
+  isAsked: boolean;
+}
+
 export class ToolCatalog {
   readonly #log: Log;
   #snapshot: Snapshot | undefined;
-  #loading: { readonly connection: McpConnection; readonly tools: Promise<Tools> } | undefined;
+  #loading: Loading | undefined;
+  /** When a list was asked for, the last and the time before. */
+  #asked: readonly [number, number] = [Number.NEGATIVE_INFINITY, Number.NEGATIVE_INFINITY];
   /** Grows with every announced change: a list that was requested before one is not kept. */
   #changes = 0;
 
@@ -62,7 +73,7 @@ export class ToolCatalog {
   invalidate(): void {
     this.#changes += 1;
     this.#snapshot = undefined;
-    this.#loading = undefined;
+    if (this.#loading?.isAsked) this.#loading = undefined;
   }
 
   /**
@@ -79,8 +90,13 @@ export class ToolCatalog {
     const known = this.#snapshot;
     if (known && this.#isFresh(known, connection)) return known.tools;
     if (this.#loading?.connection !== connection) {
-      const loading = { connection, tools: this.#load(connection) };
+      const turn = this.#turn();
+      const tools = turn ? turn.then(() => this.#load(connection)) : this.#load(connection);
+      const loading = { connection, tools, isAsked: turn === undefined };
       this.#loading = loading;
+      void turn?.then(() => {
+        loading.isAsked = true;
+      });
       const onEnd = () => {
         if (this.#loading === loading) this.#loading = undefined;
       };
@@ -105,7 +121,14 @@ export class ToolCatalog {
     return known.connection === connection && performance.now() < known.expiresAt;
   }
 
+  /** `undefined` when it is now. */
+  #turn(): Promise<void> | undefined {
+    const restMs = this.#asked[1] + TWO_LOADS_MS - performance.now();
+    return restMs > 0 ? new Promise((resolve) => setTimeout(resolve, restMs)) : undefined;
+  }
+
   async #load(connection: McpConnection): Promise<Tools> {
+    this.#asked = [performance.now(), this.#asked[0]];
     const changes = this.#changes;
     const isWatched = connection.watches('tools');
     const tools = await this.#fetch(connection);

@@ -1,5 +1,5 @@
 import { silentLog } from '@starloom/core';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { McpConnection } from '../src/connection.ts';
 import { Exchange } from '../src/exchange.ts';
 import { ToolCatalog } from '../src/tool-catalog.ts';
@@ -57,5 +57,27 @@ describe('the list of tools', () => {
     expect([...(await after).keys()]).toEqual(['old', 'new']);
     expect([...(await catalog.all(server.connection, signal)).keys()]).toEqual(['old', 'new']);
     expect(server.asked).toHaveLength(2);
+  });
+
+  it('is asked for twice and then rarely when the server says all the time that it changed', async () => {
+    vi.useFakeTimers();
+    const server = openList();
+    const catalog = new ToolCatalog(silentLog);
+    const calls: Promise<unknown>[] = [];
+    for (let change = 0; change < 50; change += 1) {
+      catalog.invalidate();
+      calls.push(catalog.all(server.connection, signal));
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(server.asked).toHaveLength(2);
+    catalog.invalidate();
+    calls.push(catalog.all(server.connection, signal));
+    await vi.advanceTimersByTimeAsync(500);
+    expect(server.asked).toHaveLength(3);
+    for (const index of [0, 1, 2]) server.answer(index, `list ${index}`);
+    await Promise.all(calls);
+    expect([...(await catalog.all(server.connection, signal)).keys()]).toEqual(['list 2']);
+    expect(server.asked).toHaveLength(3);
+    vi.useRealTimers();
   });
 });

@@ -14,6 +14,7 @@ export {
 export { type DrainedOptions, drained } from './drained.ts';
 export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
 export { createExcerpt, type Excerpt, type GivenSecrets } from './excerpt.ts';
+export { FairTurns, type FairTurnsOptions, streamTurns } from './fair-turns.ts';
 export { withFileLock } from './file-lock.ts';
 export { FileWatch, type FileWatchOptions, fingerprintOf } from './file-watch.ts';
 export { findModule } from './find-module.ts';
@@ -64,5 +65,4 @@ export {
 } from './sse-writer.ts';
 export { StderrTail } from './stderr-tail.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
-export { LoopTurnBudget, streamTurns, type TurnBudgetOptions } from './turn-budget.ts';
 export { atTurnEnd } from './turn-end.ts';

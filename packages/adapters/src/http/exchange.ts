@@ -1,5 +1,6 @@
-// One request and its answer, as handed over by undici's dispatcher. Nothing is read from the
-// socket while the call has no room. Leaving early closes the connection, which shows the agent
+// One request and its answer, as handed over by undici's dispatcher. While the call has no room, or
+// others have their turn, chunks wait here; when they are many, nothing more is read from the socket.
+// (To pause undici makes it copy all that it has read but not handed over, each time.) Leaving early closes the connection, which shows the agent
 // that no caller waits. After a final the rest of the answer gets a moment to end, so that the
 // connection can be used again.
 
@@ -18,6 +19,7 @@ import type { AnswerHead, AnswerLimits, AnswerReader, ReaderContext } from './an
 
 const LINGER_MS = 1_000;
 const LINGER_BYTES = 65_536;
+const UNREAD_BYTES = 65_536;
 
 export interface ExchangeOptions<Item> {
   /** Chosen when the head of the answer is there. */
@@ -41,6 +43,11 @@ export class DispatchExchange<Item extends { readonly type: string } = EventBody
   #controller: Dispatcher.DispatchController | undefined;
   #reader: AnswerReader | undefined;
   #complete = false;
+  readonly #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  /** Of the chunk that is being read. */
+  #steps: Iterator<unknown> | undefined;
+  #isResting = false;
   #unwantedBytes = 0;
   #linger: NodeJS.Timeout | undefined;
 
@@ -90,29 +97,44 @@ export class DispatchExchange<Item extends { readonly type: string } = EventBody
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.events.ended) return void this.#discard(chunk);
-    this.#guard(() => {
-      const steps = this.#reader?.push(chunk);
-      if (steps) this.#walk(steps, controller);
-    });
+    this.#unread.push(chunk);
+    this.#unreadBytes += chunk.length;
+    if (!this.#isResting) this.#guard(() => this.#walk(controller));
+    if (this.#unreadBytes >= UNREAD_BYTES) controller.pause();
   }
 
-  /** As far as there is room, and while others need not wait for it; the socket rests meanwhile. */
-  #walk(steps: Iterator<unknown>, controller: Dispatcher.DispatchController): void {
-    while (!this.events.ended) {
-      const pause = this.events.isFull ? this.events.room() : streamTurns.rest();
-      if (pause) {
-        controller.pause();
-        void pause.then(() => this.#guard(() => this.#walk(steps, controller)));
-        return;
-      }
-      if (steps.next().done) break;
+  /** As far as there is room, and while others need not wait for it. */
+  #walk(controller: Dispatcher.DispatchController): void {
+    while (!this.events.ended && this.#step()) {
+      const pause = this.events.isFull ? this.events.room() : streamTurns.enter();
+      if (!pause) continue;
+      this.#isResting = true;
+      void pause.then(() => {
+        this.#isResting = false;
+        this.#guard(() => this.#walk(controller));
+      });
+      return;
     }
-    if (controller.paused) controller.resume();
+    if (this.#complete) {
+      if (!this.events.ended) this.#reader?.end();
+    } else if (controller.paused) controller.resume();
   }
 
-  onResponseEnd(): void {
+  /** Whether there was one more. */
+  #step(): boolean {
+    while (this.#steps?.next().done !== false) {
+      const chunk = this.#unread.shift();
+      this.#steps = undefined;
+      if (!chunk) return false;
+      this.#unreadBytes -= chunk.length;
+      this.#steps = this.#reader?.push(chunk);
+    }
+    return true;
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
     this.#finish();
-    if (!this.events.ended) this.#guard(() => this.#reader?.end());
+    if (!this.events.ended && !this.#isResting) this.#guard(() => this.#walk(controller));
   }
 
   onResponseError(_controller: unknown, cause: Error): void {

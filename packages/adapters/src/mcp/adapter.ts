@@ -99,7 +99,8 @@ class McpAdapter implements Adapter, McpRelay {
           const body = await this.#take(said, lane, envelope, context);
           if (body?.type === 'final') last = body.data;
           else if (body) yield body;
-          await streamTurns.rest();
+          const turn = streamTurns.enter();
+          if (turn) await turn;
         }
         const result = exchange.result();
         if (!wantsInput(result)) return yield toFinal(result, last);

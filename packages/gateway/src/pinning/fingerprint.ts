@@ -1,6 +1,7 @@
 // What is pinned of a capability: what the agent says of it, and which server says it. What the operator
 // wrote in the manifest is not part of it: a change there is an approval.
 
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Capability,
   canonicalJson,
@@ -54,7 +55,7 @@ export function serverDigest({ endpoint }: Manifest): string {
 /** The fields of two definitions that differ. */
 export function changesBetween(before: Definition, after: Definition): string[] {
   const fields = [...FIELDS, 'annotations'] as const;
-  const changes = fields.filter((field) => digest(before[field]) !== digest(after[field]));
+  const changes = fields.filter((field) => !isDeepStrictEqual(before[field], after[field]));
   return changes.length > 0 ? changes : ['server'];
 }
 

@@ -13,6 +13,7 @@ import {
   systemClock,
 } from '@starloom/core';
 import { type AuditEntry, LiveFile } from '@starloom/identity';
+import { streamTurns } from '@starloom/wire';
 import { cleanCapability } from './clean-capability.ts';
 import { manifestChanged } from './manifest-changed.ts';
 import { completed, type Offer } from './offer.ts';
@@ -86,6 +87,14 @@ export class Pinning {
   peek(manifest: Manifest, offers: readonly Offer[]): Reviewed | undefined {
     const found = this.#review(this.#value, { manifest, offers });
     return found.file === this.#value ? found : undefined;
+  }
+
+  /** Makes the fingerprints, few in each turn of the event loop: an agent may list thousands. */
+  async prepare(manifest: Manifest, offers: readonly Offer[]): Promise<void> {
+    for (const offer of offers) {
+      printOf(manifest, offer, this.#rules);
+      await streamTurns.enter();
+    }
   }
 
   /** What may be served, once it is on the disk. */

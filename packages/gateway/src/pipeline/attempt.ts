@@ -38,7 +38,7 @@ export async function runAttempt(
       fold.add(body);
       if (body.type === 'final') return;
       await onEvent(body);
-      await streamTurns.rest();
+      await streamTurns.enter();
     }
   } catch (error) {
     throw FabricError.from(error);

@@ -6,7 +6,7 @@
 import type { Coordination, RpcPeer, RpcReply } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
-import { toRefusal } from '@starloom/wire';
+import { streamTurns, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import { Backlog, type Load } from '../transports/backlog.ts';
@@ -64,6 +64,8 @@ class RpcChannel {
     this.#channel.open((incoming) => this.#take(incoming), gone.resolve);
     await gone.promise;
     await this.#turn;
+    // Thousands of clients may leave at once.
+    await streamTurns.enter();
     await this.#peer.close();
     await this.#waiting.done();
   }

@@ -8,10 +8,13 @@ import { createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import { InFlight } from '../in-flight.ts';
 import type { HttpRequest } from '../transports/http.ts';
 import { accepts } from './accepts.ts';
+import { mayWait } from './may-wait.ts';
 import { OpenTickets } from './open-tickets.ts';
 import { resultsOf } from './results-of.ts';
 import { shuttingDown } from './shutting-down.ts';
 
+/** Bytes of a request that is one by one with the other large ones of its caller. */
+const LARGE_BYTES = 256 * 1024;
 const SUBSCRIBE = 'context_coordinator.subscribe';
 const KEEP_ALIVE_MS = 15_000;
 /** How long what is under way may take at a shutdown. */
@@ -31,6 +34,8 @@ export class RpcPosts {
   /** Those that stay open for what is pushed. */
   readonly #streams = new Set<SseWriter>();
   readonly #inFlight = new InFlight();
+  /** By caller: until its last large request is answered. */
+  readonly #large = new Map<string, Promise<void>>();
   #isClosing = false;
 
   constructor(coordination: Coordination) {
@@ -40,10 +45,26 @@ export class RpcPosts {
   async serve(exchange: HttpRequest): Promise<void> {
     const isStream = accepts(exchange.request.headers.accept, 'text/event-stream');
     const leave = this.#inFlight.enter();
+    const answer = () => (isStream ? this.#stream(exchange) : this.#answer(exchange));
     try {
-      await (isStream ? this.#stream(exchange) : this.#answer(exchange));
+      await (isLarge(exchange) ? this.#inTurn(exchange.principal.id, answer) : answer());
     } finally {
       leave();
+    }
+  }
+
+  /**
+   * Megabytes that one caller stores at once would go to the disk in one batch, and small requests of
+   * others that share the batch would wait for all of it.
+   */
+  async #inTurn(caller: string, answer: () => Promise<void>): Promise<void> {
+    const answered = (this.#large.get(caller) ?? Promise.resolve()).then(answer);
+    const settled = answered.catch(() => {});
+    this.#large.set(caller, settled);
+    try {
+      await answered;
+    } finally {
+      if (this.#large.get(caller) === settled) this.#large.delete(caller);
     }
   }
 
@@ -121,6 +142,8 @@ export class RpcPosts {
     response.once('close', leave);
     if (response.destroyed) leave();
     this.#asking.add(asking);
+    // One that waited for its turn until now.
+    if (this.#isClosing) setTimeout(() => asking.cut.abort(shuttingDown()), LAST_WORK_MS).unref();
     try {
       await work(asking);
     } finally {
@@ -129,6 +152,12 @@ export class RpcPosts {
       await peer.close();
     }
   }
+}
+
+/** One that waits, or stays open as a stream, must not keep others waiting. */
+function isLarge({ bytes, request, body }: HttpRequest): boolean {
+  if (bytes < LARGE_BYTES || mayWait(body)) return false;
+  return !accepts(request.headers.accept, 'text/event-stream');
 }
 
 function ask({ peer, cut }: Asking, message: unknown): Promise<RpcReply | undefined> {

@@ -77,32 +77,51 @@ function parseJson(text: string): unknown {
 }
 
 /** Level by level rather than by recursion: a hostile depth must not cost the stack. */
-function assertShape(frame: unknown, limits: FrameLimits): { keys: number; isLarge: boolean } {
-  let level: unknown[] = [frame];
-  let nodes = 0;
-  let keys = 0;
-  let isLarge = false;
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > limits.depth) throw exceeded('too_deep', limits);
-    nodes += level.length;
-    if (nodes > limits.nodes) throw exceeded('too_many_values', limits);
-    const next: unknown[] = [];
-    for (const value of level) {
-      if (typeof value === 'number') {
-        if (!Number.isFinite(value)) throw notJson('A number is beyond the range of a double');
-        if (Math.abs(value) > Number.MAX_SAFE_INTEGER) isLarge = true;
-      }
-      if (typeof value !== 'object' || value === null) continue;
-      const children = Object.values(value);
-      if (!Array.isArray(value)) {
-        assertKeys(value);
-        keys += children.length;
-      }
-      for (const child of children) next.push(child);
-    }
-    level = next;
+function assertShape(frame: unknown, limits: FrameLimits): Shape {
+  const shape: Shape = { nodes: 0, keys: 0, isLarge: false, below: [] };
+  look(frame, shape);
+  for (let depth = 1; shape.below.length > 0; depth += 1) {
+    const level = shape.below;
+    if (depth > limits.depth && level.some(isFilled)) throw exceeded('too_deep', limits);
+    shape.below = [];
+    for (const value of level) lookInside(value, shape);
+    if (shape.nodes > limits.nodes) throw exceeded('too_many_values', limits);
   }
-  return { keys, isLarge };
+  return shape;
+}
+
+interface Shape {
+  nodes: number;
+  keys: number;
+  isLarge: boolean;
+  /** Objects and lists that are not looked into yet. */
+  below: object[];
+}
+
+function isFilled(value: object): boolean {
+  return Object.keys(value).length > 0;
+}
+
+function lookInside(value: object, shape: Shape): void {
+  if (Array.isArray(value)) {
+    for (const item of value) look(item, shape);
+    return;
+  }
+  assertKeys(value);
+  for (const key in value) {
+    shape.keys += 1;
+    look(value[key as keyof typeof value], shape);
+  }
+}
+
+function look(value: unknown, shape: Shape): void {
+  shape.nodes += 1;
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw notJson('A number is beyond the range of a double');
+    if (Math.abs(value) > Number.MAX_SAFE_INTEGER) shape.isLarge = true;
+  } else if (typeof value === 'object' && value !== null) {
+    shape.below.push(value);
+  }
 }
 
 /**

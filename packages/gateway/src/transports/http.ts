@@ -13,6 +13,7 @@ import {
 import {
   type BrowserGuard,
   createBrowserGuard,
+  FairTurns,
   type Refusal,
   type RefusalDialect,
   toRefusal,
@@ -26,7 +27,6 @@ import { certificateOf } from './client-certificate.ts';
 import { belongsToCall, idOf, refusedId } from './frame.ts';
 import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
 import { cannotListen, createListener } from './listener.ts';
-import { OnePerTurn } from './one-per-turn.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { answerProbe, isProbe, type ProbeOptions } from './probes.ts';
 import { discardBody, isGone, readBody } from './read-body.ts';
@@ -78,6 +78,8 @@ export interface HttpRequest {
   readonly url: URL;
   /** The parsed body of a POST. */
   readonly body: unknown;
+  /** Its length, as text. */
+  readonly bytes: number;
   /** It stays open for as long as the client likes: a shutdown does not wait for it. */
   readonly detach: () => void;
 }
@@ -94,6 +96,8 @@ const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const KEEP_ALIVE_MS = 60_000;
 const MAX_CONNECTIONS = 16_384;
+/** Connections beyond it are dropped, and try again after a second; the system may allow fewer. */
+const BACKLOG = 4_096;
 /** Close code of a WebSocket. */
 const POLICY_VIOLATION = 1008;
 
@@ -103,7 +107,8 @@ export class HttpTransport {
   #assertSameSite: BrowserGuard;
   readonly #bodies = new BodyBudget();
   readonly #unread = new UnreadRefusals();
-  readonly #large = new OnePerTurn();
+  readonly #turns = new FairTurns();
+  readonly #large = new FairTurns({ ms: 0, rests: true });
   readonly #sockets: OpenSockets;
   readonly #stale: StaleConnections;
 
@@ -125,6 +130,8 @@ export class HttpTransport {
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
+    // The event loop accepts one in each turn: long turns would keep new clients waiting for minutes.
+    this.#server.on('connection', () => this.#turns.hurry());
     this.#server.on(
       'upgrade',
       (request, socket, head) => void this.#upgrade(request, socket as Socket, head),
@@ -138,7 +145,7 @@ export class HttpTransport {
       this.#server.once('error', (error: NodeJS.ErrnoException) =>
         reject(cannotListen(error, host, port)),
       );
-      this.#server.listen(port, host, resolve);
+      this.#server.listen({ port, host, backlog: BACKLOG }, resolve);
     });
     const address = this.#server.address();
     const actual = typeof address === 'object' && address ? address.port : port;
@@ -180,11 +187,13 @@ export class HttpTransport {
       isKnown = true;
       const route = findRoute(this.#options.routes, url);
       let body: unknown;
+      let bytes = 0;
       if (request.method !== 'POST') inFlight.assertOpen();
       else {
         (route.assertMediaType ?? assertJson)(request);
         const text = await this.#readBody(request, principal);
-        this.#hold(response, principal, text.length);
+        bytes = text.length;
+        this.#hold(response, principal, bytes);
         try {
           body = route.parse(text);
         } catch (error) {
@@ -192,6 +201,7 @@ export class HttpTransport {
           throw error;
         }
         id = idOf(body);
+        if (bytes >= LARGE_LENGTH) await this.#large.enter(principal.id);
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       const detach = () => {
@@ -199,7 +209,7 @@ export class HttpTransport {
         leave();
         this.#endWithCredential(response, principal, () => response.destroy());
       };
-      await route.serve({ request, response, principal, url, body, detach });
+      await route.serve({ request, response, principal, url, body, bytes, detach });
     } catch (error) {
       this.#noteFailure(error);
       const refusal = this.#toRefusal(request, error, id);
@@ -217,14 +227,12 @@ export class HttpTransport {
 
   async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {
     const share = this.#bodies.open(id);
-    let text: string;
+    const begin = (bytes: number) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id);
     try {
-      text = await readBody(request, this.#options.bodyBytes, share);
+      return await readBody(request, this.#options.bodyBytes, share, begin);
     } finally {
       share.giveBack();
     }
-    if (text.length >= LARGE_LENGTH) await this.#large.turn();
-    return text;
   }
 
   /** A large request counts until it is answered. */

@@ -5,13 +5,15 @@ import type { BodyShare } from './body-budget.ts';
 import { freeNow } from './free-now.ts';
 
 /**
- * The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. By events:
+ * The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. `begin` says
+ * when to go on with so many bytes: all that is done with them takes time of the event loop. By events:
  * the iterator of a stream costs more than the rest of a request's checks.
  */
 export function readBody(
   request: IncomingMessage,
   limit: number,
   share: BodyShare,
+  begin: (bytes: number) => Promise<void> | undefined,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? 0);
@@ -31,9 +33,7 @@ export function readBody(
         refuse(error);
       }
     };
-    request.on('data', onData);
-    request.on('end', () => {
-      const bytes = body.bytes();
+    const finish = (bytes: Buffer) => {
       try {
         resolve(decode(bytes));
       } catch (error) {
@@ -41,6 +41,13 @@ export function readBody(
       } finally {
         freeNow(bytes);
       }
+    };
+    request.on('data', onData);
+    request.on('end', () => {
+      const bytes = body.bytes();
+      const turn = begin(bytes.length);
+      if (turn) void turn.then(() => finish(bytes));
+      else finish(bytes);
     });
     request.on('error', () => refuse(gone()));
     request.on('close', () => {

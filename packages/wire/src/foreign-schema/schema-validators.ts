@@ -55,7 +55,9 @@ export class SchemaValidators {
    */
   problems(schema: SchemaFields, value: unknown, root: string): string[] {
     const compiled = this.#usable(schema);
-    const found = check(compiled, value, SMALL_WORK) ?? this.#checkLarge(compiled, value);
+    const isLarge = sizeOf(value, SMALL_SIZE) >= SMALL_SIZE;
+    const found = check(compiled, value, isLarge ? WORK_LIMIT : SMALL_WORK);
+    if (!found && !isLarge) throw new SchemaProblem('to check a value against it takes too long');
     if (!found)
       return [`${root} take too long to check against the schema: send less, or nest it less`];
     return found.slice(0, MAX_SHOWN).map((problem) => toText(problem, root));
@@ -70,11 +72,6 @@ export class SchemaValidators {
     const compiled = this.#known.get(schema) ?? this.#find(schema);
     if (compiled instanceof SchemaProblem) throw compiled;
     return compiled;
-  }
-
-  #checkLarge(compiled: CompiledSchema, value: unknown): readonly Problem[] | undefined {
-    if (sizeOf(value) >= SMALL_SIZE) return check(compiled, value, WORK_LIMIT);
-    throw new SchemaProblem('to check a value against it takes too long');
   }
 
   #find(schema: SchemaFields): Compiled {

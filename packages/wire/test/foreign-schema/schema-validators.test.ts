@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SchemaProblem } from '../../src/foreign-schema/schema-problem.ts';
 import { SchemaValidators } from '../../src/foreign-schema/schema-validators.ts';
+import { sizeOf } from '../../src/foreign-schema/size-of.ts';
 
 type Schema = Record<string, unknown>;
 
@@ -282,4 +283,20 @@ const { schema: schemas } = fc.letrec<{ schema: Schema; inner: Schema | boolean 
     ),
     schema: fc.array(fc.oneof(...keywords), { maxLength: 5 }).map(Object.fromEntries<unknown>),
   };
+});
+
+describe('the size of a value', () => {
+  it('is not counted further than it matters', () => {
+    let reads = 0;
+    const items = Array.from({ length: 60_000 }, (_, n) => ({ n }));
+    const counted = new Proxy(items, {
+      get(target, key, self) {
+        reads += 1;
+        return Reflect.get(target, key, self);
+      },
+    });
+    expect(sizeOf({ list: counted }, 100)).toBeGreaterThanOrEqual(100);
+    expect(reads).toBeLessThan(300);
+    expect(sizeOf({ list: items })).toBeGreaterThan(60_000);
+  });
 });

@@ -1,0 +1,83 @@
+import { silentLog } from '@starloom/core';
+import { streamTurns } from '@starloom/wire';
+import type { Dispatcher } from 'undici';
+import { describe, expect, it } from 'vitest';
+import { createReader } from '../src/http/create-reader.ts';
+import { DispatchExchange } from '../src/http/exchange.ts';
+
+const LIMITS = { maxResultBytes: 1 << 20, maxStreamBytes: 1 << 24 };
+
+/** An exchange whose answer has begun, and how often it paused undici. */
+function openExchange() {
+  let pauses = 0;
+  const state = { paused: false };
+  const controller = Object.assign(state, {
+    pause() {
+      pauses += 1;
+      state.paused = true;
+    },
+    resume() {
+      state.paused = false;
+    },
+    abort() {},
+  }) as unknown as Dispatcher.DispatchController;
+  const exchange = new DispatchExchange({
+    readerFor: createReader,
+    limits: LIMITS,
+    excerpt: String,
+    names: {},
+    log: silentLog,
+  });
+  exchange.onRequestStart(controller);
+  exchange.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
+  return {
+    exchange,
+    pauses: () => pauses,
+    send: (text: string) => exchange.onResponseData(controller, Buffer.from(text)),
+    end: () => exchange.onResponseEnd(controller),
+  };
+}
+
+/** As when other streams have used up this turn of the event loop. */
+function useUpTurn(): void {
+  const end = performance.now() + 20;
+  streamTurns.enter();
+  while (performance.now() < end);
+}
+
+const token = (text: string) => `event: token\ndata: {"text":"${text}"}\n\n`;
+const FINAL = 'event: final\ndata: {"answer":"done"}\n\n';
+
+describe('an answer that waits for its turn', () => {
+  it('is not paused for few bytes: undici would copy all that it holds each time', async () => {
+    const { exchange, send, end, pauses } = openExchange();
+    useUpTurn();
+    for (let chunk = 0; chunk < 20; chunk += 1) send(token(`${chunk} `).repeat(3));
+    send(FINAL);
+    end();
+    let text = '';
+    for await (const body of exchange.events) if (body.type === 'token') text += body.data.text;
+    expect(text).toBe(Array.from({ length: 20 }, (_, n) => `${n} `.repeat(3)).join(''));
+    expect(pauses()).toBe(0);
+  });
+
+  it('is paused when more waits than it may', () => {
+    const { send, pauses } = openExchange();
+    useUpTurn();
+    for (let chunk = 0; chunk < 20; chunk += 1) send(token('x'.repeat(8_192)));
+    expect(pauses()).toBeGreaterThan(0);
+  });
+
+  it('is read to its end before it counts as broken off', async () => {
+    const { exchange, send, end } = openExchange();
+    useUpTurn();
+    send(token('a') + token('b'));
+    end();
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const body of exchange.events) seen.push(body.type);
+    };
+    await expect(read()).rejects.toMatchObject({ details: { reason: 'no_final' } });
+    expect(seen).toEqual(['token', 'token']);
+  });
+});

@@ -1,0 +1,140 @@
+// Work of many callers on the one event loop: requests that came, streams that never pause. Each turn of
+// the loop does a little of it, and everything else that is ready gets its turn: connections, answers of
+// agents, timers. What has to wait goes on by caller in rotation: the one request of a caller goes before
+// the second one of another, however many that other has sent.
+
+import { performance } from 'node:perf_hooks';
+
+const TURN_MS = 2;
+/** How many that wait go on in one turn, at least. */
+const PARTS = 4;
+const MAX_REST_MS = 50;
+/** So long after `hurry` more of the same is expected. */
+const HURRY_MS = 5;
+
+export interface FairTurnsOptions {
+  /** Work that begins in one turn after so long waits for the next; 0 lets one begin in each. */
+  readonly ms?: number;
+  /** Rests after each turn as long as it took: for work that could else fill the loop on its own. */
+  readonly rests?: boolean;
+  readonly now?: () => number;
+}
+
+export class FairTurns {
+  readonly #ms: number;
+  readonly #rests: boolean;
+  readonly #now: () => number;
+  /** By caller; the one whose turn is next comes first. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  /** When this turn began; `undefined` while there is nothing to do. */
+  #since: number | undefined;
+  /** Until then what was resumed goes on: parts of it that are done together cost less. */
+  #goesOnUntil = 0;
+  #hurriedAt = Number.NEGATIVE_INFINITY;
+  /** Whether work began in this turn without waiting. */
+  #isBegun = false;
+  /** When work was last done, and how long that took. */
+  #doneAt = Number.NEGATIVE_INFINITY;
+  #took = 0;
+
+  constructor({
+    ms = TURN_MS,
+    rests = false,
+    now = () => performance.now(),
+  }: FairTurnsOptions = {}) {
+    this.#ms = ms;
+    this.#rests = rests;
+    this.#now = now;
+  }
+
+  /** Asked before work begins: `undefined` to go on, or resolves when it is the caller's turn. */
+  enter(caller = ''): Promise<void> | undefined {
+    if (this.#mayBegin()) return undefined;
+    return new Promise((resolve) => {
+      const queue = this.#waiting.get(caller);
+      if (queue) queue.push(resolve);
+      else this.#waiting.set(caller, [resolve]);
+    });
+  }
+
+  /**
+   * Something came of which the loop takes one per turn, such as a connection. For a moment turns are
+   * short: work is done only for as long as there was none before.
+   */
+  hurry(): void {
+    this.#hurriedAt = this.#now();
+  }
+
+  #mayBegin(): boolean {
+    if (this.#since === undefined) {
+      this.#begin();
+      this.#isBegun = this.#isDue();
+      return this.#isBegun;
+    }
+    if (this.#now() < this.#goesOnUntil) return true;
+    return this.#waiting.size === 0 && this.#hasTime(this.#since);
+  }
+
+  #begin(): void {
+    this.#since = this.#now();
+    setImmediate(this.#turnOver);
+  }
+
+  #hasTime(since: number): boolean {
+    return this.#now() - since < this.#ms && !this.#isHurried;
+  }
+
+  get #isHurried(): boolean {
+    return this.#now() - this.#hurriedAt < HURRY_MS;
+  }
+
+  #isDue(): boolean {
+    return !this.#isHurried || this.#now() - this.#doneAt >= this.#took;
+  }
+
+  #done(): void {
+    const now = this.#now();
+    this.#took = now - (this.#since ?? now);
+    this.#doneAt = now;
+  }
+
+  readonly #turnOver = (): void => {
+    if (this.#isBegun) this.#done();
+    this.#isBegun = false;
+    const took = this.#now() - (this.#since ?? 0);
+    if (this.#rests && took >= 1) setTimeout(this.#nextTurn, Math.min(took, MAX_REST_MS));
+    else this.#nextTurn();
+  };
+
+  readonly #nextTurn = (): void => {
+    this.#since = undefined;
+    if (this.#waiting.size === 0) return;
+    this.#begin();
+    if (this.#isDue()) this.#resumeOne();
+  };
+
+  readonly #resumeOne = (): void => {
+    const [next] = this.#waiting;
+    if (!next) return;
+    const [caller, queue] = next;
+    this.#waiting.delete(caller);
+    const resume = queue.shift();
+    if (queue.length > 0) this.#waiting.set(caller, queue);
+    this.#goesOnUntil = this.#now() + this.#ms / PARTS;
+    resume?.();
+    // After all that the resumed work does before it waits for something else.
+    queueMicrotask(() => process.nextTick(this.#resumeMore));
+  };
+
+  readonly #resumeMore = (): void => {
+    this.#goesOnUntil = 0;
+    this.#done();
+    if (this.#since !== undefined && this.#hasTime(this.#since)) this.#resumeOne();
+  };
+}
+
+/**
+ * For events of streams, asked between two of them: there is one event loop. A call takes some turns, and
+ * each of them is so much longer while agents talk as fast as they can.
+ */
+export const streamTurns = new FairTurns({ ms: 1 });

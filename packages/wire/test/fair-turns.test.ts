@@ -1,0 +1,107 @@
+import { describe, expect, it, vi } from 'vitest';
+import { FairTurns, type FairTurnsOptions } from '../src/index.ts';
+
+const STREAMS = 40;
+const EVENTS = 25;
+
+/** Turns whose time goes on only when work is done, and what was done in each turn of the event loop. */
+function openTurns(options: FairTurnsOptions) {
+  let time = 0;
+  let isRunning = true;
+  const turns = new FairTurns({ ...options, now: () => time });
+  const done: string[][] = [[]];
+  const count = () => {
+    done.push([]);
+    if (isRunning) setImmediate(count);
+  };
+  setImmediate(count);
+  return {
+    turns,
+    done,
+    pass(ms: number) {
+      time += ms;
+    },
+    async work(caller: string, ms = 1): Promise<void> {
+      const turn = turns.enter(caller);
+      if (turn) await turn;
+      done.at(-1)?.push(caller);
+      time += ms;
+    },
+    [Symbol.dispose]() {
+      isRunning = false;
+    },
+  };
+}
+
+describe('fair turns', () => {
+  it('[G9] give everything else its turn, however many streams never pause', async () => {
+    using world = openTurns({ ms: 5 });
+    const stream = async () => {
+      for (let event = 0; event < EVENTS; event += 1) await world.work('');
+    };
+    await Promise.all(Array.from({ length: STREAMS }, stream));
+    expect(world.done.flat()).toHaveLength(STREAMS * EVENTS);
+    expect(Math.max(...world.done.map(({ length }) => length))).toBeLessThanOrEqual(2 * 5);
+  });
+
+  it('let a caller with one request go before the second of one with a thousand', async () => {
+    using world = openTurns({ ms: 2 });
+    const flood = Array.from({ length: 1_000 }, () => world.work('flood'));
+    await world.work('ordinary');
+    const before = world.done.flat().filter((caller) => caller === 'flood');
+    expect(before.length).toBeLessThanOrEqual(3);
+    await Promise.all(flood);
+  });
+
+  it('leave half of the time to what comes one per turn', async () => {
+    using world = openTurns({ ms: 2 });
+    const all = Promise.all(Array.from({ length: 20 }, () => world.work('flood', 1)));
+    const before = world.done.length;
+    let accepted = 0;
+    for (let isOver = false; !isOver; accepted += 1) {
+      world.turns.hurry();
+      world.pass(0.1);
+      isOver = world.done.flat().length === 20;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await all;
+    expect(accepted).toBeGreaterThan(150);
+    expect(world.done.slice(before).every(({ length }) => length <= 1)).toBe(true);
+  });
+
+  it('let work of one caller go on in the order in which it came', async () => {
+    const turns = new FairTurns({ ms: 0 });
+    const order: number[] = [];
+    const work = async (n: number) => {
+      await turns.enter('caller');
+      order.push(n);
+    };
+    await Promise.all([1, 2, 3, 4, 5].map(work));
+    expect(order).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('let one begin per turn where no time is given', async () => {
+    using world = openTurns({ ms: 0 });
+    await Promise.all(Array.from({ length: 10 }, (_, n) => world.work(`caller ${n}`)));
+    expect(Math.max(...world.done.map(({ length }) => length))).toBe(1);
+  });
+
+  it('rest as long as the work took, so that others have as much of the loop', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    using world = openTurns({ ms: 0, rests: true });
+    const all = Array.from({ length: 3 }, () => world.work('caller', 5));
+    for (const done of [1, 2, 3]) {
+      await vi.advanceTimersByTimeAsync(4);
+      for (let turn = 0; turn < 10; turn += 1) await new Promise((resume) => setImmediate(resume));
+      expect(world.done.flat()).toHaveLength(done);
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    await Promise.all(all);
+    vi.useRealTimers();
+  });
+
+  it('do not hold up work that comes slowly', async () => {
+    const turns = new FairTurns({ ms: 5, now: () => 0 });
+    for (let event = 0; event < 10; event += 1) expect(turns.enter()).toBeUndefined();
+  });
+});
