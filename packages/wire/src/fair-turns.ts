@@ -89,7 +89,7 @@ export class FairTurns {
   }
 
   #isDue(): boolean {
-    return !this.#isHurried || this.#now() - this.#doneAt >= this.#took;
+    return !this.#isHurried || this.#now() - this.#doneAt >= Math.min(this.#took, this.#ms);
   }
 
   #done(): void {

@@ -78,21 +78,30 @@ export function isGone(error: unknown): boolean {
   return FabricError.is(error) && error.details.reason === CLIENT_GONE;
 }
 
-/** A large body of a known length is copied into one block: the system takes that back when it is freed. */
+/**
+ * A large body of a known length is copied into one block: the system takes that back when it is freed.
+ * The block is made when much of it has come: to announce a large body costs a client nothing.
+ */
 class GrowingBody {
   length = 0;
+  readonly #declared: number;
   readonly #chunks: Buffer[] = [];
-  readonly #block: Buffer | undefined;
+  #block: Buffer | undefined;
 
   constructor(declared: number) {
-    if (declared >= LARGE_BYTES) this.#block = Buffer.allocUnsafeSlow(declared);
+    this.#declared = declared;
   }
 
   add(chunk: Buffer): void {
+    this.#chunks.push(chunk);
     this.length += chunk.length;
-    if (!this.#block) return void this.#chunks.push(chunk);
-    chunk.copy(this.#block, this.length - chunk.length);
-    freeNow(chunk);
+    if (this.length < LARGE_BYTES || this.length > this.#declared) return;
+    this.#block ??= Buffer.allocUnsafeSlow(this.#declared);
+    let at = this.length - this.#chunks.reduce((sum, { length }) => sum + length, 0);
+    for (const part of this.#chunks.splice(0)) {
+      at += part.copy(this.#block, at);
+      freeNow(part);
+    }
   }
 
   free(): void {
