@@ -60,7 +60,7 @@ export const pingFlood: Attack = {
     const flood = pings(2_000);
     const end = performance.now() + Math.max(target.seconds * 1_000, CUT_OFF_MS);
     let sent = 0;
-    const open = async (path: string) => {
+    const openOne = async (path: string) => {
       const { socket, isOpen } = await openRaw(target.url, path, target.key);
       socket.pause();
       while (isOpen && !socket.destroyed && performance.now() < end) {
@@ -74,6 +74,12 @@ export const pingFlood: Attack = {
       const isCut = socket.destroyed;
       socket.destroy();
       return isOpen && isCut;
+    };
+    /** Comes back as often as it is cut off. */
+    const open = async (path: string) => {
+      const last = performance.now() + target.seconds * 1_000;
+      while (await openOne(path)) if (performance.now() > last) return true;
+      return false;
     };
     const paths = ['/mcp/ws', '/mcp/ws', '/rpc/ws', '/rpc/ws'];
     const cut = (await Promise.all(paths.map(open))).filter(Boolean).length;
