@@ -36,14 +36,9 @@ import {
   identifiedConnection,
   withoutOurs,
 } from './meta-credential.ts';
-import {
-  type Named,
-  parsePromptName,
-  parseResourceUri,
-  toPromptName,
-  toResourceUri,
-} from './names.ts';
+import type { Named } from './names.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
+import { type Listing, RelayedNames } from './relayed-names.ts';
 import { installSubscriptions } from './resource-subscriptions.ts';
 import type { SessionResources } from './session-resources.ts';
 import {
@@ -53,7 +48,6 @@ import {
 } from './session-updates.ts';
 
 type Params = Record<string, unknown>;
-type Listing = 'resources' | 'resourceTemplates' | 'prompts';
 
 export interface RelayFaceOptions extends Access {
   readonly guard: RecursionGuard;
@@ -74,11 +68,12 @@ const MAX_PAGES = 20;
 
 export class RelayFace {
   readonly #options: RelayFaceOptions & { readonly listMs: number; readonly answerMs: number };
-
+  readonly #names: RelayedNames;
   readonly #feeds = new Map<string, AgentFeed>();
 
   constructor(options: RelayFaceOptions) {
     this.#options = { listMs: 5_000, answerMs: 60_000, ...options };
+    this.#names = new RelayedNames(options.registry, options.unprefixed);
   }
 
   /** What a connection is sent of resources without asking; close it with the connection. */
@@ -138,15 +133,15 @@ export class RelayFace {
     server.setRequestHandler('prompts/list', list('prompts/list', 'prompts'));
     server.setRequestHandler(
       'resources/read',
-      one(({ uri }) => this.#resource(uri)),
+      one(({ uri }) => this.#names.resource(uri)),
     );
     server.setRequestHandler(
       'prompts/get',
-      one(({ name }) => this.#prompt(name)),
+      one(({ name }) => this.#names.prompt(name)),
     );
     server.setRequestHandler(
       'completion/complete',
-      one(({ ref }) => this.#reference(ref)),
+      one(({ ref }) => this.#names.reference(ref)),
     );
     if (!connection.push) return;
     const mayFollow = this.mayFollow(connection, credentials);
@@ -201,7 +196,7 @@ export class RelayFace {
         cursor = answer.nextCursor;
         if (cursor === undefined) break;
       }
-      return cleanListing(items).map((item) => this.#renamed(manifest.agent_id, key, item));
+      return cleanListing(items).map((item) => this.#names.toItem(manifest.agent_id, key, item));
     });
   }
 
@@ -223,7 +218,7 @@ export class RelayFace {
           ...(request.clientCapabilities && { clientCapabilities: request.clientCapabilities }),
           onNotification: (notification) => request.notify(notification),
         });
-        return this.#withOurUris(named.agentId, answer);
+        return this.#names.toAnswer(named.agentId, answer);
       });
     } catch (error) {
       throw toRelayedError(FabricError.from(error));
@@ -235,7 +230,7 @@ export class RelayFace {
     const { sessions } = this.#options;
     const isSession = (uri: unknown) => sessions?.owns(uri) ?? false;
     const isOfAgent = (uri: unknown) => {
-      const named = this.#resource(uri);
+      const named = this.#names.resource(uri);
       return this.#manifestOf(named, principal) !== undefined;
     };
     return {
@@ -243,7 +238,7 @@ export class RelayFace {
       isAwaited: isSession,
       follow: async (uri, _, watcher) => {
         if (isSession(uri)) return await sessions?.follow(uri, principal, watcher);
-        const named = this.#resource(uri);
+        const named = this.#names.resource(uri);
         return named && (await this.#feedOf(named.agentId).follow(named.name, watcher.updated));
       },
       followList: async (_, onChange) =>
@@ -306,45 +301,6 @@ export class RelayFace {
   #isExposed(agentId: string): boolean {
     const { expose } = this.#options;
     return expose === 'all' || expose.includes(agentId);
-  }
-
-  /** Unprefixed agents are asked for whatever is not named otherwise. */
-  #resource(uri: unknown): Named | undefined {
-    if (typeof uri !== 'string') return undefined;
-    return parseResourceUri(uri) ?? this.#unprefixed(uri);
-  }
-
-  #prompt(name: unknown): Named | undefined {
-    if (typeof name !== 'string') return undefined;
-    const named = parsePromptName(name);
-    return named && this.#options.registry.get(named.agentId) ? named : this.#unprefixed(name);
-  }
-
-  #reference(ref: unknown): Named | undefined {
-    const { type, name, uri } = (ref ?? {}) as Params;
-    return type === 'ref/prompt' ? this.#prompt(name) : this.#resource(uri);
-  }
-
-  #unprefixed(name: string): Named | undefined {
-    const [agentId] = this.#options.unprefixed;
-    return agentId === undefined ? undefined : { agentId, name };
-  }
-
-  #renamed(agentId: string, key: Listing, item: Params): Params {
-    if (this.#options.unprefixed.includes(agentId)) return item;
-    if (key === 'prompts') return { ...item, name: toPromptName(agentId, String(item.name)) };
-    const field = key === 'resources' ? 'uri' : 'uriTemplate';
-    return { ...item, [field]: toResourceUri(agentId, String(item[field])) };
-  }
-
-  #withOurUris(agentId: string, answer: Params): Params {
-    if (this.#options.unprefixed.includes(agentId) || !Array.isArray(answer.contents))
-      return answer;
-    const contents = answer.contents.map((content: Params) => ({
-      ...content,
-      uri: toResourceUri(agentId, String(content.uri)),
-    }));
-    return { ...answer, contents };
   }
 }
 

@@ -32,6 +32,7 @@ import type { ArgumentSchemas } from '../argument-schemas.ts';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveCall } from '../observe/observer.ts';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
+import { Announcements } from './announcements.ts';
 import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin, type Confirm } from './attempt-context.ts';
 import {
@@ -125,18 +126,17 @@ class Walk {
   readonly #call: DispatchCall;
   readonly #deps: DispatchDeps;
   readonly #deadline: Deadline;
+  readonly #announcements: Announcements;
   readonly #attempts: Attempt[] = [];
   /** What the caller gave; fitted to each capability in turn. */
   readonly #input: Envelope['input'];
   #answered: Pick<Dispatched, 'result' | 'agentId' | 'capability' | 'kept'> | undefined;
-  #tokensSent = false;
-  /** Failures that the caller has received. */
-  #announced = 0;
   #broken: Candidate | undefined;
 
   constructor(call: DispatchCall, deps: DispatchDeps) {
     this.#call = call;
     this.#deps = deps;
+    this.#announcements = new Announcements(call);
     const { request, candidates } = call;
     const [{ capability }] = candidates;
     const ownMs = request.deadlineMs ?? capability.deadline_ms;
@@ -190,7 +190,7 @@ class Walk {
       this.skip(candidate, 'open-circuit');
       return false;
     }
-    const announced = this.#announce(candidate, degrade);
+    const announced = this.#announcements.begin(candidate, this.failures, degrade);
     if (announced) await announced;
     const isImpatient = this.#timeoutFor(candidate) < ownTimeoutOf(candidate);
     const began = this.#deps.clock.monotonic();
@@ -209,7 +209,7 @@ class Walk {
       if (error.isAgentAnswer) throw this.#answeredWith(error, candidate);
       if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary(candidate))
         this.#broken = candidate;
-      if (fold.sawToken) this.#tokensSent = true;
+      if (fold.sawToken) this.#announcements.brokeOff();
       if (!mayGoElsewhere(error, candidate, fold))
         throw exhausted(this.failures, candidate.capability.name);
       this.#call.observed.log.warn({ agent_id, error }, 'attempt failed, another agent may serve');
@@ -357,40 +357,6 @@ class Walk {
       this.#deadline.extend(clock.monotonic() - began);
       deadline.resume();
     }
-  }
-
-  /** Tells the caller whom is tried now, and what became of those before. */
-  #announce(candidate: Candidate, degrade: boolean): Promise<void> | undefined {
-    const { emit, request } = this.#call;
-    const isDegraded = degrade || (request.stream && !canStream(candidate));
-    if (isDegraded || this.#tokensSent || this.failures.length > this.#announced) {
-      return this.#announceChange(candidate, isDegraded);
-    }
-    return emit({ type: 'status', data: { state: 'started' } }, candidate.record.manifest.agent_id);
-  }
-
-  async #announceChange(candidate: Candidate, isDegraded: boolean): Promise<void> {
-    const { emit } = this.#call;
-    const { agent_id } = candidate.record.manifest;
-    if (this.#tokensSent) {
-      await emit(
-        { type: 'status', data: { state: 'discard', message: 'the answer starts over' } },
-        agent_id,
-      );
-      this.#tokensSent = false;
-    }
-    const failed = this.failures.slice(this.#announced);
-    this.#announced = this.failures.length;
-    if (failed.length > 0) {
-      const names = failed.map(({ attempt }) => `${attempt.agent_id} (${attempt.code})`);
-      const message = `${names.join(', ')} failed, trying ${agent_id}`;
-      await emit({ type: 'status', data: { state: 'retrying', message } }, agent_id);
-    }
-    if (isDegraded) {
-      const message = `${agent_id} answers without streaming`;
-      await emit({ type: 'status', data: { state: 'degraded', message } }, agent_id);
-    }
-    await emit({ type: 'status', data: { state: 'started' } }, agent_id);
   }
 
   #failed(candidate: Candidate, error: FabricError, ms: number, openCircuit: boolean): void {

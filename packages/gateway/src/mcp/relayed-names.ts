@@ -1,0 +1,62 @@
+import type { Registry } from '@starloom/core';
+import {
+  type Named,
+  parsePromptName,
+  parseResourceUri,
+  toPromptName,
+  toResourceUri,
+} from './names.ts';
+
+type Params = Record<string, unknown>;
+export type Listing = 'resources' | 'resourceTemplates' | 'prompts';
+
+/** Which agent a name of a client's means, and how what agents say is named to clients. */
+export class RelayedNames {
+  readonly #registry: Pick<Registry, 'get'>;
+  readonly #unprefixed: readonly string[];
+
+  constructor(registry: Pick<Registry, 'get'>, unprefixed: readonly string[]) {
+    this.#registry = registry;
+    this.#unprefixed = unprefixed;
+  }
+
+  /** Unprefixed agents are asked for whatever is not named otherwise. */
+  resource(uri: unknown): Named | undefined {
+    if (typeof uri !== 'string') return undefined;
+    return parseResourceUri(uri) ?? this.#ofUnprefixed(uri);
+  }
+
+  prompt(name: unknown): Named | undefined {
+    if (typeof name !== 'string') return undefined;
+    const named = parsePromptName(name);
+    return named && this.#registry.get(named.agentId) ? named : this.#ofUnprefixed(name);
+  }
+
+  reference(ref: unknown): Named | undefined {
+    const { type, name, uri } = (ref ?? {}) as Params;
+    return type === 'ref/prompt' ? this.prompt(name) : this.resource(uri);
+  }
+
+  /** An item of a list of the agent's. */
+  toItem(agentId: string, key: Listing, item: Params): Params {
+    if (this.#unprefixed.includes(agentId)) return item;
+    if (key === 'prompts') return { ...item, name: toPromptName(agentId, String(item.name)) };
+    const field = key === 'resources' ? 'uri' : 'uriTemplate';
+    return { ...item, [field]: toResourceUri(agentId, String(item[field])) };
+  }
+
+  /** An answer of the agent's, whose contents have URIs. */
+  toAnswer(agentId: string, answer: Params): Params {
+    if (this.#unprefixed.includes(agentId) || !Array.isArray(answer.contents)) return answer;
+    const contents = answer.contents.map((content: Params) => ({
+      ...content,
+      uri: toResourceUri(agentId, String(content.uri)),
+    }));
+    return { ...answer, contents };
+  }
+
+  #ofUnprefixed(name: string): Named | undefined {
+    const [agentId] = this.#unprefixed;
+    return agentId === undefined ? undefined : { agentId, name };
+  }
+}
