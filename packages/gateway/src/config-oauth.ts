@@ -1,24 +1,9 @@
 // `auth.oauth` of `starloom.yaml`: the gateway as an OAuth 2.1 resource server.
 
 import { trustTierSchema } from '@starloom/core';
-import { isSecure } from '@starloom/identity';
+import { isSecure, SIGNATURE_ALGORITHMS } from '@starloom/identity';
 import { z } from 'zod';
 import { ownScopeSchema, refuseSame } from './config-rules.ts';
-
-/** No `none` and no shared secrets: a server that can verify those can also sign. */
-const ALGORITHMS = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
 
 const TYPES = ['at+jwt', 'jwt', 'none'] as const;
 
@@ -38,7 +23,7 @@ const issuerSchema = z.strictObject({
     .optional()
     .describe('The claim aud, where it is not auth.oauth.resource or its /mcp'),
   algorithms: z
-    .array(z.enum(ALGORITHMS))
+    .array(z.enum(SIGNATURE_ALGORITHMS))
     .min(1)
     .default(['RS256', 'PS256', 'ES256', 'ES384', 'EdDSA', 'Ed25519'])
     .describe('Accepted signatures'),

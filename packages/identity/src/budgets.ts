@@ -6,6 +6,7 @@
 import { type Clock, FabricError, type Log, sha256Hex, silentLog } from '@starloom/core';
 import { z } from 'zod';
 import type { RealmEntry, RealmStore } from './realm/realm-store.ts';
+import { StoreReach } from './realm/store-reach.ts';
 import { MAX_MANDATE_S, SKEW_S } from './tokens/claims.ts';
 
 export interface Budget {
@@ -45,13 +46,15 @@ const sharedSchema = z.strictObject({ calls: z.int(), until: z.number() });
 
 export class TraceBudgets {
   readonly #options: TraceBudgetsOptions;
-  readonly #log: Log;
+  readonly #reach: StoreReach;
   readonly #accounts = new Map<string, Map<string, Account>>();
-  #isAway = false;
 
   constructor(options: TraceBudgetsOptions) {
     this.#options = options;
-    this.#log = options.log ?? silentLog;
+    this.#reach = new StoreReach(options.log ?? silentLog, {
+      away: 'budgets of traces are counted by this gateway alone',
+      back: 'budgets of traces are counted with other gateways again',
+    });
   }
 
   /** What is left, as far as it is known here; `granted` can lower it, never raise it. */
@@ -92,7 +95,7 @@ export class TraceBudgets {
         const { own, version } = account;
         const writes = [this.#toPut(key, account)];
         const result = await realm.commit(BUDGETS, { writes, ifKeys: new Map([[key, version]]) });
-        this.#noteStore();
+        this.#reach.reached();
         if (result.ok) {
           account.calls -= 1;
           account.own -= own;
@@ -104,7 +107,7 @@ export class TraceBudgets {
     } catch (thrown) {
       const error = FabricError.from(thrown);
       if (error.code === 'POLICY_DENIED') throw error;
-      this.#noteStore(error);
+      this.#reach.failed(error);
     }
     this.#spendHere(account);
   }
@@ -135,17 +138,6 @@ export class TraceBudgets {
     const { clock } = this.#options;
     account.calls = Math.min(account.calls, shared.calls - account.own);
     account.until = Math.min(account.until, clock.monotonic() + shared.until - clock.now());
-  }
-
-  #noteStore(error?: FabricError): void {
-    const isAway = error !== undefined;
-    if (isAway && !this.#isAway) {
-      this.#log.warn({ error }, 'budgets of traces are counted by this gateway alone');
-    }
-    if (!isAway && this.#isAway) {
-      this.#log.info({}, 'budgets of traces are counted with other gateways again');
-    }
-    this.#isAway = isAway;
   }
 
   #msLeft({ until }: Account): number {

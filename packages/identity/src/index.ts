@@ -81,6 +81,7 @@ export {
 export { createPskVerifier, type PskKey, type PskVerifier } from './psk.ts';
 export type { RealmStore } from './realm/realm-store.ts';
 export { filesOf, type ShareOptions, shareRevocations } from './realm/share-revocations.ts';
+export { StoreReach } from './realm/store-reach.ts';
 export {
   changeState,
   LiveFile,
@@ -121,6 +122,7 @@ export {
   revoke,
   suspendGrant,
 } from './tokens/revocations.ts';
+export { SIGNATURE_ALGORITHMS } from './tokens/signature.ts';
 export {
   JWKS_MAX_AGE_S,
   readPublicKeys,

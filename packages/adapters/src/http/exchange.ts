@@ -1,8 +1,8 @@
 // One request and its answer, as handed over by undici's dispatcher. While the call has no room, or
 // others have their turn, chunks wait here; when they are many, nothing more is read from the socket.
-// (To pause undici makes it copy all that it has read but not handed over, each time.) Leaving early closes the connection, which shows the agent
-// that no caller waits. After a final the rest of the answer gets a moment to end, so that the
-// connection can be used again.
+// (To pause undici makes it copy all that it has read but not handed over, each time.) Leaving early
+// closes the connection, which shows the agent that no caller waits. After a final the rest of the
+// answer gets a moment to end, so that the connection can be used again.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import {

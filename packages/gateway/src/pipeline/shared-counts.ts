@@ -3,7 +3,7 @@
 // let through what a limit allows by itself.
 
 import { FabricError, type Json, type Log } from '@starloom/core';
-import type { RealmStore } from '@starloom/identity';
+import { type RealmStore, StoreReach } from '@starloom/identity';
 
 /** What was counted under one name here, and is not in the store yet. */
 export interface Uncounted {
@@ -38,11 +38,15 @@ export class SharedCounts {
   readonly #options: SharedCountsOptions;
   readonly #waiting = new Map<string, Uncounted>();
   readonly #timer: NodeJS.Timeout;
+  readonly #reach: StoreReach;
   #sharing: Promise<void> | undefined;
-  #isAway = false;
 
   constructor(options: SharedCountsOptions) {
     this.#options = options;
+    this.#reach = new StoreReach(options.log, {
+      away: 'rates and costs are counted by this gateway alone',
+      back: 'rates and costs are counted with other gateways again',
+    });
     this.#timer = setInterval(() => void this.share(), SHARE_MS).unref();
   }
 
@@ -61,8 +65,7 @@ export class SharedCounts {
   }
 
   async #share(): Promise<void> {
-    const { sources, log } = this.#options;
-    for (const source of sources) {
+    for (const source of this.#options.sources) {
       for (const one of source.takeUncounted()) this.#wait(one);
     }
     if (this.#waiting.size === 0) return;
@@ -71,12 +74,9 @@ export class SharedCounts {
       for (let at = 0; at < all.length; at += KEYS_AT_ONCE) {
         await this.#add(all.slice(at, at + KEYS_AT_ONCE));
       }
-      if (this.#isAway) log.info({}, 'rates and costs are counted with other gateways again');
-      this.#isAway = false;
-    } catch (thrown) {
-      const error = FabricError.from(thrown);
-      if (!this.#isAway) log.warn({ error }, 'rates and costs are counted by this gateway alone');
-      this.#isAway = true;
+      this.#reach.reached();
+    } catch (error) {
+      this.#reach.failed(FabricError.from(error));
     }
   }
 

@@ -6,6 +6,7 @@ import { type Clock, FabricError, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { SKEW_S } from '../tokens/claims.ts';
 import type { RealmPut, RealmStore } from './realm-store.ts';
+import { StoreReach } from './store-reach.ts';
 
 export interface EndedMandatesOptions {
   readonly realm: RealmStore;
@@ -37,10 +38,14 @@ export class EndedMandates {
   readonly #looking: NodeJS.Timeout;
   #writing: Promise<void> | undefined;
   #reading: Promise<void> | undefined;
-  #isAway = false;
+  readonly #reach: StoreReach;
 
   constructor(options: EndedMandatesOptions) {
     this.#options = options;
+    this.#reach = new StoreReach(options.log, {
+      away: 'mandates of other gateways are accepted until they expire',
+      back: 'ended mandates are shared with other gateways again',
+    });
     this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
@@ -49,7 +54,7 @@ export class EndedMandates {
     const [oldest] = this.#waiting.keys();
     if (this.#waiting.size >= MOST_WAITING && oldest !== undefined) this.#waiting.delete(oldest);
     this.#waiting.set(jti, toForgetAt(expiresAt));
-    if (!this.#isAway) this.#writing ??= this.#write();
+    if (!this.#reach.isAway) this.#writing ??= this.#write();
   }
 
   /** Whether a mandate of another gateway, which was followed, is accepted still. */
@@ -90,7 +95,7 @@ export class EndedMandates {
         for (const { key } of batch) this.#waiting.delete(key);
       }
     });
-    const isMore = this.#waiting.size > 0 && !this.#isAway;
+    const isMore = this.#waiting.size > 0 && !this.#reach.isAway;
     this.#writing = isMore ? this.#write() : undefined;
   }
 
@@ -126,17 +131,11 @@ export class EndedMandates {
 
   /** Never rejects: without the store, mandates of other gateways end by their time. */
   async #done(work: (realm: RealmStore) => Promise<void>): Promise<void> {
-    const { realm, log } = this.#options;
     try {
-      await work(realm);
-      if (this.#isAway) log.info({}, 'ended mandates are shared with other gateways again');
-      this.#isAway = false;
-    } catch (thrown) {
-      const error = FabricError.from(thrown);
-      if (!this.#isAway) {
-        log.warn({ error }, 'mandates of other gateways are accepted until they expire');
-      }
-      this.#isAway = true;
+      await work(this.#options.realm);
+      this.#reach.reached();
+    } catch (error) {
+      this.#reach.failed(FabricError.from(error));
     }
   }
 }

@@ -1,6 +1,7 @@
 import { type Clock, FabricError, type Log } from '@starloom/core';
 import type { RealmStore } from './realm-store.ts';
 import { REVOCATIONS, type SharedFiles, shareRevocations } from './share-revocations.ts';
+import { StoreReach } from './store-reach.ts';
 
 export interface RevocationSyncOptions {
   readonly realm: RealmStore;
@@ -21,17 +22,21 @@ const LOOKS_PER_SHARE = 30;
 export class RevocationSync {
   readonly #options: RevocationSyncOptions;
   readonly #looking: NodeJS.Timeout;
+  readonly #reach: StoreReach;
   #unwatch: (() => Promise<void>) | undefined;
   /** Of the store, as far as the files know it. */
   #version: number | undefined;
   #isDue = false;
   #looks = 0;
   #running: Promise<void> | undefined;
-  #isAway = false;
   #isClosed = false;
 
   private constructor(options: RevocationSyncOptions) {
     this.#options = options;
+    this.#reach = new StoreReach(options.log, {
+      away: 'revocations are not shared with other gateways until the coordination store is back',
+      back: 'revocations are shared with other gateways again',
+    });
     this.#looking = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
@@ -69,10 +74,10 @@ export class RevocationSync {
         this.#isDue = false;
         await this.#share();
       }
-      this.#back();
+      this.#reach.reached();
     } catch (error) {
       this.#isDue = true;
-      this.#away(FabricError.from(error));
+      if (!this.#isClosed) this.#reach.failed(FabricError.from(error));
     } finally {
       this.#running = undefined;
     }
@@ -89,20 +94,5 @@ export class RevocationSync {
   async #share(): Promise<void> {
     const { realm, files, clock, log } = this.#options;
     this.#version = await shareRevocations({ realm, files, now: clock.now(), log });
-  }
-
-  #away(error: FabricError): void {
-    if (this.#isAway || this.#isClosed) return;
-    this.#isAway = true;
-    this.#options.log.warn(
-      { error, fix: error.details.fix },
-      'revocations are not shared with other gateways until the coordination store is back',
-    );
-  }
-
-  #back(): void {
-    if (!this.#isAway) return;
-    this.#isAway = false;
-    this.#options.log.info({}, 'revocations are shared with other gateways again');
   }
 }

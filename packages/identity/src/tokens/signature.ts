@@ -28,6 +28,9 @@ const METHODS = {
   Ed25519: [null, {}],
 } as const;
 
+/** No `none` and no shared secrets: a server that can verify those can also sign. */
+export const SIGNATURE_ALGORITHMS = Object.keys(METHODS) as (keyof typeof METHODS)[];
+
 /** From a key that jose imported for its algorithm; `undefined` for one that is too weak. */
 export function toVerifyingKey(key: CryptoKey): KeyObject | undefined {
   const object = KeyObject.from(key);

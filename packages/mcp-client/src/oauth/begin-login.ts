@@ -59,7 +59,7 @@ export async function beginLogin(options: LoginOptions): Promise<Login> {
     });
     const dpop_key = server.isBound ? await createDpopKey() : undefined;
     const dpop = dpop_key && (await openDpop(dpop_key));
-    // Nobody but the owner of the key can use the code (RFC 9449, section 10).
+    // Only the owner of the key can use the code (RFC 9449, section 10).
     if (dpop) authorizationUrl.searchParams.set('dpop_jkt', dpop.thumbprint);
     const authentication = keyAuthentication(oauth);
     return {
