@@ -3,11 +3,11 @@ import type { DispatchCall } from './dispatch.ts';
 import type { FailedAttempt } from './exhausted.ts';
 import type { Candidate } from './route.ts';
 
-/** What a caller is told before each attempt: whom is tried now, and what became of those before. */
+/** What a caller receives before each attempt: who is tried now, and what became of those before. */
 export class Announcements {
   readonly #call: Pick<DispatchCall, 'emit' | 'request'>;
   /** Failures that the caller has received. */
-  #told = 0;
+  #announced = 0;
   #tokensSent = false;
 
   constructor(call: Pick<DispatchCall, 'emit' | 'request'>) {
@@ -26,13 +26,13 @@ export class Announcements {
   ): Promise<void> | undefined {
     const { emit, request } = this.#call;
     const isDegraded = degrade || (request.stream && !canStream(candidate));
-    if (isDegraded || this.#tokensSent || failures.length > this.#told) {
-      return this.#tellChange(candidate, failures, isDegraded);
+    if (isDegraded || this.#tokensSent || failures.length > this.#announced) {
+      return this.#announceChange(candidate, failures, isDegraded);
     }
     return emit({ type: 'status', data: { state: 'started' } }, candidate.record.manifest.agent_id);
   }
 
-  async #tellChange(
+  async #announceChange(
     candidate: Candidate,
     failures: readonly FailedAttempt[],
     isDegraded: boolean,
@@ -46,8 +46,8 @@ export class Announcements {
       );
       this.#tokensSent = false;
     }
-    const failed = failures.slice(this.#told);
-    this.#told = failures.length;
+    const failed = failures.slice(this.#announced);
+    this.#announced = failures.length;
     if (failed.length > 0) {
       const names = failed.map(({ attempt }) => `${attempt.agent_id} (${attempt.code})`);
       const message = `${names.join(', ')} failed, trying ${agent_id}`;
