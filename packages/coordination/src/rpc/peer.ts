@@ -18,6 +18,9 @@ export interface Named {
   readonly idempotency_key?: string | undefined;
 }
 
+/** One for all: thousands of clients may leave at once. */
+const CLOSED = new FabricError('CANCELLED', 'The connection is closed');
+
 export class Peer {
   readonly feeds: PeerFeeds;
   readonly #services: Services;
@@ -97,7 +100,7 @@ export class Peer {
   }
 
   async close(): Promise<void> {
-    this.#gone.abort(new FabricError('CANCELLED', 'The connection is closed'));
+    this.#gone.abort(CLOSED);
     await this.feeds.close();
   }
 

@@ -10,7 +10,6 @@ import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import type { Access } from '../pipeline/authorise.ts';
-import { parseValue } from '../transports/frame.ts';
 import type { HttpOptions, HttpRequest, Route } from '../transports/http.ts';
 import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
 import type { A2aGrpc } from './grpc.ts';
@@ -53,7 +52,7 @@ export class A2aEndpoint {
 
   get routes(): HttpOptions['routes'] {
     const route: Route = {
-      parse: (text) => (text === '' ? undefined : parseValue(text)),
+      mayBeEmpty: true,
       serve: (exchange) => this.#serve(exchange),
       dialect: 'payload',
       isTree: true,

@@ -12,7 +12,7 @@ import { FabricError, type Log } from '@starloom/core';
 import type { ProtectedResource } from '@starloom/identity';
 import { settlesWithin } from '@starloom/wire';
 import type { Toolset } from '../tools/catalog.ts';
-import { parseFrame } from '../transports/frame.ts';
+import { assertFrame } from '../transports/frame.ts';
 import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import { markLimited, room, serveFetch } from '../transports/http-bridge.ts';
@@ -68,7 +68,7 @@ export class McpEndpoint {
 
   get routes(): HttpOptions['routes'] {
     const serve = (exchange: HttpRequest) => this.#serveHttp(exchange);
-    return { '/mcp': { parse: parseFrame, serve, dialect: 'payload' } };
+    return { '/mcp': { assertBody: assertFrame, serve, dialect: 'payload' } };
   }
 
   get upgrades(): HttpOptions['upgrades'] {

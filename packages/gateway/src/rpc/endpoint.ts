@@ -7,7 +7,6 @@ import { FabricError, type Log } from '@starloom/core';
 import type { ProtectedResource } from '@starloom/identity';
 import type { InFlight } from '../in-flight.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
-import { parseValue } from '../transports/frame.ts';
 import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import type { WebSocketTransport } from '../transports/websocket.ts';
@@ -37,7 +36,7 @@ export class RpcEndpoint {
   }
 
   get routes(): HttpOptions['routes'] {
-    const route = { parse: parseValue, dialect: 'details' } as const;
+    const route = { dialect: 'details' } as const;
     const post = { ...route, serve: (exchange: HttpRequest) => this.#servePost(exchange) };
     const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
     const served = Object.fromEntries(paths.map((path) => [path, post]));

@@ -23,24 +23,39 @@ export const INVALID_REQUEST = -32600;
 
 /** JSON within the limits; BAD_INPUT with `details.rpc_code` where JSON-RPC has a code of its own. */
 export function parseValue(text: string, limits: FrameLimits = FRAME_LIMITS): unknown {
-  const excess = jsonExcess(text, limits);
-  if (excess) throw exceeded(excess, limits);
+  assertLimits(text, limits);
   const value = parseJson(text);
-  const { keys, isLarge } = assertShape(value, limits);
-  if (isLarge) assertExact(text);
-  if (membersIn(text) > keys) throw invalid('a key twice in one object', 'duplicate_key');
+  assertClean(value, text, limits);
+  return value;
+}
+
+/** The same of a large text, with a wait for the next turn between the parts. */
+export async function parseInTurns(
+  text: string,
+  nextTurn: () => Promise<void> | undefined,
+  limits: FrameLimits = FRAME_LIMITS,
+): Promise<unknown> {
+  assertLimits(text, limits);
+  await nextTurn();
+  const value = parseJson(text);
+  await nextTurn();
+  assertClean(value, text, limits);
   return value;
 }
 
 /** One JSON-RPC message or a batch of them, or BAD_INPUT. */
 export function parseFrame(text: string, limits: FrameLimits = FRAME_LIMITS): unknown {
   const frame = parseValue(text, limits);
+  assertFrame(frame, limits);
+  return frame;
+}
+
+export function assertFrame(frame: unknown, limits: FrameLimits = FRAME_LIMITS): void {
   const messages = Array.isArray(frame) ? frame : [frame];
   if (messages.length === 0 || messages.length > limits.batch) {
     throw invalid(`a batch has 1 to ${limits.batch} messages`, 'batch');
   }
   for (const message of messages) assertMessage(message);
-  return frame;
 }
 
 /** The id to answer with. */
@@ -74,6 +89,18 @@ function parseJson(text: string): unknown {
   } catch (cause) {
     throw notJson('The message is not JSON', cause);
   }
+}
+
+function assertLimits(text: string, limits: FrameLimits): void {
+  const excess = jsonExcess(text, limits);
+  if (excess) throw exceeded(excess, limits);
+}
+
+/** Free of what JSON.parse takes, and we do not. */
+function assertClean(value: unknown, text: string, limits: FrameLimits): void {
+  const { keys, isLarge } = assertShape(value, limits);
+  if (isLarge) assertExact(text);
+  if (membersIn(text) > keys) throw invalid('a key twice in one object', 'duplicate_key');
 }
 
 /** Level by level rather than by recursion: a hostile depth must not cost the stack. */

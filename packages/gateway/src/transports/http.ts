@@ -16,6 +16,7 @@ import {
   FairTurns,
   type Refusal,
   type RefusalDialect,
+  streamTurns,
   toRefusal,
   writeRefusal,
 } from '@starloom/wire';
@@ -24,13 +25,14 @@ import { type InboundWebhooks, NOTICE_ROOT } from '../inbound-webhooks.ts';
 import { BodyBudget } from './body-budget.ts';
 import { assertFraming, assertJson, parseTarget } from './check-request.ts';
 import { certificateOf } from './client-certificate.ts';
-import { belongsToCall, idOf, refusedId } from './frame.ts';
+import { belongsToCall, idOf, parseInTurns, parseValue, refusedId } from './frame.ts';
 import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
 import { cannotListen, createListener } from './listener.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { answerProbe, isProbe, type ProbeOptions } from './probes.ts';
 import { discardBody, isGone, readBody } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
+import { refuseUnreadable } from './refuse-unreadable.ts';
 import { StaleConnections } from './stale-connections.ts';
 import { toCloseFrame } from './text-frame.ts';
 import type { TlsFiles } from './tls-files.ts';
@@ -57,8 +59,10 @@ export interface HttpOptions extends ProbeOptions {
 
 /** What is done with requests to one path. */
 export interface Route {
-  /** Reads the body of a POST, or throws what is wrong with it. */
-  readonly parse: (text: string) => unknown;
+  /** Throws what is wrong with the JSON of a POST. */
+  readonly assertBody?: (body: unknown) => void;
+  /** Takes a POST without a body, too. */
+  readonly mayBeEmpty?: boolean;
   /** Serves a checked request. */
   readonly serve: (exchange: HttpRequest) => Promise<void>;
   /** How refusals are written, at this path and below it. */
@@ -130,6 +134,7 @@ export class HttpTransport {
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#server.on('clientError', refuseUnreadable);
     // The event loop accepts one in each turn: long turns would keep new clients waiting for minutes.
     this.#server.on('connection', () => this.#turns.hurry());
     this.#server.on(
@@ -195,7 +200,8 @@ export class HttpTransport {
         bytes = text.length;
         this.#hold(response, principal, bytes);
         try {
-          body = route.parse(text);
+          const parsed = this.#parse(text, route, principal);
+          body = parsed instanceof Promise ? await parsed : parsed;
         } catch (error) {
           id = refusedId(text, error);
           throw error;
@@ -212,8 +218,9 @@ export class HttpTransport {
       await route.serve({ request, response, principal, url, body, bytes, detach });
     } catch (error) {
       this.#noteFailure(error);
+      if (isGone(error)) return void response.destroy();
       const refusal = this.#toRefusal(request, error, id);
-      if (request.complete || isGone(error)) writeRefusal(response, refusal);
+      if (request.complete) writeRefusal(response, refusal);
       else this.#unread.refuse(request, response, refusal, isKnown);
     }
   }
@@ -229,10 +236,25 @@ export class HttpTransport {
     const share = this.#bodies.open(id);
     const begin = (bytes: number) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id);
     try {
-      return await readBody(request, this.#options.bodyBytes, share, begin);
+      const pace = () => streamTurns.enter(id);
+      return await readBody(request, { limit: this.#options.bodyBytes, share, begin, pace });
     } finally {
       share.giveBack();
     }
+  }
+
+  /** A large body in several turns, so that others are served between its parts. */
+  #parse(text: string, { mayBeEmpty, assertBody }: Route, { id }: Principal): unknown {
+    if (mayBeEmpty && text === '') return undefined;
+    if (text.length >= LARGE_LENGTH) {
+      return parseInTurns(text, () => this.#large.enter(id)).then((body) => {
+        assertBody?.(body);
+        return body;
+      });
+    }
+    const body = parseValue(text);
+    assertBody?.(body);
+    return body;
   }
 
   /** A large request counts until it is answered. */

@@ -4,22 +4,32 @@ import { FabricError } from '@starloom/core';
 import type { BodyShare } from './body-budget.ts';
 import { freeNow } from './free-now.ts';
 
+export interface BodyReading {
+  /** In bytes. */
+  readonly limit: number;
+  readonly share: BodyShare;
+  /** When to go on with so many bytes: all that is done with them takes time of the event loop. */
+  readonly begin: (bytes: number) => Turn;
+  /** When to read on: of a large body the system has megabytes ready at once. */
+  readonly pace: () => Turn;
+}
+
+/** `undefined` for now. */
+type Turn = Promise<void> | undefined;
+
 /**
- * The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. `begin` says
- * when to go on with so many bytes: all that is done with them takes time of the event loop. By events:
+ * The body as text, bounded while it is read, strict UTF-8. Rejects when the client leaves. By events:
  * the iterator of a stream costs more than the rest of a request's checks.
  */
-export function readBody(
-  request: IncomingMessage,
-  limit: number,
-  share: BodyShare,
-  begin: (bytes: number) => Promise<void> | undefined,
-): Promise<string> {
+export function readBody(request: IncomingMessage, reading: BodyReading): Promise<string> {
+  const { limit, share, begin, pace } = reading;
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? 0);
     if (declared > limit) throw tooLarge(limit);
     const body = new GrowingBody(declared);
+    let isOver = false;
     const refuse = (error: unknown) => {
+      isOver = true;
       body.free();
       reject(error);
     };
@@ -28,6 +38,7 @@ export function readBody(
         if (body.length + chunk.length > limit) throw tooLarge(limit);
         share.take(chunk.length);
         body.add(chunk);
+        if (body.length >= PACED_BYTES) pauseUntil(pace(), request);
       } catch (error) {
         request.off('data', onData).pause();
         refuse(error);
@@ -42,18 +53,27 @@ export function readBody(
         freeNow(bytes);
       }
     };
+    const leave = () => {
+      if (!isOver) refuse(GONE);
+    };
     request.on('data', onData);
     request.on('end', () => {
+      isOver = true;
       const bytes = body.bytes();
       const turn = begin(bytes.length);
       if (turn) void turn.then(() => finish(bytes));
       else finish(bytes);
     });
-    request.on('error', () => refuse(gone()));
-    request.on('close', () => {
-      if (!request.complete) refuse(gone());
-    });
+    request.on('error', leave);
+    request.on('close', leave);
   });
+}
+
+/** Reads nothing more of it until then. */
+export function pauseUntil(turn: Turn, request: IncomingMessage): void {
+  if (!turn) return;
+  request.pause();
+  void turn.then(() => request.resume());
 }
 
 /** Reads to the end and keeps nothing. */
@@ -69,13 +89,13 @@ export async function discardBody(request: IncomingMessage, limit: number): Prom
     };
     request.on('data', onData);
     request.once('end', resolve);
-    request.once('close', () => reject(gone()));
+    request.once('close', () => reject(GONE));
   });
 }
 
 /** Did the client leave before its request was whole? */
 export function isGone(error: unknown): boolean {
-  return FabricError.is(error) && error.details.reason === CLIENT_GONE;
+  return error === GONE;
 }
 
 /**
@@ -117,7 +137,11 @@ class GrowingBody {
 }
 
 const LARGE_BYTES = 256 * 1024;
-const CLIENT_GONE = 'client_gone';
+const PACED_BYTES = 128 * 1024;
+/** One for all: thousands may leave at once. */
+const GONE = new FabricError('CANCELLED', 'The client left before its request was whole', {
+  details: { reason: 'client_gone' },
+});
 const BYTE_ORDER_MARK = '\ufeff';
 
 function decode(bytes: Buffer): string {
@@ -128,12 +152,6 @@ function decode(bytes: Buffer): string {
   }
   const text = bytes.toString('utf8');
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
-}
-
-function gone(): FabricError {
-  return new FabricError('CANCELLED', 'The client left before its request was whole', {
-    details: { reason: CLIENT_GONE },
-  });
 }
 
 function tooLarge(limit: number): FabricError {

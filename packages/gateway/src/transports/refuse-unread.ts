@@ -3,8 +3,9 @@
 // and so are all clients beyond the first few at a time: what is thrown away has to be read first.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Refusal } from '@starloom/wire';
+import { type Refusal, streamTurns } from '@starloom/wire';
 import { freeNow } from './free-now.ts';
+import { pauseUntil } from './read-body.ts';
 
 const DISCARDED_BYTES = 32 * 1024 * 1024;
 const DISCARDED_MS = 5_000;
@@ -42,6 +43,7 @@ export class UnreadRefusals {
       discarded += chunk.length;
       freeNow(chunk);
       if (discarded > limit) cut();
+      else pauseUntil(streamTurns.enter(), request);
     });
     request.once('end', () => response.end());
     response.once('close', () => {

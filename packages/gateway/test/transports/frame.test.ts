@@ -1,6 +1,6 @@
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { parseValue, refusedId } from '../../src/transports/frame.ts';
+import { parseInTurns, parseValue, refusedId } from '../../src/transports/frame.ts';
 
 const reasonOf = (text: string) => {
   try {
@@ -32,6 +32,22 @@ describe('frames', () => {
     expect(reasonOf(json)).toBe(reason);
     expect(reasonOf(long(json))).toBe(reason);
   });
+
+  it.each(['[1,2]', '{"a":1,"a":2}', '{"__proto__":{}}', '{', '12345678901234567'])(
+    'that are large are read alike in several turns: %s',
+    async (json) => {
+      let turns = 0;
+      const nextTurn = () => {
+        turns += 1;
+        return undefined;
+      };
+      const inTurns = await parseInTurns(json, nextTurn).catch((error: FabricError) => error);
+      const atOnce = reasonOf(json);
+      if (atOnce === undefined) expect(inTurns).toEqual(JSON.parse(json));
+      else expect(FabricError.from(inTurns).details.reason).toBe(atOnce);
+      expect(turns).toBe(atOnce === 'not_json' ? 1 : 2);
+    },
+  );
 
   it('[G9] of too many values are refused before they are parsed', () => {
     const notEvenJson = `[${'0,'.repeat(1_000_000)}`;
