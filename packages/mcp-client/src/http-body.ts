@@ -1,5 +1,11 @@
 import { StringDecoder } from 'node:string_decoder';
-import { type SseEvent, SseParser } from '@starloom/wire';
+import {
+  JsonCount,
+  jsonFailure,
+  type SseEvent,
+  SseParser,
+  UPSTREAM_JSON_LIMITS,
+} from '@starloom/wire';
 
 /** Takes the bytes of a response as they come. */
 export interface HttpBody {
@@ -10,22 +16,26 @@ export interface HttpBody {
 
 export const IGNORED_BODY: HttpBody = { push: () => {}, end: () => {} };
 
-/** More than this is decoded as it comes: all at once, megabytes would hold up the event loop. */
+/**
+ * More than this is decoded, and its values are counted, as it comes: all at once, megabytes would hold up
+ * the event loop.
+ */
 const LARGE_BYTES = 65_536;
 
-/** The whole text at the end, or `onExceeded` with its beginning as soon as it is over the limit. */
+/** The whole text at the end, with whether it was counted as JSON, or `onExceeded` with its beginning as soon as it is over the limit. */
 export class WholeBody implements HttpBody {
   readonly #limit: number;
-  readonly #onText: (text: string) => void;
+  readonly #onText: (text: string, isCounted: boolean) => void;
   readonly #onExceeded: (beginning: string) => void;
   #chunks: Buffer[] = [];
+  readonly #count = new JsonCount(UPSTREAM_JSON_LIMITS);
   #decoder: StringDecoder | undefined;
   #decoded = '';
   #bytes = 0;
 
   constructor(
     limit: number,
-    onText: (text: string) => void,
+    onText: (text: string, isCounted: boolean) => void,
     onExceeded: (beginning: string) => void,
   ) {
     this.#limit = limit;
@@ -41,7 +51,7 @@ export class WholeBody implements HttpBody {
   }
 
   end(): void {
-    this.#onText(this.#text());
+    this.#onText(this.#text(), this.#decoder !== undefined);
   }
 
   #text(): string {
@@ -51,7 +61,12 @@ export class WholeBody implements HttpBody {
 
   #decode(): void {
     this.#decoder ??= new StringDecoder('utf8');
-    for (const chunk of this.#chunks) this.#decoded += this.#decoder.write(chunk);
+    for (const chunk of this.#chunks) {
+      const part = this.#decoder.write(chunk);
+      this.#decoded += part;
+      const excess = this.#count.add(part);
+      if (excess) throw jsonFailure(excess);
+    }
     this.#chunks = [];
   }
 }

@@ -122,7 +122,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     if (type === 'application/json') {
       const cut = () => this.#cut(tooLarge(limit));
       if (Number(headers['content-length']) > limit) cut();
-      return new WholeBody(limit, (text) => this.#deliver(text), cut);
+      return new WholeBody(limit, (text, isCounted) => this.#deliver(text, isCounted), cut);
     }
     const details = { content_type: type, fix: 'check endpoint.uri of the agent' };
     this.#cut(answerFailure('not_mcp', 'The agent answered with another media type', details));
@@ -148,8 +148,8 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     return !this.#isOver;
   };
 
-  #deliver(text: string): void {
-    for (const message of parseMessages(text)) {
+  #deliver(text: string, isCounted = false): void {
+    for (const message of parseMessages(text, isCounted)) {
       if (!this.#isOver) this.#listener.onMessage(message, text.length);
     }
   }

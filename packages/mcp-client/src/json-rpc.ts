@@ -32,7 +32,8 @@ export const RESERVED_META_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /** One message, or those of a batch; anything else is the agent's fault. */
-export function parseMessages(text: string): JSONRPCMessage[] {
+export function parseMessages(text: string, isCounted = false): JSONRPCMessage[] {
+  if (!isCounted) assertJsonLimits(text);
   const value = parseJson(text);
   const messages = Array.isArray(value) ? value : [value];
   if (messages.every(isMessage)) return messages;
@@ -83,7 +84,6 @@ export function cancellationOf(request: JSONRPCRequest, reason: string): JSONRPC
 }
 
 function parseJson(text: string): unknown {
-  assertJsonLimits(text);
   try {
     return JSON.parse(text);
   } catch (cause) {

@@ -50,4 +50,19 @@ describe('the body of an answer', () => {
     body.end();
     expect(text).toBe('x'.repeat(20 * 32_768));
   });
+
+  it('that has too many values is given up before all of it came', () => {
+    const part = Buffer.from(`[${'0,'.repeat(50_000)}0],`);
+    const body = new WholeBody(
+      1 << 24,
+      () => {},
+      () => {},
+    );
+    let parts = 0;
+    const push = () => {
+      for (; parts < 100; parts += 1) body.push(part);
+    };
+    expect(push).toThrow(/too many values/);
+    expect(parts).toBe(4);
+  });
 });

@@ -36,9 +36,11 @@ export {
 export {
   assertJsonLimits,
   endOfString,
+  JsonCount,
   type JsonExcess,
   type JsonLimits,
   jsonExcess,
+  jsonFailure,
   membersIn,
   UPSTREAM_JSON_LIMITS,
 } from './json-limits.ts';

@@ -20,50 +20,103 @@ export const UPSTREAM_JSON_LIMITS: JsonLimits = { depth: 144, nodes: 250_000 };
 const UNCOUNTED_LENGTH = 8_192;
 
 /** Which limit the text exceeds, if any. */
-export function jsonExcess(text: string, { depth, nodes }: JsonLimits): JsonExcess | undefined {
+export function jsonExcess(text: string, limits: JsonLimits): JsonExcess | undefined {
   if (text.length < UNCOUNTED_LENGTH) return undefined;
-  let level = 0;
-  let count = 1;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(text, at);
-    } else if (code === COMMA) {
-      count += 1;
-      if (count > nodes) return 'too_many_values';
-    } else if (code >= OPEN_ARRAY) {
-      if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
-        level += 1;
-        if (level > depth + 1) return 'too_deep';
-        if (!isClosing(text.charCodeAt(at + 1))) count += 1;
-      } else if (isClosing(code)) {
-        level -= 1;
+  return new JsonCount(limits).add(text);
+}
+
+/** Counts a text that comes in parts. */
+export class JsonCount {
+  readonly #limits: JsonLimits;
+  #level = 0;
+  #nodes = 1;
+  /** The last part ended inside of a string, before a character that a backslash escapes, or after `[`. */
+  #isInString = false;
+  #isEscaped = false;
+  #isOpened = false;
+
+  constructor(limits: JsonLimits) {
+    this.#limits = limits;
+  }
+
+  /** Which limit is exceeded with this part, if any. */
+  add(part: string): JsonExcess | undefined {
+    const { depth, nodes } = this.#limits;
+    if (part === '') return undefined;
+    if (this.#isOpened && !isClosing(part.charCodeAt(0))) this.#nodes += 1;
+    this.#isOpened = false;
+    let level = this.#level;
+    let count = this.#nodes;
+    for (let at = this.#isInString ? this.#restOfString(part) : 0; at < part.length; at += 1) {
+      const code = part.charCodeAt(at);
+      if (code === QUOTE) {
+        const end = endOfString(part, at);
+        if (end === part.length) this.#noteOpenString(part, at + 1);
+        at = end;
+      } else if (code === COMMA) {
+        count += 1;
+        if (count > nodes) return 'too_many_values';
+      } else if (code >= OPEN_ARRAY) {
+        if (code === OPEN_ARRAY || code === OPEN_OBJECT) {
+          level += 1;
+          if (level > depth + 1) return 'too_deep';
+          if (at + 1 === part.length) this.#isOpened = true;
+          else if (!isClosing(part.charCodeAt(at + 1))) count += 1;
+        } else if (isClosing(code)) {
+          level -= 1;
+        }
       }
     }
+    this.#level = level;
+    this.#nodes = count;
+    return count > nodes ? 'too_many_values' : undefined;
   }
-  return count > nodes ? 'too_many_values' : undefined;
+
+  /** Where what follows a string that an earlier part began is. */
+  #restOfString(part: string): number {
+    const from = this.#isEscaped ? 1 : 0;
+    const end = endOfString(part, from - 1, from);
+    this.#isInString = false;
+    if (end === part.length) this.#noteOpenString(part, from);
+    return end + 1;
+  }
+
+  #noteOpenString(part: string, from: number): void {
+    this.#isInString = true;
+    this.#isEscaped = isEscaped(part, part.length, from);
+  }
 }
 
 /** UPSTREAM_ERROR for a text of an agent that exceeds the limits. */
 export function assertJsonLimits(text: string, limits: JsonLimits = UPSTREAM_JSON_LIMITS): void {
   const reason = jsonExcess(text, limits);
-  if (!reason) return;
+  if (reason) throw jsonFailure(reason, limits);
+}
+
+/** UPSTREAM_ERROR for what an agent sent. */
+export function jsonFailure(
+  reason: JsonExcess,
+  limits: JsonLimits = UPSTREAM_JSON_LIMITS,
+): FabricError {
   const [what, limit] =
     reason === 'too_deep'
       ? ['is nested too deep', limits.depth]
       : ['has too many values', limits.nodes];
-  throw new FabricError('UPSTREAM_ERROR', `The JSON that the agent sent ${what}`, {
+  return new FabricError('UPSTREAM_ERROR', `The JSON that the agent sent ${what}`, {
     details: { reason, limit, fix: 'let the agent send less in one message, or send it as text' },
   });
 }
 
-/** Where the string that begins at `start` ends; the end of the text when it does not. */
-export function endOfString(text: string, start: number): number {
+/**
+ * Where the string that begins at `start` ends; the end of the text when it does not. A backslash before
+ * `from` escapes nothing.
+ */
+export function endOfString(text: string, start: number, from = start + 1): number {
   let at = start;
   do {
     at = text.indexOf('"', at + 1);
     if (at === -1) return text.length;
-  } while (isEscaped(text, at));
+  } while (isEscaped(text, at, from));
   return at;
 }
 
@@ -96,8 +149,8 @@ function isClosing(code: number): boolean {
   return code === CLOSE_ARRAY || code === CLOSE_OBJECT;
 }
 
-function isEscaped(text: string, at: number): boolean {
+function isEscaped(text: string, at: number, from: number): boolean {
   let before = at - 1;
-  while (text.charCodeAt(before) === BACKSLASH) before -= 1;
+  while (before >= from && text.charCodeAt(before) === BACKSLASH) before -= 1;
   return (at - before) % 2 === 0;
 }

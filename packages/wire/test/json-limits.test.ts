@@ -1,12 +1,26 @@
 import { FabricError } from '@starloom/core';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assertJsonLimits, jsonExcess, UPSTREAM_JSON_LIMITS } from '../src/index.ts';
+import { assertJsonLimits, JsonCount, jsonExcess, UPSTREAM_JSON_LIMITS } from '../src/index.ts';
 
 /** Long enough to be counted. */
 const padded = (json: string) => `${json}${' '.repeat(8_192)}`;
 const excess = (json: string, depth: number, nodes: number) =>
   jsonExcess(padded(json), { depth, nodes });
+
+/** Characters whose places matter. */
+const ESCAPED = fc.constantFrom('"', '\\', '[', ']', ',', 'a');
+
+function inParts(json: string, lengths: readonly number[], depth: number, nodes: number) {
+  const count = new JsonCount({ depth, nodes });
+  let at = 0;
+  for (const length of [...lengths, json.length]) {
+    const excess = count.add(json.slice(at, at + length));
+    if (excess) return excess;
+    at += length;
+  }
+  return undefined;
+}
 
 describe('JSON limits', () => {
   it('count what the parser makes of the text, whatever its strings hold', () => {
@@ -27,6 +41,19 @@ describe('JSON limits', () => {
       expect(excess(json, 1, 2)).toBeUndefined();
     },
   );
+
+  it('count the same of a text that comes in parts', () => {
+    const parts = fc.array(fc.nat({ max: 40 }), { minLength: 1 });
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 5, stringUnit: ESCAPED }), parts, (value, lengths) => {
+        const json = JSON.stringify(value);
+        const { depth, nodes } = measure(value);
+        expect(inParts(json, lengths, depth, nodes)).toBeUndefined();
+        expect(inParts(json, lengths, depth, nodes - 1)).toBe('too_many_values');
+        if (depth > 0) expect(inParts(json, lengths, depth - 2, nodes)).toBe('too_deep');
+      }),
+    );
+  });
 
   it('say nothing of texts that are no JSON, however they break off', () => {
     for (const text of ['"abc', '"abc\\', ']]]]', '\\"', '{"a":']) {
