@@ -20,6 +20,7 @@ RUN npm ci --ignore-scripts --workspace=starloom --omit=dev --omit=optional --om
 FROM node:24-bookworm-slim
 # With fixed thresholds the C library gives memory back after a peak (docs/security.md).
 ENV NODE_ENV=production \
+  MALLOC_ARENA_MAX=1 \
   MALLOC_MMAP_THRESHOLD_=131072 \
   MALLOC_TRIM_THRESHOLD_=131072 \
   STARLOOM_HOME=/var/lib/starloom \

@@ -34,7 +34,14 @@ export interface AttackOptions {
 }
 
 const NONE = { sent: 0, ok: 0, p50: 0, p99: 0 };
-const SILENT: Observed = { calls: NONE, updates: NONE, direct: NONE, failures: [] };
+const SILENT: Observed = {
+  calls: NONE,
+  updates: NONE,
+  newcomers: NONE,
+  direct: NONE,
+  disk: NONE,
+  failures: [],
+};
 const NOTHING: Memory = {
   before: { resident: 0, live: 0 },
   peak: 0,
@@ -59,7 +66,8 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   await using attacker = await Child.start(ownProgram('../prove/abuse/attacker-program.ts'));
   await attacker.receive(OVER_MS, signal);
   const { url, ordinaryKey: key, agentUrl } = world;
-  const ordinary = await OrdinaryClient.open({ url, key, agentUrl });
+  const { folder } = world.gateway;
+  await using ordinary = await OrdinaryClient.open({ url, key, agentUrl, folder });
   using memory = new GatewayMemory(world.gateway);
   // The first requests pay for code that is compiled and connections that are opened.
   await ordinary.observe(delay((quietSeconds * 1_000) / 2, undefined, { signal }));
@@ -77,7 +85,6 @@ export async function runAttack(name: AttackName, options: AttackOptions): Promi
   const lostUpdates = await ordinary.lostUpdates();
   const after = await memory.settled().catch(() => undefined);
   const figures = { before, peak, after: after ?? NOTHING.after };
-  ordinary.close();
   const found = [
     ...problems,
     ...problemsIf({

@@ -7,6 +7,7 @@ import { residentMegabytes } from '../../bench/process-usage.ts';
 
 /** As the container image sets it, and docs/security.md recommends it. */
 export const ALLOCATOR_ENVIRONMENT = {
+  MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
 };

@@ -19,7 +19,7 @@ export const USAGE = `npm run prove:abuse -- [options]
 
   --attack <names>    with commas between them (default: all)
                       ${NAMES.join('\n                      ')}
-  --seconds <n>       how long each attack goes on, roughly (default 5)
+  --seconds <n>       how long each attack goes on, roughly (default 10)
   --quiet <n>         seconds without an attack, to compare with (default 4)
   --floor-ms <n>      a p99 up to this is never too slow (default ${FLOORS.ms})
   --floor-mb <n>      memory up to so much above that before is never too large (default ${FLOORS.mb})
@@ -48,7 +48,7 @@ const FLAGS = {
   help: { type: 'boolean', default: false },
   json: { type: 'boolean', default: false },
   attack: { type: 'string', default: 'all' },
-  seconds: { type: 'string', default: '5' },
+  seconds: { type: 'string', default: '10' },
   quiet: { type: 'string', default: '4' },
   'floor-ms': { type: 'string', default: String(FLOORS.ms) },
   'floor-mb': { type: 'string', default: String(FLOORS.mb) },

@@ -2,7 +2,9 @@
 // a fixed rate, whether or not earlier requests were answered. A closed loop would send less while the
 // gateway is slow, and so hide it.
 
+import { type FileHandle, open } from 'node:fs/promises';
 import type { Agent } from 'node:http';
+import { join } from 'node:path';
 import { quantile } from '../../bench/statistics.ts';
 import { ask, openAgent, post, readCalled, toolCall } from './http-client.ts';
 
@@ -12,6 +14,8 @@ export interface OrdinaryPlace {
   readonly key: string;
   /** Of the agent that it calls. */
   readonly agentUrl: string;
+  /** On the disk that the gateway writes to. */
+  readonly folder: string;
 }
 
 export interface Sample {
@@ -29,8 +33,12 @@ export interface Latencies {
 export interface Observed {
   readonly calls: Latencies;
   readonly updates: Latencies;
+  /** Calls on a connection of their own, each: it has to be accepted first. */
+  readonly newcomers: Latencies;
   /** The same agent without a gateway: how fast the machine is meanwhile. */
   readonly direct: Latencies;
+  /** A few bytes written to the disk, as every accepted update is. */
+  readonly disk: Latencies;
   /** How the first requests that failed were answered. */
   readonly failures: readonly string[];
 }
@@ -38,13 +46,17 @@ export interface Observed {
 const CALLS_EVERY_MS = 20;
 const UPDATES_EVERY_MS = 50;
 const DIRECT_EVERY_MS = 20;
+const NEWCOMER_EVERY_MS = 200;
+/** Open before anything is measured, as those of a client that is there for a while. */
+const CONNECTIONS = 16;
 const ANSWER_MS = 20_000;
 const SHOWN_FAILURES = 3;
 
-export class OrdinaryClient {
+export class OrdinaryClient implements AsyncDisposable {
   readonly session: string;
   readonly #place: OrdinaryPlace;
-  readonly #agent: Agent = openAgent(256);
+  readonly #file: FileHandle;
+  readonly #agent: Agent = openAgent(CONNECTIONS);
   #accepted = 0;
   #unknown = 0;
   #failures: string[] = [];
@@ -54,24 +66,32 @@ export class OrdinaryClient {
     const params = { agent_id: 'ordinary', mode: 'cas' };
     const { result, error } = await ask(url, key, 'session_manager.create', params);
     if (!result) throw new Error(`no session: ${JSON.stringify(error)}`);
-    return new OrdinaryClient(place, String(result.session_id));
+    const file = await open(join(place.folder, 'disk.txt'), 'a');
+    const client = new OrdinaryClient(place, String(result.session_id), file);
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => client.#call(client.#agent)));
+    return client;
   }
 
-  private constructor(place: OrdinaryPlace, session: string) {
+  private constructor(place: OrdinaryPlace, session: string, file: FileHandle) {
     this.#place = place;
     this.session = session;
+    this.#file = file;
   }
 
   /** Sends until the promise settles, then waits for the last answers. */
   async observe(until: Promise<unknown>): Promise<Observed> {
     this.#failures = [];
-    const calls = repeat(CALLS_EVERY_MS, until, () => this.#call());
+    const calls = repeat(CALLS_EVERY_MS, until, () => this.#call(this.#agent));
     const updates = repeat(UPDATES_EVERY_MS, until, () => this.#update());
+    const newcomers = repeat(NEWCOMER_EVERY_MS, until, () => this.#call());
     const direct = repeat(DIRECT_EVERY_MS, until, () => this.#callDirectly());
+    const disk = repeat(UPDATES_EVERY_MS, until, () => this.#write());
     return {
       calls: toLatencies(await calls),
       updates: toLatencies(await updates),
+      newcomers: toLatencies(await newcomers),
       direct: toLatencies(await direct),
+      disk: toLatencies(await disk),
       failures: this.#failures.slice(0, SHOWN_FAILURES),
     };
   }
@@ -90,16 +110,18 @@ export class OrdinaryClient {
     return isRight ? 0 : Math.abs(this.#accepted - n);
   }
 
-  close(): void {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#agent.destroy();
+    await this.#file.close();
   }
 
-  async #call(): Promise<boolean> {
+  /** On a new connection unless there is an agent. */
+  async #call(agent?: Agent): Promise<boolean> {
     const body = toolCall('fabric.call', { agent_id: 'good', capability: 'echo', task: 'hello' });
     const answer = await post(this.#place.url, {
       key: this.#place.key,
       body,
-      agent: this.#agent,
+      ...(agent && { agent }),
       timeoutMs: ANSWER_MS,
     });
     const isRight = readCalled(answer)?.result?.answer === 'hello';
@@ -112,6 +134,12 @@ export class OrdinaryClient {
     const { pathname: path } = new URL(this.#place.agentUrl);
     const { text } = await post(this.#place.agentUrl, { path, body, agent: this.#agent });
     return text.includes('hello');
+  }
+
+  async #write(): Promise<boolean> {
+    await this.#file.write('written\n');
+    await this.#file.datasync();
+    return true;
   }
 
   async #update(): Promise<boolean> {

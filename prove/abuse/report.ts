@@ -7,7 +7,7 @@ import { round } from '../../bench/statistics.ts';
 import type { AttackResult } from './campaign.ts';
 import type { Settled } from './gateway-memory.ts';
 import type { Latencies, Observed } from './ordinary-client.ts';
-import { type Floors, successOf } from './verdict.ts';
+import { type Floors, sentOf, successOf } from './verdict.ts';
 
 export interface Report extends MeasuringReport {
   readonly name: 'prove:abuse';
@@ -36,10 +36,7 @@ export function toReport(
     ratios: Object.fromEntries(results.map((result) => [`${result.name}.p99`, toRatio(result)])),
     versions,
     commit,
-    operations: results.reduce(
-      (sum, { during }) => sum + during.calls.sent + during.updates.sent,
-      0,
-    ),
+    operations: results.reduce((sum, { during }) => sum + sentOf(during), 0),
     faults: results.reduce((sum, { operations }) => sum + operations, 0),
     violations: found.length,
     found,
@@ -57,7 +54,9 @@ const HEAD = [
   'call p50 ms',
   'call p99 ms',
   'update p99 ms',
+  'new p99 ms',
   'direct p99 ms',
+  'disk p99 ms',
   'no core %',
   'RSS MB before / peak / after',
   'in use MB before / after',
@@ -74,7 +73,9 @@ export function toText({ found, passed, failed }: Report, results: readonly Atta
       pair(({ calls }) => calls.p50),
       pair(({ calls }) => calls.p99),
       pair(({ updates }) => updates.p99),
+      pair(({ newcomers }) => newcomers.p99),
       pair(({ direct }) => direct.p99),
+      pair(({ disk }) => disk.p99),
       `${(coreWaits.quiet * 100).toFixed(0)} → ${(coreWaits.during * 100).toFixed(0)}`,
       megabytes(memory.before.resident, memory.peak, memory.after.resident),
       megabytes(memory.before.live, memory.after.live),
@@ -109,11 +110,17 @@ function toSettled({ resident, live }: Settled) {
   return { resident: round(resident, 1), live: round(live, 1) };
 }
 
-function toMilliseconds({ calls, updates, direct }: Observed) {
+function toMilliseconds({ calls, updates, newcomers, direct, disk }: Observed) {
   const figures = ({ sent, ok, p50, p99 }: Latencies) => {
     return { sent, ok, p50_ms: round(p50, 1), p99_ms: round(p99, 1) };
   };
-  return { calls: figures(calls), updates: figures(updates), direct: figures(direct) };
+  return {
+    calls: figures(calls),
+    updates: figures(updates),
+    newcomers: figures(newcomers),
+    direct: figures(direct),
+    disk: figures(disk),
+  };
 }
 
 function toRatio({ quiet, during }: AttackResult): number {

@@ -20,10 +20,11 @@ const WAITING = { agent_id: 'slow', capability: 'wait', timeout_ms: 20_000 };
 export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
   await using world = await openWorld(signal);
   await world.useAgents(['slow']);
-  const ordinary = await OrdinaryClient.open({
+  await using ordinary = await OrdinaryClient.open({
     url: world.url,
     key: world.ordinaryKey,
     agentUrl: world.agentUrl,
+    folder: world.gateway.folder,
   });
   using memory = new GatewayMemory(world.gateway);
   const before = await memory.settled();
@@ -40,7 +41,6 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
   const code = await world.gateway.stop();
   await Promise.all(calling);
   const peak = memory.takePeak();
-  ordinary.close();
   const lost = counts.of('http_lost') + counts.of('websocket_lost');
   const calls = {
     sent: times.length,
@@ -49,7 +49,8 @@ export async function runShutdown(signal: AbortSignal): Promise<AttackResult> {
     p99: quantile(times, 0.99) ?? 0,
   };
   const none = { sent: 0, ok: 0, p50: 0, p99: 0 };
-  const during: Observed = { calls, updates: none, direct: none, failures: [] };
+  const rest = { updates: none, newcomers: none, direct: none, disk: none, failures: [] };
+  const during: Observed = { calls, ...rest };
   return {
     name: SHUTDOWN,
     about: 'SIGTERM with calls in flight over HTTP and WebSocket, each of four seconds',

@@ -97,12 +97,14 @@ export const manySockets: Attack = {
   async run(target) {
     const counts = new Counts();
     const sockets: { destroy(): void }[] = [];
+    const end = performance.now() + target.seconds * 1_000;
     await times(SOCKETS, 32, async () => {
       const { socket, isOpen } = await openRaw(target.url, '/rpc/ws', target.key);
       counts.add(isOpen ? 'open' : 'refused');
       sockets.push(socket);
     });
     const isServed = await canSubscribe(target);
+    await delay(Math.max(0, end - performance.now()));
     for (const socket of sockets) socket.destroy();
     return {
       operations: SOCKETS,

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import type { Latencies, Observed } from '../../prove/abuse/ordinary-client.ts';
+import { judge } from '../../prove/abuse/verdict.ts';
+
+const FLOORS = { ms: 50, mb: 48 };
+const MEMORY = {
+  before: { resident: 200, live: 50 },
+  peak: 400,
+  after: { resident: 248, live: 50 },
+};
+
+function latencies(p99: number, failed = 0): Latencies {
+  return { sent: 1_000, ok: 1_000 - failed, p50: 1, p99 };
+}
+
+function observed(of: Partial<Observed> = {}): Observed {
+  const kinds = { calls: 8, updates: 8, newcomers: 8, direct: 3, disk: 4 };
+  const all = Object.entries(kinds).map(([kind, p99]) => [kind, latencies(p99)]);
+  return { ...(Object.fromEntries(all) as Omit<Observed, 'failures'>), failures: [], ...of };
+}
+
+function problems(during: Partial<Observed>, resident = MEMORY.after.resident) {
+  const memory = { ...MEMORY, after: { resident, live: 50 } };
+  const rest = { memory, lostUpdates: 0, problems: [] };
+  return judge({ quiet: observed(), during: observed(during), ...rest }, FLOORS);
+}
+
+describe('an attack', () => {
+  it.each<[string, Partial<Observed>, RegExp | undefined]>([
+    ['calls at ten times the quiet ones', { calls: latencies(80) }, undefined],
+    ['slower calls', { calls: latencies(81) }, /^p99 of calls was 81 ms of 80/],
+    ['calls on a busy machine', { calls: latencies(119), direct: latencies(12) }, undefined],
+    ['updates that wait for the disk', { updates: latencies(87) }, undefined],
+    ['slower updates', { updates: latencies(89) }, /^p99 of updates was 89 ms of 88/],
+    ['newcomers within a second', { newcomers: latencies(999) }, undefined],
+    ['newcomers after it', { newcomers: latencies(1_001) }, /^p99 of calls on new connections/],
+    ['three failures of 3,000', { newcomers: latencies(8, 3) }, undefined],
+    ['four of them', { newcomers: latencies(8, 4) }, /^success was 99.87 %/],
+  ])('is judged by %s', (_, during, problem) => {
+    const found = problems(during);
+    if (problem) expect(found).toEqual([expect.stringMatching(problem)]);
+    else expect(found).toEqual([]);
+  });
+
+  it('is judged by the memory that stays', () => {
+    expect(problems({}, 249)).toEqual([expect.stringMatching(/^memory stayed at 249 MB of 248/)]);
+  });
+});
