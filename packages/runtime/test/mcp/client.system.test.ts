@@ -143,7 +143,7 @@ describe('an MCP server that misbehaves', () => {
         { name: 'nobody', url: `http://127.0.0.1:${port}/mcp` },
         server('good'),
       ],
-      { connectTimeoutMs: 4_000 },
+      { connectTimeoutMs: 12_000 },
     );
     await world.servers.ready();
     const health = Object.fromEntries(
