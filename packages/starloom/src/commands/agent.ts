@@ -18,6 +18,8 @@ export interface ExecOptions extends TurnCommandOptions {
 
 export interface RunOptions extends GlobalOptions {
   readonly mcp?: 'stdio' | 'http';
+  /** To an editor, over stdio. */
+  readonly acp?: true;
   readonly port?: number;
   readonly host?: string;
   /** A reference. */
@@ -99,19 +101,23 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
     .description('serve an agent to others')
     .argument('[agent]', FILE)
     .addOption(new Option('--mcp <transport>', 'as an MCP server').choices(['stdio', 'http']))
+    .addOption(new Option('--acp', 'to an editor (Agent Client Protocol)').conflicts('mcp'))
     .option('-p, --port <port>', 'port of HTTP; 0 picks a free one', toPort)
     .option('--host <host>', 'where to listen; 127.0.0.1 by default, for this machine')
     .option('--key <reference>', 'env:NAME or file:PATH; else one is drawn and kept')
     .option('--anonymous', 'let callers of this machine in without the key')
     .action(async (path: string | undefined, _, command: Command) => {
       const options = command.optsWithGlobals<RunOptions>();
-      if (options.mcp === undefined) throw toUsageError('say --mcp stdio or --mcp http');
+      const { mcp, acp } = options;
+      if (!mcp && !acp) throw toUsageError('say --mcp stdio, --mcp http or --acp');
       const misplaced = HTTP_OPTIONS.find((name) => options[name] !== undefined);
-      if (options.mcp === 'stdio' && misplaced) {
-        throw toUsageError(`--${misplaced} goes with --mcp http`);
+      if (mcp !== 'http' && misplaced) throw toUsageError(`--${misplaced} goes with --mcp http`);
+      if (acp) {
+        const { runForEditor } = await import('./agent-run-editor.ts');
+        return await runForEditor(terminal, path, options);
       }
       const { runAgent } = await import('./agent-run.ts');
-      await runAgent(terminal, path, { ...options, mcp: options.mcp });
+      await runAgent(terminal, path, { ...options, mcp: mcp ?? 'stdio' });
     });
 }
 
