@@ -8,7 +8,7 @@ import type { LanguageModel, ModelCall } from './ai-sdk/language-model.ts';
 import { findKey, loadModel } from './ai-sdk/load-model.ts';
 import { mergeMetadata } from './ai-sdk/metadata.ts';
 import { ModelAnswer } from './ai-sdk/model-answer.ts';
-import { toModelCall } from './ai-sdk/model-call.ts';
+import { type ModelCallOptions, toModelCall } from './ai-sdk/model-call.ts';
 import { toFailure } from './ai-sdk/model-failure.ts';
 import { readStream } from './ai-sdk/read-stream.ts';
 import { VENDORS } from './ai-sdk/vendors.ts';
@@ -23,10 +23,12 @@ export async function openAiSdk(config: AiSdkConfig, host: ProviderHost): Promis
   const errors = new ModelErrors(config.model, [key]);
   const model = await loadModel(config, key, host, errors);
   const { temperature, max_tokens, options } = config;
-  const providerOptions = mergeMetadata(VENDORS[config.package]?.options, options);
+  const vendor = VENDORS[config.package];
+  const providerOptions = mergeMetadata(vendor?.options, options);
   return createAiSdkProvider(model, {
     errors,
     log: host.log,
+    cache: vendor,
     settings: {
       ...(temperature !== undefined && { temperature }),
       ...(max_tokens !== undefined && { maxOutputTokens: max_tokens }),
@@ -38,6 +40,8 @@ export async function openAiSdk(config: AiSdkConfig, host: ProviderHost): Promis
 export interface AiSdkProviderOptions {
   readonly errors?: ModelErrors;
   readonly log?: Log;
+  /** How the vendor keeps tools and system prompt from call to call. */
+  readonly cache?: ModelCallOptions['cache'];
   /** Goes with every call. */
   readonly settings?: Omit<ModelCall, 'prompt' | 'tools' | 'toolChoice' | 'abortSignal'>;
 }
@@ -47,7 +51,12 @@ export function createAiSdkProvider(
   model: LanguageModel,
   options: AiSdkProviderOptions = {},
 ): OpenedProvider {
-  const { errors = new ModelErrors(model.modelId), log = silentLog, settings = {} } = options;
+  const {
+    errors = new ModelErrors(model.modelId),
+    log = silentLog,
+    cache,
+    settings = {},
+  } = options;
 
   async function* ask(
     prompt: string,
@@ -61,8 +70,10 @@ export function createAiSdkProvider(
     const shown = toPrompt(prompt, context);
     const answer = new ModelAnswer(names, model.modelId);
     try {
-      const asked = await toModelCall(model, shown, tools.values(), names);
-      yield* send({ ...settings, ...asked, ...(signal && { abortSignal: signal }) }, answer);
+      const asked = await toModelCall(model, shown, tools.values(), { names, cache });
+      const merged = mergeMetadata(asked.providerOptions, settings.providerOptions);
+      const call = { ...settings, ...asked, ...(merged && { providerOptions: merged as never }) };
+      yield* send({ ...call, ...(signal && { abortSignal: signal }) }, answer);
       if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.cutOff();
       for (const event of answer.end()) yield timed(event, started);
     } catch (error) {

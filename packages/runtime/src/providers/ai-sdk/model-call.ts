@@ -1,36 +1,57 @@
 // A prompt in the shape of the AI SDK. The two interface versions differ in how they hold files.
 
+import { createHash } from 'node:crypto';
 import type { ContentSegment, ITool } from '@starloom/sdk';
 import { type Media, parseMedia } from '../media.ts';
 import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
 import type { Prompt } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';
 import type { LanguageModel, ModelCall, UrlPatterns } from './language-model.ts';
+import type { Vendor } from './vendors.ts';
+
+export interface ModelCallOptions {
+  readonly names: ToolNames;
+  readonly cache?: Pick<Vendor, 'cacheMark' | 'cacheKey'> | undefined;
+}
+
+type MadeCall = Pick<ModelCall, 'prompt' | 'tools' | 'toolChoice' | 'providerOptions'>;
 
 export async function toModelCall(
   model: LanguageModel,
   { system, messages }: Prompt,
   tools: Iterable<ITool>,
-  names: ToolNames,
-): Promise<Pick<ModelCall, 'prompt' | 'tools' | 'toolChoice'>> {
+  { names, cache = {} }: ModelCallOptions,
+): Promise<MadeCall> {
   const writer = new MessageWriter(model, names, await model.supportedUrls);
-  const offered = Array.from(tools, ({ name, description, parameters }) => ({
+  const { cacheMark, cacheKey } = cache;
+  const mark = cacheMark && { providerOptions: cacheMark };
+  const offered: object[] = Array.from(tools, ({ name, description, parameters }) => ({
     type: 'function',
     name: names.toWire(name),
     description,
     inputSchema: parameters,
   }));
+  const key = cacheKey && toCacheKey(system, offered);
+  const last = offered.pop();
+  if (last) offered.push({ ...last, ...mark });
   const prompt = [
-    ...(system === '' ? [] : [{ role: 'system', content: system }]),
+    ...(system === '' ? [] : [{ role: 'system', content: system, ...mark }]),
     ...messages.map((message) => writer.write(message)),
   ];
   return {
     prompt: prompt as never,
+    ...(key !== undefined && { providerOptions: cacheKey?.(key) as never }),
     ...(offered.length > 0 && {
       tools: offered as never,
       toolChoice: { type: 'auto' } as never,
     }),
   };
+}
+
+/** The same for all calls of an agent whose tools stay the same. */
+function toCacheKey(system: string, offered: readonly object[]): string {
+  const digest = createHash('sha256').update(JSON.stringify([system, offered]));
+  return `starloom-${digest.digest('base64url').slice(0, 32)}`;
 }
 
 class MessageWriter {
