@@ -37,6 +37,7 @@ import type { McpServers } from './mcp/client/mcp-servers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { openProvider } from './providers/index.ts';
 import { agentStateFolder, passingStateFolder } from './state-folder.ts';
+import { OfferedTools } from './tool-search/offered-tools.ts';
 import { createTrust, pinTools } from './trust/index.ts';
 
 export interface AgentOptions {
@@ -80,7 +81,8 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
 
   const host = { folder, env, log };
   const { user_trust: userTrust, ...policy } = toml.security;
-  const registry = new ToolRegistry([], log);
+  const offered = new OfferedTools(agent.tool_search, log);
+  const registry = new ToolRegistry([], log, offered.derive);
   const listed = mcpServersOf(toml)
     .filter(({ allowed_tools }) => isListed(allowed_tools))
     .map(({ name }) => `mcp:${name}`);
@@ -124,6 +126,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     guard,
     provider,
     registry,
+    offered,
     checkNames,
     labeller,
     bus: new EventBus(log),

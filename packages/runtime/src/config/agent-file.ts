@@ -46,6 +46,16 @@ const exposureSchema = z.strictObject({
     .describe('Serve only calls with a mandate of the gateway, verified here'),
 });
 
+const toolSearchSchema = z.strictObject({
+  above: z
+    .int()
+    .min(1)
+    .default(64)
+    .describe('With more tools than this, the model is offered those that fit the message'),
+  top: z.int().min(1).max(64).default(12).describe('How many a search for tools gives'),
+  always: toolNames.describe('Tools that are always offered'),
+});
+
 const pluginSchema = z.strictObject({
   name: z
     .string()
@@ -67,6 +77,7 @@ export const agentFileSchema = z.strictObject({
       error: 'a plugin is listed twice',
     })
     .describe('What the agent can do'),
+  tool_search: toolSearchSchema.prefault({}).describe('What is done with many tools'),
   mcp: exposureSchema.prefault({}).describe('What other agents may use of it'),
   limits: limitsSchema.prefault({}).describe('What one turn may use'),
 });

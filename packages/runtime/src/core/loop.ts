@@ -4,6 +4,7 @@
 
 import { childTrace, FabricError, type Hop, type Trace } from '@starloom/core';
 import type { Block, ToolCall } from '@starloom/sdk';
+import type { OfferedTools } from '../tool-search/offered-tools.ts';
 import { type Answer, askModel, type ModelParts, type Question } from './ask-model.ts';
 import { FailureBreaker } from './breaker.ts';
 import { type Limits, type Prices, TurnBudget } from './budgets.ts';
@@ -23,6 +24,7 @@ const REQUEST_OF_ANOTHER =
 
 export interface LoopParts extends ModelParts {
   readonly registry: ToolRegistry;
+  readonly offered: OfferedTools;
   readonly toolPath: ToolPath;
   readonly labeller: Labeller;
   readonly limits: Limits & { readonly context_tokens: number };
@@ -121,7 +123,7 @@ async function thinkAndAct(
 /** On the first step trusted words go by the prompt; everything else goes by the blocks. */
 function toQuestion(
   { session, request, signal }: Turn,
-  { registry, system }: LoopParts,
+  { registry, offered, system }: LoopParts,
 ): Pick<Question, 'prompt' | 'context'> {
   const { blocks } = session;
   const isWords = request.segments.every(({ type }) => type === 'text');
@@ -129,7 +131,7 @@ function toQuestion(
   return {
     prompt: byPrompt ? textOf(request) : '',
     context: {
-      tools: new Map(registry.tools),
+      tools: new Map(offered.offer(session.id, request, blocks, registry.tools)),
       blocks: byPrompt ? blocks.slice(0, -1) : blocks,
       sessionId: session.id,
       signal,

@@ -9,16 +9,21 @@ import type { ToolSource } from './seams.ts';
 const MAX_NEAR_NAMES = 3;
 const PATIENCE_MS = 10_000;
 
+type Derive = (tools: ReadonlyMap<string, ITool>) => readonly ITool[];
+
 export class ToolRegistry {
   readonly #log: Log;
+  readonly #derive: Derive;
   readonly #sources: ToolSource[] = [];
   readonly #listeners = new Set<() => void>();
   readonly #stops: (() => void)[] = [];
   #tools: ReadonlyMap<string, ITool> | undefined;
   #hasWaited = false;
 
-  constructor(sources: Iterable<ToolSource> = [], log: Log = silentLog) {
+  /** `derive`: tools that are there because of the others. */
+  constructor(sources: Iterable<ToolSource> = [], log: Log = silentLog, derive: Derive = () => []) {
     this.#log = log;
+    this.#derive = derive;
     for (const source of sources) this.add(source);
   }
 
@@ -84,6 +89,7 @@ export class ToolRegistry {
       if (!tools.has(tool.name)) tools.set(tool.name, tool);
       else this.#log.warn({ tool: tool.name }, 'a second tool of this name is left out');
     }
+    for (const tool of this.#derive(tools)) tools.set(tool.name, tool);
     return tools;
   }
 
