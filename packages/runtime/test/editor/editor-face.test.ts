@@ -164,7 +164,7 @@ describe('an agent in an editor', () => {
   });
 
   it.each(['trusted', 'untrusted'] as const)(
-    'trusts what the person says as user_trust does: %s',
+    '[S7] trusts what the person says as user_trust does: %s',
     async (user_trust) => {
       const provider = scripted('Yes.', 'Yes.');
       await using editor = await openEditor({ provider, toml: { security: { user_trust } } });
