@@ -1,5 +1,5 @@
 // Tools found by what is wanted. Two searches look at the same words: one by words that are the same
-// (BM25), one by vectors, which also finds words that are alike. A tool that both put first comes first.
+// (BM25), one by vectors, which also finds words that are alike. The first says more, the second adds to it.
 
 import type { ITool } from '@starloom/sdk';
 import { product, toVector, type Vector } from './word-vectors.ts';
@@ -7,10 +7,8 @@ import { wordsOf } from './words.ts';
 
 const K1 = 1.2;
 const B = 0.75;
-/** Of reciprocal rank fusion. */
-const RANK_OFFSET = 60;
-/** Of each search, that many take part. */
-const CANDIDATES = 50;
+/** Of the nearest vector, where the best by words has 1. */
+const NEAR_WEIGHT = 0.3;
 /** What is further away has nothing to do with it. */
 const LEAST_NEAR = 0.15;
 const NAME_WEIGHT = 3;
@@ -53,16 +51,21 @@ export class ToolIndex {
   /** The names of those that fit best, the best first; fewer when fewer fit. */
   search(query: string, top: number): string[] {
     const words = [...new Set(wordsOf(query.slice(0, MAX_CHARACTERS)))];
-    const fused = new Map<number, number>();
-    for (const ranked of [this.#byWords(words), this.#byVector(words)]) {
-      for (const [rank, at] of ranked.entries()) {
-        fused.set(at, (fused.get(at) ?? 0) + 1 / (RANK_OFFSET + rank));
-      }
+    const byWords = this.#byWords(words);
+    const most = Math.max(...byWords.values());
+    const scores = new Map(byWords.entries().map(([at, score]) => [at, score / most]));
+    for (const [at, near] of this.#byVector(words)) {
+      scores.set(at, (scores.get(at) ?? 0) + NEAR_WEIGHT * near);
     }
-    return best(fused, top).map((at) => this.#entries[at]?.name ?? '');
+    return scores
+      .entries()
+      .toArray()
+      .toSorted(([atA, a], [atB, b]) => b - a || atA - atB)
+      .slice(0, top)
+      .map(([at]) => this.#entries[at]?.name ?? '');
   }
 
-  #byWords(words: readonly string[]): number[] {
+  #byWords(words: readonly string[]): Map<number, number> {
     const scores = new Map<number, number>();
     for (const word of words) {
       const rarity = this.#rarity(word, this.#entries.length);
@@ -72,17 +75,17 @@ export class ToolIndex {
         scores.set(at, (scores.get(at) ?? 0) + rarity * weight);
       }
     }
-    return best(scores, CANDIDATES);
+    return scores;
   }
 
-  #byVector(words: readonly string[]): number[] {
+  #byVector(words: readonly string[]): Map<number, number> {
     const wanted = toVector(words, (word) => this.#rarity(word, this.#entries.length));
     const scores = new Map<number, number>();
     for (const [at, { vector }] of this.#entries.entries()) {
       const near = product(wanted, vector);
       if (near >= LEAST_NEAR) scores.set(at, near);
     }
-    return best(scores, CANDIDATES);
+    return scores;
   }
 
   /** A word that few tools have says more. */
@@ -90,13 +93,6 @@ export class ToolIndex {
     const having = this.#postings.get(word)?.length ?? 0;
     return Math.log(1 + (documents - having + 0.5) / (having + 0.5));
   }
-}
-
-function best(scores: ReadonlyMap<number, number>, top: number): number[] {
-  return [...scores]
-    .toSorted(([atA, a], [atB, b]) => b - a || atA - atB)
-    .slice(0, top)
-    .map(([at]) => at);
 }
 
 function wordsOfTool({ name, description, parameters }: ITool): string[] {
