@@ -25,7 +25,7 @@ export interface Floors {
   readonly mb: number;
 }
 
-export const FLOORS: Floors = { ms: 50, mb: 48 };
+export const FLOORS: Floors = { ms: 100, mb: 48 };
 
 export interface Memory {
   readonly before: Settled;
