@@ -8,6 +8,7 @@ export {
 } from './backoff.ts';
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
+export { Closers } from './closers.ts';
 export { closestWord } from './closest-word.ts';
 export {
   type ConnectionProgress,

@@ -1,7 +1,7 @@
 // Who may call a gateway, and what it hands on to agents: everything that lives in the folder
 // `identity` of the state, opened once and followed while it changes.
 
-import { type Clock, type Log, systemClock } from '@starloom/core';
+import { type Clock, Closers, type Log, systemClock } from '@starloom/core';
 import type { JSONWebKeySet } from 'jose';
 import { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-record.ts';
@@ -61,6 +61,16 @@ export interface Identity {
 }
 
 export async function openIdentity(options: IdentityOptions): Promise<Identity> {
+  const opened = new Closers();
+  try {
+    return await openParts(options, opened);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+async function openParts(options: IdentityOptions, opened: Closers): Promise<Identity> {
   const { folder, configured, anonymous, realm, clock = systemClock, log } = options;
   const listeners = new Set<() => void>();
   const onChange = () => {
@@ -71,27 +81,26 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     onChange();
     void sync?.hint();
   };
-  await using opened = new AsyncDisposableStack();
   const keys = await KeyRing.open({ folder, configured, clock, log, onChange: onRevoked });
-  opened.defer(() => keys.close());
+  opened.add(() => keys.close());
   const signing = await SigningKeys.open({ folder, clock, log, onChange: onRevoked });
-  opened.defer(() => signing.close());
+  opened.add(() => signing.close());
   const revocations = await Revocations.open(folder, log, onRevoked);
-  opened.defer(() => revocations.close());
+  opened.add(() => revocations.close());
   const files = {
     changeRevocations: revocations.change.bind(revocations),
     changeKeys: keys.change.bind(keys),
     changeSigning: signing.change.bind(signing),
   };
   sync = realm && (await RevocationSync.open({ realm, files, clock, log }));
-  opened.defer(() => sync?.close());
+  opened.add(() => sync?.close());
   const ended = realm && new EndedMandates({ realm, clock, log });
-  if (ended) opened.defer(() => ended.close());
+  if (ended) opened.add(() => ended.close());
   const epoch = () => revocations.epoch;
   const audit = options.auditFolder
     ? await AuditLog.open({ folder: options.auditFolder, keys: signing, clock, log })
     : undefined;
-  if (audit) opened.defer(() => audit.close());
+  if (audit) opened.add(() => audit.close());
   const record: MintOptions['record'] = async (minted) => audit?.recorded(toMintEntry(minted));
   const onEnd: MintOptions['onEnd'] = ({ jti, exp }) => ended?.add(jti, exp * 1000);
   const mint = new Mint({ keys: signing, clock, epoch, record, onEnd });
@@ -101,7 +110,6 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
     callers.isCurrent(principal) && (oauth?.isCurrent(principal) ?? true);
   const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
   const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
-  const parts = opened.move();
   return {
     authenticator: createAuthenticator({
       psk: keys,
@@ -126,7 +134,7 @@ export async function openIdentity(options: IdentityOptions): Promise<Identity> 
       return signing.issuer;
     },
     jwks: () => ({ ...signing.jwks(), issuer: signing.issuer }),
-    close: () => parts.disposeAsync(),
+    close: () => opened.close(),
   };
 }
 

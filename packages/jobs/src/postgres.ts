@@ -1,5 +1,6 @@
 import {
   type Clock,
+  Closers,
   type JobEngine,
   type Log,
   silentLog,
@@ -33,21 +34,21 @@ export async function openPostgresJobs(options: PostgresJobsOptions): Promise<Jo
   const watchers = new Watchers();
   const onError = (err: unknown) => log.warn({ err }, 'job database: connection lost');
   const database = await Database.open({ url, maxConnections, onError });
-  const opened = new AsyncDisposableStack();
-  opened.defer(() => database.close());
+  const opened = new Closers();
+  opened.add(() => database.close());
   try {
     const queue = await database.exclusively(SCHEMA_LOCK, async () => {
       await database.executeSql(SCHEMA);
       return BossQueue.open({ database, leaseMs, clock, onError });
     });
-    opened.defer(() => queue.close());
+    opened.add(() => queue.close());
     const notifications = await Notifications.open({
       url,
       onHint: (payload) => watchers.notify(payload),
       onGap: () => watchers.notifyAll(),
       onError,
     });
-    opened.defer(() => notifications.close());
+    opened.add(() => notifications.close());
     return new PostgresJobEngine({
       database,
       queue,
@@ -57,10 +58,10 @@ export async function openPostgresJobs(options: PostgresJobsOptions): Promise<Jo
       }),
       clock,
       watchers,
-      close: () => opened.disposeAsync(),
+      close: () => opened.close(),
     });
   } catch (error) {
-    await opened.disposeAsync();
+    await opened.close();
     throw error;
   }
 }

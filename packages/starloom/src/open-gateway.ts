@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
 import { type LoadedConfig, revealText } from '@starloom/config';
 import {
+  Closers,
   FabricError,
   type Log,
   type Manifest,
@@ -78,8 +79,10 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     destination: options.logDestination,
   });
   const { log } = observer;
-  const closers: (() => Promise<void>)[] = [() => observer.shutdown()];
-  const close = () => closeAll(closers, observer);
+  const closers = new Closers();
+  closers.add(() => observer.shutdown());
+  const close = () =>
+    closers.close((error) => log.error({ error: FabricError.from(error) }, 'a part did not close'));
   try {
     const builtIn = options.samples ? await openSamples(folder, observer, closers) : undefined;
     const registry = await openRegistry(config.registry, {
@@ -89,20 +92,20 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       builtIn,
       optionSchemas: OPTION_SCHEMAS,
     });
-    closers.push(() => registry.close());
+    closers.add(() => registry.close());
     const plane = await openPlane(config, options.planeFolder, log);
-    closers.push(plane.close);
+    closers.add(plane.close);
     const jobs = await openOwnJobs(config, options, log);
-    if (jobs) closers.push(() => jobs.close());
+    if (jobs) closers.add(() => jobs.close());
     const discovered = options.stateFolder
       ? await openDiscoveredFile(join(options.stateFolder, 'discovered.json'), log)
       : undefined;
-    if (discovered) closers.push(() => discovered.close());
+    if (discovered) closers.add(() => discovered.close());
     const conversationKey = options.stateFolder
       ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
       : undefined;
     const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
-    if (oauth) closers.push(() => oauth.close());
+    if (oauth) closers.add(() => oauth.close());
     const rules = config.auth.mtls;
     const verifiers = {
       oauth,
@@ -110,13 +113,13 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
     };
     const identity = await openOwnIdentity(options, registry, observer, verifiers, plane);
     const certificates = await openCertificates(config, folder, observer);
-    if (certificates) closers.push(async () => certificates.close());
-    if (identity) closers.push(() => identity.close());
+    if (certificates) closers.add(async () => certificates.close());
+    if (identity) closers.add(() => identity.close());
     const pinning = await openPinning(options, identity, log);
-    if (pinning) closers.push(() => pinning.close());
+    if (pinning) closers.add(() => pinning.close());
     const reopen = (agentId: string) => gateway.reopen(agentId);
     const shown = new AgentCertificates({ observer, reopen });
-    closers.push(async () => shown.close());
+    closers.add(async () => shown.close());
     const gateway: Gateway = new Gateway({
       config,
       registry,
@@ -139,7 +142,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       pinning,
       conversationKey,
     });
-    closers.push(() => gateway.close());
+    closers.add(() => gateway.close());
     return { gateway, registry, observer, reload: reloadOf(registry, observer), close };
   } catch (error) {
     await close();
@@ -221,22 +224,14 @@ function configuredKeys(
 }
 
 /** Last opened, first closed. */
-async function closeAll(closers: (() => Promise<void>)[], { log }: Observer): Promise<void> {
-  for (const closer of closers.splice(0).reverse()) {
-    await closer().catch((error: unknown) => {
-      log.error({ error: FabricError.from(error) }, 'a part did not close');
-    });
-  }
-}
-
 async function openSamples(
   folder: string,
   { log }: Observer,
-  closers: (() => Promise<void>)[],
+  closers: Closers,
 ): Promise<Manifest[]> {
   const { startSamples } = await import('@starloom/samples');
   const samples = await startSamples({ folder, log });
-  closers.push(() => samples.stop());
+  closers.add(() => samples.stop());
   return samples.manifests.map((manifest) => manifestSchema.parse(manifest));
 }
 

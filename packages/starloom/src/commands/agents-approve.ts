@@ -1,7 +1,7 @@
 // Approves what agents changed. It works on the state folder: a gateway that runs follows within a second.
 
 import { userInfo } from 'node:os';
-import { closestWord, type FabricError, silentLog, systemClock } from '@starloom/core';
+import { Closers, closestWord, type FabricError, silentLog, systemClock } from '@starloom/core';
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
 import { paint } from '../paint.ts';
@@ -143,11 +143,11 @@ async function record(
 ): Promise<void> {
   try {
     const [clock, log] = [systemClock, silentLog];
-    await using opened = new AsyncDisposableStack();
+    await using opened = new Closers();
     const keys = await SigningKeys.open({ folder: identityFolder(stateFolder), clock, log });
-    opened.defer(() => keys.close());
+    opened.add(() => keys.close());
     const audit = await AuditLog.open({ folder: auditFolder(stateFolder), keys, clock, log });
-    opened.defer(() => audit.close());
+    opened.add(() => audit.close());
     for (const { agent_id, tools } of waiting) {
       const capabilities = tools.map(({ held: { definition, fingerprint } }) => ({
         name: definition.name,
