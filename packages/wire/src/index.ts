@@ -16,6 +16,7 @@ export { type ChildEnvironmentOptions, childEnvironment, type Environment } from
 export { createExcerpt, type Excerpt, type GivenSecrets } from './excerpt.ts';
 export { FairTurns, type FairTurnsOptions, streamTurns } from './fair-turns.ts';
 export { withFileLock } from './file-lock.ts';
+export type { FileService, ServedFile } from './file-thread.ts';
 export { FileWatch, type FileWatchOptions, fingerprintOf } from './file-watch.ts';
 export { findModule } from './find-module.ts';
 export { findProgram, type ProgramPlace } from './find-program.ts';
@@ -66,5 +67,6 @@ export {
   type SseWriterOptions,
 } from './sse-writer.ts';
 export { StderrTail } from './stderr-tail.ts';
+export { ThreadedFile, type ThreadedFileOptions } from './threaded-file.ts';
 export { type MonotonicClock, TimerWheel, timerWheelOf, WheelTimer } from './timer-wheel.ts';
 export { atTurnEnd } from './turn-end.ts';

@@ -19,8 +19,6 @@ export interface LogBatch {
   readonly truncate?: { readonly sequence: number; readonly now: number } | undefined;
 }
 
-export type LogRequest = { readonly write: LogBatch } | { readonly close: true };
-
 /** After opening: snapshots, then records in order, then `ready`; after that one `done` per write. */
 export type LogReply =
   | { readonly kind: 'snapshots'; readonly rows: readonly SnapshotRow[] }

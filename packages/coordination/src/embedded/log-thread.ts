@@ -1,14 +1,7 @@
-import { once } from 'node:events';
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { FabricError } from '@starloom/core';
-import type {
-  LogBatch,
-  LogReply,
-  LogRequest,
-  MissingRecords,
-  SnapshotRow,
-} from './log-messages.ts';
+import { ThreadedFile } from '@starloom/wire';
+import type { LogBatch, LogReply, MissingRecords, SnapshotRow } from './log-messages.ts';
 import { toFabricError } from './log-problems.ts';
 
 /** Takes what the file holds, in order, while it is opened. */
@@ -28,56 +21,39 @@ export interface OpenedLog {
 
 /** The file of a store, reached through the thread that owns it. One write at a time. */
 export class LogThread {
-  readonly #worker: Worker;
-  readonly #exited: Promise<unknown>;
+  readonly #file: ThreadedFile<LogBatch, LogReply>;
+  readonly #path: string;
+  readonly #reader: LogReader;
+  readonly #opened = Promise.withResolvers<OpenedLog>();
   #write: PromiseWithResolvers<void> | undefined;
   #failure: FabricError | undefined;
 
-  private constructor(worker: Worker) {
-    this.#worker = worker;
-    this.#exited = once(worker, 'exit');
+  private constructor(path: string, reader: LogReader) {
+    this.#path = path;
+    this.#reader = reader;
+    this.#file = new ThreadedFile({
+      module: new URL(`./log-worker${extname(import.meta.url)}`, import.meta.url),
+      path,
+      onReply: (reply) => {
+        try {
+          this.#take(reply);
+        } catch (error) {
+          this.#fail(FabricError.from(error));
+        }
+      },
+      onLost: (cause) => this.#fail(toFabricError(path, THREAD_ENDED, cause)),
+    });
   }
 
   static async open(path: string, reader: LogReader): Promise<OpenedLog> {
-    const url = new URL(`./log-worker${extname(import.meta.url)}`, import.meta.url);
-    const worker = new Worker(url, { workerData: path });
-    const thread = new LogThread(worker);
-    const opened = Promise.withResolvers<OpenedLog>();
-    const fail = (error: FabricError) => {
-      opened.reject(error);
-      thread.#fail(error);
-    };
-    const take = (reply: LogReply) => {
-      switch (reply.kind) {
-        case 'snapshots':
-          return reader.snapshots(reply.rows);
-        case 'records':
-          return reader.records(reply.first, reply.texts);
-        case 'ready':
-          return opened.resolve({ ...reply, thread });
-        case 'done':
-          return thread.#write?.resolve();
-        case 'failed':
-          return fail(toFabricError(path, reply.problem));
-      }
-    };
-    worker.on('message', (reply: LogReply) => {
-      try {
-        take(reply);
-      } catch (error) {
-        fail(FabricError.from(error));
-      }
-    });
-    const died = { reason: 'io', message: 'the thread that writes it ended' } as const;
-    worker.on('error', (cause) => fail(toFabricError(path, died, cause)));
-    worker.on('exit', () => fail(toFabricError(path, died)));
+    const thread = new LogThread(path, reader);
     try {
-      return await opened.promise;
+      return await thread.#opened.promise;
     } catch (error) {
-      await worker.terminate();
+      await thread.#file.close();
       throw error;
     } finally {
-      worker.unref();
+      thread.#file.release();
     }
   }
 
@@ -90,28 +66,35 @@ export class LogThread {
   async write(batch: LogBatch): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     this.#write = Promise.withResolvers();
-    this.#worker.ref();
-    this.#send({ write: batch });
+    this.#file.hold();
+    this.#file.send(batch);
     try {
       await this.#write.promise;
     } finally {
-      this.#worker.unref();
+      this.#file.release();
     }
   }
 
   async close(): Promise<void> {
-    this.#worker.ref();
-    this.#send({ close: true });
-    await this.#exited;
+    await this.#file.close();
+    this.#fail(toFabricError(this.#path, THREAD_ENDED));
   }
 
-  #send(request: LogRequest): void {
-    this.#worker.postMessage(request);
+  #take(reply: LogReply): void {
+    const { kind } = reply;
+    if (kind === 'snapshots') this.#reader.snapshots(reply.rows);
+    else if (kind === 'records') this.#reader.records(reply.first, reply.texts);
+    else if (kind === 'ready') this.#opened.resolve({ ...reply, thread: this });
+    else if (kind === 'done') this.#write?.resolve();
+    else this.#fail(toFabricError(this.#path, reply.problem));
   }
 
-  /** The first failure is the one that tells why; it stays. */
+  /** The first failure is the one that says why; it stays. */
   #fail(error: FabricError): void {
     this.#failure ??= error;
+    this.#opened.reject(this.#failure);
     this.#write?.reject(this.#failure);
   }
 }
+
+const THREAD_ENDED = { reason: 'io', message: 'the thread that writes it ended' } as const;

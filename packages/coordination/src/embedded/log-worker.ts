@@ -1,36 +1,30 @@
-// The thread that owns the file, so that no flush to disk ever stops the gateway's own thread.
+// Serves the log of a store in the thread of files.
 
-import { parentPort, workerData } from 'node:worker_threads';
-import type { LogReply, LogRequest } from './log-messages.ts';
+import type { FileService } from '@starloom/wire';
+import type { LogBatch, LogReply } from './log-messages.ts';
 import { SqliteLog, toLogProblem } from './sqlite-log.ts';
 
-const log = attempt(() => new SqliteLog(String(workerData)));
-
-attempt(() => {
-  for (const message of log?.load() ?? []) reply(message);
-});
-
-parentPort?.on('message', (request: LogRequest) => {
-  if ('write' in request) {
+export const service: FileService<LogBatch, LogReply> = {
+  open(path, reply) {
+    const attempt = <Result>(work: () => Result): Result | undefined => {
+      try {
+        return work();
+      } catch (error) {
+        reply({ kind: 'failed', problem: toLogProblem(error) });
+        return undefined;
+      }
+    };
+    const log = attempt(() => new SqliteLog(path));
     attempt(() => {
-      log?.write(request.write);
-      reply({ kind: 'done' });
+      for (const message of log?.load() ?? []) reply(message);
     });
-    return;
-  }
-  attempt(() => log?.close());
-  parentPort?.close();
-});
-
-function attempt<Result>(work: () => Result): Result | undefined {
-  try {
-    return work();
-  } catch (error) {
-    reply({ kind: 'failed', problem: toLogProblem(error) });
-    return undefined;
-  }
-}
-
-function reply(message: LogReply): void {
-  parentPort?.postMessage(message);
-}
+    return {
+      take: (batch) =>
+        attempt(() => {
+          log?.write(batch);
+          reply({ kind: 'done' });
+        }),
+      close: () => attempt(() => log?.close()),
+    };
+  },
+};

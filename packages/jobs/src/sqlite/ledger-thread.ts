@@ -1,16 +1,14 @@
 // Group commit: while one batch is on its way to the disk, all that comes in waits for the next, so
 // that any number of steps share one sync.
 
-import { once } from 'node:events';
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
 import { FabricError, type RemoteLedger } from '@starloom/core';
+import { ThreadedFile } from '@starloom/wire';
 import {
   fromProblem,
   type LedgerReply,
   type LedgerStep,
   type ThreadReply,
-  type ThreadRequest,
   WRITE_PROBE,
 } from './thread-messages.ts';
 
@@ -24,8 +22,8 @@ interface Waiting extends LedgerStep {
 }
 
 export class LedgerThread {
-  readonly #worker: Worker;
-  readonly #exited: Promise<unknown>;
+  readonly #file: ThreadedFile<readonly LedgerStep[], ThreadReply>;
+  readonly #opened = Promise.withResolvers<void>();
   readonly #waiting: Waiting[] = [];
   #running: readonly Waiting[] = [];
   #isScheduled = false;
@@ -38,43 +36,25 @@ export class LedgerThread {
     },
   });
 
-  private constructor(worker: Worker) {
-    this.#worker = worker;
-    this.#exited = once(worker, 'exit');
+  private constructor(path: string) {
+    const module = new URL(`./ledger-worker${extname(import.meta.url)}`, import.meta.url);
+    this.#file = new ThreadedFile({
+      module,
+      path,
+      onReply: (reply) => this.#take(reply),
+      onLost: (cause) => this.#fail(threadEnded(cause)),
+    });
   }
 
   static async open(path: string): Promise<LedgerThread> {
-    const ending = extname(import.meta.url);
-    const url = new URL(`./ledger-worker${ending}`, import.meta.url);
-    // The launcher's resolve hook does not reach threads: source finds the other packages' source so.
-    const execArgv = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
-    const worker = new Worker(url, { workerData: path, execArgv });
-    const thread = new LedgerThread(worker);
-    const opened = Promise.withResolvers<void>();
-    const fail = (error: FabricError) => {
-      opened.reject(error);
-      thread.#fail(error);
-    };
-    worker.on('message', (reply: ThreadReply) => {
-      switch (reply.kind) {
-        case 'opened':
-          return opened.resolve();
-        case 'failed':
-          return fail(fromProblem(reply.problem));
-        case 'done':
-          return thread.#settle(reply.replies);
-      }
-    });
-    worker.on('error', (cause) => fail(threadEnded(cause)));
-    worker.on('exit', () => fail(threadEnded()));
+    const thread = new LedgerThread(path);
     try {
-      await opened.promise;
+      await thread.#opened.promise;
     } catch (error) {
-      await worker.terminate();
+      await thread.#file.close();
       throw error;
-    } finally {
-      worker.unref();
     }
+    thread.#file.release();
     return thread;
   }
 
@@ -99,9 +79,14 @@ export class LedgerThread {
         };
       });
     }
-    this.#worker.ref();
-    this.#post({ close: true });
-    await this.#exited;
+    await this.#file.close();
+    this.#fail(threadEnded());
+  }
+
+  #take(reply: ThreadReply): void {
+    if (reply.kind === 'opened') this.#opened.resolve();
+    else if (reply.kind === 'failed') this.#fail(fromProblem(reply.problem));
+    else this.#settle(reply.replies);
   }
 
   #step(method: LedgerStep['method'], args: readonly unknown[]): Promise<unknown> {
@@ -120,11 +105,11 @@ export class LedgerThread {
     this.#isScheduled = false;
     this.#running = this.#waiting.splice(0, MOST_STEPS);
     if (this.#running.length === 0) {
-      this.#worker.unref();
+      this.#file.release();
       return;
     }
-    this.#worker.ref();
-    this.#post({ steps: this.#running.map(({ method, args }) => ({ method, args })) });
+    this.#file.hold();
+    this.#file.send(this.#running.map(({ method, args }) => ({ method, args })));
   }
 
   #settle(replies: readonly LedgerReply[]): void {
@@ -139,13 +124,10 @@ export class LedgerThread {
     }
   }
 
-  #post(request: ThreadRequest): void {
-    this.#worker.postMessage(request);
-  }
-
   /** The first failure is the one that says why; it stays. */
   #fail(error: FabricError): void {
     this.#failure ??= error;
+    this.#opened.reject(this.#failure);
     for (const { reject } of [...this.#running, ...this.#waiting.splice(0)]) reject(this.#failure);
     this.#running = [];
   }

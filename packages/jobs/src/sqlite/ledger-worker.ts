@@ -1,24 +1,21 @@
-// The thread that owns the file, so that no sync to disk ever stops the gateway's own thread.
+// Serves a ledger file in the thread of files.
 
-import { parentPort, workerData } from 'node:worker_threads';
+import type { FileService } from '@starloom/wire';
 import { LedgerFile, toEngineError } from './ledger-file.ts';
-import { type ThreadReply, type ThreadRequest, toProblem } from './thread-messages.ts';
+import { type LedgerStep, type ThreadReply, toProblem } from './thread-messages.ts';
 
-const reply = (message: ThreadReply) => parentPort?.postMessage(message);
-
-let file: LedgerFile | undefined;
-try {
-  file = new LedgerFile(String(workerData));
-  reply({ kind: 'opened' });
-} catch (error) {
-  reply({ kind: 'failed', problem: toProblem(toEngineError(error)) });
-}
-
-parentPort?.on('message', (request: ThreadRequest) => {
-  if ('steps' in request) {
-    reply({ kind: 'done', replies: file?.run(request.steps) ?? [] });
-    return;
-  }
-  file?.close();
-  parentPort?.close();
-});
+export const service: FileService<readonly LedgerStep[], ThreadReply> = {
+  open(path, reply) {
+    let file: LedgerFile | undefined;
+    try {
+      file = new LedgerFile(path);
+      reply({ kind: 'opened' });
+    } catch (error) {
+      reply({ kind: 'failed', problem: toProblem(toEngineError(error)) });
+    }
+    return {
+      take: (steps) => reply({ kind: 'done', replies: file?.run(steps) ?? [] }),
+      close: () => file?.close(),
+    };
+  },
+};

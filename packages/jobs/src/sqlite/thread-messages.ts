@@ -12,8 +12,6 @@ export type Problem = ErrorPayload['error'];
 
 export type LedgerReply = { readonly value: unknown } | { readonly problem: Problem };
 
-export type ThreadRequest = { readonly steps: readonly LedgerStep[] } | { readonly close: true };
-
 export type ThreadReply =
   | { readonly kind: 'opened' }
   | { readonly kind: 'failed'; readonly problem: Problem }

@@ -1,0 +1,34 @@
+// The thread behind `threaded-file.ts`. Each file has a port; the module that is named with it serves it.
+
+import { type MessagePort, parentPort } from 'node:worker_threads';
+
+/** What the module of a file exports as `service`. */
+export interface FileService<Request, Reply> {
+  /** Reports every failure by a reply; what it throws ends the thread. */
+  open(path: string, reply: (message: Reply) => void): ServedFile<Request>;
+}
+
+export interface ServedFile<Request> {
+  take(request: Request): void;
+  close(): void;
+}
+
+/** Sent to the thread; after it the port carries requests, and `null` closes the file. */
+export interface OpenFile {
+  readonly module: string;
+  readonly path: string;
+  readonly port: MessagePort;
+}
+
+parentPort?.on('message', async ({ module, path, port }: OpenFile) => {
+  const { service } = (await import(module)) as { service: FileService<unknown, unknown> };
+  const file = service.open(path, (message) => port.postMessage(message));
+  port.on('message', (request: unknown) => {
+    if (request === null) {
+      file.close();
+      port.close();
+    } else {
+      file.take(request);
+    }
+  });
+});
