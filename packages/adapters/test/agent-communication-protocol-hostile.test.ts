@@ -72,8 +72,8 @@ describe('a stream of a run', () => {
 
   it('is cut when it goes on for ever after its end', async () => {
     const { adapter } = await streams([completed()], (response) => {
-      const write = () => {
-        if (!response.destroyed) response.write(`data: ${'x'.repeat(50_000)}\n\n`, write);
+      const write = (error?: Error | null) => {
+        if (!error && !response.destroyed) response.write(`data: ${'x'.repeat(50_000)}\n\n`, write);
       };
       write();
     });

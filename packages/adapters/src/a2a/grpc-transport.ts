@@ -1,8 +1,10 @@
 // gRPC, loaded only for agents that use it. The library resolves names by itself, so a name is
 // judged right before it is dialled. The SDK does not close its channel; this does.
 
+import { isIP } from 'node:net';
 import type { Transport } from '@a2a-js/sdk/client';
 import type { GrpcTransportFactory } from '@a2a-js/sdk/client/grpc';
+import type { ChannelCredentials } from '@grpc/grpc-js';
 import { FabricError } from '@starloom/core';
 import type { AddressGuard } from '@starloom/wire';
 import type { ChosenInterface } from './choose-interface.ts';
@@ -25,11 +27,30 @@ export async function openGrpc(
     import('@a2a-js/sdk/client/grpc'),
   ]);
   const factory = new GrpcTransportFactory({
-    grpcChannelCredentials: isEncrypted ? credentials.createSsl() : credentials.createInsecure(),
+    grpcChannelCredentials: isEncrypted
+      ? withoutAddressAsName(credentials.createSsl())
+      : credentials.createInsecure(),
     legacyCompat: { enabled: true },
   });
   const transport = await factory.create(authority, card);
   return { transport, close: () => closeChannel(transport) };
+}
+
+/**
+ * The library gives the host to TLS as the server's name, also an IP address, which Node 26 refuses.
+ * Without that name the certificate is still checked against the address.
+ */
+export function withoutAddressAsName(secure: ChannelCredentials): ChannelCredentials {
+  const createConnector = secure._createSecureConnector.bind(secure);
+  secure._createSecureConnector = (...args) => {
+    const connector = createConnector(...args);
+    const options: unknown = Reflect.get(connector, 'connectionOptions');
+    if (typeof options === 'object' && options !== null && 'servername' in options) {
+      if (isIP(String(options.servername)) !== 0) delete options.servername;
+    }
+    return connector;
+  };
+  return secure;
 }
 
 async function assertDialable(authority: string, guard: AddressGuard): Promise<void> {

@@ -32,7 +32,10 @@ export class FakeResponse extends PassThrough {
     await closed;
   }
 
+  /** Everything that was not read yet; since Node 26 one read is one chunk. */
   get text(): string {
-    return String(this.read() ?? '');
+    let text = '';
+    for (let chunk = this.read(); chunk !== null; chunk = this.read()) text += String(chunk);
+    return text;
   }
 }
