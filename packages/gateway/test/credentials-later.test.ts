@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import {
   type Adapter,
+  Closers,
   type Envelope,
   type ProtocolNotification,
   silentLog,
@@ -49,24 +50,25 @@ interface RequestOptions {
 }
 
 describe('credentials', () => {
-  let opened: AsyncDisposableStack;
+  let opened: Closers;
   let folder: TemporaryFolder;
   let identity: Identity;
   let callers: Envelope['auth'][];
 
   beforeEach(async () => {
-    opened = new AsyncDisposableStack();
-    folder = opened.use(await temporaryFolder());
+    opened = new Closers();
+    folder = await temporaryFolder();
+    opened.add(() => folder[Symbol.asyncDispose]());
     identity = await openIdentity({
       folder: folder.path,
       configured: [],
       anonymous: false,
       log: silentLog,
     });
-    opened.defer(() => identity.close());
+    opened.add(() => identity.close());
     callers = [];
   });
-  afterEach(() => opened.disposeAsync());
+  afterEach(() => opened.close());
 
   const agent: TestAgent = {
     async *run({ auth }) {
@@ -78,7 +80,7 @@ describe('credentials', () => {
   const passportFor = async (cap: string[]) => {
     const clock = systemClock;
     const keys = await SigningKeys.open({ folder: folder.path, clock, log: silentLog });
-    opened.defer(() => keys.close());
+    opened.add(() => keys.close());
     const terms = { principal: 'ada', cap, scp: [], tier: 'org' } as const;
     const life = { lifeMs: 60_000, maxDepth: 3, epoch: 0, now: Date.now() };
     return await signPassport(toPassportClaims({ ...terms, ...life }, keys.issuer), keys);
@@ -97,7 +99,7 @@ describe('credentials', () => {
       clock: systemClock,
       log: silentLog,
     });
-    opened.defer(() => keys.close());
+    opened.add(() => keys.close());
     const terms = { principal: 'ada', cap: ['coder/*'], scp: [], tier: 'org' } as const;
     const life = { lifeMs: 60_000, maxDepth: 3, epoch: 0, now: Date.now() };
     const claims = toPassportClaims({ ...terms, ...life }, keys.issuer);
@@ -150,7 +152,7 @@ describe('credentials', () => {
       clock: systemClock,
       log: silentLog,
     });
-    opened.defer(() => keys.close());
+    opened.add(() => keys.close());
     const terms = { principal: 'ada', cap: ['coder/*'], scp: [], tier: 'org' } as const;
     const life = { lifeMs: 60_000, maxDepth: 3, epoch: 0, now: Date.now() };
     const claims = toPassportClaims({ ...terms, ...life }, keys.issuer);
@@ -229,7 +231,7 @@ describe('credentials', () => {
       { coder: agent },
       { authenticator: identity.authenticator, identity, jobs },
     );
-    opened.defer(async () => {
+    opened.add(async () => {
       await gateway[Symbol.asyncDispose]();
       await jobs.close();
     });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import {
   type Clock,
+  Closers,
   type EventBody,
   FabricError,
   type FabricEvent,
@@ -30,12 +31,13 @@ const slow = (gate: Promise<void>): TestAgent['run'] =>
 
 describe('jobs of the gateway', () => {
   let folder: TemporaryFolder;
-  let opened: AsyncDisposableStack;
+  let opened: Closers;
   beforeEach(async () => {
-    opened = new AsyncDisposableStack();
-    folder = opened.use(await temporaryFolder());
+    opened = new Closers();
+    folder = await temporaryFolder();
+    opened.add(() => folder[Symbol.asyncDispose]());
   });
-  afterEach(() => opened.disposeAsync());
+  afterEach(() => opened.close());
 
   const open = async (
     agents: Record<string, TestAgent>,

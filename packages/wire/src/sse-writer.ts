@@ -67,6 +67,8 @@ class ResponseWriter implements SseWriter {
   readonly #wheel: TimerWheel;
   #keepAlive: WheelTimer | undefined;
   #fullSince = 0;
+  /** Node 22 calls a response that was destroyed before its last byte left finished, too. */
+  #isCutOff = false;
 
   constructor(response: Writable, options: SseWriterOptions) {
     this.#response = response;
@@ -77,7 +79,7 @@ class ResponseWriter implements SseWriter {
     this.closed = new Promise((resolve) => {
       const settle = () => {
         this.#keepAlive?.unlink();
-        resolve(response.writableFinished ? 'ended' : 'left');
+        resolve(response.writableFinished && !this.#isCutOff ? 'ended' : 'left');
       };
       if (response.destroyed) settle();
       else response.once('close', settle);
@@ -104,7 +106,10 @@ class ResponseWriter implements SseWriter {
   async close(): Promise<void> {
     this.#keepAlive?.unlink();
     if (isOpen(this.#response)) this.#response.end();
-    const patience = this.#wheel.schedule(this.#stallMs, () => this.#response.destroy());
+    const patience = this.#wheel.schedule(this.#stallMs, () => {
+      this.#isCutOff = true;
+      this.#response.destroy();
+    });
     await this.closed;
     patience.unlink();
   }

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FabricError } from '@starloom/core';
+import { Closers, FabricError } from '@starloom/core';
 import { openSqliteJobs } from '@starloom/jobs';
 import { temporaryFolder } from '@starloom/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -24,20 +24,21 @@ const asking: TestAgent['run'] = async function* (_envelope, _signal, context) {
 };
 
 describe('tasks of MCP', () => {
-  let opened: AsyncDisposableStack;
+  let opened: Closers;
   beforeEach(() => {
-    opened = new AsyncDisposableStack();
+    opened = new Closers();
   });
-  afterEach(() => opened.disposeAsync());
+  afterEach(() => opened.close());
 
   const open = async (run: TestAgent['run'], tasks: Record<string, unknown> = { after_ms: 0 }) => {
-    const folder = opened.use(await temporaryFolder());
+    const folder = await temporaryFolder();
+    opened.add(() => folder[Symbol.asyncDispose]());
     const jobs = await openSqliteJobs({ path: join(folder.path, 'jobs.sqlite') });
-    opened.defer(() => jobs.close());
+    opened.add(() => jobs.close());
     const manifest = { capabilities: [{ name: 'work', tasks }] } as TestAgent['manifest'];
-    const gateway = opened.use(
-      await openTestGateway({ percy: { run, ...(manifest && { manifest }) } }, { jobs }),
-    );
+    const agents = { percy: { run, ...(manifest && { manifest }) } };
+    const gateway = await openTestGateway(agents, { jobs });
+    opened.add(() => gateway[Symbol.asyncDispose]());
     const { url } = gateway;
     const about = (method: string, taskId: string, params = {}, key?: string) =>
       send(url, `tasks/${method}`, taskId, { taskId, ...params, _meta: declaring }, key);
@@ -172,7 +173,8 @@ describe('tasks of MCP', () => {
   });
 
   it('[G4] go on after a restart, under the same id', async () => {
-    const folder = opened.use(await temporaryFolder());
+    const folder = await temporaryFolder();
+    opened.add(() => folder[Symbol.asyncDispose]());
     const path = join(folder.path, 'jobs.sqlite');
     const capabilities = [{ name: 'work', idempotent: true, tasks: { after_ms: 0 } }];
     const start = async (run: TestAgent['run']) => {
@@ -227,7 +229,7 @@ describe('tasks of MCP', () => {
   });
 
   it('are there only where jobs are', async () => {
-    const gateway = opened.use(await openTestGateway({ percy: { run: answers('42') } }));
+    await using gateway = await openTestGateway({ percy: { run: answers('42') } });
     const { answer } = await send(gateway.url, 'tasks/get', 'x', { taskId: 'x', _meta: declaring });
     expect(answer.error).toMatchObject({ code: -32_601 });
   });

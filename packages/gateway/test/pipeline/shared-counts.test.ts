@@ -1,6 +1,6 @@
 import { toRealmStore } from '@starloom/coordination';
 import { MemoryCoordinationStore } from '@starloom/coordination/testing';
-import { FabricError, type LogFields, silentLog } from '@starloom/core';
+import { Closers, FabricError, type LogFields, silentLog } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import type { Principal } from '@starloom/identity';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -15,19 +15,19 @@ const ada: Principal = { id: 'ada', mode: 'psk', tier: 'org', scopes: ['*'], key
 describe('limits of principals at gateways that share a store', () => {
   let clock: ManualClock;
   let store: MemoryCoordinationStore;
-  let opened: AsyncDisposableStack;
+  let opened: Closers;
   let isAway: boolean;
   let warnings: string[];
 
   beforeEach(() => {
     clock = new ManualClock();
     store = new MemoryCoordinationStore({ clock });
-    opened = new AsyncDisposableStack();
+    opened = new Closers();
     isAway = false;
     warnings = [];
   });
 
-  afterEach(() => opened.disposeAsync());
+  afterEach(() => opened.close());
 
   const open = (given: Record<string, unknown>) => {
     const parsed = gatewayConfigSchema.parse({ limits: given }).limits;
@@ -41,7 +41,7 @@ describe('limits of principals at gateways that share a store', () => {
     const log = { ...silentLog, warn };
     const { sources } = limits;
     const counts = new SharedCounts({ realm: { ...realm, read }, sources, log });
-    opened.defer(() => counts.close());
+    opened.add(() => counts.close());
     return { limits, counts };
   };
   const isLetIn = (charge: () => void): boolean => {
