@@ -10,12 +10,14 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const OLDEST = [22, 19];
+/** Source has syntax that the build compiles for older versions. */
+const OLDEST = { source: [24, 0], built: [22, 19] };
 const CONDITION = '@starloom/source';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const source = join(here, '..', 'src', 'main.ts');
 const isCheckout = existsSync(source);
+const oldest = isCheckout ? OLDEST.source : OLDEST.built;
 
 if (!isNewEnough(process.versions.node)) {
   const newer = findNewerNode(here);
@@ -29,7 +31,7 @@ if (!isNewEnough(process.versions.node)) {
 
 function isNewEnough(version) {
   const [major, minor] = version.split('.').map(Number);
-  return major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1]);
+  return major > oldest[0] || (major === oldest[0] && minor >= oldest[1]);
 }
 
 /** Of this user alone: a cache of compiled code in a shared folder could be somebody else's. */
@@ -85,10 +87,10 @@ function runIn(node) {
 }
 
 function refuse() {
-  const wanted = OLDEST.join('.');
+  const wanted = oldest.join('.');
   process.stderr.write(
-    `starloom needs Node ${wanted} or newer; this is ${process.versions.node}.\n` +
-      `  fix: install a newer Node (https://nodejs.org)${isCheckout ? ', or run "npm ci" in the checkout' : ''}\n`,
+    `starloom needs Node ${wanted} or newer${isCheckout ? ' in a checkout' : ''}; this is ${process.versions.node}.\n` +
+      `  fix: ${isCheckout ? 'run "npm ci" in the checkout, or ' : ''}install a newer Node (https://nodejs.org)\n`,
   );
   process.exitCode = 1;
 }

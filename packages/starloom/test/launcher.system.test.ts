@@ -6,12 +6,18 @@ import { describe, expect, it } from 'vitest';
 import { LAUNCHER, runNode, scratch } from './run-starloom.ts';
 
 const PACKAGE = '{"type": "module"}';
-const OLD_NODE = "Object.defineProperty(process, 'versions', { value: { node: '18.20.0' } });";
+const nodeNamed = (version: string) =>
+  `Object.defineProperty(process, 'versions', { value: { node: '${version}' } });`;
 const NEWER_NODE = `#!/bin/sh\nexec "${process.execPath}" "$@"\n`;
 
 /** The launcher in a folder of its own, as it would stand in a checkout or an installation. */
 async function launcherWith(files: Record<string, string>) {
-  const place = await scratch({ 'package.json': PACKAGE, 'old.cjs': OLD_NODE, ...files });
+  const place = await scratch({
+    'package.json': PACKAGE,
+    'old.cjs': nodeNamed('18.20.0'),
+    'node-22.cjs': nodeNamed('22.19.0'),
+    ...files,
+  });
   await mkdir(join(place.folder, 'bin'));
   await copyFile(LAUNCHER, join(place.folder, 'bin', 'starloom.js'));
   return place;
@@ -60,14 +66,28 @@ describe('the launcher', () => {
       'src/main.ts': REPORT,
       'node_modules/.bin/node': NEWER_NODE,
     });
-    const args = ['--require', './old.cjs', 'bin/starloom.js', 'a'];
-    const { code, stdout } = await runNode(args, { cwd: place.folder });
-    expect(code).toBe(7);
-    expect(JSON.parse(stdout)).toEqual({
-      from: 'src/main.ts',
-      args: ['a'],
-      conditions: ['--conditions=@starloom/source'],
-    });
+    for (const version of ['./old.cjs', './node-22.cjs']) {
+      const args = ['--require', version, 'bin/starloom.js', 'a'];
+      const { code, stdout } = await runNode(args, { cwd: place.folder });
+      expect(code).toBe(7);
+      expect(JSON.parse(stdout)).toEqual({
+        from: 'src/main.ts',
+        args: ['a'],
+        conditions: ['--conditions=@starloom/source'],
+      });
+    }
+  });
+
+  it('runs dist on Node 22, which cannot run the source', async () => {
+    await using built = await launcherWith({ 'dist/main.js': REPORT });
+    const args = ['--require', './node-22.cjs', 'bin/starloom.js'];
+    const { stdout } = await runNode(args, { cwd: built.folder });
+    expect(JSON.parse(stdout)).toMatchObject({ from: 'dist/main.js' });
+    await using checkout = await launcherWith({ 'src/main.ts': REPORT });
+    const { code, stderr } = await runNode(args, { cwd: checkout.folder });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/needs Node 24\.0 or newer in a checkout; this is 22\.19\.0/);
+    expect(stderr).toMatch(/fix: run "npm ci" in the checkout/);
   });
 
   it('passes signals on, and the exit code back', async () => {
