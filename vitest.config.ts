@@ -5,7 +5,8 @@ import { defineConfig } from 'vitest/config';
  * `unit` is what `npm run check` runs: in one process each, quick. `system` starts processes,
  * commands and whole topologies. `engines` needs Postgres, Redis, a browser, other people's programs
  * and the official suites, one file at a time. `peers` needs programs of a gigabyte in all: it runs with
- * `npm run test:interop` alone.
+ * `npm run test:interop` alone. `nodes` installs every version of Node that `engines` names: it runs with
+ * `npm run test:nodes` alone.
  */
 const names = (kind: string) =>
   ['packages/*/test', 'test'].map((folder) => `${folder}/**/*${kind}.ts`);
@@ -26,7 +27,7 @@ export default defineConfig({
           setupFiles: ['./test/support/fixed-seed.ts'],
           isolate: false,
           include: names('.test'),
-          exclude: ['**/*.{system,engine,peer}.test.ts', '**/node_modules/**'],
+          exclude: ['**/*.{system,engine,peer,nodes}.test.ts', '**/node_modules/**'],
           testTimeout: 30_000,
           hookTimeout: 30_000,
         },
@@ -60,6 +61,7 @@ export default defineConfig({
           fileParallelism: false,
         },
       },
+      { extends: true, test: { name: 'nodes', include: names('.nodes.test') } },
     ],
   },
 });
