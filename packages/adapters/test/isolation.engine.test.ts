@@ -1,8 +1,18 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
 import { silentLog } from '@starloom/core';
 import { exampleEnvelope } from '@starloom/core/testing';
 import { describeWithPeer, requireProgram } from '@starloom/testkit';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { AgentWorld, eventually, runCall } from './fixtures/agent-world.ts';
 import { EditorWorld, editorAgent } from './fixtures/editor-world.ts';
 
@@ -29,6 +39,35 @@ describeWithPeer('programs in bubblewrap', findBubblewrap, () => {
     const { capabilities } = await agent.describe(CONTEXT);
     expect(capabilities[0]?.annotations).toEqual({ isolation: 'bubblewrap' });
     expect((await agent.health(CONTEXT)).status).toBe('online');
+  });
+
+  it('start from below /tmp, and see nothing else of it', async () => {
+    const world = AgentWorld.open();
+    const place = mkdtempSync('/tmp/starloom isolated ü-');
+    onTestFinished(() => rmSync(place, { recursive: true }));
+    for (const name of ['bin', 'lib', 'keys']) mkdirSync(join(place, name));
+    writeFileSync(join(place, 'lib/words'), 'whole');
+    writeFileSync(join(place, 'keys/key'), 'secret');
+    const program = join(place, 'lib/program');
+    const look = `cat "$(dirname "$1")/words" "${place}/keys/key" 2> /dev/null; ls /tmp | wc -l`;
+    writeFileSync(
+      program,
+      `#!/bin/sh\n${FINAL(`$(${look}; touch "$1.made" 2> /dev/null && printf made)`)}\n`,
+    );
+    chmodSync(program, 0o755);
+    symlinkSync('../lib/program', join(place, 'bin/program'));
+    const isolated = { isolation: 'required', cwd: world.folder, hidden: [join(place, 'keys')] };
+    const agents = [
+      { command: join(place, 'bin/program'), args: [program] },
+      { command: 'program', args: [program], env: { PATH: `${join(place, 'bin')}:/usr/bin:/bin` } },
+      { command: '/bin/sh', args: [program, program] },
+    ];
+    for (const agent of agents) {
+      const adapter = world.adapter({ ...agent, options: isolated });
+      onTestFinished(() => adapter.close?.());
+      expect((await runCall(adapter)).answer).toBe('whole2');
+    }
+    expect(existsSync(`${program}.made`)).toBe(false);
   });
 
   it('see neither hidden folders, nor our processes, nor the network when it is cut', async () => {

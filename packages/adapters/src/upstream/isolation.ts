@@ -1,10 +1,11 @@
 // What keeps a program apart: another user, or bubblewrap. In bubblewrap it sees the file system
 // read-only except the folder it runs in and those named writable, a private /tmp, and no processes but
-// its own. What it may read stays readable, so that logins in the home folder work; `hidden` folders
+// its own. A program that lies below /tmp itself is shown there, read-only. What it may read stays readable, so that logins in the home folder work; `hidden` folders
 // are empty to it.
 
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { type Capability, FabricError } from '@starloom/core';
 import { findProgram, type ProcessOptions } from '@starloom/wire';
 import { findOtherUser, type OtherUser } from './other-user.ts';
@@ -27,7 +28,8 @@ type Wanted = Pick<Isolation, 'level' | 'user'>;
 
 const PROBE_MS = 10_000;
 const NAMESPACES = ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts'];
-const VIEW = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp'];
+const TMP = '/tmp';
+const VIEW = ['--ro-bind', '/', '/', '--dev', '/dev', '--proc', '/proc', '--tmpfs', TMP];
 
 export async function isolationState({ level, user }: Wanted): Promise<IsolationState> {
   if (user !== undefined) return (await findOtherUser(user)) ? 'user' : 'unavailable';
@@ -73,7 +75,7 @@ async function find(
     return user && startedAs(user, start);
   }
   const bubblewrap = isolation.level === 'none' ? undefined : await findBubblewrap();
-  return bubblewrap === undefined ? undefined : inside(bubblewrap, start, isolation);
+  return bubblewrap === undefined ? undefined : await inside(bubblewrap, start, isolation);
 }
 
 /** With the home of that user, unless the manifest names one. */
@@ -104,16 +106,17 @@ function missing(message: string, fix: string): FabricError {
   });
 }
 
-function inside(
+async function inside(
   bubblewrap: string,
   start: ProcessOptions,
   { writable, hidden, network }: Isolation,
-): ProcessOptions {
+): Promise<ProcessOptions> {
   const cwd = resolve(start.cwd ?? '.');
   const mounts = [
-    ...[cwd, ...writable].map((folder) => ({ folder: resolve(cwd, folder), isHidden: false })),
-    ...hidden.map((folder) => ({ folder: resolve(cwd, folder), isHidden: true })),
-  ].sort((one, other) => depthOf(one.folder) - depthOf(other.folder));
+    ...(await programBelowTmp(start, cwd)).map((path) => ['--ro-bind', path, path]),
+    ...[cwd, ...writable].map((path) => ['--bind', resolve(cwd, path), resolve(cwd, path)]),
+    ...hidden.map((path) => ['--tmpfs', resolve(cwd, path)]),
+  ].sort(([, one = ''], [, other = '']) => depthOf(one) - depthOf(other));
   return {
     ...start,
     cwd,
@@ -122,9 +125,7 @@ function inside(
       ...NAMESPACES,
       ...(network ? [] : ['--unshare-net']),
       ...VIEW,
-      ...mounts.flatMap(({ folder, isHidden }) =>
-        isHidden ? ['--tmpfs', folder] : ['--bind', folder, folder],
-      ),
+      ...mounts.flat(),
       '--chdir',
       cwd,
       '--',
@@ -132,6 +133,30 @@ function inside(
       ...(start.args ?? []),
     ],
   };
+}
+
+/**
+ * The private /tmp covers a program that lies below it. Its command, and what the arguments name, are
+ * shown with everything beside them: by the topmost folder below /tmp.
+ */
+async function programBelowTmp(
+  { command, args = [], env = {} }: ProcessOptions,
+  cwd: string,
+): Promise<string[]> {
+  const program = await findProgram({ command, cwd, env });
+  const named = [program, ...args.map((argument) => resolve(cwd, argument))].filter(isBelowTmp);
+  const real = await Promise.all(named.map((path) => realpath(path).catch(() => undefined)));
+  const existing = named.filter((_, index) => real[index] !== undefined);
+  const tops = [...existing, ...real].filter(isBelowTmp).map(topmost);
+  return [...new Set(tops)];
+}
+
+function isBelowTmp(path: string | undefined): path is string {
+  return path?.startsWith(`${TMP}/`) === true;
+}
+
+function topmost(path: string): string {
+  return join(TMP, path.split('/')[2] ?? '');
 }
 
 /** What lies inside another folder is mounted after it: the rule closest to a path counts. */
