@@ -7,7 +7,7 @@
 # The first start writes a key to /var/lib/starloom/client.json. The gateway answers requests for an
 # IP address or localhost; for a DNS name, set listen.host to that name (docs/security.md).
 
-FROM node:24-bookworm-slim AS build
+FROM node:26-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc tsconfig.base.json ./
 COPY packages ./packages
@@ -17,7 +17,7 @@ RUN npm ci --ignore-scripts --workspace=starloom --omit=dev --omit=optional --om
   && rm -rf packages/testkit node_modules/@starloom/testkit packages/*/src packages/*/tsconfig.json \
   && find packages -name '*.map' -delete -o -name '*.tsbuildinfo' -delete
 
-FROM node:24-bookworm-slim
+FROM node:26-bookworm-slim
 # With fixed thresholds the C library gives memory back after a peak (docs/security.md).
 ENV NODE_ENV=production \
   MALLOC_ARENA_MAX=1 \
