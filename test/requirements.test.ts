@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { REQUIREMENTS } from './requirements.ts';
 
@@ -6,7 +7,7 @@ const TEST_FILES = ['packages/*/test/**/*.test.ts', 'test/**/*.test.ts', 'exampl
 /** A test's title, from its opening quote on: `it('[G1] …`, `test.each(…)('[G1][G2] …`. */
 const TITLE = /\b(?:it|test|describe)(?:\.\w+)?(?:\([^)]*\))?\(\s*['"`]((?:\[[A-Z]\d+\])+)/g;
 
-const root = new URL('..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('..', import.meta.url));
 const citations = new Map<string, Set<string>>();
 for (const file of globSync(TEST_FILES, { cwd: root, exclude: ['**/node_modules/**'] })) {
   for (const [, ids = ''] of readFileSync(root + file, 'utf8').matchAll(TITLE)) {

@@ -128,15 +128,18 @@ describe('the report', () => {
 });
 
 describe('work in this process', () => {
-  const slice = { measureMs: 20, signal: new AbortController().signal };
+  const endless = { measureMs: 3_600_000, signal: new AbortController().signal };
 
   it('counts the updates of all workers', async () => {
     const workersSeen = new Set<number>();
+    const over = new AbortController();
     let steps = 0;
     const step = (worker: number) => {
       workersSeen.add(worker);
       steps += 1;
+      if (steps === 30) over.abort();
     };
+    const slice = { ...endless, signal: over.signal };
     const { updates, failure } = await measureHere({ workers: 3, updatesPerStep: 4, step }, slice);
     expect(failure).toBeUndefined();
     expect(workersSeen).toEqual(new Set([0, 1, 2]));
@@ -147,7 +150,6 @@ describe('work in this process', () => {
     const step = async (_: number, turn: number) => {
       if (turn >= 5) throw new Error('refused');
     };
-    const endless = { measureMs: 3_600_000, signal: slice.signal };
     const result = await measureHere({ workers: 1, updatesPerStep: 1, step }, endless);
     expect(result).toMatchObject({ updates: 5, failure: 'refused' });
   });

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import { describeWithEngine, runProgram } from '@starloom/testkit';
 import { expect, it } from 'vitest';
 
@@ -16,7 +17,7 @@ const KINDS = {
 };
 /** A hang guard, not a measure. */
 const MOST_MS = 150_000;
-const MAIN = new URL('../../prove/coordination/main.ts', import.meta.url).pathname;
+const MAIN = fileURLToPath(new URL('../../prove/coordination/main.ts', import.meta.url));
 
 describeWithEngine('redis', () => {
   it('finds no violation on either store while things break', async () => {

@@ -1,9 +1,10 @@
+import { fileURLToPath } from 'node:url';
 import { describeWithEngine, runProgram } from '@starloom/testkit';
 import { expect, it } from 'vitest';
 
 /** A hang guard, not a measure. */
 const MOST_MS = 170_000;
-const MAIN = new URL('../../prove/jobs/main.ts', import.meta.url).pathname;
+const MAIN = fileURLToPath(new URL('../../prove/jobs/main.ts', import.meta.url));
 
 describeWithEngine('postgres', () => {
   for (const engine of ['sqlite', 'postgres']) {

@@ -1,7 +1,8 @@
+import { fileURLToPath } from 'node:url';
 import { runProgram } from '@starloom/testkit';
 import { expect, it } from 'vitest';
 
-const MAIN = new URL('../../prove/coordination/main.ts', import.meta.url).pathname;
+const MAIN = fileURLToPath(new URL('../../prove/coordination/main.ts', import.meta.url));
 
 it('fails when it did nothing, and says what is missing', async () => {
   const asked = ['--seconds', '0', '--store', 'embedded', '--json'];

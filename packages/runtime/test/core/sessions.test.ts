@@ -5,7 +5,7 @@ import { spawnProcess } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { callTools, echo, openWorld, say, scripted, textOf, tool, until } from './world.ts';
 
-const AGENT = new URL('./session-agent.ts', import.meta.url).pathname;
+const AGENT = join(import.meta.dirname, 'session-agent.ts');
 
 function sessionFile(state: string, id: string): string {
   return join(state, 'agents', 'tester', 'sessions', `${id}.jsonl`);
