@@ -11,6 +11,9 @@ import { expect, it } from 'vitest';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const FILES = ['.npmrc', 'package.json', 'package-lock.json', 'packages/*/package.json'];
 
+/** A hang guard: npm asks the registry about packages that it does not know yet. */
+const TIMEOUT_MS = 300_000;
+
 type JsonObject = Record<string, unknown>;
 interface Lock {
   packages: Record<
@@ -19,7 +22,7 @@ interface Lock {
   >;
 }
 
-it('does not warn about engines that the host does not have', async () => {
+it('does not warn about engines that the host does not have', { timeout: TIMEOUT_MS }, async () => {
   await using folder = await copyOfManifests();
   await change<Lock>(folder, 'package-lock.json', ({ packages }) => {
     for (const entry of Object.values(packages)) entry.engines = { node: '>=999' };
@@ -29,7 +32,7 @@ it('does not warn about engines that the host does not have', async () => {
   expect(code).toBe(0);
 });
 
-it('fails when the lock file does not fit', async () => {
+it('fails when the lock file does not fit', { timeout: TIMEOUT_MS }, async () => {
   await using folder = await copyOfManifests();
   await change<{ devDependencies: JsonObject }>(folder, 'package.json', ({ devDependencies }) => {
     devDependencies.typescript = '1.0.0';
@@ -71,10 +74,7 @@ async function change<T>(
 
 /** Reads the files and decides what to install; installs nothing. */
 async function npmCi({ path }: TemporaryFolder) {
-  const { code, stdout, stderr } = await runProgram({
-    command: 'npm',
-    args: ['ci', '--dry-run'],
-    cwd: path,
-  });
+  const npm = { command: 'npm', args: ['ci', '--dry-run'], cwd: path };
+  const { code, stdout, stderr } = await runProgram(npm, TIMEOUT_MS);
   return { code, output: `${stdout}\n${stderr}` };
 }
