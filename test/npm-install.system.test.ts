@@ -5,7 +5,13 @@ import { globSync, readFileSync } from 'node:fs';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runProgram, type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
+import {
+  NETWORK_VARIABLES,
+  runProgram,
+  type TemporaryFolder,
+  temporaryFolder,
+} from '@starloom/testkit';
+import { childEnvironment } from '@starloom/wire';
 import { expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
@@ -74,7 +80,8 @@ async function change<T>(
 
 /** Reads the files and decides what to install; installs nothing. */
 async function npmCi({ path }: TemporaryFolder) {
-  const npm = { command: 'npm', args: ['ci', '--dry-run'], cwd: path };
+  const env = childEnvironment({ allow: NETWORK_VARIABLES });
+  const npm = { command: 'npm', args: ['ci', '--dry-run'], cwd: path, env };
   const { code, stdout, stderr } = await runProgram(npm, TIMEOUT_MS);
   return { code, output: `${stdout}\n${stderr}` };
 }

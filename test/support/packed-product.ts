@@ -4,7 +4,7 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runProgram, temporaryFolder } from '@starloom/testkit';
+import { NETWORK_VARIABLES, runProgram, temporaryFolder } from '@starloom/testkit';
 import { childEnvironment, spawnProcess } from '@starloom/wire';
 import { expect } from 'vitest';
 import { neededPackages } from './packages.ts';
@@ -108,7 +108,5 @@ function environment(node: string, extra: Readonly<Record<string, string>>) {
     .split(delimiter)
     .filter((entry) => !entry.startsWith(ROOT));
   const path = [dirname(node), ...outside].join(delimiter);
-  return childEnvironment({ allow: PROXIES, extra: { PATH: path, ...extra } });
+  return childEnvironment({ allow: NETWORK_VARIABLES, extra: { PATH: path, ...extra } });
 }
-
-const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];

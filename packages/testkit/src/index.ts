@@ -29,5 +29,5 @@ export {
   type RequireProgramOptions,
   requireProgram,
 } from './program.ts';
-export { type ProgramRun, runProgram } from './run-program.ts';
+export { NETWORK_VARIABLES, type ProgramRun, runProgram } from './run-program.ts';
 export { type TemporaryFolder, temporaryFolder } from './temporary-folder.ts';

@@ -4,7 +4,7 @@
 
 import { access } from 'node:fs/promises';
 import { childEnvironment } from '@starloom/wire';
-import { runProgram } from './run-program.ts';
+import { NETWORK_VARIABLES, runProgram } from './run-program.ts';
 
 export type Installation =
   | { readonly installed: true }
@@ -21,15 +21,16 @@ export async function installPackage(name: string): Promise<Installation> {
     {
       command: 'flock',
       args: [LOCK, '/bin/sh', '-c', INSTALL, 'sh', name],
-      env: childEnvironment({ allow: PROXIES, extra: { DEBIAN_FRONTEND: 'noninteractive' } }),
+      env: childEnvironment({
+        allow: NETWORK_VARIABLES,
+        extra: { DEBIAN_FRONTEND: 'noninteractive' },
+      }),
     },
     QUARTER_HOUR,
   );
   if (code === 0) return { installed: true };
   return { installed: false, reason: `apt-get failed:\n${`${stdout}\n${stderr}`.slice(-4_000)}` };
 }
-
-const PROXIES = ['http_proxy', 'https_proxy', 'no_proxy', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'];
 
 /**
  * policy-rc.d is what maintainer scripts ask whether they may start a service. One that is there

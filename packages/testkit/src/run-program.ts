@@ -1,6 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ProcessOptions, spawnProcess } from '@starloom/wire';
 
+/** Variables by which programs reach registries: proxies, certificates, the files of npm. */
+export const NETWORK_VARIABLES: readonly string[] = [
+  ...['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'],
+  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_DIR', 'SSL_CERT_FILE'],
+  ...['npm_config_globalconfig', 'npm_config_userconfig'],
+];
+
 export interface ProgramRun {
   readonly code: number | null;
   readonly stdout: string;
