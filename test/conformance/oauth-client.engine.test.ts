@@ -1,10 +1,14 @@
+import { delimiter, dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runProgram, temporaryFolder } from '@starloom/testkit';
+import { childEnvironment } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { fileOfPackage } from '../support/installed-package.ts';
 import { SUITE } from './suite.ts';
 
-const CLIENT = fileURLToPath(new URL('oauth-client.ts', import.meta.url));
+/** The suite splits its command at spaces, which the folder of a checkout may have. */
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const COMMAND = 'node --conditions=@starloom/source test/conformance/oauth-client.ts';
 const REVISION = '2026-07-28';
 
 /** Those of extensions belong to no revision. */
@@ -52,17 +56,18 @@ const SCENARIOS = [
 function runSuite(args: readonly string[]) {
   const script = fileOfPackage(SUITE, 'dist/index.js');
   const limits = { maxLineBytes: 16_777_216 };
-  return runProgram({ command: process.execPath, args: [script, ...args], limits });
+  const PATH = [dirname(process.execPath), process.env.PATH].join(delimiter);
+  const env = childEnvironment({ extra: { PATH } });
+  return runProgram({ command: 'node', args: [script, ...args], cwd: ROOT, env, limits });
 }
 
 describe('the official conformance suite, against our MCP client', () => {
   it.each(SCENARIOS)('passes auth/%s', async (name) => {
     await using output = await temporaryFolder();
-    const command = `${process.execPath} --conditions=@starloom/source ${CLIENT}`;
     const scenario = ['--scenario', `auth/${name}`, '--output-dir', output.path];
     const hasRevision = !EXTENSIONS.includes(name) && !OLD.includes(name);
     const version = hasRevision ? ['--spec-version', REVISION] : [];
-    const args = ['client', '--command', command, ...scenario, ...version];
+    const args = ['client', '--command', COMMAND, ...scenario, ...version];
     const { code, stdout, stderr } = await runSuite(args);
     expect(code, `${stdout}\n${stderr}`.slice(-3_000)).toBe(0);
     expect(stderr).toContain('OVERALL: PASSED');
