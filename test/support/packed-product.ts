@@ -64,6 +64,7 @@ export async function tryProduct(tarballs: readonly string[], node: string): Pro
 
   process.kill(pid, 'SIGTERM');
   expect(await gateway.exited).toMatchObject({ code: 0 });
+  expect(gateway.stderrTail()).not.toMatch(/Warning: /);
 }
 
 async function shareSession(home: string): Promise<void> {

@@ -60,7 +60,9 @@ function startThread(): Worker {
   const ending = extname(import.meta.url);
   const url = new URL(`./file-thread${ending}`, import.meta.url);
   // The launcher's resolve hook does not reach threads: source finds the source of other packages so.
-  const execArgv = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
+  const conditions = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
+  // Node 22 warns that SQLite is experimental.
+  const execArgv = ['--disable-warning=ExperimentalWarning', ...conditions];
   const worker = new Worker(url, { execArgv });
   let cause: unknown;
   worker.on('error', (error) => {
