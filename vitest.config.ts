@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 /**
  * `unit` is what `npm run check` runs: in one process each, quick. `system` starts processes,
  * commands and whole topologies. `engines` needs Postgres, Redis, a browser, other people's programs
- * and the official suites, one file at a time. `peers` needs programs of a gigabyte in all: it runs with
+ * and the official suites. `peers` needs programs of a gigabyte in all: it runs with
  * `npm run test:interop` alone. `nodes` installs every version of Node that `engines` names: it runs with
  * `npm run test:nodes` alone.
  */
@@ -58,7 +58,6 @@ export default defineConfig({
           include: names('.engine.test'),
           testTimeout: 180_000,
           hookTimeout: 300_000,
-          fileParallelism: false,
         },
       },
       {
