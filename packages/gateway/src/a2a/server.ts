@@ -149,14 +149,23 @@ export class A2aServer {
 
 /** Empty lists are written too: not every client takes a card without them. */
 function toJson(card: AgentCard): Record<string, unknown> {
-  return { skills: [], ...(AgentCard.toJSON(card) as Record<string, unknown>) };
+  const { securityRequirements } = card;
+  const json = AgentCard.toJSON(card) as Record<string, unknown>;
+  return { skills: [], ...json, securityRequirements };
 }
 
-/** What clients of 0.3 read, with the interfaces of 1.0 beside it; a signature is for the plain form. */
+/**
+ * One document for clients of both versions: the fields of 0.3, the interfaces of 1.0, and each security
+ * scheme in both shapes. `securityRequirements` is left out: clients that know 0.3 read `security`, and the
+ * Go SDK (2.3.1) refuses the shape that 1.0 gives it. A signature is for the plain form.
+ */
 async function toHybrid(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
-  const { supportedInterfaces } = toJson(card);
-  const plain = { ...card, signatures: [] };
-  return { ...(await translated(plain, face)), supportedInterfaces };
+  const { supportedInterfaces, securitySchemes } = toJson(card);
+  const legacy = await translated({ ...card, signatures: [] }, face);
+  const schemes = Object.entries(securitySchemes as Record<string, object>).map(
+    ([name, scheme]) => [name, { ...legacy.securitySchemes?.[name], ...scheme }],
+  );
+  return { ...legacy, securitySchemes: Object.fromEntries(schemes), supportedInterfaces };
 }
 
 /** As the REST binding of 0.3 has it: its security is written as in 1.0. */

@@ -59,16 +59,32 @@ describe('A2A cards', () => {
     expect((await request(`${gateway.url}/a2a/percy${PATH}`, 'HEAD')).status).toBe(200);
   });
 
+  it('have security schemes and requirements as version 1.0 writes them', async () => {
+    await using gateway = await openTestGateway(agents);
+    const { body } = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET');
+    const description = expect.any(String);
+    expect(body.securitySchemes).toEqual({
+      bearer: { httpAuthSecurityScheme: { scheme: 'Bearer', description } },
+    });
+    expect(body.securityRequirements).toEqual([{ schemes: { bearer: { list: [] } } }]);
+    expect(body).not.toHaveProperty('security');
+  });
+
   it('serve clients of 0.3 in one document with the interfaces of 1.0', async () => {
     await using gateway = await openTestGateway(agents);
     const asked = { version: '' };
     const { body } = await request(`${gateway.url}/a2a/percy${PATH}`, 'GET', undefined, asked);
+    const scheme = { scheme: 'Bearer', description: expect.any(String) };
+    // Each client reads the shape that it knows; the Go SDK can read no requirements of 1.0.
+    expect(body.securitySchemes).toEqual({
+      bearer: { type: 'http', ...scheme, httpAuthSecurityScheme: scheme },
+    });
+    expect(body).not.toHaveProperty('securityRequirements');
     expect(body).toMatchObject({
       url: `${gateway.url}/a2a/percy`,
       protocolVersion: '0.3',
       preferredTransport: 'JSONRPC',
       security: [{ bearer: [] }],
-      securitySchemes: { bearer: { type: 'http', scheme: 'Bearer' } },
       supportedInterfaces: expect.arrayContaining([
         expect.objectContaining({ protocolVersion: '1.0' }),
       ]),
