@@ -38,6 +38,8 @@ const ROOT = '/a2a';
 const TAKE_OVER_MS = 10_000;
 const MOST_DUE = 10_000;
 const OWN_CARD = '/.well-known/agent-card.json';
+/** Where the JS SDK looks for a card when the URL of an agent has no slash at its end. */
+const NAMELESS_CARD = `${ROOT}${OWN_CARD}`;
 
 export class A2aEndpoint {
   readonly #options: A2aEndpointOptions;
@@ -108,6 +110,9 @@ export class A2aEndpoint {
     const server = await this.#open();
     const { pathname } = exchange.url;
     if (pathname === OWN_CARD) return await server.serve(exchange, undefined, OWN_CARD);
+    if (pathname === NAMELESS_CARD) {
+      return await server.serve(exchange, server.onlyAgent(exchange.principal), OWN_CARD);
+    }
     const { agentId, path } = splitPath(pathname);
     await server.serve(exchange, agentId, path);
   }

@@ -6,6 +6,7 @@ import { AgentCard } from '@a2a-js/sdk';
 import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext } from '@a2a-js/sdk/server';
 import { FabricError, type Job } from '@starloom/core';
+import type { Principal } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { HttpRequest } from '../transports/http.ts';
@@ -17,7 +18,7 @@ import { serveLegacyRest } from './legacy-rest.ts';
 import { PushNotifications } from './push-notifications.ts';
 import { respond } from './respond.ts';
 import { serveRest } from './rest.ts';
-import { openScope } from './scope.ts';
+import { openScope, type Scope } from './scope.ts';
 import { type CardSigner, createCardSigner } from './sign-card.ts';
 import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
 
@@ -58,15 +59,20 @@ export class A2aServer {
 
   /** One request, whatever it came over; a FabricError with 404 for an agent that is not there. */
   open(agentId: string | undefined, asked: AskedFace): A2aFace {
-    const { registry, authoriser, config, jobs, discovery } = this.#options;
+    const { jobs, discovery } = this.#options;
     const { principal, isLegacy, base } = asked;
-    const { expose } = config.mcp;
-    const scope = openScope(agentId, principal, { registry, authoriser, expose });
+    const scope = this.#scope(agentId, principal);
     if (!scope) throw unknownAgent();
     const card: FaceRequest['card'] = (isExtended) =>
       this.#sign(toCard(scope, this.#cardOptions(base), isExtended));
     const deps = { jobs, push: this.#push, discovery };
     return new A2aFace(deps, { scope, caller: toCaller(asked), isLegacy, card });
+  }
+
+  /** The agent, if the caller may use one alone; with several it is `undefined`, the gateway. */
+  onlyAgent(principal: Principal): string | undefined {
+    const [first, ...others] = this.#scope(undefined, principal)?.records() ?? [];
+    return others.length === 0 ? first?.manifest.agent_id : undefined;
   }
 
   /** `path` is what follows the URL of the agent. */
@@ -101,6 +107,11 @@ export class A2aServer {
       return await serveLegacyRest({ exchange, face, path: below, trace, card: extended });
     }
     await serveRest({ exchange, face, path, trace });
+  }
+
+  #scope(agentId: string | undefined, principal: Principal): Scope | undefined {
+    const { registry, authoriser, config } = this.#options;
+    return openScope(agentId, principal, { registry, authoriser, expose: config.mcp.expose });
   }
 
   #cardOptions(asked: string) {

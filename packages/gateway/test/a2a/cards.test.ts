@@ -1,8 +1,13 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { canonicalizeAgentCard, verifyAgentCardSignature } from '@a2a-js/sdk';
+import {
+  ClientFactory,
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+} from '@a2a-js/sdk/client';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { answers, openTestGateway } from '../test-gateway.ts';
-import type { Json } from './a2a-client.ts';
+import { answers, KEY, openTestGateway } from '../test-gateway.ts';
+import { type Json, message, send, withKey } from './a2a-client.ts';
 import { request, rpc } from './raw.ts';
 
 const schema = { type: 'object', properties: { question: { type: 'string' } } };
@@ -22,6 +27,11 @@ const agents = {
   quinn: { run: answers('43') },
 };
 const PATH = '/.well-known/agent-card.json';
+const fetchImpl = withKey(KEY);
+const factory = new ClientFactory({
+  transports: [new JsonRpcTransportFactory({ fetchImpl })],
+  cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+});
 
 describe('A2A cards', () => {
   afterEach(() => {
@@ -108,6 +118,34 @@ describe('A2A cards', () => {
     expect(body.supportedInterfaces[0].url).toBe(`${gateway.url}/a2a/fabric`);
     const same = await request(`${gateway.url}/a2a/fabric${PATH}`, 'GET');
     expect(same.body).toEqual(body);
+  });
+
+  it.each(['/a2a/percy', '/a2a/percy/'])(
+    'are found by the JS SDK at %s, where the caller may use one agent alone',
+    async (path) => {
+      await using gateway = await openTestGateway({ percy: { run: answers('42') } });
+      const client = await factory.createFromUrl(`${gateway.url}${path}`);
+      expect(await client.getAgentCard()).toMatchObject({ name: 'percy' });
+      const task = await send(client, message('Why?'));
+      expect(task).toMatchObject({
+        status: { state: 'TASK_STATE_COMPLETED' },
+        artifacts: [{ parts: [{ text: '42' }] }],
+      });
+    },
+  );
+
+  it('are those of the gateway where a URL without a slash may mean several agents', async () => {
+    await using gateway = await openTestGateway(agents);
+    const named = await factory.createFromUrl(`${gateway.url}/a2a/quinn/`);
+    expect(await named.getAgentCard()).toMatchObject({ name: 'quinn' });
+    // The SDK resolves the card against the last slash, so that the name of the agent is lost.
+    const unnamed = await factory.createFromUrl(`${gateway.url}/a2a/quinn`);
+    expect(await unnamed.getAgentCard()).toMatchObject({ name: 'starloom' });
+    const metadata = { 'io.starloom/capability': 'quinn.work' };
+    const task = await send(unnamed, message('Why?', { metadata }));
+    expect(task.artifacts[0].parts).toEqual([expect.objectContaining({ text: '43' })]);
+    const refused = await request(`${gateway.url}/a2a${PATH}`, 'GET', undefined, { key: '' });
+    expect(refused.status).toBe(401);
   });
 
   it('have the schemas of the capabilities in the extended card', async () => {
