@@ -20,7 +20,8 @@ describe('[G26] Chat Completions', () => {
       { media_type: 'image/png', data: 'AAAA' },
       { name: 'b.pdf', media_type: 'application/pdf', data: 'BBBB' },
     ];
-    const input = { task: 'look', context: { city: 'Rome' }, attachments };
+    const context = { city: 'Rome', 'io.starloom/a2a': { message_id: 'm' } };
+    const input = { task: 'look', context, attachments };
     await Array.fromAsync(adapter.call(exampleEnvelope('', { input }), CONTEXT));
     expect(seen).toMatchObject([
       {

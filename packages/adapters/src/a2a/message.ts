@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Message, type Part, Role, type SendMessageRequest } from '@a2a-js/sdk';
 import { type Attachment, type Envelope, FabricError, toMeta } from '@starloom/core';
+import { callerContext } from '../upstream/prompt-text.ts';
 
 /** Names the skill that is meant; A2A itself has no place for it. */
 export const SKILL_KEY = 'io.starloom/skill';
@@ -58,7 +59,7 @@ export function dataPart(value: unknown): Part {
 function toParts({ task, arguments: given, context, attachments }: Envelope['input']): Part[] {
   const { task: named, ...rest } = given ?? {};
   const text = task !== '' ? task : typeof named === 'string' ? named : '';
-  const data = { ...context, ...rest };
+  const data = { ...callerContext(context), ...rest };
   const parts = [
     ...(text === '' ? [] : [textPart(text)]),
     ...(Object.keys(data).length === 0 ? [] : [dataPart(data)]),

@@ -1,7 +1,7 @@
 // What a call says to the agent: one message of a user, with a part for each thing the caller gave.
 
 import type { Attachment, Envelope } from '@starloom/core';
-import { splitTask } from '../upstream/split-task.ts';
+import { splitTask } from '../upstream/prompt-text.ts';
 
 export interface SentPart {
   readonly name?: string;

@@ -2,7 +2,7 @@
 
 import { type AgentHandle, type Envelope, FabricError, TOOL_ERROR } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
-import { splitTask } from '../upstream/split-task.ts';
+import { splitTask } from '../upstream/prompt-text.ts';
 
 const MAX_REASON = 2_000;
 

@@ -29,7 +29,7 @@ export function banner(input: BannerInput): string {
     `starloom is up at ${url}`,
     '',
     `  MCP        ${url}/mcp   (WebSocket: ${url.replace(/^http/, 'ws')}/mcp/ws)`,
-    `  A2A        ${url}/a2a/<agent>   (card: ${url}/.well-known/agent-card.json)`,
+    `  A2A        ${url}/a2a/<agent>/   (card: ${url}/.well-known/agent-card.json)`,
     `  sessions   ${url}/rpc   (WebSocket: ${url.replace(/^http/, 'ws')}/rpc/ws)`,
     `  metrics    ${url}/metrics`,
     `  key        ${key}   (also in ${clientFile})`,

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Attachment, type EventBody, FabricError, type InputResponse } from '@starloom/core';
-import { splitTask } from '../../upstream/split-task.ts';
+import { splitTask } from '../../upstream/prompt-text.ts';
 import { withoutSent } from '../../upstream/without-sent.ts';
 import type { HttpClient } from '../http-client.ts';
 import { streamJson } from '../json-values.ts';

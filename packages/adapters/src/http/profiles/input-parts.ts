@@ -1,5 +1,5 @@
 import type { Attachment, Envelope } from '@starloom/core';
-import { splitTask } from '../../upstream/split-task.ts';
+import { splitTask } from '../../upstream/prompt-text.ts';
 
 export interface InputParts {
   /** Task, then what else the caller gave, as JSON. */

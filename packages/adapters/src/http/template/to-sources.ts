@@ -1,3 +1,4 @@
+import { callerContext } from '../../upstream/prompt-text.ts';
 import type { ProfileCall } from '../profile.ts';
 import type { Sources } from './placeholders.ts';
 
@@ -7,7 +8,7 @@ export function toSources({ envelope, context }: ProfileCall): Sources {
   return {
     task: input.task,
     arguments: input.arguments ?? {},
-    context: input.context,
+    context: callerContext(input.context),
     attachments: input.attachments,
     agent_id: target.agent_id,
     capability: target.capability,
