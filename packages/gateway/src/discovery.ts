@@ -26,8 +26,9 @@ import {
   warnOfNone,
   warnOfUnusable,
 } from './discovery-notes.ts';
-import { type MissingCapability, type Offer, toOffers } from './pinning/offer.ts';
+import { isServed, type MissingCapability, type Offer, toOffers } from './pinning/offer.ts';
 import type { Pinning, Reviewed } from './pinning/pinning.ts';
+import type { Caller, CallRequest } from './pipeline/call-request.ts';
 
 export interface DiscoveryOptions {
   readonly registry: Registry;
@@ -42,6 +43,8 @@ export interface DiscoveryOptions {
   readonly atOnce?: number;
   /** An agent that says more often that its list changed is asked again only so often. */
   readonly refreshEveryMs?: number;
+  /** How long calls that name no agent wait for one that was asked and has not answered. */
+  readonly patienceMs?: number;
 }
 
 const ASK_MS = 90_000;
@@ -50,6 +53,7 @@ const TOOL_WAIT_MS = 30_000;
 const LIST_WAIT_MS = 5_000;
 const AT_ONCE = 8;
 const REFRESH_EVERY_MS = 1_000;
+const PATIENCE_MS = 10_000;
 
 export class Discovery {
   readonly #options: DiscoveryOptions;
@@ -64,8 +68,8 @@ export class Discovery {
   readonly #alike = new Set<string>();
   readonly #failures = new WeakMap<Manifest, FabricError>();
   readonly #asking = new Map<Manifest, Promise<void>>();
-  /** Those of them whose answer is on its way; the others wait for their turn. */
-  readonly #fetching = new Set<Manifest>();
+  /** Since when their answer is on its way, on the monotonic clock; the others wait for their turn. */
+  readonly #fetching = new Map<Manifest, number>();
   /** Asked again while an answer was on its way. */
   readonly #again = new Set<Manifest>();
   /** When an agent was last asked again, on the monotonic clock. */
@@ -118,25 +122,33 @@ export class Discovery {
   }
 
   /**
-   * What a call must wait for: the first answer of the agent it names, or of all agents when it
-   * names a capability that no agent is known to offer. `undefined` when there is nothing to wait for.
+   * What a call must wait for: the first answer of the agent it names, or of agents that were just asked
+   * and may have the capability when no agent is known to; `capability` undefined is any. `undefined`
+   * when there is nothing to wait for: no call waits for an agent that could not serve it.
    */
   awaitFor(
-    { agentId, capability }: { readonly agentId?: string | undefined; readonly capability: string },
-    signal: AbortSignal,
+    { agentId, capability }: Partial<Pick<CallRequest, 'agentId' | 'capability'>>,
+    { principal, signal }: Pick<Caller, 'principal' | 'signal'>,
     waitMs: number,
   ): Promise<void> | undefined {
     const { registry } = this.#options;
-    if (agentId !== undefined) {
-      const record = registry.get(agentId);
-      if (!record || this.isKnown(record.manifest)) return undefined;
-      return this.ready(record, signal, waitMs);
-    }
-    if (registry.findByCapability(capability).length > 0) return undefined;
-    const unknown = registry.list().filter(({ manifest }) => !this.isKnown(manifest));
-    if (unknown.length === 0) return undefined;
-    const ready = unknown.map((record) => this.ready(record, signal, waitMs).catch(() => {}));
-    return Promise.all(ready).then(() => signal.throwIfAborted());
+    const isOffered = () =>
+      capability !== undefined && registry.findByCapability(capability).length > 0;
+    if (agentId === undefined && isOffered()) return undefined;
+    const named = agentId === undefined ? registry.list() : [registry.get(agentId) ?? []].flat();
+    const unknown = named.filter(
+      ({ manifest }) => !this.isKnown(manifest) && this.#mayServe(manifest, capability, principal),
+    );
+    if (agentId !== undefined) return unknown[0] && this.ready(unknown[0], signal, waitMs);
+    const found = Promise.withResolvers<void>();
+    const ready = unknown.flatMap((record) => {
+      const ms = Math.min(waitMs, this.#patienceFor(record.manifest));
+      if (ms <= 0) return [];
+      const answered = this.ready(record, signal, ms).catch(() => {});
+      return answered.then(() => isOffered() && found.resolve());
+    });
+    if (ready.length === 0) return undefined;
+    return Promise.race([Promise.all(ready), found.promise]).then(() => signal.throwIfAborted());
   }
 
   /** Resolves when the agent said what it offers; AGENT_OFFLINE with the reason when it does not. */
@@ -197,6 +209,20 @@ export class Discovery {
       throw error;
     }
   };
+
+  #mayServe(manifest: Manifest, capability: string | undefined, principal: Principal): boolean {
+    const { authoriser } = this.#options;
+    if (capability === undefined) return authoriser.mayReach(principal, manifest);
+    return isServed(manifest, capability) && authoriser.maySee(principal, manifest, capability);
+  }
+
+  /** None for an agent that did not answer when it was asked: it is offline, or is started in vain. */
+  #patienceFor(manifest: Manifest): number {
+    const { patienceMs = PATIENCE_MS } = this.#options;
+    if (!this.#asking.has(manifest) || this.#failures.has(manifest)) return 0;
+    const since = this.#fetching.get(manifest);
+    return since === undefined ? patienceMs : since + patienceMs - performance.now();
+  }
 
   #appeared(agentIds: readonly string[]): void {
     const { registry, store, log } = this.#options;
@@ -306,7 +332,7 @@ export class Discovery {
     const { agent_id } = manifest;
     if (this.#stop.signal.aborted || registry.get(agent_id)?.manifest !== manifest) return;
     using deadline = deadlineSignal({ ms: askMs, parent: this.#stop.signal });
-    this.#fetching.add(manifest);
+    this.#fetching.set(manifest, performance.now());
     try {
       using lease = await adapters.lease(manifest);
       const { signal } = deadline;

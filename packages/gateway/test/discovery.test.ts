@@ -11,7 +11,7 @@ import {
   silentLog,
 } from '@starloom/core';
 import { MemoryAdapter, MemoryRegistry } from '@starloom/core/testing';
-import { Authoriser } from '@starloom/identity';
+import { Authoriser, LOCAL_PRINCIPAL } from '@starloom/identity';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { AdapterPool } from '../src/adapter-pool.ts';
 import { openDiscoveredFile } from '../src/discovered-file.ts';
@@ -111,6 +111,76 @@ describe('an agent without declared capabilities', () => {
     await expect(call(client, 'dead.x', {})).rejects.toMatchObject({ code: -32005 });
     const unnamed = await call(client, 'fabric.call', { capability: 'x' });
     expect(unnamed.payload.error.code).toBe('CAPABILITY_NOT_FOUND');
+  });
+});
+
+describe('a call that comes before an agent has said what it offers', () => {
+  const never = () => new Promise<AgentDescription>(() => {});
+
+  function open(agents: Record<string, () => Promise<AgentDescription>>, patienceMs = 30_000) {
+    const manifests = Object.keys(agents).map((agent_id) =>
+      manifestSchema.parse({
+        agent_id,
+        endpoint,
+        ...(agent_id === 'git' && { tools: { include: ['git_*'], exclude: ['git_push'] } }),
+      }),
+    );
+    const registry = new MemoryRegistry(manifests);
+    const adapters = new AdapterPool({
+      open: async (own) => new MemoryAdapter(own, answers('x'), agents[own.agent_id]),
+      log: silentLog,
+    });
+    const authoriser = new Authoriser();
+    const options = { registry, authoriser, adapters, log: silentLog, patienceMs };
+    const discovery = new Discovery(options);
+    discovery.start();
+    const { signal } = new AbortController();
+    const awaits = (asked: object, scopes = ['*']) => {
+      const caller = { principal: { ...LOCAL_PRINCIPAL, scopes }, signal };
+      const waiting = discovery.awaitFor(asked, caller, 30_000);
+      waiting?.catch(() => {});
+      return waiting;
+    };
+    const close = async () => {
+      discovery.close();
+      await adapters.close();
+    };
+    return { awaits, [Symbol.asyncDispose]: close };
+  }
+
+  it('waits only where that agent might serve it', async () => {
+    await using world = open({ git: never });
+    const { awaits } = world;
+    expect(awaits({ agentId: 'nobody', capability: 'git_log' })).toBeUndefined();
+    expect(awaits({ capability: 'read_file' })).toBeUndefined();
+    expect(awaits({ capability: 'git_push' })).toBeUndefined();
+    expect(awaits({ agentId: 'git', capability: 'read_file' })).toBeUndefined();
+    expect(awaits({ capability: 'git_log' }, ['agent:other'])).toBeUndefined();
+    expect(awaits({ agentId: 'git', capability: 'git_log' }, ['agent:other'])).toBeUndefined();
+    expect(awaits({ capability: 'git_log' })).toBeInstanceOf(Promise);
+    expect(awaits({ agentId: 'git', capability: 'git_log' })).toBeInstanceOf(Promise);
+    expect(awaits({ agentId: 'git' })).toBeInstanceOf(Promise);
+  });
+
+  it('waits no longer than until one agent has it, and not for one that hangs', async () => {
+    const ready = Promise.withResolvers<AgentDescription>();
+    await using world = open({ stuck: never, files: () => ready.promise });
+    const waiting = world.awaits({ capability: 'read_file' });
+    expect(waiting).toBeInstanceOf(Promise);
+    ready.resolve(describes());
+    await waiting;
+    expect(world.awaits({ capability: 'read_file' })).toBeUndefined();
+  });
+
+  it('is refused at once when the only agent that might serve it has hung for long', async () => {
+    await using world = open({ stuck: never }, 1);
+    await expect.poll(() => world.awaits({ capability: 'read_file' })).toBeUndefined();
+    expect(world.awaits({ agentId: 'stuck', capability: 'read_file' })).toBeInstanceOf(Promise);
+  });
+
+  it('is refused at once when the only agent that might serve it is offline', async () => {
+    await using world = open({ dead: () => Promise.reject(new Error('gone')) });
+    await expect.poll(() => world.awaits({ capability: 'read_file' })).toBeUndefined();
   });
 });
 

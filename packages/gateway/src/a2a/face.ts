@@ -300,25 +300,20 @@ export class A2aFace implements A2ARequestHandler {
   /** What agents were not asked yet what they offer is left out of a card after a while. */
   async awaitSkills(): Promise<void> {
     const { scope, caller } = this.#request;
-    const asked = { agentId: scope.agentId, capability: '' };
-    const ready = this.#deps.discovery.awaitFor(asked, caller.signal, SKILLS_WAIT_MS);
+    const ready = this.#deps.discovery.awaitFor(scope, caller, SKILLS_WAIT_MS);
     await ready?.catch(() => {});
   }
 
   /** Reads again once an agent said what it offers; an agent that does not say it is offline. */
   async #discovered(read: () => CallRequest): Promise<CallRequest> {
     const { scope, caller } = this.#request;
-    const { agentId } = scope;
     try {
       return read();
     } catch (error) {
       if (FabricError.from(error).details.reason !== NO_CAPABILITY) throw error;
     }
-    if (agentId === undefined) await this.awaitSkills();
-    else {
-      const asked = { agentId, capability: '' };
-      await this.#deps.discovery.awaitFor(asked, caller.signal, DISCOVERY_WAIT_MS);
-    }
+    if (scope.agentId === undefined) await this.awaitSkills();
+    else await this.#deps.discovery.awaitFor(scope, caller, DISCOVERY_WAIT_MS);
     return read();
   }
 

@@ -135,7 +135,7 @@ export class JobCalls {
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     if (!isCharged) deps.limits.admit(principal);
     const guarded = admit(caller, deps.guard);
-    await deps.discovery.awaitFor(request, caller.signal, DISCOVERY_WAIT_MS);
+    await deps.discovery.awaitFor(request, caller, DISCOVERY_WAIT_MS);
     const policyCall = toPolicyCall(guarded, caller, terms.runAt ?? clock.now());
     const agents = agentsForCall(principal, deps, policyCall);
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;

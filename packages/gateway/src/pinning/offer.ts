@@ -35,21 +35,18 @@ export interface Offers {
 }
 
 export function toOffers(manifest: Manifest, { capabilities }: AgentDescription): Offers {
-  const { capabilities: declared, tools } = manifest;
-  const isServed = ({ name }: Capability) => {
-    const matches = (glob: string) => matchesGlob(glob, name);
-    return (tools?.include?.some(matches) ?? true) && !tools?.exclude?.some(matches);
-  };
+  const { capabilities: declared } = manifest;
+  const isChosen = ({ name }: Capability) => isServed(manifest, name);
   const offered = capabilities.flatMap((capability) => cleanCapability(capability) ?? []);
   const unusable = capabilities
     .filter((capability) => !cleanCapability(capability))
     .map(({ name }) => name);
   if (declared === undefined) {
-    const offers = offered.filter(isServed).map((own) => ({ own, served: own }));
+    const offers = offered.filter(isChosen).map((own) => ({ own, served: own }));
     return { offers, missing: [], unusable };
   }
   const missing: MissingCapability[] = [];
-  const offers = declared.filter(isServed).map((named) => {
+  const offers = declared.filter(isChosen).map((named) => {
     const own = findOffered(named, offered);
     if (own) return { named, own, served: completed(named, own) };
     const names = offered.map(({ name }) => name);
@@ -58,6 +55,12 @@ export function toOffers(manifest: Manifest, { capabilities }: AgentDescription)
     return { named, served: named };
   });
   return { offers, missing, unusable };
+}
+
+/** Whether the operator lets the agent serve a capability of this name. */
+export function isServed({ tools }: Manifest, name: string): boolean {
+  const matches = (glob: string) => matchesGlob(glob, name);
+  return (tools?.include?.some(matches) ?? true) && !tools?.exclude?.some(matches);
 }
 
 /** An agent may list `fs:read_file` as `fs.read_file`, the form every client accepts. */

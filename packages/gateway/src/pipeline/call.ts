@@ -136,7 +136,7 @@ async function serve(
   }
   const asked = conversation ? continued(request, conversation) : request;
   const waitMs = Math.min(asked.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
-  const described = deps.discovery.awaitFor(asked, caller.signal, waitMs);
+  const described = deps.discovery.awaitFor(asked, caller, waitMs);
   if (described) await described;
   const { breakers, guard } = deps;
   const routed = route(asked, guarded, { agents, breakers, guard }).candidates;

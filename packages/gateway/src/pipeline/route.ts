@@ -87,8 +87,13 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
   const [first] = offering;
   if (!first) {
     assertNotHeld(agents.list(), capability);
+    const starting = agents.list().filter(({ health }) => health.status === 'starting');
     throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
-      details: { capability, fix: 'call fabric.agent.list for the available agents' },
+      details: {
+        capability,
+        ...(starting.length > 0 && { starting: starting.map(({ manifest }) => manifest.agent_id) }),
+        fix: 'call fabric.agent.list for the available agents',
+      },
     });
   }
   const usable = usableNow(offering, capability, agents);
