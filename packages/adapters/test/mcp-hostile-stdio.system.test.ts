@@ -75,6 +75,37 @@ describe('an mcp agent in a child process that misbehaves', () => {
     expect(await health).toMatchObject({ status: 'starting' });
   });
 
+  it('says while it starts since when, and what it has written so far', async () => {
+    const launcher = await createLauncher(`
+      process.stderr.write('warming up\\n');
+      process.stdout.write('Listening on \\u001b[1mport 3000\\n');
+      setInterval(() => {}, 60_000);
+    `);
+    onTestFinished(() => launcher.close());
+    const adapter = await openMcp(launcher.endpoint);
+    const check = () => {
+      const control = new AbortController();
+      const health = adapter.health({ signal: control.signal, log: silentLog });
+      control.abort(new FabricError('TIMEOUT', 'Not yet'));
+      return health;
+    };
+    expect(await check()).toMatchObject({ status: 'starting' });
+    await expect.poll(check).toMatchObject({
+      status: 'starting',
+      message: expect.stringMatching(/^Started at 20\d\d-\S+Z, it has not answered in MCP so far$/),
+      upstream: { stderr: 'warming up', stdout: 'Listening on port 3000' },
+      fix: expect.stringContaining('MCP server'),
+    });
+  });
+
+  it('shows what it wrote to stdout when it ends before its first answer', async () => {
+    const launcher = await createLauncher(`console.log('usage: serve [--port N]');`);
+    onTestFinished(() => launcher.close());
+    const adapter = await openMcp(launcher.endpoint);
+    const { details } = await failedCall(adapter, 'hello');
+    expect(details.upstream).toEqual({ exit_code: 0, stdout: 'usage: serve [--port N]' });
+  });
+
   it('is believed once when it answers twice, and not when it answers what nobody asked', async () => {
     const { adapter } = await openAgent(`
       if (method !== 'tools/call') return false;

@@ -1,5 +1,5 @@
 import type { JSONRPCRequest, Transport } from '@modelcontextprotocol/client';
-import type { FabricError } from '@starloom/core';
+import type { ErrorDetails, FabricError } from '@starloom/core';
 import type { Exchange } from './exchange.ts';
 
 /** Ids of our own requests start here; those of the SDK's client are small numbers or strings. */
@@ -19,6 +19,8 @@ export interface AgentTransport extends Transport {
   /** May a question belong to a call that was given up on? */
   readonly isDoubtful: boolean;
   readonly openExchanges: number;
+  /** What the agent wrote and no request of ours asked for, as `details.upstream` has it. */
+  printed?(): ErrorDetails;
   /** Called when the last open exchange is over. */
   onidle?: (() => void) | undefined;
   /** Called with a question that may belong to any of several calls, or to none. */

@@ -1,5 +1,5 @@
 import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client';
-import { type ErrorCode, FabricError } from '@starloom/core';
+import { type ErrorCode, type ErrorDetails, FabricError } from '@starloom/core';
 import { refusedFailure } from './http-failure.ts';
 
 /** What says something of the agent itself, not of our handshake with it. */
@@ -32,11 +32,12 @@ export function connectFailure(error: unknown, transportFailure?: FabricError): 
   });
 }
 
-export function connectTimeout(timeoutMs: number): FabricError {
+export function connectTimeout(timeoutMs: number, upstream: ErrorDetails = {}): FabricError {
   return new FabricError('AGENT_OFFLINE', `The agent was not ready within ${timeoutMs} ms`, {
     details: {
       reason: 'connect_timeout',
       timeout_ms: timeoutMs,
+      ...(Object.keys(upstream).length > 0 && { upstream }),
       fix: 'see the log of the agent, or raise options.connect_timeout_ms of the endpoint',
     },
   });

@@ -16,6 +16,7 @@ export { type Progress, toProgress } from './progress.ts';
 export type { RequestOptions } from './request-options.ts';
 export { throwUnsent } from './requests.ts';
 export { rpcErrorOf, rpcFailure } from './rpc-failure.ts';
+export type { ConnectionAttempt } from './shared-connection.ts';
 export type { Tool, Tools } from './tool-catalog.ts';
 export {
   type HttpTransportsOptions,

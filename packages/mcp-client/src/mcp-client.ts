@@ -27,7 +27,7 @@ import { toParamHeaders } from './param-headers.ts';
 import { type Progress, toProgress } from './progress.ts';
 import type { RequestOptions } from './request-options.ts';
 import { Requests } from './requests.ts';
-import { SharedConnection } from './shared-connection.ts';
+import { type ConnectionAttempt, SharedConnection } from './shared-connection.ts';
 import { ToolCatalog, type Tools } from './tool-catalog.ts';
 import type { TransportSource } from './transport-source.ts';
 
@@ -76,6 +76,11 @@ export class McpClient {
     if (current) return 'online';
     if (isOpening) return 'starting';
     return starts > 0 || failure ? 'offline' : 'idle';
+  }
+
+  /** The connection that is being made, if any. */
+  get attempt(): ConnectionAttempt | undefined {
+    return this.#lanes.main.shared.attempt;
   }
 
   /** Why there is no connection; `undefined` while there is one. */

@@ -4,7 +4,14 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientCapabilities, Implementation } from '@modelcontextprotocol/client';
-import { type Backoff, type Clock, FabricError, type Log, orAborted } from '@starloom/core';
+import {
+  type Backoff,
+  type Clock,
+  type ErrorDetails,
+  FabricError,
+  type Log,
+  orAborted,
+} from '@starloom/core';
 import type { AgentTransport } from './agent-transport.ts';
 import { closedFailure } from './closed-failure.ts';
 import { connectFailure, connectTimeout } from './connect-failure.ts';
@@ -31,6 +38,13 @@ export interface SharedConnectionOptions {
   readonly onListChanged: (kind: ListKind) => void;
 }
 
+export interface ConnectionAttempt {
+  /** In milliseconds, by the wall clock. */
+  readonly since: number;
+  /** What a child process wrote so far. */
+  readonly upstream: ErrorDetails | undefined;
+}
+
 export class SharedConnection {
   readonly #options: SharedConnectionOptions;
   #current: McpConnection | undefined;
@@ -42,6 +56,7 @@ export class SharedConnection {
   #isClosed = false;
   #failure: FabricError | undefined;
   #starts = 0;
+  #openingSince = 0;
 
   constructor(options: SharedConnectionOptions) {
     this.#options = options;
@@ -67,13 +82,17 @@ export class SharedConnection {
     return this.#opening !== undefined;
   }
 
+  /** The connection that is being made, if any. */
+  get attempt(): ConnectionAttempt | undefined {
+    if (!this.#opening) return undefined;
+    return { since: this.#openingSince, upstream: this.#transport?.printed?.() };
+  }
+
   /** Rejects with why there is none (`sent: false`), or with the signal's reason. */
   async get(signal: AbortSignal): Promise<McpConnection> {
     if (this.current) return this.current;
     if (this.#isClosed) throw closedFailure().with({ sent: false });
-    this.#opening ??= this.#open().finally(() => {
-      this.#opening = undefined;
-    });
+    this.#opening ??= this.#begin();
     return await orAborted(this.#opening, signal);
   }
 
@@ -100,6 +119,13 @@ export class SharedConnection {
     this.#isClosed = true;
     await Promise.all([this.#current?.close(), this.#transport?.close()]);
     await this.#opening?.catch(() => {});
+  }
+
+  #begin(): Promise<McpConnection> {
+    this.#openingSince = this.#options.clock.now();
+    return this.#open().finally(() => {
+      this.#opening = undefined;
+    });
   }
 
   async #open(): Promise<McpConnection> {
@@ -138,7 +164,8 @@ export class SharedConnection {
     this.#starts += 1;
     const transport = this.#options.createTransport();
     this.#transport = transport;
-    const timer = setTimeout(() => void transport.close(connectTimeout(timeoutMs)), timeoutMs);
+    const giveUp = () => transport.close(connectTimeout(timeoutMs, transport.printed?.()));
+    const timer = setTimeout(() => void giveUp(), timeoutMs);
     const openedAt = clock.monotonic();
     try {
       return await McpConnection.open({

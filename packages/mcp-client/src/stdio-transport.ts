@@ -44,6 +44,8 @@ import { traced } from './traced-message.ts';
 
 const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;
 const MAX_STRAY_BYTES = 1_048_576;
+/** Of what an agent writes to stdout before its first answer. */
+const MAX_PRINTED_LENGTH = 4_096;
 /** How long the reason for an end is waited for. */
 const EXIT_MS = 1_000;
 const STILL_RUNNING: ProcessExit = { code: null, signal: null };
@@ -91,6 +93,8 @@ export class StdioClientTransport implements AgentTransport {
   #process: ManagedProcess | undefined;
   #reading: Promise<void> = Promise.resolve();
   #strayBytes = 0;
+  /** Until its first answer; then it speaks the protocol. */
+  #printed: string | undefined = '';
 
   constructor(options: StdioTransportOptions) {
     this.#options = options;
@@ -161,6 +165,17 @@ export class StdioClientTransport implements AgentTransport {
     await this.#process?.stop();
   }
 
+  printed(): ErrorDetails {
+    return this.#upstream(STILL_RUNNING);
+  }
+
+  #upstream(exit: ProcessExit): ErrorDetails {
+    const { excerpt } = this.#options;
+    const stdout = excerpt(this.#printed ?? '', 'tail');
+    const stderr = excerpt(this.#process?.stderrTail() ?? '', 'tail');
+    return { ...toUpstream(exit, stderr), ...(stdout !== '' && { stdout }) };
+  }
+
   async #read(child: ManagedProcess): Promise<void> {
     try {
       for await (const line of child.lines()) {
@@ -178,16 +193,18 @@ export class StdioClientTransport implements AgentTransport {
   /** Its output ended: how it exits and what it wrote last is the reason, if it comes soon. */
   async #endWithReason(child: ManagedProcess): Promise<void> {
     if (this.failure) return;
-    const { excerpt } = this.#options;
     const stopped = child.stop();
     await settlesWithin(stopped, EXIT_MS);
-    const stderr = excerpt(child.stderrTail(), 'tail');
     const exit = await Promise.race([child.exited, Promise.resolve(STILL_RUNNING)]);
-    this.#end(goneFailure(toUpstream(exit, stderr)));
+    this.#end(goneFailure(this.#upstream(exit)));
   }
 
   #accept(line: string): void {
     if (line === '') return;
+    if (this.#printed !== undefined) {
+      const added = `${this.#printed}${line.slice(0, MAX_PRINTED_LENGTH)}\n`;
+      this.#printed = added.slice(-MAX_PRINTED_LENGTH);
+    }
     try {
       for (const message of parseMessages(line)) this.#route(message, line.length);
       this.#strayBytes = 0;
@@ -216,6 +233,7 @@ export class StdioClientTransport implements AgentTransport {
   /** An answer that no request waits for, late or given twice, is dropped. */
   #answer(response: RpcResponse): void {
     const exchange = this.#exchanges.get(response.id);
+    this.#printed = undefined;
     this.#abandoned.delete(response.id);
     if (exchange) exchange.settle(response);
     else if (!isOurs(response.id)) setImmediate(() => this.onmessage?.(response));
@@ -299,7 +317,7 @@ export class StdioClientTransport implements AgentTransport {
 
 function goneFailure(upstream: ErrorDetails): FabricError {
   return new FabricError('AGENT_OFFLINE', 'The agent process ended', {
-    details: { reason: 'process_ended', upstream, fix: 'see what the agent wrote to stderr' },
+    details: { reason: 'process_ended', upstream, fix: 'see what the agent wrote' },
   });
 }
 

@@ -4,6 +4,7 @@ const MAX_LINES = 12;
 const LABELS: Readonly<Record<string, string>> = {
   exit_code: 'exit code',
   stderr: 'its stderr',
+  stdout: 'its stdout',
   status: 'status',
   body: 'it answered',
   message: 'it said',

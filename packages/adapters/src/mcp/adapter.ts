@@ -24,6 +24,7 @@ import {
   toHealthReason,
 } from '@starloom/core';
 import {
+  type ConnectionAttempt,
   cancelAnswer,
   type Exchange,
   type Headers,
@@ -178,7 +179,7 @@ class McpAdapter implements Adapter, McpRelay {
       await this.#client.ping(signal);
     } catch (error) {
       if (!rpcErrorOf(error)) {
-        return failedHealth(FabricError.from(error), this.#client.state === 'starting');
+        return failedHealth(FabricError.from(error), this.#client.attempt);
       }
     }
     const latency_ms = performance.now() - started;
@@ -276,9 +277,26 @@ function logNotification(log: Log, { method, params }: JSONRPCNotification): voi
   log.debug({ method, level: params?.level, said }, 'agent log');
 }
 
-function failedHealth(error: FabricError, isOpening: boolean): Health {
+function failedHealth(error: FabricError, attempt: ConnectionAttempt | undefined): Health {
   const checked_at = new Date().toISOString();
-  if (isOpening && error.code === 'TIMEOUT') return { status: 'starting', checked_at };
+  if (attempt && error.code === 'TIMEOUT') {
+    return { status: 'starting', checked_at, ...whyStarting(attempt) };
+  }
   const isThere = error.code === 'AUTH_DENIED' || error.code === 'RATE_LIMITED';
   return { status: isThere ? 'degraded' : 'offline', checked_at, ...toHealthReason(error) };
+}
+
+/** `upstream` is what a child process wrote so far; agents over HTTP have none. */
+function whyStarting({ since, upstream }: ConnectionAttempt): Partial<Health> {
+  const at = new Date(since).toISOString();
+  if (!upstream) {
+    const fix = 'check that the address is that of an MCP server';
+    return { message: `Connecting since ${at}, without an answer so far`, fix };
+  }
+  const hasWritten = Object.keys(upstream).length > 0;
+  return {
+    message: `Started at ${at}, it has ${hasWritten ? 'not answered in MCP' : 'written nothing'} so far`,
+    ...(hasWritten && { upstream }),
+    fix: 'wait if it is being installed, else check that its command runs an MCP server on stdio',
+  };
 }
