@@ -2,7 +2,7 @@
 // what was opened before something failed is closed again.
 
 import { rm } from 'node:fs/promises';
-import { isAbsolute, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Clock,
@@ -13,6 +13,7 @@ import {
   systemClock,
 } from '@starloom/core';
 import type { IProvider, ITool } from '@starloom/sdk';
+import { childEnvironment } from '@starloom/wire';
 import { Agent } from './agent.ts';
 import {
   type AgentConfig,
@@ -38,7 +39,7 @@ import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { openProvider } from './providers/index.ts';
 import { agentStateFolder, passingStateFolder } from './state-folder.ts';
 import { OfferedTools } from './tool-search/offered-tools.ts';
-import { createTrust, pinTools } from './trust/index.ts';
+import { createTrust, foldersIn, pinTools } from './trust/index.ts';
 
 export interface AgentOptions {
   /** An `agent.json`, or the folder of one. */
@@ -96,7 +97,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
     clock,
     folder: state,
     log,
-    roots: rootsOf(config),
+    rootsFor: rootsOf(config),
     toolNamed: (name) => registry.get(name),
   });
   closers.unshift(() => trust.close());
@@ -179,16 +180,24 @@ function withProvider(config: GivenConfig, provider: IProvider | undefined): Giv
   return { ...config, agent: { ...config.agent, provider: named } };
 }
 
-/** Folders below which a file may be named without them: those of the agent, `fs` and its servers. */
-function rootsOf({ agent, toml, folder }: AgentConfig): string[] {
+/**
+ * Folders below which a file may be named without them: those of the agent and of `fs` for every tool, those
+ * that the operator wrote into the arguments or the environment of an MCP server for its own tools.
+ */
+function rootsOf({ agent, toml, folder }: AgentConfig): (tool: ITool) => readonly string[] {
   const ofFiles = agent.plugins.flatMap(({ name, config }) => {
     const roots: unknown = name === 'fs' ? Object(config).roots : [];
     return Array.isArray(roots) ? roots.map(String) : [];
   });
-  const ofServers = toml.mcp.servers.flatMap(({ command = [] }) =>
-    command.slice(1).filter((word) => isAbsolute(word) || word.startsWith('.')),
+  const shared = ['.', ...ofFiles].map((root) => resolve(folder, root));
+  const bySource = new Map(
+    mcpServersOf(toml).map(({ name, command = [], env = {} }) => {
+      const words = [...command.slice(1), ...Object.values(env)];
+      const own = foldersIn(words, folder, childEnvironment({ extra: env }).HOME);
+      return [`mcp:${name}`, [...shared, ...own]];
+    }),
   );
-  return [...new Set(['.', ...ofFiles, ...ofServers].map((root) => resolve(folder, root)))];
+  return ({ source = '' }) => bySource.get(source) ?? shared;
 }
 
 /** The rule holds in this process even when it cannot be written. */

@@ -16,8 +16,8 @@ export interface TrustOptions {
   readonly clock: Clock;
   /** State of this agent: decisions and pins are kept below it. */
   readonly folder: string;
-  /** Folders that complete a relative path which the user names. */
-  readonly roots?: readonly string[] | undefined;
+  /** Folders that complete a relative path which the user names, for a call of this tool. */
+  readonly rootsFor?: ((tool: ITool) => readonly string[]) | undefined;
   /** The tools of the agent, by name. */
   readonly toolNamed?: ((name: string) => ITool | undefined) | undefined;
   readonly log?: Log | undefined;
@@ -39,7 +39,7 @@ export interface TrustParts {
 /** Labels, verification and the record of decisions of one agent. */
 export function createTrust(options: TrustOptions): TrustParts {
   const { userTrust = 'vetted', clock, folder, log = silentLog } = options;
-  const { roots = [], toolNamed = () => undefined } = options;
+  const { rootsFor = () => [], toolNamed = () => undefined } = options;
   const policy = trustPolicySchema.parse(options.policy ?? {});
   const decisions = new Decisions({ folder, clock, log });
   const pins = new ToolPins({
@@ -47,7 +47,7 @@ export function createTrust(options: TrustOptions): TrustParts {
     vetted: policy.vetted_descriptions,
   });
   const plans = new Plans(policy.plan);
-  const parts = { policy, userTrust, pins, decisions, roots, toolNamed, plans };
+  const parts = { policy, userTrust, pins, decisions, rootsFor, toolNamed, plans };
   return {
     verifier: createVerifier(parts),
     tools: plans.tools,

@@ -1,23 +1,23 @@
 // Whether words name a path. A root completes what was named: `/srv/agent/summary.md` is named by
-// "summary.md" when `/srv/agent` is a root, and by nothing else below it.
+// "summary.md" when `/srv/agent` is a root, and by nothing else below it. A path that climbs (`..`) is
+// never completed: where it leads is not known from its text when a folder is a link.
 
-import { isAbsolute, posix } from 'node:path';
+import { realpathSync, statSync } from 'node:fs';
+import { isAbsolute, posix, resolve } from 'node:path';
 import type { Words } from './words.ts';
 
 /** A person who says "the readme" means one of these. */
 const DOCUMENT = /\.(?:md|txt|csv)$/i;
+const CLIMBS = /(?:^|[\\/])\.\.(?:[\\/]|$)/;
 
 export function matchesPath(words: Words, value: string, roots: readonly string[]): boolean {
+  if (CLIMBS.test(value)) return words.has(value);
   const path = posix.normalize(value.replaceAll('\\', '/')).replace(/\/$/, '');
-  if (path.startsWith('../')) return words.has(value);
-  const relative = isAbsolute(path) ? belowRoot(path, roots) : path;
-  if (relative === undefined) return words.has(path);
-  if (relative === '') return false;
+  const whole = isAbsolute(path) ? [path] : roots.map((root) => posix.join(root, path));
+  const relative = isAbsolute(path) ? roots.flatMap((root) => below(root, path)) : [path];
   return (
-    words.has(relative) ||
-    words.has(`./${relative}`) ||
-    roots.some((root) => words.has(posix.join(root, relative))) ||
-    hasParts(words, relative)
+    whole.some((one) => words.has(one)) ||
+    relative.some((one) => words.has(one) || words.has(`./${one}`) || hasParts(words, one))
   );
 }
 
@@ -29,7 +29,36 @@ function hasParts(words: Words, path: string): boolean {
   return isNamed && /\./.test(file) && folders.every((folder) => words.has(folder));
 }
 
-function belowRoot(path: string, roots: readonly string[]): string | undefined {
-  const root = roots.find((one) => path === one || path.startsWith(`${one.replace(/\/$/, '')}/`));
-  return root === undefined ? undefined : path.slice(root.length).replace(/^\//, '');
+function below(root: string, path: string): string[] {
+  const start = `${root.replace(/\/$/, '')}/`;
+  return path.startsWith(start) && path !== start ? [path.slice(start.length)] : [];
+}
+
+/**
+ * The folders that words of a configuration name, also as what they link to. A path counts by its shape, a
+ * plain word when there is such a folder; `--root=data` by its value, a list (`a:b`) by its parts, too.
+ */
+export function foldersIn(words: readonly string[], folder: string, home = '~'): string[] {
+  const found = words.flatMap(toParts).flatMap((part) => {
+    const path = resolve(folder, part.replace(/^~(?=\/|$)/, home));
+    const real = realFolder(path);
+    if (real !== undefined) return [path, real];
+    return isAbsolute(part) || /^(?:\.|~\/)/.test(part) ? [path] : [];
+  });
+  return [...new Set(found)];
+}
+
+function toParts(word: string): string[] {
+  const value = word.replace(/^-[^=]*(?:=|$)/, '').replace(/^file:\/\/(?=\/)/, '');
+  return [value, ...value.split(/[:;,]/)].filter((part) => part !== '' && !part.startsWith('//'));
+}
+
+/** What cannot be looked at is no folder: most words of a configuration are none. */
+function realFolder(path: string): string | undefined {
+  try {
+    const real = realpathSync(path);
+    return statSync(real).isDirectory() ? real : undefined;
+  } catch {
+    return undefined;
+  }
 }

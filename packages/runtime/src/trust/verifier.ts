@@ -12,7 +12,8 @@ import { partsOf } from './targets.ts';
 import type { ToolPins } from './tool-pins.ts';
 import { sourceOf } from './tool-source.ts';
 
-export interface VerifierParts extends Pick<GroundsOptions, 'policy' | 'roots' | 'toolNamed'> {
+export interface VerifierParts extends Pick<GroundsOptions, 'policy' | 'toolNamed'> {
+  readonly rootsFor: (tool: ITool) => GroundsOptions['roots'];
   readonly userTrust: Trust;
   readonly pins: ToolPins;
   readonly decisions: Decisions;
@@ -22,13 +23,13 @@ export interface VerifierParts extends Pick<GroundsOptions, 'policy' | 'roots' |
 const MOST_APPROVALS = 1000;
 
 export function createVerifier(parts: VerifierParts): Verifier {
-  const { policy, userTrust, pins, decisions, roots, toolNamed, plans } = parts;
+  const { policy, userTrust, pins, decisions, rootsFor, toolNamed, plans } = parts;
   const approvals = new Set<string>();
   const factsFor = (request: ToolRequest, tool: ITool): CallFacts => ({
     request,
     tool,
     policy,
-    grounds: new Grounds({ blocks: request.blocks, policy, roots, toolNamed }),
+    grounds: new Grounds({ blocks: request.blocks, policy, roots: rootsFor(tool), toolNamed }),
     parts: partsOf(tool, request.call.args),
     userIsForeign: userTrust === 'untrusted',
     unvetted: pins.unvetted(tool),

@@ -1,7 +1,10 @@
+import { mkdir, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { ITool } from '@starloom/sdk';
+import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { Grounds } from '../../src/trust/grounds.ts';
-import { createLabeller } from '../../src/trust/index.ts';
+import { createLabeller, foldersIn } from '../../src/trust/index.ts';
 import { trustPolicySchema } from '../../src/trust/policy.ts';
 import { partsOf } from '../../src/trust/targets.ts';
 import { mcpTool, tool } from './world.ts';
@@ -21,7 +24,7 @@ function grounded(
   const grounds = new Grounds({
     blocks,
     policy: trustPolicySchema.parse({}),
-    roots: ['/srv/agent'],
+    roots: ['/srv/agent', '/srv/agent/space', '/data'],
     toolNamed: (name) => tools.find((one) => one.name === name),
   });
   return Object.fromEntries(
@@ -42,6 +45,18 @@ describe("the user's words", () => {
     ['write summary.md', { path: 'evil.sh' }, false],
     ['write summary.md', { path: '/srv/agent/evil.sh' }, false],
     ['write summary.md', { path: '../summary.md' }, false],
+    ['write summary.md', { path: '/srv/agent/space/summary.md' }, true],
+    ['write summary.md', { path: '/srv/agent/other/summary.md' }, false],
+    ['write summary.md', { path: '/srv/agent/space/deep/summary.md' }, false],
+    ['write summary.md', { path: '/srv/agent/spaces/summary.md' }, false],
+    ['write summary.md', { path: '/srv/agent/x/../summary.md' }, false],
+    ['write summary.md', { path: '/data/../srv/agent/summary.md' }, false],
+    ['write summary.md', { path: '/etc/x\\../../data/summary.md' }, false],
+    ['write ../summary.md', { path: '/srv/summary.md' }, false],
+    ['write ../summary.md', { path: '../summary.md' }, true],
+    ['write /data/summary.md', { path: '/data/summary.md' }, true],
+    ['write /data/summary.md', { path: '/srv/agent/summary.md' }, false],
+    ['write deep/summary.md', { path: '/data/deep/summary.md' }, true],
     ['write old/summary.md', { path: 'summary.md' }, false],
     ['in docs, write index.md', { path: 'docs/index.md' }, true],
     ['in docs, write index.md', { path: '.github/index.md' }, false],
@@ -73,6 +88,26 @@ describe("the user's words", () => {
   it('of an earlier turn and of the operator count too', () => {
     const blocks = [labeller.ofSystem('Reports go to ops@corp.example.'), user('Send the report.')];
     expect(grounded(act, { to: 'ops@corp.example' }, blocks)).toEqual({ to: true });
+  });
+});
+
+describe('words of a server configuration', () => {
+  it('name folders by their shape, or when there is such a folder, also as what they link to', async () => {
+    await using folder = await temporaryFolder();
+    const at = (name: string) => join(folder.path, name);
+    await mkdir(at('space'));
+    await mkdir(at('real'));
+    await symlink(at('real'), at('link'));
+    const found = (...words: string[]) => foldersIn(words, folder.path, '/home/ann');
+    expect(found('-y', '@scope/server', 'stdio', 'x'.repeat(9000), '')).toEqual([]);
+    expect(found('https://a.example/b', 'postgres://u:p@a.example/db')).toEqual([]);
+    expect(found('space')).toEqual([at('space')]);
+    expect(found('--root=space', '--verbose')).toEqual([at('space')]);
+    expect(found('link')).toEqual([at('link'), at('real')]);
+    expect(found('./later')).toContain(at('later'));
+    expect(found('~/notes')).toContain('/home/ann/notes');
+    expect(found('file:///srv/data')).toContain('/srv/data');
+    expect(found('/srv/a:/srv/b')).toEqual(expect.arrayContaining(['/srv/a', '/srv/b']));
   });
 });
 
