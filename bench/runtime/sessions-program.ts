@@ -60,6 +60,7 @@ function openLoop(think: () => Promise<void>): Promise<Loop> {
 function slowProvider(think: () => Promise<void>): IProvider {
   return {
     name: 'slow',
+    readsBlocks: true,
     async generate(_prompt, { blocks = [] }) {
       await think();
       if (blocks.at(-1)?.role === 'tool') return { segments: [{ type: 'text', text: ANSWER }] };

@@ -13,6 +13,7 @@ export default definePlugin({
 function parrot(name: string): IProvider {
   return {
     name: 'parrot',
+    readsBlocks: true,
     async generate(_prompt, { blocks = [] }) {
       const [segment] = blocks.at(-1)?.segments ?? [];
       if (segment?.type !== 'tool_result') {

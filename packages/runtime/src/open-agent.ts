@@ -36,6 +36,7 @@ import { AgentGuard } from './guard.ts';
 import { isListed } from './mcp/client/allowed-tools.ts';
 import type { McpServers } from './mcp/client/mcp-servers.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
+import { inWords } from './providers/in-words.ts';
 import { openProvider } from './providers/index.ts';
 import { agentStateFolder, passingStateFolder } from './state-folder.ts';
 import { OfferedTools } from './tool-search/offered-tools.ts';
@@ -125,7 +126,7 @@ async function assemble(options: AgentOptions, closers: Closer[]): Promise<Agent
   return new Agent({
     config,
     guard,
-    provider,
+    provider: inWords(provider),
     registry,
     offered,
     checkNames,

@@ -48,13 +48,14 @@ export function defineTool(
   };
 }
 
-/** A provider from its stream alone: the buffered answer is the stream, folded. */
+/** A provider that reads blocks, from its stream alone: the buffered answer is the stream, folded. */
 export function defineProvider(provider: {
   name: string;
   stream: NonNullable<IProvider['stream']>;
 }): IProvider & { stream: NonNullable<IProvider['stream']> } {
   return {
     name: provider.name,
+    readsBlocks: true,
     stream: provider.stream,
     async generate(prompt, context): Promise<ProviderResponse> {
       const events: ProviderEvent[] = [];

@@ -86,6 +86,11 @@ export interface IProvider {
   generate(prompt: string, context: IAgentContext): Promise<ProviderResponse>;
   /** The same as it comes; the core prefers it where it is there. */
   stream?(prompt: string, context: IAgentContext): AsyncIterable<ProviderEvent>;
+  /**
+   * It takes the conversation from `context.blocks`, and `prompt` is empty from the second step of a turn
+   * on. Otherwise `prompt` holds all of it in words, results of tools included.
+   */
+  readsBlocks?: boolean;
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>;

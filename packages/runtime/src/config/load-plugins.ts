@@ -58,7 +58,8 @@ async function openPlugin(entry: PluginEntry, options: LoadPluginsOptions): Prom
     ? await builtIn[name]?.()
     : await importPlugin(name, folder, Object.keys(builtIn));
   if (!isPlugin(plugin)) {
-    throw broken(name, 'no_plugin', 'it exports no plugin', 'export default definePlugin({…})');
+    const what = 'it exports no plugin, tool or provider';
+    throw broken(name, 'no_plugin', what, 'export default definePlugin({…})');
   }
   const host: PluginHost = {
     folder,
@@ -88,10 +89,20 @@ async function importPlugin(
   }
   try {
     const module: Record<string, unknown> = await import(pathToFileURL(path).href);
-    return module.default ?? module.plugin;
+    const plugin = module.default ?? module.plugin;
+    return isPlugin(plugin) ? plugin : toPlugin(name, Object.values(module));
   } catch (cause) {
     throw broken(name, 'import_failed', reasonOf(cause), 'correct the module', cause);
   }
+}
+
+/** Tools and providers that stand for themselves, as the standard protocol describes them. */
+function toPlugin(name: string, exported: readonly unknown[]): Plugin | undefined {
+  const parts = [...new Set(exported)];
+  const tools = parts.filter((part) => has<ITool>(part, 'execute'));
+  const providers = parts.filter((part) => has<IProvider>(part, 'generate'));
+  if (tools.length + providers.length === 0) return undefined;
+  return { name, setup: () => ({ tools, providers }) };
 }
 
 function find(name: string, folder: string): string | undefined {
@@ -146,12 +157,12 @@ function assertTool(tool: ITool, plugin: string, owners: Map<string, string>): v
 }
 
 function isPlugin(value: unknown): value is Plugin {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'setup' in value &&
-    typeof value.setup === 'function'
-  );
+  return has<Plugin>(value, 'setup');
+}
+
+function has<T extends object>(value: unknown, method: keyof T): value is T {
+  if (typeof value !== 'object' || value === null) return false;
+  return typeof Reflect.get(value, method) === 'function';
 }
 
 function isZodError(value: unknown): value is z.ZodError {

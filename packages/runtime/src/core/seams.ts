@@ -1,10 +1,10 @@
 // Where the parts of an agent meet: the core calls these, other folders implement them.
 //
-// What a provider gets: on the first step of a turn, when the message is words alone and not untrusted,
-// `prompt` is its text and `context.blocks` is what came before it. On every other step `prompt` is
-// empty and everything, the message included, stands in `context.blocks` in order. Every `tool_call`
-// segment in the blocks is followed by a block with the `tool_result` of the same id; results of slash
-// commands stand alone.
+// What a provider that reads blocks gets (`providers/in-words.ts` puts them into words for the others):
+// on the first step of a turn, when the message is words alone and not untrusted, `prompt` is its text
+// and `context.blocks` is what came before it. On every other step `prompt` is empty and everything, the
+// message included, stands in `context.blocks` in order. Every `tool_call` segment in the blocks is
+// followed by a block with the `tool_result` of the same id; results of slash commands stand alone.
 //
 // What a provider throws: RATE_LIMITED (with `details.retry_after_ms` where it is known), OVERLOADED,
 // AGENT_OFFLINE and TIMEOUT are tried again; UPSTREAM_ERROR is when `details.status` is 408 or from

@@ -112,6 +112,7 @@ export function createAiSdkProvider(
 
   return {
     name: `${model.provider}/${model.modelId}`,
+    readsBlocks: true,
     stream: (prompt, context) => ask(prompt, context, stream),
     generate: async (prompt, context) =>
       foldEvents(await Array.fromAsync(ask(prompt, context, generate))),

@@ -38,6 +38,7 @@ export function openOpenaiCompatible(config: OpenaiCompatibleConfig): OpenedProv
 
   return {
     name: `openai-compatible/${model}`,
+    readsBlocks: true,
     stream: (prompt, context) => ask(prompt, context, true),
     generate: async (prompt, context) =>
       foldEvents(await Array.fromAsync(ask(prompt, context, false))),

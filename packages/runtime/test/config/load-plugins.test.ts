@@ -11,11 +11,12 @@ interface Given {
   readonly files?: Record<string, string>;
   readonly plugins: NonNullable<AgentFileInput['plugins']>;
   readonly provider?: AgentFileInput['provider'];
+  readonly system_prompt?: string;
 }
 
 /** Opens an agent in a folder with these files, and lets `use` look at it. */
 async function withAgent<T>(
-  { files = {}, plugins, provider = SCRIPTED }: Given,
+  { files = {}, provider = SCRIPTED, ...rest }: Given,
   use: (agent: Awaited<ReturnType<typeof openAgent>>, folder: string) => Promise<T> | T,
 ): Promise<T> {
   await using folder = await temporaryFolder();
@@ -23,7 +24,7 @@ async function withAgent<T>(
     await mkdir(dirname(join(folder.path, name)), { recursive: true });
     await writeFile(join(folder.path, name), text);
   }
-  const config = { agent: { name: 'tester', provider, plugins }, folder: folder.path };
+  const config = { agent: { name: 'tester', provider, ...rest }, folder: folder.path };
   await using agent = await openAgent({ config });
   return await use(agent, folder.path);
 }
@@ -35,6 +36,29 @@ function plugin(setup: string): string {
 const TOOL = `{ name: 'mine:greet', description: 'Greets.', effect: 'read', untrusted: false,
   parameters: { type: 'object', properties: { who: { type: 'string' } } },
   execute: ({ who }) => 'Hello ' + who }`;
+
+/** As the standard protocol writes them: nothing of the sdk, no id of a call, nothing but prompt and tools. */
+const SEED_TOOL = `{
+  name: 'get_weather',
+  description: 'Says what the weather is.',
+  parameters: { type: 'object', properties: { location: { type: 'string' } } },
+  async execute(args) { return '25°C, Sunny in ' + args.location; },
+}`;
+const SEED_PROVIDER = `{
+  name: 'by-the-protocol',
+  prompts: [],
+  async generate(prompt, context) {
+    this.prompts.push(prompt);
+    if (this.prompts.length > 1) return { segments: [{ type: 'text', text: JSON.stringify(this.prompts) }] };
+    const name = [...context.tools.keys()][0] ?? 'get_weather';
+    return {
+      segments: [
+        { type: 'text', text: 'Sure, let me check.' },
+        { type: 'tool_call', toolCall: { name, args: { location: 'Taipei' } } },
+      ],
+    };
+  },
+}`;
 
 describe('loading plugins', () => {
   it('finds a built-in plugin by its name', async () => {
@@ -87,6 +111,62 @@ describe('loading plugins', () => {
     await expect(missing).rejects.toMatchObject({
       code: 'BAD_INPUT',
       details: { reason: 'no_such_provider', fix: 'write "mine"' },
+    });
+  });
+
+  describe.each([
+    ['a file', './$.mjs', '$.mjs'],
+    ['an npm package', '$', 'node_modules/$/index.mjs'],
+  ])('of the standard protocol alone, as %s', (_, name, path) => {
+    const at = (pattern: string, word: string) => pattern.replaceAll('$', () => word);
+    const given = (exported: (value: string) => string): Given => ({
+      files: {
+        ...Object.fromEntries(
+          ['weather', 'model'].map((word) => [
+            `node_modules/${word}/package.json`,
+            `{"name":"${word}","type":"module","exports":"./index.mjs"}`,
+          ]),
+        ),
+        [at(path, 'weather')]: exported(SEED_TOOL),
+        [at(path, 'model')]: exported(SEED_PROVIDER),
+      },
+      plugins: [{ name: at(name, 'weather') }, { name: at(name, 'model') }],
+      provider: { kind: 'plugin', name: 'by-the-protocol' },
+    });
+
+    it.each([
+      ['the default export', (value: string) => `export default ${value};`],
+      ['a named export', (value: string) => `export const anything = ${value};`],
+    ])(
+      '[P12] a tool and a provider work, and the prompt of round two holds the result: %s',
+      async (_how, exported) => {
+        await withAgent(given(exported), async (agent) => {
+          const { segments, steps } = await agent.turn('Query weather in Taipei');
+          expect(steps).toBe(2);
+          const asked: string[] = JSON.parse(textOf(segments));
+          expect(asked[0]).toBe('Query weather in Taipei');
+          expect(asked[1]).toContain('Query weather in Taipei');
+          expect(asked[1]).toContain('Sure, let me check.');
+          expect(asked[1]).toContain('get_weather {"location":"Taipei"}');
+          expect(asked[1]).toContain('25°C, Sunny');
+        });
+      },
+    );
+  });
+
+  it('[P12] shows a provider of the protocol a missing tool, the system prompt and what was said before', async () => {
+    const files = { 'model.mjs': `export default ${SEED_PROVIDER};` };
+    const provider = { kind: 'plugin' as const, name: 'by-the-protocol' };
+    const plugins = [{ name: './model.mjs' }];
+    await withAgent({ files, plugins, provider, system_prompt: 'Be brief.' }, async (agent) => {
+      const first = await agent.turn('Query weather in Taipei', { sessionId: 'one' });
+      const [asked, again] = JSON.parse(textOf(first.segments));
+      expect(asked).toBe('Be brief.\n\nQuery weather in Taipei');
+      expect(again).toMatch(/get_weather.*does not exist|no tool.*get_weather/is);
+      const later = await agent.turn('And in Rome?', { sessionId: 'one' });
+      const prompts: string[] = JSON.parse(textOf(later.segments));
+      expect(prompts[2]).toContain('Query weather in Taipei');
+      expect(prompts[2]).toMatch(/And in Rome\?$/);
     });
   });
 

@@ -30,6 +30,7 @@ export function scripted(...steps: Step[]): ScriptedProvider {
   const asked: Asked[] = [];
   return {
     name: 'test',
+    readsBlocks: true,
     asked,
     async generate(prompt, context) {
       const step = steps[asked.length];
