@@ -1,11 +1,9 @@
-// Starts a real gateway for an example: on a free port, with a state folder of its own.
+// Starts a real gateway for an example: on a free port, with a state folder of its own, in the folder of
+// the example. What the user has in the folder of the checkout is not read.
 
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@starloom/testkit';
 import { STARLOOM, startProgram } from './start-program.ts';
-
-const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 
 export interface RunningGateway extends AsyncDisposable {
   readonly url: string;
@@ -13,7 +11,7 @@ export interface RunningGateway extends AsyncDisposable {
 }
 
 /** In a folder with a `starloom.yaml` or an `agents.yaml`; elsewhere it runs its sample agents. */
-export async function startGateway(folder = REPOSITORY): Promise<RunningGateway> {
+export async function startGateway(folder: string): Promise<RunningGateway> {
   await using scope = new AsyncDisposableStack();
   const home = scope.use(await temporaryFolder());
   const gateway = scope.use(

@@ -1,19 +1,28 @@
-// The README's first command: a checkout that was never built serves from its sources, in every thread.
+// The README's first commands: a checkout that was never built serves from its sources, in every thread,
+// and its examples run whatever agents the user has added to it.
 
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
+import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '@starloom/testkit';
+import { runProgram, type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { childEnvironment, spawnProcess } from '@starloom/wire';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { allPackages } from './support/packages.ts';
 
+const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
 const MODULES = fileURLToPath(new URL('../node_modules', import.meta.url));
 
-it('starts without a build', async () => {
-  await using folder = await temporaryFolder();
+let folder: TemporaryFolder;
+
+beforeAll(async () => {
+  folder = await temporaryFolder();
   await copyCheckout(folder.path);
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+it('starts without a build', async () => {
   await using gateway = await spawnProcess({
     command: process.execPath,
     args: [join(folder.path, 'packages/starloom/bin/starloom.js'), 'up', '--json', '--port', '0'],
@@ -22,6 +31,18 @@ it('starts without a build', async () => {
   });
   const ready = await gateway.lines()[Symbol.asyncIterator]().next();
   expect(ready.value, gateway.stderrTail()).toContain('"event":"ready"');
+});
+
+it('runs its examples beside agents of its own', async () => {
+  const agent = { agent_id: 'files', endpoint: { transport: 'stdio', command: 'none' } };
+  await writeFile(join(folder.path, 'agents.yaml'), JSON.stringify([agent]));
+  const { code, stdout, stderr } = await runProgram({
+    command: process.execPath,
+    args: ['--conditions=@starloom/source', 'examples/run.ts', 'first-call'],
+    cwd: folder.path,
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '── first-call\n' });
+  expect(stdout).toContain('all of it worked');
 });
 
 /** The packages without their builds, beside everything that is installed here. */
@@ -40,4 +61,5 @@ async function copyCheckout(folder: string): Promise<void> {
     }
     await symlink(to, join(modules, manifest.name));
   }
+  await cp(EXAMPLES, join(folder, 'examples'), { recursive: true });
 }

@@ -7,7 +7,7 @@ import { startGateway } from '../start-gateway.ts';
 
 const TEXT = 'Why do agents need a fabric? They talk past each other. It gives them one path.';
 
-await using gateway = await startGateway();
+await using gateway = await startGateway(import.meta.dirname);
 const client = new Client({ name: 'first-call', version: '1.0.0' });
 await client.connect(
   new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp?tool_names=dots`), {
@@ -24,11 +24,11 @@ for (const name of ['fabric.call', 'percy.reason', 'coder.code', 'librarian.look
   );
 }
 
-const coder = await call('coder', 'code', { arguments: { path: 'packages/core/src/errors.ts' } });
+const coder = await call('coder', 'code', { arguments: { path: 'main.ts' } });
 console.log(`coder: ${firstLine(coder.result.answer)}`);
 assert.match(coder.result.answer, /lines of TypeScript/);
 
-const librarian = await call('librarian', 'lookup', { task: 'direction of imports' });
+const librarian = await call('librarian', 'lookup', { task: 'which agent fails on purpose' });
 console.log(
   `librarian: ${librarian.result.citations.map(({ uri }: { uri: string }) => uri).join(', ')}`,
 );
