@@ -4,9 +4,9 @@ import { defineConfig } from 'vitest/config';
 /**
  * `unit` is what `npm run check` runs: in one process each, quick. `system` starts processes,
  * commands and whole topologies. `engines` needs Postgres, Redis, a browser, other people's programs
- * and the official suites. `peers` needs programs of a gigabyte in all: it runs with
- * `npm run test:interop` alone. `nodes` installs every version of Node that `engines` names: it runs with
- * `npm run test:nodes` alone.
+ * and the official suites. `interop` is the part of it in test/interop, with
+ * `*.peer.test.ts`, which need programs of a gigabyte in all: it runs with `npm run test:interop` alone.
+ * `nodes` installs every version of Node that `engines` names: it runs with `npm run test:nodes` alone.
  */
 const names = (kind: string) =>
   ['packages/*/test', 'test'].map((folder) => `${folder}/**/*${kind}.ts`);
@@ -63,8 +63,8 @@ export default defineConfig({
       {
         extends: true,
         test: {
-          name: 'peers',
-          include: names('.peer.test'),
+          name: 'interop',
+          include: ['test/interop/**/*.{engine,peer}.test.ts'],
           testTimeout: 180_000,
           hookTimeout: 300_000,
           fileParallelism: false,

@@ -2,7 +2,7 @@
 // and its examples run whatever agents the user has added to it.
 
 import { existsSync } from 'node:fs';
-import { cp, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runProgram, type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
@@ -10,8 +10,8 @@ import { childEnvironment, spawnProcess } from '@starloom/wire';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { allPackages } from './support/packages.ts';
 
-const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
-const MODULES = fileURLToPath(new URL('../node_modules', import.meta.url));
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const MODULES = join(ROOT, 'node_modules');
 
 let folder: TemporaryFolder;
 
@@ -45,6 +45,16 @@ it('runs its examples beside agents of its own', async () => {
   expect(stdout).toContain('all of it worked');
 });
 
+it('runs one suite of the interop tests by its name', async () => {
+  const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const [command, ...words] = scripts['test:interop'].replace('run', 'list --filesOnly').split(' ');
+  const args = [join(MODULES, '.bin', command), ...words, 'a2a-suite'];
+  const listed = await runProgram({ command: process.execPath, args, cwd: ROOT });
+  expect(listed.stdout.trim().split('\n')).toEqual([
+    expect.stringMatching(/test\/interop\/a2a-suite\.engine\.test\.ts$/),
+  ]);
+});
+
 /** The packages without their builds, beside everything that is installed here. */
 async function copyCheckout(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');
@@ -61,5 +71,5 @@ async function copyCheckout(folder: string): Promise<void> {
     }
     await symlink(to, join(modules, manifest.name));
   }
-  await cp(EXAMPLES, join(folder, 'examples'), { recursive: true });
+  await cp(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true });
 }

@@ -17,6 +17,9 @@ interface Server {
 
 const page = readFileSync(new URL('../docs/connect-your-client.md', import.meta.url), 'utf8');
 
+/** Clients start programs in folders of their own, with whatever PATH they have. */
+const CHECKOUT_COMMAND = '/path/to/starloom/node_modules/.bin/starloom';
+
 /** Where each client keeps its servers, and the name it gives itself. */
 const CLIENTS = [
   ['Claude Code', 'mcpServers', 'claude-code'],
@@ -24,6 +27,7 @@ const CLIENTS = [
   ['Cursor', 'mcpServers', 'cursor-vscode'],
   ['VS Code', 'servers', 'Visual Studio Code'],
   ['Codex', 'mcp_servers', 'codex-mcp-client'],
+  ['Gemini CLI', 'mcpServers', 'gemini-cli-mcp-client'],
   ['Zed', 'context_servers', 'Zed'],
 ] as const;
 
@@ -37,7 +41,7 @@ describe.each(CLIENTS)('%s', (client, key, name) => {
 
   it('is shown with a key over HTTP', () => {
     expect(text).toContain('http://127.0.0.1:7420/mcp');
-    expect(text).toMatch(/Bearer |bearer_token_env_var/);
+    expect(text).toMatch(/Bearer |bearer_token_env_var|--bearer-token-env-var/);
     const withUrl = servers.filter(({ url }) => url !== undefined);
     for (const { headers = {}, bearer_token_env_var: variable } of withUrl) {
       expect(headers.Authorization ?? variable).toMatch(/^Bearer .|^STARLOOM_KEY$/);
@@ -47,9 +51,11 @@ describe.each(CLIENTS)('%s', (client, key, name) => {
   it('is shown over stdio', () => {
     const own = servers.filter(({ args = [] }) => args.includes('--stdio'));
     for (const { command, args } of own) {
-      expect([command, ...(args ?? []).slice(0, 3)]).toEqual(['npx', 'starloom', 'up', '--stdio']);
+      expect([command, ...(args ?? []).slice(0, 2)]).toEqual([CHECKOUT_COMMAND, 'up', '--stdio']);
     }
-    expect(own.length + commands.filter(({ code }) => code.includes('--stdio')).length).toBe(1);
+    const lines = commands.filter(({ code }) => code.includes('--stdio'));
+    for (const { code } of lines) expect(code).toContain('"$STARLOOM" up --stdio');
+    expect(own.length + lines.length).toBe(1);
   });
 
   it('is listed underscores, as the page says', () => {
