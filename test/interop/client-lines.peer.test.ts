@@ -6,11 +6,18 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
-import { describeWithPeer, prepareNpm, runProgram, temporaryFolder } from '@starloom/testkit';
+import {
+  describeWithPeer,
+  type ProgramResult,
+  prepareNpm,
+  runProgram,
+  temporaryFolder,
+} from '@starloom/testkit';
 import { childEnvironment, type ManagedProcess, spawnProcess } from '@starloom/wire';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { codeBlocks } from '../support/code-blocks.ts';
 import { writeInto } from './agent-home.ts';
+import { COMMAND_LINES } from './command-lines.ts';
 
 const CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 const STARLOOM = join(CHECKOUT, 'node_modules/.bin/starloom');
@@ -23,7 +30,6 @@ const PATIENCE_MS = 120_000;
 
 interface NpmClient {
   readonly section: string;
-  readonly package: string;
   readonly command: string;
   /** Of the package, below `node_modules`. */
   readonly program: string;
@@ -35,14 +41,12 @@ interface NpmClient {
 const CLIENTS: readonly NpmClient[] = [
   {
     section: 'Claude Code',
-    package: '@anthropic-ai/claude-code@2.1.325',
     command: 'claude',
     program: `@anthropic-ai/claude-code-${PLATFORM}/claude`,
     status: ({ shell }) => shell('claude mcp list'),
   },
   {
     section: 'Codex',
-    package: '@openai/codex@0.166.0',
     command: 'codex',
     program: '.bin/codex',
     // `codex mcp list` shows what is configured; its server for editors connects.
@@ -53,7 +57,6 @@ const CLIENTS: readonly NpmClient[] = [
   },
   {
     section: 'Gemini CLI',
-    package: '@google/gemini-cli@0.61.0',
     command: 'gemini',
     program: '.bin/gemini',
     env: { GEMINI_CLI_TRUST_WORKSPACE: 'true' },
@@ -98,7 +101,7 @@ afterAll(() => stack.disposeAsync());
 describe.each(CLIENTS)('$section', (client) => {
   describeWithPeer(
     client.command,
-    () => prepareNpm([client.package]),
+    () => prepareOf(client.command),
     (modules) => {
       const blocks = blocksOf(client.section);
       const lines = blocks.filter(({ language }) => language === 'sh').map(({ code }) => code);
@@ -195,6 +198,12 @@ async function openPlace(client: NpmClient | undefined, modules: string) {
     home: own,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+async function prepareOf(command: string): Promise<ProgramResult> {
+  const line = COMMAND_LINES.find(({ name }) => name === command);
+  if (!line) throw new Error(`there is no command line ${command}`);
+  return line.prepare();
 }
 
 /** The lines of the page that set `STARLOOM` and `STARLOOM_KEY`. */
