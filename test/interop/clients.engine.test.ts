@@ -10,6 +10,18 @@ import { callsReceivedBy, receivedBy } from './recorded.ts';
 
 const TRANSPORTS: readonly Transport[] = ['http', 'stdio'];
 
+/** One gateway for all clients over HTTP, as it is used; over stdio each client starts its own. */
+const shared = new AsyncDisposableStack();
+let overHttp: ClientWorld | undefined;
+
+afterAll(() => shared.disposeAsync());
+
+async function openWorld(transport: Transport, own: AsyncDisposableStack): Promise<ClientWorld> {
+  if (transport === 'stdio') return own.use(await openClientWorld(transport));
+  overHttp ??= shared.use(await openClientWorld(transport));
+  return overHttp;
+}
+
 for (const client of CLIENTS) {
   describeWithPeer(client.name, client.prepare, (path) => {
     describe.each(TRANSPORTS)('over %s', (transport) => {
@@ -23,7 +35,7 @@ for (const client of CLIENTS) {
       };
 
       beforeAll(async () => {
-        world = stack.use(await openClientWorld(transport));
+        world = await openWorld(transport, stack);
         driver = stack.use(await connect('interop', { answers: answers() }));
       });
 
@@ -60,7 +72,7 @@ for (const client of CLIENTS) {
         const seen: Progress[] = [];
         const { outcome } = driver.startCall(
           'everything.trigger-long-running-operation',
-          { duration: 0.8, steps: 4 },
+          { duration: 0.4, steps: 4 },
           (progress) => seen.push(progress),
         );
         expect(await outcome).toMatchObject({
