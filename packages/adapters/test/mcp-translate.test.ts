@@ -11,21 +11,34 @@ describe('progress of an mcp agent', () => {
   it('becomes a percentage when the agent says of how much', () => {
     expect(progress({ progress: 3, total: 4, message: 'nearly' })).toEqual({
       type: 'progress',
-      data: { percent: 75, message: 'nearly' },
+      data: { percent: 75, message: 'nearly', upstream: { progress: 3, total: 4 } },
     });
     expect(progress({ progress: 9, total: 4 })).toEqual({
       type: 'progress',
-      data: { percent: 100 },
+      data: { percent: 100, upstream: { progress: 9, total: 4 } },
     });
   });
 
   it.each([
-    [{ progress: 3 }],
-    [{ progress: 3, total: 0 }],
-    [{ progress: 'x', total: 4 }],
-    [{ progress: 1, total: Number.MIN_VALUE / 2 }],
-  ])('has no percentage when there is none to tell: %j', (params) => {
-    expect(progress(params)).toEqual({ type: 'progress', data: {} });
+    [{ progress: 3 }, { progress: 3 }],
+    [
+      { progress: 3, total: 0 },
+      { progress: 3, total: 0 },
+    ],
+    [{ progress: 'x', total: 4 }, undefined],
+    [{ progress: 1e300, total: 0 }, undefined],
+  ])('has no percentage when there is none to tell: %j', (params, upstream) => {
+    const data = upstream === undefined ? {} : { upstream };
+    expect(progress(params)).toEqual({ type: 'progress', data });
+  });
+
+  it('counts as the notification does, also when it carries an event of ours', () => {
+    const event = { type: 'progress', data: { percent: 25 }, seq: 7, agent_id: 'them' };
+    const params = { progress: 5, total: 20, _meta: { 'io.starloom/event': event } };
+    expect(progress(params)).toEqual({
+      type: 'progress',
+      data: { percent: 25, upstream: { progress: 5, total: 20 } },
+    });
   });
 
   it('is the event it carries when the agent is one of ours', () => {
@@ -40,7 +53,7 @@ describe('progress of an mcp agent', () => {
     const event = { type: 'token', data: { text: 42 } };
     expect(progress({ progress: 1, total: 2, _meta: { 'io.starloom/event': event } })).toEqual({
       type: 'progress',
-      data: { percent: 50 },
+      data: { percent: 50, upstream: { progress: 1, total: 2 } },
     });
   });
 });

@@ -32,9 +32,14 @@ const toolCallData = z.strictObject({
   result: z.unknown().optional(),
 });
 
+const countedSchema = z.strictObject({ progress: z.number(), total: z.number().optional() });
+
 const progressData = z.strictObject({
   percent: z.number().min(0).max(100).optional(),
   message: z.string().optional(),
+  upstream: countedSchema
+    .optional()
+    .describe('As an MCP agent counts, for faces of the same protocol; no event has it'),
 });
 
 const artifactData = z.strictObject({
@@ -105,6 +110,7 @@ export type FabricEvent = z.infer<typeof eventSchema>;
 export type EventType = EventBody['type'];
 export type ArtifactData = z.infer<typeof artifactData>;
 export type FinalData = z.infer<typeof finalData>;
+export type Counted = z.infer<typeof countedSchema>;
 export type Citation = z.infer<typeof citationSchema>;
 export type CallState = (typeof CALL_STATES)[number];
 
@@ -127,7 +133,17 @@ export class EventStamper {
       at: new Date(this.#now()).toISOString(),
       trace: this.#trace,
       agent_id: agentId,
-      data: body.data,
+      data: countedIn(body) ? withoutUpstream(body.data) : body.data,
     } as FabricEvent;
   }
+}
+
+/** How an MCP agent counts, when the body is its progress. */
+export function countedIn(body: EventBody): Counted | undefined {
+  return body.type === 'progress' ? body.data.upstream : undefined;
+}
+
+function withoutUpstream(data: EventBody['data']): object {
+  const { upstream: _, ...rest } = data as z.infer<typeof progressData>;
+  return rest;
 }

@@ -65,6 +65,8 @@ export {
   CALL_STATES,
   type CallState,
   type Citation,
+  type Counted,
+  countedIn,
   type EventBody,
   EventStamper,
   type EventType,

@@ -101,8 +101,8 @@ describe('an MCP client', () => {
     );
     expect(result.content).toEqual([{ type: 'text', text: '{"a":1}' }]);
     expect(told).toEqual([
-      { message: 'step 1', percent: 25 },
-      { message: 'step 2', percent: 50 },
+      { message: 'step 1', percent: 25, counted: { progress: 1, total: 4 } },
+      { message: 'step 2', percent: 50, counted: { progress: 2, total: 4 } },
     ]);
     expect(JSON.stringify(server.bodies)).toContain('"vendor/key":"kept"');
   });

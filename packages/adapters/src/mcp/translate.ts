@@ -62,17 +62,21 @@ const CAN_BE_ASKED = { [CLIENT_CAPABILITIES_META_KEY]: { elicitation: { form: {}
 export function toEventBody(notification: JSONRPCNotification): EventBody | undefined {
   const { method, params = {} } = notification;
   if (method !== 'notifications/progress') return undefined;
+  const { percent, message, counted } = toProgress(notification);
+  const upstream = counted && { upstream: counted };
   const carried: unknown = isObject(params._meta) ? params._meta[EVENT_KEY] : undefined;
   if (isObject(carried)) {
     const parsed = eventBodySchema.safeParse({ type: carried.type, data: carried.data });
-    if (parsed.success) return parsed.data;
+    const { data: body } = parsed;
+    if (body?.type === 'progress') return { ...body, data: { ...body.data, ...upstream } };
+    if (body) return body;
   }
-  const { percent, message } = toProgress(notification);
   return {
     type: 'progress',
     data: {
       ...(percent === undefined ? {} : { percent }),
       ...(message === undefined ? {} : { message }),
+      ...upstream,
     },
   };
 }

@@ -4,7 +4,7 @@ import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
 import { type GivenInput, givenInputSchema } from '@starloom/core';
 import { z } from 'zod';
 import type { Caller } from '../pipeline/call-request.ts';
-import { META_CONVERSATION, toProgress } from '../pipeline/respond.ts';
+import { META_CONVERSATION, RisingProgress, toProgress } from '../pipeline/respond.ts';
 import type { Connection } from './connection.ts';
 import { toGivenInputs, toInputRequired } from './input-required.ts';
 import { MODERN_REVISION } from './lean-call.ts';
@@ -39,6 +39,8 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
   const { progressToken } = meta;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
   const capabilities = declared[CLIENT_CAPABILITIES_META_KEY];
+  const { id: requestState, last } = readState(request.requestState);
+  const rising = new RisingProgress(last);
   return {
     principal,
     transport,
@@ -50,20 +52,35 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
     declared,
     protocolVersion,
     requestId: id,
-    conversation: conversationOf(request),
+    conversation: conversationOf(request, requestState),
     ...(notify && { notify }),
     ...(isParams(capabilities) && {
       toInputRequired: (inputs, conversationId) =>
-        toInputRequired(inputs, conversationId, capabilities),
+        toInputRequired(inputs, toState(conversationId, rising), capabilities),
     }),
     ...(protocolVersion === MODERN_REVISION &&
       declaresTasks(declared) && { toTask: toCreatedTask }),
-    ...(wantsEvents && { send: (event, place) => send(toProgress(event, progressToken, place)) }),
+    ...(wantsEvents && {
+      send: (event, place) => send(toProgress(event, progressToken, rising, place)),
+    }),
   };
 }
 
+/** The client brings it back with its answers: progress goes on from where it was. */
+function toState(conversationId: string, { last }: RisingProgress): string {
+  return last === 0 ? conversationId : `${conversationId}~${last}`;
+}
+
+function readState(state: unknown): { readonly id: unknown; readonly last?: number } {
+  if (typeof state !== 'string') return { id: state };
+  const at = state.lastIndexOf('~');
+  const last = at === -1 ? 0 : Number(state.slice(at + 1));
+  const isOurs = last > 0 && last <= Number.MAX_SAFE_INTEGER;
+  return isOurs ? { id: state.slice(0, at), last } : { id: state };
+}
+
 /** By the protocol's own fields, or by ours where a client has none. */
-function conversationOf({ meta, requestState, inputResponses }: McpRequest) {
+function conversationOf({ meta, inputResponses }: McpRequest, requestState: unknown) {
   const id = requestState ?? meta[META_CONVERSATION];
   const inputs = toGivenInputs(inputResponses) ?? inputsIn(meta);
   return { ...(typeof id === 'string' && { id }), ...(inputs && { inputs }) };

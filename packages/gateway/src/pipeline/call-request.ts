@@ -1,6 +1,7 @@
 import type {
   Attachment,
   CallContext,
+  Counted,
   Envelope,
   FabricEvent,
   GivenInput,
@@ -32,9 +33,11 @@ export interface CallRequest {
   readonly inputs?: readonly GivenInput[] | undefined;
 }
 
-/** Where an event stands in a stream that outlives the connection. */
 export interface EventPlace {
-  readonly cursor: number;
+  /** In a stream that outlives the connection. */
+  readonly cursor?: number | undefined;
+  /** How an MCP agent counts its progress, where the event is that. */
+  readonly counted?: Counted | undefined;
 }
 
 /** Who calls and how: what a transport knows of one request. */

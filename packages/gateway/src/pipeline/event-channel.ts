@@ -2,11 +2,18 @@
 // that wait are joined, a full queue holds the agent back, and a reader that takes nothing for too
 // long is cut off with OVERLOADED. Events are numbered as they leave, so joining makes no gaps.
 
-import { type EventBody, type EventStamper, FabricError, type FabricEvent } from '@starloom/core';
+import {
+  countedIn,
+  type EventBody,
+  type EventStamper,
+  FabricError,
+  type FabricEvent,
+} from '@starloom/core';
+import type { EventPlace } from './call-request.ts';
 
 export interface EventChannelOptions {
   readonly stamper: EventStamper;
-  readonly send: (event: FabricEvent) => Promise<void>;
+  readonly send: (event: FabricEvent, place?: EventPlace) => Promise<void>;
   /** Called once when the reader is given up, with the reason. */
   readonly onCut: (error: FabricError) => void;
   readonly maxEvents?: number;
@@ -69,7 +76,9 @@ export class EventChannel {
     try {
       for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
         if (next.body.type === 'token') this.#textLength -= next.body.data.text.length;
-        await this.#orStalled(send(stamper.stamp(next.body, next.agentId)));
+        const event = stamper.stamp(next.body, next.agentId);
+        const counted = countedIn(next.body);
+        await this.#orStalled(counted ? send(event, { counted }) : send(event));
         if (!this.#isFull) this.#makeRoom();
       }
     } catch (error) {

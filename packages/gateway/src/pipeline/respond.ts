@@ -1,6 +1,7 @@
 // The one place where outcomes become MCP results and errors become payloads.
 
 import {
+  type Counted,
   ERROR_META_KEY,
   type ErrorPayload,
   FabricError,
@@ -97,18 +98,48 @@ function withMeta(
 export function toProgress(
   event: FabricEvent,
   progressToken: string | number,
-  place?: EventPlace | undefined,
+  rising: RisingProgress,
+  { cursor, counted }: EventPlace = {},
 ) {
   const message = messageOf(event);
   return {
     method: 'notifications/progress',
     params: {
       progressToken,
-      progress: place?.cursor ?? event.seq,
+      ...rising.next(counted),
       ...(message !== undefined && { message }),
-      _meta: { [META_EVENT]: event, ...(place && { [META_CURSOR]: place.cursor }) },
+      _meta: { [META_EVENT]: event, ...(cursor !== undefined && { [META_CURSOR]: cursor }) },
     },
   };
+}
+
+/** Small beside any count of an agent, and a power of two, so that sums of it are exact. */
+const STEP = 2 ** -20;
+const SMALLEST_SHARE = 2 ** -48;
+
+/**
+ * What `progress` says over one request, where it must rise. What an agent counts stays as it is
+ * while it rises; anything else is slightly above the last one, of no total.
+ */
+export class RisingProgress {
+  #last: number;
+
+  constructor(last = 0) {
+    this.#last = last;
+  }
+
+  get last(): number {
+    return this.#last;
+  }
+
+  next(counted?: Counted): Counted {
+    if (counted && counted.progress > this.#last) {
+      this.#last = counted.progress;
+      return counted;
+    }
+    this.#last += Math.max(STEP, this.#last * SMALLEST_SHARE);
+    return { progress: this.#last };
+  }
 }
 
 /** The payload of any thrown value, on the trace the caller named or a new one. */
