@@ -32,6 +32,6 @@ export async function expectListedAs(
 }
 
 function toldAbout(tool: Awaited<ReturnType<Client['listTools']>>['tools'][number]) {
-  const { title, description, inputSchema, outputSchema, annotations, icons } = tool;
-  return { title, description, inputSchema, outputSchema, annotations, icons };
+  const { title, description, inputSchema, outputSchema, annotations, icons, _meta } = tool;
+  return { title, description, inputSchema, outputSchema, annotations, icons, _meta };
 }

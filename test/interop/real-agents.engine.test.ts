@@ -17,6 +17,7 @@ import {
 } from './real-agents.ts';
 
 const EVERYTHINGS = ['everything', 'everything-http'];
+const promptArguments = { resourceType: 'Text', resourceId: '3' };
 
 describe("other people's MCP servers behind the gateway", () => {
   const stack = new AsyncDisposableStack();
@@ -83,6 +84,50 @@ describe("other people's MCP servers behind the gateway", () => {
     const percents = events.flatMap(({ type, data }) => (type === 'progress' ? data.percent : []));
     expect(percents).toEqual([25, 50, 75, 100]);
     expect(result.content).toMatchObject([{ text: expect.stringContaining('completed') }]);
+    const counted: unknown[] = [];
+    await client.callTool(
+      { name: `${agent}.trigger-long-running-operation`, arguments: { duration: 0.1, steps: 2 } },
+      {
+        onprogress: ({ progress, total }) => total !== undefined && counted.push([progress, total]),
+      },
+    );
+    expect(counted).toEqual([
+      [1, 2],
+      [2, 2],
+    ]);
+  });
+
+  it('[G22] calls a tool that answers with a task alone, and shows how the server is used', async () => {
+    const { content } = await client.callTool({
+      name: 'everything.simulate-research-query',
+      arguments: { topic: 'tea' },
+    });
+    expect(content).toMatchObject([{ text: expect.stringContaining('Research Report: tea') }]);
+    const { structuredContent } = await client.callTool({
+      name: 'fabric.agent.describe',
+      arguments: { agent_id: 'everything' },
+    });
+    expect(structuredContent).toMatchObject({
+      agent: {
+        version: expect.stringMatching(/^[1-9]/),
+        instructions: expect.stringContaining('Everything Server'),
+      },
+    });
+  });
+
+  it('[G22] reads a resource by the URI of its server where one server has it', async () => {
+    const uri = 'demo://resource/dynamic/text/7';
+    await expect(client.readResource({ uri })).rejects.toMatchObject({
+      data: { error: { details: { reason: 'ambiguous_uri' } } },
+    });
+    const prompt = { name: 'everything.resource-prompt', arguments: promptArguments };
+    const { messages } = await client.getPrompt(prompt);
+    const [link] = messages.flatMap((message) =>
+      message.content.type === 'resource' ? message.content.resource.uri : [],
+    );
+    expect(link).toMatch(/^starloom:everything:demo:/);
+    const { contents } = await client.readResource({ uri: link ?? '' });
+    expect(contents).toMatchObject([{ uri: link }]);
   });
 
   it.each(EVERYTHINGS)(

@@ -172,6 +172,7 @@ describe('a tool as a capability', () => {
     inputSchema: undefined,
     outputSchema: undefined,
     annotations: {},
+    rest: {},
     paramHeaders: [],
   };
 

@@ -203,6 +203,7 @@ export {
   protocolOf,
   RESERVED_AGENT_IDS,
   trustTierSchema,
+  UNKNOWN_VERSION,
 } from './manifest.ts';
 export { MemoryRegistry } from './memory-registry.ts';
 export { orAborted } from './or-aborted.ts';

@@ -65,6 +65,10 @@ export const capabilitySchema = z.strictObject({
     .record(z.string(), z.unknown())
     .optional()
     .describe('Hints such as readOnlyHint and destructiveHint'),
+  mcp: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('What an MCP agent says of its tool beyond these: icons, execution, _meta'),
   input_schema: foreignSchema.optional().describe('JSON Schema of the arguments'),
   output_schema: foreignSchema.optional().describe('JSON Schema of the structured result'),
   timeout_ms: z.int().positive().optional().describe('How long one attempt usually may take'),
@@ -128,12 +132,15 @@ export const endpointSchema = z
     }
   });
 
+/** Of an agent whose manifest does not say it. */
+export const UNKNOWN_VERSION = '0.0.0';
+
 const globs = z.array(z.string().min(1).max(128)).max(100);
 
 const manifestFields = z.strictObject({
   agent_id: agentIdSchema.describe('Unique name of the agent'),
   node_id: z.string().min(1).default('local').describe('Machine it runs on'),
-  version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
+  version: z.string().min(1).default(UNKNOWN_VERSION).describe('Version of the agent'),
   description: z.string().optional().describe('What the agent is for'),
   endpoint: endpointSchema.describe('How the gateway reaches the agent'),
   capabilities: z
@@ -152,6 +159,12 @@ const manifestFields = z.strictObject({
     .describe('Which capabilities are served, by globs such as "read_*"'),
   trust_tier: trustTierSchema.default(DEFAULT_TIER).describe('How far it is trusted'),
   tags: z.array(z.string().min(1)).default([]).describe('Free words to find it by'),
+  pass_meta: z
+    .boolean()
+    .optional()
+    .describe(
+      'Does an MCP agent receive the keys of _meta that a client adds? By default if tier is local or org',
+    ),
   fallbacks: z.array(agentIdSchema).default([]).describe('Agents to try when this one fails'),
   fallback: z
     .enum(FALLBACK_MODES)

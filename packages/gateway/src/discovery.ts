@@ -6,6 +6,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import {
+  type AgentDescription,
   type AgentRecord,
   type Capability,
   FabricError,
@@ -60,6 +61,8 @@ export class Discovery {
   /** Agents that answered in this run, with what they lack. */
   readonly #answered = new WeakMap<Manifest, readonly MissingCapability[]>();
   readonly #restored = new WeakSet<Manifest>();
+  /** What each agent said of itself, beside its capabilities. */
+  readonly #said = new WeakMap<Manifest, Omit<AgentDescription, 'capabilities'>>();
   /** What each agent said last, to be reviewed again when an approval changes. */
   readonly #offers = new WeakMap<Manifest, readonly Offer[]>();
   /** Agents that went away: they may have changed when they are back. */
@@ -115,6 +118,11 @@ export class Discovery {
   isListed(manifest: Manifest, { name, input_schema }: Capability): boolean {
     if (input_schema) return true;
     return this.#answered.get(manifest)?.every((missing) => missing.name !== name) ?? false;
+  }
+
+  /** What the agent said of itself in this run. */
+  saidBy(manifest: Manifest): Omit<AgentDescription, 'capabilities'> {
+    return this.#said.get(manifest) ?? {};
   }
 
   missingOf(manifest: Manifest): readonly MissingCapability[] {
@@ -342,6 +350,8 @@ export class Discovery {
       const reviewed = await this.#review(manifest, offers);
       const before = this.#answered.get(manifest);
       this.#answered.set(manifest, missing);
+      const { capabilities: _, ...said } = description;
+      this.#said.set(manifest, said);
       this.#failures.delete(manifest);
       store?.set(manifest, description.capabilities);
       if (!before && offers.length === 0) warnOfNone(manifest, log);

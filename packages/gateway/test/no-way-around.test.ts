@@ -42,7 +42,14 @@ const HANDSHAKE = [
   'resources/unsubscribe',
 ];
 /** The agents of this test have no prompts, and the current revision does not subscribe so. */
-const WITHOUT_ANSWER = ['prompts/list', 'prompts/get', 'resources/subscribe'];
+const WITHOUT_ANSWER = [
+  'prompts/list',
+  'prompts/get',
+  'resources/subscribe',
+  'resources/directory/read',
+  'skills/list',
+  'skills/get',
+];
 const SESSION = 'starloom://sessions/s/context';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers of any form

@@ -45,6 +45,8 @@ export interface SendOptions extends ExchangeOptions {
 export class McpConnection {
   readonly era: 'modern' | 'legacy';
   readonly capabilities: ServerCapabilities;
+  /** Extensions of MCP that we declare for our own requests. */
+  readonly extensions: NonNullable<ClientCapabilities['extensions']>;
   readonly server: Implementation | undefined;
   readonly instructions: string | undefined;
   /** Of an agent that has no `subscriptions/listen`. */
@@ -83,6 +85,7 @@ export class McpConnection {
   private constructor(client: Client, options: ConnectionOptions) {
     const { transport, info, log, onListChanged, onStray } = options;
     this.#transport = transport;
+    this.extensions = options.capabilities.extensions ?? {};
     this.#info = info;
     this.#log = log;
     transport.onstray = (question) => {

@@ -1,6 +1,7 @@
 // The agent's own list of tools, read when it is needed and kept until the agent says that it
 // changed; where the agent cannot say so, for a minute. All pages, but not without end.
 
+import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/client';
 import {
   bounded,
   FabricError,
@@ -21,6 +22,8 @@ const MAX_TITLE = 256;
 const MAX_DESCRIPTION = 8_192;
 /** Of one schema, as JSON; a tool with a larger one is left out. */
 const MAX_SCHEMA_LENGTH = 262_144;
+/** Of all else that is said of one tool, icons with their data among it. */
+const MAX_REST_LENGTH = 262_144;
 const LOAD_TIMEOUT_MS = 30_000;
 const UNWATCHED_TTL_MS = 60_000;
 /** A list younger than this is believed when it lacks a tool. */
@@ -37,6 +40,8 @@ export interface Tool {
   readonly inputSchema: Fields | undefined;
   readonly outputSchema: Fields | undefined;
   readonly annotations: Fields;
+  /** What else the agent says of it, as it says it: `icons`, `execution`, `_meta`. */
+  readonly rest: Fields;
   /** Arguments the agent wants to see in headers, too. */
   readonly paramHeaders: readonly ParamHeader[];
 }
@@ -146,7 +151,8 @@ export class ToolCatalog {
     const deadline = performance.now() + LOAD_TIMEOUT_MS;
     let cursor: unknown;
     for (let page = 1; page <= MAX_PAGES; page += 1) {
-      const params = cursor === undefined ? {} : { cursor };
+      const _meta = { [CLIENT_CAPABILITIES_META_KEY]: { extensions: connection.extensions } };
+      const params = { ...(cursor !== undefined && { cursor }), _meta };
       const result = await ask(connection, 'tools/list', params, deadline - performance.now());
       for (const entry of Array.isArray(result.tools) ? result.tools : []) {
         const tool = this.#parse(entry, connection);
@@ -162,11 +168,11 @@ export class ToolCatalog {
     });
   }
 
-  /** Strict enough to be usable: whatever else the agent says of a tool is not looked at. */
+  /** Strict enough to be usable: whatever else the agent says of a tool is passed on. */
   #parse(entry: unknown, connection: McpConnection): Tool | undefined {
     if (!isObject(entry) || typeof entry.name !== 'string') return undefined;
     if (entry.name === '' || entry.name.length > MAX_NAME) return undefined;
-    const { name, title, description, inputSchema, outputSchema, annotations } = entry;
+    const { name, title, description, inputSchema, outputSchema, annotations, ...rest } = entry;
     const mirrors = connection.isHttp && connection.era === 'modern';
     const paramHeaders = mirrors ? findParamHeaders(inputSchema) : [];
     if (!paramHeaders) {
@@ -189,8 +195,18 @@ export class ToolCatalog {
       inputSchema: isObject(inputSchema) ? inputSchema : undefined,
       outputSchema: isObject(outputSchema) ? outputSchema : undefined,
       annotations: toAnnotations(annotations),
+      rest: this.#checkedRest(name, rest),
       paramHeaders,
     };
+  }
+
+  #checkedRest(tool: string, rest: Fields): Fields {
+    if (lengthOf(rest) <= MAX_REST_LENGTH) return rest;
+    this.#log.warn(
+      { tool: bounded(tool) },
+      'a tool is listed without its icons and _meta: too long',
+    );
+    return {};
   }
 }
 

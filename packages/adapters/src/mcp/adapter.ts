@@ -19,9 +19,11 @@ import {
   type FinalData,
   findCapability,
   type Health,
+  isObject,
   type Log,
   type Manifest,
   toHealthReason,
+  toMeta,
 } from '@starloom/core';
 import {
   type ConnectionAttempt,
@@ -41,7 +43,7 @@ import {
   throwUnsent,
   toParamHeaders,
 } from '@starloom/mcp-client';
-import { deadlineSignal, streamTurns } from '@starloom/wire';
+import { cleanText, deadlineSignal, streamTurns } from '@starloom/wire';
 import { parseOptions } from '../upstream/options.ts';
 import { unanswered } from '../upstream/unanswered.ts';
 import { toToolArguments } from './arguments.ts';
@@ -49,14 +51,23 @@ import { mcpOptionsSchema } from './options.ts';
 import { paced } from './pacing.ts';
 import { questionsIn, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
 import type { McpRelay } from './relay.ts';
-import { toCapability } from './to-capability.ts';
+import { needsTask, toCapability } from './to-capability.ts';
 import { toEventBody, toFinal, toToolCall, wantsInput } from './translate.ts';
 import { transportSource } from './transport-source.ts';
 
 const CLIENT_INFO = { name: 'starloom', version: '0.1.0' };
 
-/** What the gateway can pass on to a caller; whether the caller can answer is known per call. */
-const DECLARED: ClientCapabilities = { elicitation: { form: {}, url: {} }, sampling: {} };
+/**
+ * What the gateway can pass on to a caller; whether the caller can answer, and shows user interfaces, is
+ * known per call. Agents of the current revision learn it with the call, older ones when they are connected.
+ */
+const DECLARED: ClientCapabilities = {
+  elicitation: { form: {}, url: {} },
+  sampling: {},
+  extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
+};
+
+const MAX_INSTRUCTIONS = 65_536;
 
 const HEALTH_TIMEOUT_MS = 10_000;
 /** Of a process that keeps dying; requests over HTTP cost too little to be held back. */
@@ -87,6 +98,7 @@ class McpAdapter implements Adapter, McpRelay {
     const { agent_id, capability } = envelope.target;
     let exchange: Exchange | undefined;
     let lease: LaneLease | undefined;
+    let taskId: string | undefined;
     try {
       const leased = this.#client.acquire(context.signal);
       lease = leased instanceof Promise ? await leased : leased;
@@ -104,6 +116,13 @@ class McpAdapter implements Adapter, McpRelay {
           if (turn) await turn;
         }
         const result = exchange.result();
+        const { task } = result;
+        if (round.taskId === undefined && isObject(task) && typeof task.taskId === 'string') {
+          taskId = task.taskId;
+          round = { taskId };
+          continue;
+        }
+        taskId = undefined;
         if (!wantsInput(result)) return yield toFinal(result, last);
         round = await nextRound(result, context);
       }
@@ -111,13 +130,20 @@ class McpAdapter implements Adapter, McpRelay {
       throw FabricError.from(error).with({ agent_id, capability });
     } finally {
       exchange?.abandon();
+      if (taskId !== undefined) lease?.lane.shared.current?.send('tasks/cancel', { taskId });
       lease?.[Symbol.dispose]();
     }
   }
 
   #begin(lane: Lane, envelope: Envelope, context: CallContext, round: Round): Promise<Exchange> {
+    const { taskId } = round;
     return lane.requests.begin(context.signal, (connection) =>
-      this.#callTool(lane, envelope, connection, context, round),
+      taskId === undefined
+        ? this.#callTool(lane, envelope, connection, context, round)
+        : connection.send('tasks/result', toTaskRequest(taskId, envelope), {
+            progress: true,
+            principal: envelope.auth.principal_id ?? undefined,
+          }),
     );
   }
 
@@ -190,11 +216,13 @@ class McpAdapter implements Adapter, McpRelay {
     try {
       const { server, instructions } = await this.#client.connection(signal);
       const tools = await this.#client.listTools(signal);
-      const description = server?.description ?? instructions;
+      const description = server?.description;
+      const usage = cleanText(instructions, MAX_INSTRUCTIONS);
       return {
         capabilities: [...tools.values()].map(toCapability),
-        ...(server ? { version: server.version } : {}),
+        ...(server ? { version: bounded(server.version) } : {}),
         ...(description === undefined ? {} : { description: bounded(description) }),
+        ...(usage ? { instructions: usage } : {}),
       };
     } catch (error) {
       throw FabricError.from(error).with({ agent_id: this.#manifest.agent_id });
@@ -220,7 +248,8 @@ class McpAdapter implements Adapter, McpRelay {
       if (tool) context.confirm?.(toCapability(tool));
       const toolArguments = toToolArguments(envelope.input, schema ?? tool?.inputSchema);
       const call = toToolCall(tool?.name ?? name, toolArguments, envelope, context);
-      return connection.send('tools/call', Object.assign(call, round), {
+      const task = tool && needsTask(tool) && takesTasks(connection) ? { task: {} } : undefined;
+      return connection.send('tools/call', Object.assign(call, round, task), {
         progress: true,
         principal: envelope.auth.principal_id ?? undefined,
         headers: tool && paramHeadersOf(tool, toolArguments),
@@ -248,6 +277,18 @@ function paramHeadersOf({ paramHeaders }: Tool, args: Fields): Headers | undefin
 interface Round {
   readonly requestState?: unknown;
   readonly inputResponses?: Fields;
+  /** Of the task that an older agent made of the call: its result is waited for. */
+  readonly taskId?: string;
+}
+
+/** Whether an older agent lets calls become tasks. */
+function takesTasks({ era, capabilities }: McpConnection): boolean {
+  const { tasks }: Fields = { ...capabilities };
+  return era === 'legacy' && isObject(tasks) && isObject(tasks.requests);
+}
+
+function toTaskRequest(taskId: string, { trace, hop }: Envelope): Fields {
+  return { taskId, _meta: toMeta(trace, hop) };
 }
 
 function firstRound({ handle, responses }: CallContext): Round {

@@ -1,4 +1,4 @@
-import { type Capability, capabilitySchema } from '@starloom/core';
+import { type Capability, capabilitySchema, isObject } from '@starloom/core';
 import type { Tool } from '@starloom/mcp-client';
 
 /** Made once per list: calls compare it with what was approved. */
@@ -14,7 +14,8 @@ export function toCapability(tool: Tool): Capability {
 }
 
 function parse(tool: Tool): Capability {
-  const { name, capability, title, description, inputSchema, outputSchema, annotations } = tool;
+  const { name, capability, title, description, inputSchema, outputSchema } = tool;
+  const { annotations, rest } = tool;
   const idempotent = idempotenceOf(tool);
   return capabilitySchema.parse({
     name: capability,
@@ -25,7 +26,14 @@ function parse(tool: Tool): Capability {
     input_schema: inputSchema ?? { type: 'object' },
     ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
     ...(idempotent === undefined ? {} : { idempotent }),
+    ...(Object.keys(rest).length === 0 ? {} : { mcp: rest }),
+    ...(needsTask(tool) ? { tasks: {} } : {}),
   });
+}
+
+/** Whether an older agent answers calls of the tool with a task alone. */
+export function needsTask({ rest: { execution } }: Tool): boolean {
+  return isObject(execution) && execution.taskSupport === 'required';
 }
 
 function idempotenceOf({ annotations }: Tool): boolean | undefined {

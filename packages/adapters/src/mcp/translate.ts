@@ -35,9 +35,10 @@ export function toToolCall(
   name: string,
   toolArguments: Fields,
   { trace, hop }: Envelope,
-  { declared, ask, mandate }: Pick<CallContext, 'declared' | 'ask' | 'mandate'>,
+  { meta, declared, ask, mandate }: Pick<CallContext, 'meta' | 'declared' | 'ask' | 'mandate'>,
 ): Fields {
   const _meta: Fields = {
+    ...meta,
     ...toMeta(trace, hop),
     ...toMandateMeta({ mandate }),
     ...(ask && CAN_BE_ASKED),

@@ -29,6 +29,8 @@ export interface CallContext {
   readonly responses?: readonly InputResponse[] | undefined;
   /** The conversation can go on after this call, with this handle. The last one counts. */
   readonly keep?: ((handle: AgentHandle, options?: KeepOptions) => void) | undefined;
+  /** Keys of `_meta` that an MCP client added for the agent; none of them is ours or the protocol's. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
   /** What a caller of the agent's own protocol declared of itself, as that protocol says it. */
   readonly declared?: Readonly<Record<string, unknown>> | undefined;
   /**
@@ -87,6 +89,8 @@ export interface ProtocolNotification {
 export interface AgentDescription {
   readonly version?: string;
   readonly description?: string;
+  /** How the agent is to be used, for models. */
+  readonly instructions?: string;
   readonly capabilities: readonly Capability[];
 }
 

@@ -11,6 +11,8 @@ export interface JobCall {
   readonly originTier?: TrustTier | undefined;
   /** What the caller asked the mint for. */
   readonly delegate?: DelegateRequest | undefined;
+  /** What the request carried for the agent. */
+  readonly meta?: Caller['meta'] | undefined;
   readonly isTask?: boolean | undefined;
   /** What the caller of a task declared of itself. */
   readonly declared?: Caller['declared'];

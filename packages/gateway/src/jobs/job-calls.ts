@@ -27,6 +27,7 @@ import { type CallDeps, runCall } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
 import { admit, answerTrace, toPolicyCall } from '../pipeline/origin.ts';
+import { passedMeta } from '../pipeline/passed-meta.ts';
 import { toCallResult } from '../pipeline/respond.ts';
 import { route } from '../pipeline/route.ts';
 import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
@@ -149,6 +150,7 @@ export class JobCalls {
       hop: guarded.hop,
       originTier: guarded.originTier,
       delegate: readDelegate(caller),
+      meta: passedMeta(caller.meta),
       ...(isTask && { isTask, declared: caller.declared }),
       ...(source !== undefined && { source }),
     };
@@ -244,6 +246,7 @@ export class JobCalls {
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
     const { request, principal, originTier, hop, delegate, isTask, declared } = given as JobCall;
+    const { meta } = given as JobCall;
     const { deps, clock } = this.#options;
     const { job, answers, signal } = context;
     deps.observer.jobAttempt(context.mode);
@@ -262,7 +265,11 @@ export class JobCalls {
       principal,
       originTier,
       headers: {},
-      meta: { ...toMeta(job.trace, hop), ...(delegate && { [META_DELEGATE]: delegate }) },
+      meta: {
+        ...meta,
+        ...toMeta(job.trace, hop),
+        ...(delegate && { [META_DELEGATE]: delegate }),
+      },
       transport: 'http',
       tool: 'fabric.call',
       declared,

@@ -10,11 +10,21 @@ const MAX_NAME = 256;
 const MAX_URI = 4_096;
 const MAX_DESCRIPTION = 4_096;
 const MAX_LENGTH = 32_768;
+/** A skill lists up to 512 files with their digests. */
+const MAX_SKILL_LENGTH = 524_288;
 
 export function cleanListing(entries: readonly unknown[]): Record<string, unknown>[] {
   return entries.slice(0, MAX_ENTRIES).flatMap((entry) => {
     const isUsable = isEntry(entry) && isNamed(entry) && JSON.stringify(entry).length <= MAX_LENGTH;
     return isUsable ? [withCleanTexts(entry)] : [];
+  });
+}
+
+/** Of skills the client compares every word with the skill itself, so nothing is cleaned. */
+export function usableSkills(entries: readonly unknown[]): Record<string, unknown>[] {
+  return entries.slice(0, MAX_ENTRIES).flatMap((entry) => {
+    const isUsable = isEntry(entry) && isPlain(entry.uri, MAX_URI);
+    return isUsable && JSON.stringify(entry).length <= MAX_SKILL_LENGTH ? [{ ...entry }] : [];
   });
 }
 

@@ -11,8 +11,7 @@ import type { McpFace } from './server-factory.ts';
 
 export type Credentials = Pick<McpFace, 'credentials'>;
 
-const OURS = 'io.starloom/';
-const META_PASSPORT = `${OURS}passport`;
+const META_PASSPORT = 'io.starloom/passport';
 
 /** The connection of a request, as the one that the credential of this request names. */
 export async function identifiedConnection(
@@ -27,11 +26,6 @@ export async function identifiedConnection(
   });
   const { principal } = shown;
   return principal === connection.principal ? connection : { ...connection, principal };
-}
-
-/** What of `_meta` is passed on: what was for us is not, least of all a credential. */
-export function withoutOurs(meta: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith(OURS)));
 }
 
 /** The caller, as the one that the credential of this request names. */

@@ -1,4 +1,4 @@
-// Resources, prompts and completion: those of the agents that speak MCP, passed through, and the
+// Resources, prompts, completion and skills: those of the agents that speak MCP, passed through, and the
 // gateway's own, the contexts of sessions. Lists are put together from all of them, and an agent
 // that does not answer hides only what is its own.
 
@@ -6,6 +6,7 @@ import {
   CLIENT_CAPABILITIES_META_KEY,
   LOG_LEVEL_META_KEY,
   type Server,
+  type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { isMcpRelay, type McpRelay } from '@starloom/adapters';
@@ -15,6 +16,7 @@ import {
   FabricError,
   type Log,
   type Manifest,
+  matchesGlob,
   type Origin,
   type ProtocolNotification,
   type RecursionGuard,
@@ -22,21 +24,18 @@ import {
 } from '@starloom/core';
 import { onBehalfOf, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
+import { z } from 'zod';
 import type { AdapterPool } from '../adapter-pool.ts';
 import { type Access, deniedBy } from '../pipeline/authorise.ts';
 import { readOrigin } from '../pipeline/origin.ts';
+import { metaFor } from '../pipeline/passed-meta.ts';
 import { AgentFeed } from './agent-feed.ts';
-import { cleanListing } from './clean-listing.ts';
+import { cleanListing, usableSkills } from './clean-listing.ts';
 import { declaredBy, notifyClient } from './client-side.ts';
 import type { Connection } from './connection.ts';
 import type { MayFollow } from './listen-gate.ts';
-import {
-  type Credentials,
-  identified,
-  identifiedConnection,
-  withoutOurs,
-} from './meta-credential.ts';
-import type { Named } from './names.ts';
+import { type Credentials, identified, identifiedConnection } from './meta-credential.ts';
+import { type Named, toResourceUri, uiResourceOf } from './names.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
 import { type Listing, RelayedNames } from './relayed-names.ts';
 import { installSubscriptions } from './resource-subscriptions.ts';
@@ -65,6 +64,12 @@ export interface RelayFaceOptions extends Access {
 }
 
 const MAX_PAGES = 20;
+
+/** SEP-2640: skills are resources, with methods of their own to find them. */
+export const SKILLS_EXTENSION = 'io.modelcontextprotocol/skills';
+const anyParams = z.looseObject({});
+/** Lists differ by caller. */
+const UNCACHED = { ttlMs: 0, cacheScope: 'private' };
 
 export class RelayFace {
   readonly #options: RelayFaceOptions & { readonly listMs: number; readonly answerMs: number };
@@ -131,10 +136,18 @@ export class RelayFace {
       list('resources/templates/list', 'resourceTemplates'),
     );
     server.setRequestHandler('prompts/list', list('prompts/list', 'prompts'));
-    server.setRequestHandler(
-      'resources/read',
-      one(({ uri }) => this.#names.resource(uri)),
-    );
+    const byUri = ({ uri }: Params) => this.#names.resource(uri);
+    server.setRequestHandler('resources/read', one(byUri));
+    server.setRequestHandler('skills/list', { params: anyParams }, async (params, context) => {
+      const request = await read({ params }, context);
+      return { ...(await this.#list('skills/list', 'skills', request)), ...UNCACHED };
+    });
+    for (const method of ['skills/get', 'resources/directory/read']) {
+      server.setRequestHandler(method, { params: anyParams }, async (params, context) => ({
+        ...(await this.#one(byUri, await read({ params }, context))),
+        ...UNCACHED,
+      }));
+    }
     server.setRequestHandler(
       'prompts/get',
       one(({ name }) => this.#names.prompt(name)),
@@ -149,30 +162,27 @@ export class RelayFace {
   }
 
   async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {
-    const manifests = this.#options.registry
-      .list()
-      .filter(({ health }) => health.status !== 'offline')
-      .map(({ manifest }) => manifest)
-      .filter((manifest) => this.#mayRead(manifest, request.principal));
     const own = this.#ownList(key, request);
     const lists = await Promise.all(
-      manifests.map((manifest) =>
-        this.#listOf(manifest, method, key, request).catch((error: unknown) => {
-          const { agent_id } = manifest;
-          this.#options.log.debug(
-            { agent_id, method, error: FabricError.from(error) },
-            'not listed',
-          );
-          return [];
-        }),
-      ),
+      this.#readable(request.principal).map(async (manifest) => {
+        const items = await this.#tryListOf(manifest, method, key, request);
+        return items.map((item) => this.#names.toItem(manifest.agent_id, key, item));
+      }),
     );
     return { [key]: [...(await own), ...lists.flat()] };
   }
 
+  #readable(principal: Principal): Manifest[] {
+    return this.#options.registry
+      .list()
+      .filter(({ health }) => health.status !== 'offline')
+      .map(({ manifest }) => manifest)
+      .filter((manifest) => this.#mayRead(manifest, principal));
+  }
+
   async #ownList(key: Listing, { principal }: RelayRequest): Promise<Params[]> {
     const { sessions, log } = this.#options;
-    if (sessions === undefined || key === 'prompts') return [];
+    if (sessions === undefined || key === 'prompts' || key === 'skills') return [];
     try {
       return await sessions.list(key, principal);
     } catch (error) {
@@ -181,30 +191,78 @@ export class RelayFace {
     }
   }
 
+  /** What the agent lists, by its own names; nothing when it does not answer. */
+  async #tryListOf(
+    manifest: Manifest,
+    method: string,
+    key: Listing,
+    request: RelayRequest,
+  ): Promise<Params[]> {
+    try {
+      return await this.#listOf(manifest, method, key, request);
+    } catch (error) {
+      const { agent_id } = manifest;
+      this.#options.log.debug({ agent_id, method, error: FabricError.from(error) }, 'not listed');
+      return [];
+    }
+  }
+
   async #listOf(manifest: Manifest, method: string, key: Listing, request: RelayRequest) {
     using deadline = deadlineSignal({ ms: this.#options.listMs, parent: request.signal });
     const { signal } = deadline;
     return await this.#withRelay(manifest, async (relay) => {
-      const capabilities: Params = { ...(await relay.serverCapabilities({ signal })) };
-      if (!capabilities[key === 'prompts' ? 'prompts' : 'resources']) return [];
+      if (!isOffered(key, await relay.serverCapabilities({ signal }))) return [];
       const items: Params[] = [];
       let cursor: unknown;
       for (let page = 0; page < MAX_PAGES; page += 1) {
-        const params = { ...(cursor !== undefined && { cursor }), _meta: request.meta };
+        const _meta = toAgentMeta(request, manifest);
+        const params = { ...(cursor !== undefined && { cursor }), _meta };
         const answer = await relay.request(method, params, { signal });
         if (Array.isArray(answer[key])) for (const item of answer[key]) items.push(item);
         cursor = answer.nextCursor;
         if (cursor === undefined) break;
       }
-      return cleanListing(items).map((item) => this.#names.toItem(manifest.agent_id, key, item));
+      return key === 'skills' ? usableSkills(items) : cleanListing(items);
     });
+  }
+
+  /**
+   * The agent that has a resource under this URI, which is the agent's own: contents are never rewritten,
+   * so they may name it. BAD_INPUT when several have it.
+   */
+  async #ownerOf(uri: string, request: RelayRequest): Promise<Named | undefined> {
+    const manifests = this.#readable(request.principal);
+    const has = await Promise.all(manifests.map((each) => this.#hasResource(each, uri, request)));
+    const owners = manifests.filter((_, index) => has[index]).map(({ agent_id }) => agent_id);
+    const [agentId] = owners;
+    if (owners.length > 1) throw ambiguous(uri, owners);
+    return agentId === undefined ? undefined : { agentId, name: uri };
+  }
+
+  async #hasResource(manifest: Manifest, uri: string, request: RelayRequest): Promise<boolean> {
+    const { capabilities = [] } = this.#options.registry.get(manifest.agent_id) ?? {};
+    if (capabilities.some(({ mcp }) => uiResourceOf(mcp?._meta) === uri)) return true;
+    const [resources, templates, skills] = await Promise.all([
+      this.#tryListOf(manifest, 'resources/list', 'resources', request),
+      this.#tryListOf(manifest, 'resources/templates/list', 'resourceTemplates', request),
+      this.#tryListOf(manifest, 'skills/list', 'skills', request),
+    ]);
+    return (
+      resources.some((resource) => resource.uri === uri) ||
+      templates.some(({ uriTemplate }) => matchesTemplate(String(uriTemplate), uri)) ||
+      skills.some((skill) => isWithin(String(skill.uri), uri))
+    );
   }
 
   async #one(find: (params: Params) => Named | undefined, request: RelayRequest): Promise<Params> {
     const { method, params: asked, principal } = request;
     const own = this.#options.sessions?.answer(method, asked, principal);
     if (own) return await own.catch(failAsProtocolError);
-    const named = find(request.params);
+    const known = find(request.params);
+    const isOurs = this.#manifestOf(known, request.principal) !== undefined;
+    const { uri } = request.params;
+    const isForeign = !isOurs && typeof uri === 'string';
+    const named = isForeign ? await this.#ownerOf(uri, request).catch(failAsProtocolError) : known;
     const manifest = this.#manifestOf(named, request.principal);
     if (!named || !manifest) throw toProtocolError(unknown());
     this.#assertAllowed(manifest, request);
@@ -212,13 +270,14 @@ export class RelayFace {
     const { signal } = deadline;
     try {
       return await this.#withRelay(manifest, async (relay) => {
-        const params = { ...toOwnNames(request.params, named.name), _meta: request.meta };
+        const _meta = toAgentMeta(request, manifest);
+        const params = { ...toOwnNames(request.params, named.name), _meta };
         const answer = await relay.request(request.method, params, {
           signal,
           ...(request.clientCapabilities && { clientCapabilities: request.clientCapabilities }),
           onNotification: (notification) => request.notify(notification),
         });
-        return this.#names.toAnswer(named.agentId, answer);
+        return isForeign ? answer : this.#names.toAnswer(named.agentId, answer);
       });
     } catch (error) {
       throw toRelayedError(FabricError.from(error));
@@ -313,7 +372,10 @@ interface RelayRequest {
   readonly origin: Origin;
   readonly method: string;
   readonly params: Params;
+  /** As the client sent it. */
   readonly meta: Params;
+  /** Of this hop: the trace, the token for progress and the level of log messages. */
+  readonly hopMeta: Params;
   readonly clientCapabilities: Params | undefined;
   readonly signal: AbortSignal;
   readonly notify: (notification: ProtocolNotification) => Promise<void>;
@@ -344,8 +406,9 @@ function toRequest(
       ...(inputResponses && { inputResponses }),
       ...(requestState !== undefined && { requestState }),
     },
-    meta: {
-      ...withoutOurs(meta),
+    meta,
+    hopMeta: {
+      ...(meta.progressToken !== undefined && { progressToken: meta.progressToken }),
       ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
       ...toMeta(createTrace(traceId), hop),
     },
@@ -353,6 +416,34 @@ function toRequest(
     signal: mcpReq.signal,
     notify: (notification) => notifyClient(connection, context, notification),
   };
+}
+
+function toAgentMeta({ meta, hopMeta }: RelayRequest, manifest: Manifest): Params {
+  return { ...metaFor(manifest, meta), ...hopMeta };
+}
+
+/** Whether an agent says that it has such lists. */
+function isOffered(key: Listing, capabilities: ServerCapabilities): boolean {
+  if (key === 'prompts') return capabilities.prompts !== undefined;
+  if (key === 'skills') return capabilities.extensions?.[SKILLS_EXTENSION] !== undefined;
+  return capabilities.resources !== undefined;
+}
+
+function matchesTemplate(template: string, uri: string): boolean {
+  return matchesGlob(template.replaceAll(/\{[^{}]*\}/g, '*'), uri);
+}
+
+/** Whether a file, or its folder, belongs to the skill whose `SKILL.md` is at this URI. */
+function isWithin(skill: string, uri: string): boolean {
+  const root = skill.slice(0, skill.lastIndexOf('/'));
+  return uri === root || uri.startsWith(`${root}/`);
+}
+
+function ambiguous(uri: string, owners: readonly string[]): FabricError {
+  const named = owners.map((agentId) => toResourceUri(agentId, uri));
+  return new FabricError('BAD_INPUT', 'Several agents have a resource with this URI', {
+    details: { reason: 'ambiguous_uri', uris: named, fix: 'read one of details.uris' },
+  });
 }
 
 /** The params with the name the agent knows. */

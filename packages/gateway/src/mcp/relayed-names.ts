@@ -1,4 +1,5 @@
-import type { Registry } from '@starloom/core';
+import { isObject, type Registry } from '@starloom/core';
+import { toReadable } from '../pipeline/resource-links.ts';
 import {
   type Named,
   parsePromptName,
@@ -8,7 +9,7 @@ import {
 } from './names.ts';
 
 type Params = Record<string, unknown>;
-export type Listing = 'resources' | 'resourceTemplates' | 'prompts';
+export type Listing = 'resources' | 'resourceTemplates' | 'prompts' | 'skills';
 
 /** Which agent a name of a client's means, and how what agents say is named to clients. */
 export class RelayedNames {
@@ -41,18 +42,38 @@ export class RelayedNames {
   toItem(agentId: string, key: Listing, item: Params): Params {
     if (this.#unprefixed.includes(agentId)) return item;
     if (key === 'prompts') return { ...item, name: toPromptName(agentId, String(item.name)) };
-    const field = key === 'resources' ? 'uri' : 'uriTemplate';
-    return { ...item, [field]: toResourceUri(agentId, String(item[field])) };
+    const field = key === 'resourceTemplates' ? 'uriTemplate' : 'uri';
+    const { resources } = item;
+    return {
+      ...item,
+      [field]: toResourceUri(agentId, String(item[field])),
+      ...(key === 'skills' &&
+        Array.isArray(resources) && { resources: this.#all(agentId, resources) }),
+    };
   }
 
-  /** An answer of the agent's, whose contents have URIs. */
+  /** An answer of the agent's: the URIs beside its contents and in its links, never what they hold. */
   toAnswer(agentId: string, answer: Params): Params {
-    if (this.#unprefixed.includes(agentId) || !Array.isArray(answer.contents)) return answer;
-    const contents = answer.contents.map((content: Params) => ({
-      ...content,
-      uri: toResourceUri(agentId, String(content.uri)),
-    }));
-    return { ...answer, contents };
+    if (this.#unprefixed.includes(agentId)) return answer;
+    const { contents, resources, skill, messages } = answer;
+    return {
+      ...answer,
+      ...(Array.isArray(contents) && { contents: this.#all(agentId, contents) }),
+      ...(Array.isArray(resources) && { resources: this.#all(agentId, resources) }),
+      ...(isObject(skill) && { skill: this.toItem(agentId, 'skills', skill) }),
+      ...(Array.isArray(messages) && {
+        messages: messages.map((message: Params) => ({
+          ...message,
+          content: Array.isArray(message.content)
+            ? message.content.map((block) => toReadable(block, agentId))
+            : toReadable(message.content, agentId),
+        })),
+      }),
+    };
+  }
+
+  #all(agentId: string, items: readonly Params[]): Params[] {
+    return items.map((item) => this.toItem(agentId, 'resources', item));
   }
 
   #ofUnprefixed(name: string): Named | undefined {

@@ -27,7 +27,7 @@ import { type Connection, connectionOf } from './connection.ts';
 import { identified, identifiedConnection } from './meta-credential.ts';
 import { nameStyleFor } from './name-style.ts';
 import { toProtocolError, toRelayedError } from './protocol-error.ts';
-import type { RelayFace } from './relay-face.ts';
+import { type RelayFace, SKILLS_EXTENSION } from './relay-face.ts';
 import { installTasks } from './tasks.ts';
 import { toCaller } from './to-caller.ts';
 import { type ToolPage, toolPage } from './tool-pages.ts';
@@ -95,7 +95,10 @@ function capabilitiesOf(
     prompts: { listChanged },
     completions: {},
     logging: {},
-    ...(jobs && era === 'modern' && { extensions: { [TASKS_EXTENSION]: {} } }),
+    extensions: {
+      [SKILLS_EXTENSION]: { directoryRead: true },
+      ...(jobs && era === 'modern' && { [TASKS_EXTENSION]: {} }),
+    },
   };
 }
 

@@ -79,12 +79,15 @@ function findOffered(
 /** The manifest wins; the agent fills in what the manifest leaves out. */
 export function completed(named: Capability, own: Capability): Capability {
   const { title, description, annotations, input_schema, output_schema, idempotent } = own;
+  const { mcp, tasks } = own;
   return {
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
     ...(input_schema && { input_schema }),
     ...(output_schema && { output_schema }),
     ...(idempotent !== undefined && { idempotent }),
+    ...(mcp && { mcp }),
+    ...(tasks && { tasks }),
     ...named,
     ...(annotations && { annotations: { ...annotations, ...named.annotations } }),
   };

@@ -10,11 +10,14 @@ import {
 } from '@starloom/core';
 import type { InboundWebhooks } from '../inbound-webhooks.ts';
 import type { ActiveAttempt } from '../observe/observer.ts';
+import { metaFor } from './passed-meta.ts';
 import type { Asking } from './running-call.ts';
 
 /** What a call gives to each of its attempts. */
 export interface AttemptOrigin {
   readonly notify?: CallContext['notify'] | undefined;
+  /** What the request of the caller carried beside its arguments. */
+  readonly meta?: Readonly<Record<string, unknown>> | undefined;
   readonly declared?: CallContext['declared'] | undefined;
   /** What the agent goes on with. */
   readonly resume?: Pick<CallContext, 'handle' | 'responses'> | undefined;
@@ -69,6 +72,11 @@ export class AttemptContext implements CallContext {
 
   get notify(): CallContext['notify'] {
     return this.#call.notify;
+  }
+
+  get meta(): CallContext['meta'] {
+    const { meta } = this.#call;
+    return meta && metaFor(this.#target.manifest, meta);
   }
 
   get declared(): CallContext['declared'] {

@@ -158,7 +158,7 @@ async function serve(
   observed.target(firstId, asked.capability);
   if (conversation) deps.conversations.use(conversation);
   const { emit, signal } = call;
-  const { notify, declared, willSend, principal } = caller;
+  const { notify, meta, declared, willSend, principal } = caller;
   const dispatching: DispatchCall = {
     request: asked,
     principal,
@@ -170,6 +170,7 @@ async function serve(
     emit,
     signal,
     notify,
+    meta,
     declared,
     ask: (...given) => call.ask(...given),
     resume: conversation ?? unasked(request),

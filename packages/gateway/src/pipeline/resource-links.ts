@@ -17,7 +17,8 @@ function hasLink(block: unknown): boolean {
   return isObject(block) && (block.type === 'resource_link' || block.type === 'resource');
 }
 
-function toReadable(block: unknown, agentId: string): unknown {
+/** One block of content. */
+export function toReadable(block: unknown, agentId: string): unknown {
   if (!isObject(block)) return block;
   if (block.type === 'resource_link' && typeof block.uri === 'string') {
     return { ...block, uri: toResourceUri(agentId, block.uri) };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Discovery } from '../discovery.ts';
 import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
 import { toResult } from '../pipeline/respond.ts';
-import { toAgentView } from './agent-view.ts';
+import { toAgentView, withSaid } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
 /** How long an agent may take to say what it offers before it is shown as it is known. */
@@ -15,7 +15,8 @@ export function agentDescribeTool(access: Access, discovery: Discovery): Tool {
   return defineTool({
     name: 'fabric.agent.describe',
     title: 'Describe an agent',
-    description: "Shows one agent's whole manifest, with the input schema of each capability.",
+    description:
+      "Shows one agent's whole manifest, with the input schema of each capability and how the agent says it is used.",
     input: argumentsSchema,
     output: { agent: { type: 'object' } },
     annotations: READ_ONLY,
@@ -26,7 +27,7 @@ export function agentDescribeTool(access: Access, discovery: Discovery): Tool {
       const record = agents.get(agent_id);
       if (!record) throw unknownAgent(agent_id, agents);
       const missing = discovery.missingOf(record.manifest);
-      const agent = toAgentView(record);
+      const agent = withSaid(toAgentView(record), discovery.saidBy(record.manifest));
       return toResult({ ok: true, agent: missing.length > 0 ? { ...agent, missing } : agent });
     },
   });

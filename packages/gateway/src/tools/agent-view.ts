@@ -1,4 +1,10 @@
-import type { AgentRecord, Capability, Endpoint } from '@starloom/core';
+import {
+  type AgentDescription,
+  type AgentRecord,
+  type Capability,
+  type Endpoint,
+  UNKNOWN_VERSION,
+} from '@starloom/core';
 
 /** An agent as callers see it: its manifest without what could hold secrets, and its health. */
 export function toAgentView(
@@ -14,9 +20,23 @@ export function toHeldView(held: AgentRecord['held']) {
   return held.length > 0 ? { held } : {};
 }
 
-/** A capability without its schemas, for lists. */
-export function toSummary({ input_schema: _, output_schema: __, ...summary }: Capability) {
+/** A capability without its schemas, icons and the like, for lists. */
+export function toSummary(capability: Capability) {
+  const { input_schema: _, output_schema: __, mcp: ___, ...summary } = capability;
   return summary;
+}
+
+/** With what the agent says of itself where its manifest does not say it. */
+export function withSaid(
+  agent: ReturnType<typeof toAgentView>,
+  { version, description, instructions }: Omit<AgentDescription, 'capabilities'>,
+) {
+  return {
+    ...agent,
+    ...(version !== undefined && agent.version === UNKNOWN_VERSION && { version }),
+    ...(description !== undefined && agent.description === undefined && { description }),
+    ...(instructions !== undefined && { instructions }),
+  };
 }
 
 function toPublicEndpoint({ transport, protocol, uri, command }: Endpoint) {

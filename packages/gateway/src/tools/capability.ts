@@ -1,10 +1,11 @@
 // A capability of an agent as a tool of its own: the arguments go to the agent as they are, and
 // what it answers comes back untouched.
 
-import { type Capability, FabricError, type Manifest } from '@starloom/core';
+import { type Capability, FabricError, type Fields, isObject, type Manifest } from '@starloom/core';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { runAsTask, takesTasks } from '../jobs/run-as-task.ts';
 import { tasksRequired } from '../jobs/tasks-required.ts';
+import { withReadableUi } from '../mcp/names.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
 import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
@@ -24,9 +25,11 @@ export function toDefinition(
   name: string,
   manifest: Manifest,
   capability: Capability,
+  isPrefixed = true,
 ): ToolDefinition {
   const { title, description, annotations, input_schema, output_schema, idempotent } = capability;
   return {
+    ...toListed(capability.mcp, isPrefixed ? manifest.agent_id : undefined),
     name,
     ...(title !== undefined && { title }),
     description: description ?? `${capability.name} by ${manifest.agent_id}`,
@@ -39,6 +42,19 @@ export function toDefinition(
   };
 }
 
+/** `execution` is of one hop: the gateway itself waits for the task of an agent, so none is required. */
+function toListed({ execution, _meta, ...mcp }: Fields = {}, agentId?: string): Fields {
+  const needsTask = isObject(execution) && execution.taskSupport === 'required';
+  const isRewritten = agentId !== undefined && isObject(_meta);
+  return {
+    ...mcp,
+    ...(execution !== undefined && {
+      execution: needsTask ? { ...execution, taskSupport: 'optional' } : execution,
+    }),
+    ...(_meta !== undefined && { _meta: isRewritten ? withReadableUi(agentId, _meta) : _meta }),
+  };
+}
+
 export function capabilityTool(
   name: string,
   manifest: Manifest,
@@ -47,7 +63,12 @@ export function capabilityTool(
   jobs?: JobCalls,
 ): Tool {
   return {
-    definition: toDefinition(name, manifest, capability),
+    definition: toDefinition(
+      name,
+      manifest,
+      capability,
+      !deps.unprefixed.includes(manifest.agent_id),
+    ),
     mayUse: (principal) => deps.authoriser.maySee(principal, manifest, capability.name),
     hiddenBy: (principal) => deps.authoriser.hiddenBy(principal, manifest, capability.name),
     async run(args, caller) {

@@ -3,6 +3,8 @@
 // share a spelling, both are listed with a hash at the end and the bare spelling is unknown.
 
 import {
+  type AgentRecord,
+  type Capability,
   capabilitySchema,
   hashToolName,
   type Log,
@@ -18,6 +20,7 @@ import {
 import type { Principal } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
+import { uiResourceOf } from '../mcp/names.ts';
 import type { CallDeps } from '../pipeline/call.ts';
 import { capabilityTool } from './capability.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
@@ -121,6 +124,8 @@ export class GatewayTools {
 /** A capability as a tool, before it is known which of its names are its own. */
 interface Entry {
   readonly tool: Tool;
+  readonly manifest: Manifest;
+  readonly capability: Capability;
   readonly key: string;
   /** The name to list where another tool has it too. */
   readonly hashed: (name: string) => string;
@@ -161,6 +166,10 @@ function build(options: CatalogOptions): Built {
     }
     for (const spelling of free[index]?.spellings ?? []) byName.set(spelling, tool);
   }
+  for (const [name, tools] of namesInApps(options, entries)) {
+    const [tool] = tools;
+    if (tool && tools.length === 1 && !byName.has(name)) byName.set(name, tool);
+  }
   for (const style of TOOL_NAME_STYLES) {
     listed[style].agents.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
@@ -187,6 +196,8 @@ function entriesOf({
       const spellings = toolNameSpellings(manifest.agent_id, capability.name);
       return {
         tool: capabilityTool(capability.name, manifest, capability, deps, jobs),
+        manifest,
+        capability,
         key: `${manifest.agent_id}/${capability.name}`,
         hashed: (name: string) => hashToolName(name, manifest.agent_id, capability.name),
         isListed: !waiting.includes(capability) && discovery.isListed(manifest, capability),
@@ -195,6 +206,25 @@ function entriesOf({
       };
     });
   });
+}
+
+/** A user interface of an agent calls tools by the agent's own names for them. */
+function namesInApps(
+  { registry }: CatalogOptions,
+  entries: readonly Entry[],
+): ReadonlyMap<string, Tool[]> {
+  const hasApp = ({ capabilities }: AgentRecord) =>
+    capabilities.some(({ mcp }) => uiResourceOf(mcp?._meta) !== undefined);
+  const names = new Map<string, Tool[]>();
+  const apps = new Set(
+    registry.list().flatMap((record) => (hasApp(record) ? record.manifest : [])),
+  );
+  for (const { tool, manifest, capability } of entries) {
+    if (!apps.has(manifest)) continue;
+    const name = capability.tool ?? capability.name;
+    names.set(name, [...(names.get(name) ?? []), tool]);
+  }
+  return names;
 }
 
 function ownersOf(entries: readonly Entry[]): ReadonlyMap<string, ReadonlySet<string>> {

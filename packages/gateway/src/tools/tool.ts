@@ -14,6 +14,8 @@ export interface ToolDefinition {
   readonly inputSchema: Record<string, unknown>;
   readonly outputSchema?: Record<string, unknown>;
   readonly annotations?: Readonly<Record<string, unknown>>;
+  /** What an MCP agent says of it beyond that: `icons`, `execution`, `_meta`. */
+  readonly [more: string]: unknown;
 }
 
 /**
