@@ -168,12 +168,15 @@ describe('what an MCP agent says of itself', () => {
   const painter: McpServerFactory = () => {
     const server = new Server(
       { name: 'painter', version: '4.5.6' },
-      { capabilities: { tools: {} }, instructions: 'Stir the paint.\nThen paint.' },
+      { capabilities: { tools: {}, resources: {} }, instructions: 'Stir the paint.\nThen paint.' },
     );
+    server.setRequestHandler('resources/read', ({ params: { uri } }, { mcpReq }) => ({
+      contents: [{ uri, text: JSON.stringify(mcpReq._meta) }],
+    }));
     server.setRequestHandler('tools/list', () => ({ tools: [tool] }));
     server.setRequestHandler('tools/call', (_, { mcpReq }) => ({
       content: [],
-      structuredContent: { meta: mcpReq._meta, declared: mcpReq.envelope?.[CAPABILITIES] ?? null },
+      structuredContent: { meta: mcpReq._meta },
     }));
     return server;
   };
@@ -195,7 +198,8 @@ describe('what an MCP agent says of itself', () => {
     const { client } = await open({ painter: ['older', painter], own: ['modern', painter, own] });
     const describe = async (agent_id: string) => {
       const call = { name: 'fabric.agent.describe', arguments: { agent_id } };
-      return (await client.callTool(call)).structuredContent?.agent;
+      const { structuredContent } = await client.callTool(call);
+      return (structuredContent as { agent: object }).agent;
     };
     const instructions = 'Stir the paint.\nThen paint.';
     expect(await describe('painter')).toMatchObject({ version: '4.5.6', instructions });
@@ -232,12 +236,18 @@ describe('what an MCP agent says of itself', () => {
         arguments: {},
         _meta: sent,
       });
-      const { meta } = structuredContent as { meta: Record<string, unknown> };
+      const uri = 'starloom:painter:test://meta';
+      const { contents } = await client.readResource({ uri, _meta: sent });
+      const [read] = contents;
+      const heard = read && 'text' in read ? JSON.parse(read.text) : {};
       const ofTheHop = /^(?:x-openstarry-.+|io\.starloom\/chain|traceparent|progressToken)$/;
-      const foreign = Object.keys(meta).filter((key) => !ofTheHop.test(key));
-      expect(foreign).toEqual(passes ? ['org.example/tenant', 'plain'] : []);
-      expect(meta.traceparent).not.toBe(sent.traceparent);
-      if (passes) expect(meta).toMatchObject({ 'org.example/tenant': { id: 7 }, plain: 'yes' });
+      const { meta: called } = structuredContent as { meta: Record<string, unknown> };
+      for (const meta of [called, heard]) {
+        const foreign = Object.keys(meta).filter((key) => !ofTheHop.test(key));
+        expect(foreign).toEqual(passes ? ['org.example/tenant', 'plain'] : []);
+        expect(meta.traceparent).not.toBe(sent.traceparent);
+        if (passes) expect(meta).toMatchObject({ 'org.example/tenant': { id: 7 }, plain: 'yes' });
+      }
     },
   );
 });
@@ -255,7 +265,8 @@ describe('MCP Apps', () => {
         'show-cart',
         { description: 'Shows it', _meta: { ui: { resourceUri: URI } } },
         async ({ mcpReq }) => {
-          const declared = mcpReq.envelope?.[CAPABILITIES] ?? server.server.getClientCapabilities();
+          const { [CAPABILITIES]: said }: Record<string, unknown> = mcpReq.envelope ?? {};
+          const declared = said ?? server.server.getClientCapabilities();
           seen.push(getUiCapability(declared as never));
           return result(text);
         },

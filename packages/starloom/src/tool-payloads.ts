@@ -60,6 +60,8 @@ interface JobPayload {
 export type AgentView = Omit<Manifest, 'capabilities'> & {
   readonly capabilities: readonly Capability[];
   readonly health: Health;
+  /** How the agent says it is used. */
+  readonly instructions?: string;
   /** What waits for approval. */
   readonly held?: readonly HeldCapability[];
   /** Declared capabilities that the agent does not offer. */

@@ -67,6 +67,8 @@ const DECLARED: ClientCapabilities = {
   extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } },
 };
 
+const MAX_VERSION = 128;
+const MAX_DESCRIPTION = 8_192;
 const MAX_INSTRUCTIONS = 65_536;
 
 const HEALTH_TIMEOUT_MS = 10_000;
@@ -216,14 +218,14 @@ class McpAdapter implements Adapter, McpRelay {
     try {
       const { server, instructions } = await this.#client.connection(signal);
       const tools = await this.#client.listTools(signal);
-      const description = server?.description;
-      const usage = cleanText(instructions, MAX_INSTRUCTIONS);
-      return {
-        capabilities: [...tools.values()].map(toCapability),
-        ...(server ? { version: bounded(server.version) } : {}),
-        ...(description === undefined ? {} : { description: bounded(description) }),
-        ...(usage ? { instructions: usage } : {}),
+      const said = {
+        version: cleanText(server?.version, MAX_VERSION),
+        description: cleanText(server?.description, MAX_DESCRIPTION),
+        instructions: cleanText(instructions, MAX_INSTRUCTIONS),
       };
+      const capabilities = [...tools.values()].map(toCapability);
+      const given = Object.entries(said).filter(([, text]) => text);
+      return { ...Object.fromEntries(given), capabilities };
     } catch (error) {
       throw FabricError.from(error).with({ agent_id: this.#manifest.agent_id });
     }

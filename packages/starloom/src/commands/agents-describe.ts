@@ -17,6 +17,8 @@ import { upstreamLines } from '../upstream-lines.ts';
 import { argumentLines } from './argument-lines.ts';
 import { didYouMean } from './did-you-mean.ts';
 
+const ADVICE_WIDTH = 200;
+
 export interface DescribeOptions extends GlobalOptions {
   /** Of `starloom agents`, one of which may have been meant. */
   readonly commands?: readonly string[];
@@ -62,6 +64,7 @@ function toPage(agent: AgentView): string {
     ['node', agent.node_id],
     ['tags', tags.join(', ')],
     ['fallbacks', fallbacks.join(', ')],
+    ['its advice', toOneLine(agent.instructions ?? '', ADVICE_WIDTH)],
   ];
   return [
     paint('bold', agent_id) + (description ? `: ${toOneLine(description)}` : ''),
