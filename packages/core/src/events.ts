@@ -39,7 +39,7 @@ const progressData = z.strictObject({
   message: z.string().optional(),
   upstream: countedSchema
     .optional()
-    .describe('As an MCP agent counts, for faces of the same protocol; no event has it'),
+    .describe('As an MCP agent counts, for faces of the same protocol'),
 });
 
 const artifactData = z.strictObject({
@@ -100,7 +100,7 @@ export const eventSchema = z.discriminatedUnion('type', [
   bodies.status.extend(stamp),
   bodies.token.extend(stamp),
   bodies.tool_call.extend(stamp),
-  bodies.progress.extend(stamp),
+  bodies.progress.extend({ ...stamp, data: progressData.omit({ upstream: true }) }),
   bodies.artifact.extend(stamp),
   bodies.final.extend(stamp),
 ]);

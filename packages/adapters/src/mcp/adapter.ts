@@ -118,18 +118,17 @@ class McpAdapter implements Adapter, McpRelay {
           if (turn) await turn;
         }
         const result = exchange.result();
-        const { task } = result;
-        if (round.taskId === undefined && isObject(task) && typeof task.taskId === 'string') {
-          taskId = task.taskId;
+        taskId = taskId === undefined ? taskIn(result, lane.shared.current) : undefined;
+        if (taskId !== undefined) {
           round = { taskId };
           continue;
         }
-        taskId = undefined;
         if (!wantsInput(result)) return yield toFinal(result, last);
         round = await nextRound(result, context);
       }
     } catch (error) {
-      throw FabricError.from(error).with({ agent_id, capability });
+      const sent = taskId === undefined ? {} : { sent: true };
+      throw FabricError.from(error).with({ agent_id, capability, ...sent });
     } finally {
       exchange?.abandon();
       if (taskId !== undefined) lease?.lane.shared.current?.send('tasks/cancel', { taskId });
@@ -287,6 +286,12 @@ interface Round {
 function takesTasks({ era, capabilities }: McpConnection): boolean {
   const { tasks }: Fields = { ...capabilities };
   return era === 'legacy' && isObject(tasks) && isObject(tasks.requests);
+}
+
+/** The task that an older agent made of a call. */
+function taskIn({ task }: Fields, connection: McpConnection | undefined): string | undefined {
+  const isTask = connection && takesTasks(connection) && isObject(task);
+  return isTask && typeof task.taskId === 'string' ? task.taskId : undefined;
 }
 
 function toTaskRequest(taskId: string, { trace, hop }: Envelope): Fields {
