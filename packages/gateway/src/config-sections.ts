@@ -238,6 +238,15 @@ export const limitsSchema = z.strictObject({
     .describe('For how long after it such calls may begin, in milliseconds'),
 });
 
+export const mandatesSchema = z.strictObject({
+  jobs_ms: z
+    .int()
+    .min(1)
+    .max(DAY_MS)
+    .default(DAY_MS / 24)
+    .describe('How long after it is stored a job that an agent made with a mandate may begin'),
+});
+
 const heartbeat = z
   .int()
   .min(1)

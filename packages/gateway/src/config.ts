@@ -14,6 +14,7 @@ import {
   jobsSchema,
   limitsSchema,
   listenSchema,
+  mandatesSchema,
   mcpSchema,
   pinningSchema,
   policySchema,
@@ -33,6 +34,7 @@ export const gatewayConfigSchema = z
     mcp: mcpSchema.prefault({}).describe('What MCP clients see'),
     a2a: a2aSchema.prefault({}).describe('What A2A clients see'),
     limits: limitsSchema.prefault({}).describe('Bounds on every call'),
+    mandates: mandatesSchema.prefault({}).describe('What agents do on behalf of their callers'),
     coordination: coordinationSchema
       .prefault({ kind: 'embedded' })
       .describe('Sessions, shared context and locks'),

@@ -6,13 +6,14 @@ import {
   createKey,
   type Identity,
   openIdentity,
+  revoke,
   SigningKeys,
   signPassport,
   toPassportClaims,
   verifyMandate,
 } from '@starloom/identity';
 import { openSqliteJobs } from '@starloom/jobs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { call, connect, openTestGateway, type TestAgent } from './test-gateway.ts';
 
 interface Seen {
@@ -234,6 +235,154 @@ describe('mandates', () => {
       }),
     );
     expect(budgets).toEqual([2, 1, 0]);
+  });
+
+  describe('in the hands of an agent that stores jobs', () => {
+    let url: string;
+    let asked: { readonly code: string; readonly job_id: string; readonly details: unknown }[];
+    let work: (mandate: string) => Promise<void>;
+    let release: () => void;
+    let isBlocked: boolean;
+
+    beforeEach(() => {
+      asked = [];
+      isBlocked = false;
+    });
+
+    /** A planner that does `work` with its mandate, and agents for its jobs. */
+    const openWithJobs = async (config: Record<string, unknown> = {}) => {
+      const jobs = await openSqliteJobs({ path: join(folder, 'jobs.sqlite') });
+      const planner = agent(
+        { auth: { mandate: true, may_call: ['agent:*'] } },
+        async ({ mandate = '' }) => {
+          await work(mandate);
+          return 'planned';
+        },
+      );
+      const slow: TestAgent = {
+        manifest: {},
+        async *run(_, signal) {
+          isBlocked = true;
+          await new Promise<void>((resolve) => {
+            release = resolve;
+            signal.addEventListener('abort', () => resolve());
+          });
+          yield { type: 'final', data: { answer: 'released' } };
+        },
+      };
+      const gateway = await openTestGateway(
+        { planner, slow, coder: agent({}) },
+        { authenticator: identity.authenticator, identity, jobs, config },
+      );
+      url = gateway.url;
+      return {
+        [Symbol.asyncDispose]: async () => {
+          await gateway[Symbol.asyncDispose]();
+          await jobs.close();
+        },
+      };
+    };
+    const store = async (mandate: string, more: Record<string, unknown> = {}) => {
+      await using client = await connectWith(url, { 'x-agent-mandate': mandate });
+      const args = { agent_id: 'coder', capability: 'work', async: true, ...more };
+      const { payload } = await call(client, 'fabric.call', args);
+      const { code = 'ok', details } = payload.error ?? {};
+      asked.push({ code, job_id: payload.job_id, details });
+      return payload.job_id as string;
+    };
+    const plan = async (headers: Record<string, string>) => {
+      await using client = await connectWith(url, headers);
+      await call(client, 'fabric.call', { agent_id: 'planner', capability: 'work' });
+    };
+    /** What became of a job, read by an agent that acts for the same principal. */
+    const outcomes = (headers: Record<string, string>, ids: readonly string[]) => {
+      const found: { state: string; error?: { code: string; details: unknown } }[] = [];
+      work = async (mandate) => {
+        await using client = await connectWith(url, { 'x-agent-mandate': mandate });
+        for (const job_id of ids) {
+          found.push((await call(client, 'fabric.job.status', { job_id })).payload.job);
+        }
+      };
+      return vi.waitUntil(
+        async () => {
+          found.length = 0;
+          await plan(headers);
+          const isOver = found.every(({ state }) => !['queued', 'running'].includes(state));
+          return isOver && found.length === ids.length && [...found];
+        },
+        { timeout: 20_000, interval: 50 },
+      );
+    };
+
+    it('count against the budget when the job is stored, and not again when it runs', async () => {
+      await using _ = await openWithJobs();
+      work = async (mandate) => {
+        for (let round = 0; round < 3; round += 1) await store(mandate);
+      };
+      const { headers } = await asPassport(['planner/*', 'coder/*'], 2);
+      await plan(headers);
+      expect(asked.map(({ code }) => code)).toEqual(['ok', 'ok', 'POLICY_DENIED']);
+      expect(asked[2]?.details).toMatchObject({ reason: 'budget_spent' });
+      const ids = asked.slice(0, 2).map(({ job_id }) => job_id);
+      const ended = await outcomes((await asPassport(['planner/*', 'coder/*'])).headers, ids);
+      expect(ended.map(({ state }) => state)).toEqual(['succeeded', 'succeeded']);
+    });
+
+    it('let no job begin later than an hour, or after the credential at the root expires', async () => {
+      await using _ = await openWithJobs();
+      const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
+      work = async (mandate) => {
+        for (const minutes of [5, 30, 90]) await store(mandate, { run_at: inMinutes(minutes) });
+      };
+      await plan(withKey());
+      expect(asked.map(({ code }) => code)).toEqual(['ok', 'ok', 'POLICY_DENIED']);
+      expect(asked[2]?.details).toMatchObject({ reason: 'outlives_mandate' });
+      asked = [];
+      await plan((await asPassport(['planner/*', 'coder/*'])).headers);
+      expect(asked.map(({ code }) => code)).toEqual(['ok', 'POLICY_DENIED', 'POLICY_DENIED']);
+    });
+
+    it('end a job whose turn comes too late', async () => {
+      await using _ = await openWithJobs({
+        jobs: { kind: 'sqlite', concurrency: 1 },
+        mandates: { jobs_ms: 20 },
+      });
+      await using client = await connectWith(url, withKey());
+      await call(client, 'fabric.call', { agent_id: 'slow', capability: 'work', async: true });
+      await vi.waitUntil(() => isBlocked, { timeout: 20_000 });
+      let late = '';
+      work = async (mandate) => {
+        late = await store(mandate);
+      };
+      await plan(withKey());
+      const storedAt = Date.now();
+      await vi.waitUntil(() => Date.now() > storedAt + 20, { timeout: 20_000 });
+      release();
+      const [job] = await outcomes(withKey(), [late]);
+      expect(job).toMatchObject({
+        state: 'failed',
+        error: { code: 'AUTH_DENIED', details: { reason: 'expired' } },
+      });
+      expect(seen.map(({ envelope }) => envelope.target.agent_id)).not.toContain('coder');
+    });
+
+    it('end the jobs that wait and run when a link of the chain is revoked', async () => {
+      await using _ = await openWithJobs();
+      const ids: string[] = [];
+      work = async (mandate) => {
+        const run_at = new Date(Date.now() + 1_500).toISOString();
+        ids.push(await store(mandate, { agent_id: 'slow' }), await store(mandate, { run_at }));
+      };
+      await plan(withKey());
+      await vi.waitUntil(() => isBlocked, { timeout: 20_000 });
+      await revoke(folder, 'delegate', 'planner', Date.now());
+      for (const job of await outcomes(withKey(), ids)) {
+        expect(job).toMatchObject({
+          state: 'failed',
+          error: { code: 'AUTH_DENIED', details: { reason: 'revoked' } },
+        });
+      }
+    });
   });
 
   it('cannot be minted without signing keys: the agent is not called', async () => {

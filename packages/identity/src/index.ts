@@ -73,6 +73,7 @@ export {
   ANONYMOUS_PRINCIPAL,
   type AuthMode,
   type Delegation,
+  isMandated,
   LOCAL_PRINCIPAL,
   onBehalfOf,
   type Principal,

@@ -12,7 +12,7 @@ import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import type { CertificateVerifier } from './mtls.ts';
 import type { OauthVerifier } from './oauth/oauth-verifier.ts';
-import { type Delegation, type Principal, toOwnerId } from './principal.ts';
+import { type Delegation, isMandated, type Principal, toOwnerId } from './principal.ts';
 import type { PskKey } from './psk.ts';
 import { EndedMandates } from './realm/ended-mandates.ts';
 import type { RealmStore } from './realm/realm-store.ts';
@@ -182,7 +182,7 @@ class Callers {
     if (expiresAt !== undefined && expiresAt <= clock.now()) return false;
     if (!delegation) return mode !== 'psk' || keys.isValid(principal);
     if (keyId !== null && !signing.isPublished(keyId)) return false;
-    const isOver = delegation.depth > 0 && this.#isOver(delegation.tokenId);
+    const isOver = isMandated(principal) && this.#isOver(delegation.tokenId);
     return !isOver && this.#isGranted(delegation) && !revocations.reasonAgainst(delegation);
   };
 
@@ -246,6 +246,7 @@ class Callers {
         tokenHash: hashToken(token),
         tokenId: jti,
         traceId: tid,
+        ...(claims.rxp !== undefined && { rootExpiresAt: claims.rxp * 1000 }),
         budget: budgetOf(claims, this.#options.clock.now()),
         actors: [{ sub, cog }, ...toActors(act)],
       },

@@ -44,6 +44,8 @@ export interface Delegation {
   readonly tokenHash: string;
   /** Of the credential itself. */
   readonly tokenId: string;
+  /** Of a mandate: when the credential at the root expires, in milliseconds; absent where it does not. */
+  readonly rootExpiresAt?: number | undefined;
   /** The trace of a mandate, which its bearer cannot leave. */
   readonly traceId?: string | undefined;
   readonly budget?: { readonly calls: number; readonly ms: number } | undefined;
@@ -59,6 +61,11 @@ export interface Actor {
 /** On whose behalf a call is made: traces and budgets belong to it. */
 export function onBehalfOf({ id, delegation }: Principal): string {
   return delegation?.principalId ?? id;
+}
+
+/** Whether the caller is an agent that acts by the mandate of its call. */
+export function isMandated({ delegation }: Principal): boolean {
+  return delegation !== undefined && delegation.depth > 0;
 }
 
 /** What a delegate makes is its own: it does not reach what its principal or another delegate has. */

@@ -9,6 +9,8 @@ export interface JobCall {
   readonly hop: Hop;
   /** The lowest tier of those along the chain of the call. */
   readonly originTier?: TrustTier | undefined;
+  /** Made with a mandate: no attempt begins after this time. */
+  readonly beginBy?: number | undefined;
   /** What the caller asked the mint for. */
   readonly delegate?: DelegateRequest | undefined;
   /** What the request carried for the agent. */

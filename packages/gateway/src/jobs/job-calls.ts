@@ -18,7 +18,7 @@ import {
   type StoredJob,
   toMeta,
 } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
+import { denied, type Principal } from '@starloom/identity';
 import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { auditRefusal } from '../pipeline/audit-call.ts';
@@ -136,6 +136,8 @@ export class JobCalls {
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     if (!isCharged) deps.limits.admit(principal);
     const guarded = admit(caller, deps.guard);
+    const beginBy = deps.mandates.beginBy(principal, clock.now(), terms.runAt);
+    if (!isCharged) await deps.mandates.spend(guarded, principal);
     await deps.discovery.awaitFor(request, caller, DISCOVERY_WAIT_MS);
     const policyCall = toPolicyCall(guarded, caller, terms.runAt ?? clock.now());
     const agents = agentsForCall(principal, deps, policyCall);
@@ -149,6 +151,7 @@ export class JobCalls {
       principal,
       hop: guarded.hop,
       originTier: guarded.originTier,
+      ...(beginBy !== undefined && { beginBy }),
       delegate: readDelegate(caller),
       meta: passedMeta(caller.meta),
       ...(isTask && { isTask, declared: caller.declared }),
@@ -180,11 +183,13 @@ export class JobCalls {
   }
 
   /** A new job with the call of one that is over. */
-  async retry(principal: Principal, id: string): Promise<StoredJob> {
+  async retry(caller: Caller, id: string): Promise<StoredJob> {
     const { clock, deps } = this.#options;
+    const { principal } = caller;
     const { agent_id = '', capability } = await this.find(principal, id);
     const record = deps.registry.get(agent_id);
     deps.limits.admit(principal);
+    await deps.mandates.spend(admit(caller, deps.guard), principal);
     deps.limits.spend(principal, record && findCapability(record, capability)?.cost);
     return await this.desk.retry(principal.id, id, clock.now());
   }
@@ -248,7 +253,9 @@ export class JobCalls {
     const { request, principal, originTier, hop, delegate, isTask, declared } = given as JobCall;
     const { meta } = given as JobCall;
     const { deps, clock } = this.#options;
-    const { job, answers, signal } = context;
+    const { job, answers } = context;
+    using revoked = this.#watch(principal);
+    const signal = AbortSignal.any([context.signal, revoked.signal]);
     deps.observer.jobAttempt(context.mode);
     const left = job.deadline_at === undefined ? NO_DEADLINE_MS : job.deadline_at - clock.now();
     const asked: CallRequest = {
@@ -283,7 +290,9 @@ export class JobCalls {
       questionMs: INPUT_MS,
       cut: () => {},
     };
+    if (context.mode !== 'rejoin') this.#assertMayBegin(given as JobCall, caller, job);
     const outcome = await runCall(asked, caller, deps);
+    revoked.signal.throwIfAborted();
     if (!outcome.ok) return toQuestion(isTask ? withAnswer(outcome.error) : outcome.error, job);
     const { dispatched, trace } = outcome;
     const { answer, citations, data } = dispatched.result;
@@ -297,6 +306,30 @@ export class JobCalls {
       },
     };
   };
+
+  /** Aborted when the credential that the job was made with, or one above it, is revoked. */
+  #watch(principal: Principal): Disposable & { readonly signal: AbortSignal } {
+    const { assertCurrent, onCredentials } = this.#options.deps;
+    const revoked = new AbortController();
+    const unwatch = onCredentials(() => {
+      try {
+        assertCurrent({ principal, isStored: true });
+      } catch (error) {
+        revoked.abort(error);
+      }
+    });
+    return { signal: revoked.signal, [Symbol.dispose]: () => unwatch?.() };
+  }
+
+  /** What goes on at an agent already, or waits there for an answer, has begun. */
+  #assertMayBegin({ request, beginBy = Infinity }: JobCall, caller: Caller, job: StoredJob): void {
+    const { deps, clock } = this.#options;
+    if (clock.now() <= beginBy) return;
+    const fix = 'store the job earlier, or raise "mandates.jobs_ms" of the gateway';
+    const error = denied('expired', 'The time to begin a job of this mandate is over', fix);
+    auditRefusal(request, caller, job.trace, error, deps);
+    throw error;
+  }
 }
 
 /** A question that can be answered later keeps the job waiting; any other failure is the call's. */

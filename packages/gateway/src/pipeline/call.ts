@@ -47,6 +47,8 @@ export interface CallDeps extends DispatchDeps {
   readonly audit: AuditCall;
   /** Throws AUTH_DENIED when the credential of the caller was revoked or has expired meanwhile. */
   readonly assertCurrent: (caller: Pick<Caller, 'principal' | 'isStored'>) => void;
+  /** Calls back when credentials were revoked or changed; returns how to stop that. */
+  readonly onCredentials: (listener: () => void) => (() => void) | undefined;
   /** Throws BAD_INPUT when the caller has no agent in the session. */
   readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
@@ -67,11 +69,11 @@ export async function runCall(
   let trace: Trace | undefined;
   try {
     deps.assertCurrent(caller);
-    // A stored call was charged when it was accepted.
+    // A stored call was charged when it was accepted, to its budget too.
     if (!caller.isStored) deps.limits.admit(caller.principal);
     const guarded = admit(caller, deps.guard);
     trace = guarded.trace;
-    const spent = deps.mandates.spend(guarded, caller.principal);
+    const spent = caller.isStored ? undefined : deps.mandates.spend(guarded, caller.principal);
     if (spent) await spent;
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
     if (turn) await turn;

@@ -6,6 +6,7 @@ import {
   type Budget,
   type DelegateRequest,
   delegateRequestSchema,
+  isMandated,
   type Mint,
   onBehalfOf,
   type Principal,
@@ -19,6 +20,8 @@ export interface MandatesOptions {
   readonly budgets: TraceBudgets;
   /** The deepest chain. */
   readonly maxDepth: number;
+  /** How long after it is stored a job of an agent with a mandate may begin. */
+  readonly jobsMs: number;
 }
 
 export interface Mandated {
@@ -53,6 +56,21 @@ export class Mandates {
     if (delegation) return budgets.spendTogether(owner, trace_id, delegation.budget);
     budgets.spend(owner, trace_id);
     return undefined;
+  }
+
+  /** Until when a job may begin that is stored now; `undefined` where the caller has no mandate. */
+  beginBy(principal: Principal, now: number, runAt = now): number | undefined {
+    if (!isMandated(principal)) return undefined;
+    const { rootExpiresAt = Number.POSITIVE_INFINITY } = principal.delegation ?? {};
+    const beginBy = Math.min(now + this.#options.jobsMs, rootExpiresAt);
+    if (runAt <= beginBy) return beginBy;
+    throw new FabricError('POLICY_DENIED', 'The job would begin too long after its mandate', {
+      details: {
+        reason: 'outlives_mandate',
+        begin_by: new Date(beginBy).toISOString(),
+        fix: 'name an earlier "run_at", or raise "mandates.jobs_ms" of the gateway',
+      },
+    });
   }
 
   /** `undefined` for an agent that wants none. */

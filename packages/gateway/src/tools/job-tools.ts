@@ -79,7 +79,7 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
       'Retry a job',
       'Starts a new job with the call of one that is over.',
       CHANGES,
-      (id, { principal }) => jobs.retry(principal, id),
+      (id, caller) => jobs.retry(caller, id),
     ),
     defineTool({
       name: 'fabric.job.input',

@@ -78,6 +78,8 @@ export const mandateSchema = z.strictObject({
   bud: budgetSchema,
   /** The passport at the root. */
   pid: name.optional(),
+  /** When the credential at the root expires; absent where it does not. */
+  rxp: seconds.optional(),
 });
 
 export type PassportClaims = z.output<typeof passportSchema>;

@@ -121,6 +121,9 @@ export function assertLink(parent: MandateClaims, parentHash: string, child: Man
   if (child.sub !== parent.aud) throw broken('its delegate is not the agent of its parent');
   if (child.mxd > parent.mxd) throw wider('its depth may go further');
   if (child.exp > parent.exp) throw wider('it lives longer');
+  if (parent.rxp !== undefined && (child.rxp ?? Number.POSITIVE_INFINITY) > parent.rxp) {
+    throw wider('its root lives longer');
+  }
   if (child.bud.calls > parent.bud.calls || child.bud.ms > parent.bud.ms) {
     throw wider('its budget is larger');
   }

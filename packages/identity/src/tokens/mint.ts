@@ -16,7 +16,13 @@ import { z } from 'zod';
 import { type Authority, beyond, covers, forTier, intersect, toAuthority } from '../authority.ts';
 import { MAX_TOKEN_LENGTH } from '../credentials.ts';
 import { denied } from '../denied.ts';
-import { type Actor, type Delegation, onBehalfOf, type Principal } from '../principal.ts';
+import {
+  type Actor,
+  type Delegation,
+  isMandated,
+  onBehalfOf,
+  type Principal,
+} from '../principal.ts';
 import {
   MANDATE_TYPE,
   MAX_CAP,
@@ -119,6 +125,7 @@ export class Mint {
     const end = Math.floor((principal.expiresAt ?? Number.POSITIVE_INFINITY) / 1000);
     const exp = Math.min(end, iat + (requested?.ttl_s ?? DEFAULT_LIFE_S));
     if (exp <= iat) throw denied('expired', 'The credential of the caller has expired', 'log in');
+    const rootEnd = isMandated(principal) ? delegation?.rootExpiresAt : principal.expiresAt;
     const prn = onBehalfOf(principal);
     const { sub, cog, actors } = actingFor(principal);
     const act = toNestedActor(actors);
@@ -151,6 +158,7 @@ export class Mint {
       nbf: iat,
       exp,
       ...(delegation?.passportId && { pid: delegation.passportId }),
+      ...(rootEnd !== undefined && { rxp: Math.floor(rootEnd / 1000) }),
     });
   }
 }
