@@ -32,7 +32,7 @@ export function toPeopleLine(json: string): string {
 function callWords(line: Line): string {
   const { agent_id, capability, tool, ok, code, ms, fallback } = line;
   const isOwn = agent_id === null || agent_id === undefined;
-  const target = isOwn ? String(tool) : `${agent_id}.${capability}`;
+  const target = toOneLine(isOwn ? String(tool) : `${agent_id}.${capability}`, MAX_FIELD);
   const outcome = ok === true ? paint('green', 'ok') : paint('red', String(code ?? 'failed'));
   const notes = [
     ...(fallback === true ? ['after a fallback'] : []),
@@ -54,10 +54,15 @@ const MAX_MESSAGE = 400;
 function otherWords(line: Line): string {
   const fields = Object.entries(line)
     .filter(([name, value]) => !HIDDEN.has(name) && value !== null && value !== undefined)
-    .map(([name, value]) => paint('dim', `${name}=${showField(value)}`));
+    .map(([name, value]) => paint('dim', `${toOneLine(name, MAX_FIELD)}=${showField(value)}`));
   const cause = messageOf(line.error ?? { message: line.reason, details: line });
   const fix = typeof line.fix === 'string' ? [`fix: ${toOneLine(line.fix, MAX_FIELD)}`] : [];
-  return [String(line.message), ...fields, ...(cause === '' ? [] : [cause]), ...fix].join('  ');
+  return [
+    toOneLine(String(line.message), MAX_MESSAGE),
+    ...fields,
+    ...(cause === '' ? [] : [cause]),
+    ...fix,
+  ].join('  ');
 }
 
 function showField(value: unknown): string {

@@ -5,7 +5,7 @@ import { FabricError, inputRequestSchema, type Trace, traceSchema } from '@starl
 import { z } from 'zod';
 import { questionLines } from './ask/question-lines.ts';
 import { paint } from './paint.ts';
-import { toSafeJson } from './plain-text.ts';
+import { line, toSafeJson, toVisible } from './plain-text.ts';
 import { upstreamLines } from './upstream-lines.ts';
 
 export interface ReportOptions {
@@ -61,15 +61,15 @@ function forPeople(error: FabricError, trace: Trace | null): string {
     ? [
         `${paint('red', `error ${error.code}`)}: the configuration has ${count(problems.length, 'problem')}`,
       ]
-    : [`${paint('red', `error ${error.code}`)}: ${error.message}`];
+    : [`${paint('red', `error ${error.code}`)}: ${toVisible(error.message)}`];
   lines.push(...(problems ?? []).map(formatProblem));
-  lines.push(...askedLines(error).map((line) => `  ${line}`));
-  lines.push(...trailLines(error.details).map((line) => `  ${line}`));
-  lines.push(...upstreamLines(error.details.upstream).map((line) => `  ${line}`));
+  lines.push(...askedLines(error).map((text) => `  ${text}`));
+  lines.push(...trailLines(error.details).map((text) => `  ${text}`));
+  lines.push(...upstreamLines(error.details.upstream).map((text) => `  ${text}`));
   const { fix, upstream } = error.details;
   // What it points to stands right above.
   const isShown = upstream !== undefined && /details\.upstream/.test(String(fix));
-  if (typeof fix === 'string' && !isShown) lines.push(`  fix: ${fix}`);
+  if (typeof fix === 'string' && !isShown) lines.push(line`  fix: ${fix}`);
   if (error.code === 'INTERNAL' && error.cause instanceof Error) {
     lines.push(`  cause: ${error.cause.stack ?? error.cause.message}`);
   }
@@ -87,7 +87,7 @@ function askedLines({ code, details }: FabricError): string[] {
 /** Which agents were tried, when there was more than one. */
 function trailLines({ primary, fallbacks }: FabricError['details']): string[] {
   if (typeof primary !== 'string' || !Array.isArray(fallbacks) || fallbacks.length === 0) return [];
-  return [`tried: ${[primary, ...fallbacks].join(', then ')}`];
+  return [line`tried: ${[primary, ...fallbacks].join(', then ')}`];
 }
 
 export function count(number: number, noun: string): string {

@@ -1,3 +1,4 @@
+import { toOneLine } from './plain-text.ts';
 import { fit, widthOf } from './text-width.ts';
 
 const GAP = 2;
@@ -5,6 +6,7 @@ const GAP = 2;
 const NARROWEST = 8;
 
 /**
+ * Cells may be text of others: each is cleaned by itself, so that none reaches into another one.
  * Columns as wide as their widest cell; the last one is not padded. With `columns`, the widest are
  * narrowed until a row fits the terminal.
  */
@@ -13,7 +15,7 @@ export function table(
   rows: readonly (readonly string[])[],
   columns?: number,
 ): string {
-  const oneLine = [head, ...rows].map((row) => row.map((cell) => cell.replace(/\s+/g, ' ').trim()));
+  const oneLine = [head, ...rows].map((row) => row.map((cell) => toOneLine(cell)));
   const natural = head.map((_, column) =>
     Math.max(...oneLine.map((row) => widthOf(row[column] ?? ''))),
   );

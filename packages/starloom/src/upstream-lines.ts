@@ -1,4 +1,4 @@
-import { toPlainText } from './plain-text.ts';
+import { toOneLine, toPlainText } from './plain-text.ts';
 
 const MAX_LINES = 12;
 const LABELS: Readonly<Record<string, string>> = {
@@ -18,13 +18,13 @@ export function upstreamLines(upstream: unknown): string[] {
   if (Array.isArray(upstream)) return labelled('it said', toText(upstream));
   return Object.entries(upstream).flatMap(([name, value]) => {
     const text = toText(value);
-    return text === '' ? [] : labelled(LABELS[name] ?? name.replaceAll('_', ' '), text);
+    return text === '' ? [] : labelled(LABELS[name] ?? toOneLine(name.replaceAll('_', ' ')), text);
   });
 }
 
 /** A short text behind its label, a longer one below it. */
 function labelled(label: string, text: string): string[] {
-  const lines = toPlainText(text).trimEnd().split('\n');
+  const lines = toPlainText(text).replaceAll('\t', '  ').trimEnd().split('\n');
   if (lines.length === 1) return [`${label}: ${lines[0]}`];
   const left = lines.length > MAX_LINES ? [`  … ${lines.length - MAX_LINES} lines before`] : [];
   return [`${label}:`, ...left, ...lines.slice(-MAX_LINES).map((line) => `  ${line}`)];

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { differenceLines, differences, toVisible } from '../src/commands/definition-diff.ts';
+import { differenceLines, differences } from '../src/commands/definition-diff.ts';
+import { toVisible } from '../src/plain-text.ts';
 
 describe('the differences of two definitions', () => {
   it('names the innermost place that differs', () => {

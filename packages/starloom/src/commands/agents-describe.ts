@@ -8,7 +8,7 @@ import {
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paint, paintHealth } from '../paint.ts';
-import { toOneLine, toPlainText, toSafeJson } from '../plain-text.ts';
+import { line, toOneLine, toPlainText, toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { fit } from '../text-width.ts';
@@ -67,17 +67,19 @@ function toPage(agent: AgentView): string {
     ['its advice', toOneLine(agent.instructions ?? '', ADVICE_WIDTH)],
   ];
   return [
-    paint('bold', agent_id) + (description ? `: ${toOneLine(description)}` : ''),
-    ...facts.flatMap(([name, value]) => (value === '' ? [] : `  ${name.padEnd(11)} ${value}`)),
-    ...upstreamLines(health.upstream).map((line) => `  ${line}`),
-    ...(health.fix === undefined ? [] : [`  fix: ${health.fix}`]),
+    paint('bold', toOneLine(agent_id)) + (description ? `: ${toOneLine(description)}` : ''),
+    ...facts.flatMap(([name, value]) =>
+      value === '' ? [] : `  ${name.padEnd(11)} ${toOneLine(value)}`,
+    ),
+    ...upstreamLines(health.upstream).map((text) => `  ${text}`),
+    ...(health.fix === undefined ? [] : [line`  fix: ${health.fix}`]),
     '',
     ...agent.capabilities.flatMap((capability) => [...capabilityLines(capability), '']),
     ...(agent.capabilities.length === 0 ? ['  offers no tools'] : []),
     ...heldLines(agent),
     ...(agent.missing ?? []).map(({ name, near }) => {
-      const hint = near === undefined ? '' : `; did you mean "${near}"?`;
-      return paint('yellow', `  "${name}" is declared, but the agent does not offer it${hint}`);
+      const hint = near === undefined ? '' : line`; did you mean "${near}"?`;
+      return paint('yellow', line`  "${name}" is declared, but the agent does not offer it${hint}`);
     }),
   ]
     .join('\n')
@@ -87,10 +89,10 @@ function toPage(agent: AgentView): string {
 /** What waits for approval, and how it is approved. */
 export function heldLines({ agent_id, held = [] }: Pick<AgentView, 'agent_id' | 'held'>): string[] {
   if (held.length === 0) return [];
-  const lines = held.map((one) => `  "${one.name}" ${heldWords(one)}, and is not served`);
+  const lines = held.map((one) => line`  "${one.name}" ${heldWords(one)}, and is not served`);
   return [
-    ...lines.map((line) => paint('yellow', line)),
-    `  fix: starloom agents approve ${agent_id}`,
+    ...lines.map((text) => paint('yellow', text)),
+    line`  fix: starloom agents approve ${agent_id}`,
   ];
 }
 
@@ -105,11 +107,11 @@ function capabilityLines(capability: Capability): string[] {
     ...(streaming ? ['streams'] : []),
     ...(timeout_ms === undefined ? [] : [`${timeout_ms} ms`]),
     ...Object.entries(annotations ?? {}).flatMap(([hint, value]) =>
-      value === true ? [hint.replace(/Hint$/, '')] : [],
+      value === true ? [toOneLine(hint).replace(/Hint$/, '')] : [],
     ),
   ];
   return [
-    `  ${paint('cyan', name)}${marks.length > 0 ? paint('dim', `  (${marks.join(', ')})`) : ''}`,
+    `  ${paint('cyan', toOneLine(name))}${marks.length > 0 ? paint('dim', `  (${marks.join(', ')})`) : ''}`,
     ...descriptionLines(description).map((line) => `    ${line}`),
     ...argumentLines(input_schema).map((line) => `      ${line}`),
   ];
@@ -120,7 +122,10 @@ const MAX_LENGTH = 300;
 
 /** The beginning of what may be very long. */
 function descriptionLines(description = ''): string[] {
-  const lines = description.trim().split('\n', MAX_LINES + 1);
+  const lines = description
+    .replaceAll('\t', '  ')
+    .trim()
+    .split('\n', MAX_LINES + 1);
   const shown = lines
     .slice(0, MAX_LINES)
     .map((line) => fit(toPlainText(line.slice(0, 2 * MAX_LENGTH)), MAX_LENGTH));

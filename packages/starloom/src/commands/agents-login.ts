@@ -6,7 +6,7 @@ import { FabricError, type Manifest } from '@starloom/core';
 import { anchorSecretFiles, readAgentsFile, resolveEndpoint } from '@starloom/registry';
 import type { GlobalOptions } from '../global-options.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { line, toSafeJson } from '../plain-text.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import { findAgentsPlace } from './agents-place.ts';
@@ -35,7 +35,7 @@ export async function loginToAgent(
   const { link, issuer } = login;
   if (options.json) terminal.print(toSafeJson({ event: 'link', agent_id: agentId, link, issuer }));
   else {
-    terminal.tell(`Open this link to log in to ${agentId} at ${issuer}:\n`);
+    terminal.tell(line`Open this link to log in to ${agentId} at ${issuer}:\n`);
     terminal.print(link);
     terminal.tell('\nwaiting for the answer of the browser; Ctrl-C ends it');
   }

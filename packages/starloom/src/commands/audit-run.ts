@@ -11,7 +11,7 @@ import {
   verifyAudit,
 } from '@starloom/identity';
 import type { GlobalOptions } from '../global-options.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { line, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
 import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -40,7 +40,9 @@ export async function verifyAuditLog(
   const report = await withDecisions(audit, decisions);
   if (!report.intact) terminal.exitCode = 1;
   if (json) return terminal.print(toSafeJson(report));
-  for (const { file, line, flaw } of report.problems) terminal.print(`${file}:${line}  ${flaw}`);
+  for (const { file, line: number, flaw } of report.problems) {
+    terminal.print(line`${file}:${number}  ${flaw}`);
+  }
   const { records, unsealed, open } = report;
   const state = report.intact ? 'intact' : `${count(report.problems.length, 'problem')} found`;
   terminal.print(`${state}: ${count(records, 'record')} in ${count(report.files, 'file')}`);
@@ -71,21 +73,21 @@ function toLine(record: Exclude<AuditRecord, { signature: string }>): string {
       const who = delegate === undefined ? principal : `${delegate} for ${principal}`;
       const { code, reason, rule } = record;
       const why = [code, reason, rule && `rule ${rule}`].filter(Boolean).join(' ');
-      return `${at}  ${decision}  ${who} → ${agent_id}/${capability}  ${why}`.trimEnd();
+      return line`${at}  ${decision}  ${who} → ${agent_id}/${capability}  ${why}`.trimEnd();
     }
     case 'mint': {
       const { delegate, principal, audience, cap, depth } = record;
-      return `${at}  mint   ${delegate} for ${principal} → ${audience}  depth ${depth}  ${cap.join(' ')}`;
+      return line`${at}  mint   ${delegate} for ${principal} → ${audience}  depth ${depth}  ${cap.join(' ')}`;
     }
     case 'denied':
-      return `${at}  denied a ${record.credential}: ${record.reason}`;
+      return line`${at}  denied a ${record.credential}: ${record.reason}`;
     case 'pin': {
       const { decision, agent_id, capabilities, by } = record;
       const names = capabilities.map(({ name }) => name).join(' ');
-      return `${at}  ${decision}  ${agent_id}: ${names}  ${by}`;
+      return line`${at}  ${decision}  ${agent_id}: ${names}  ${by}`;
     }
     default:
-      return `${at}  ${record.entries} entries were lost`;
+      return line`${at}  ${record.entries} entries were lost`;
   }
 }
 

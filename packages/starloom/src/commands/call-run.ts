@@ -8,7 +8,7 @@ import { contentArtifacts } from '../files/content-artifacts.ts';
 import { readAttachments } from '../files/read-attachments.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { paint } from '../paint.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { toSafeJson, toVisible } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
@@ -98,7 +98,7 @@ async function converse(
     } catch (error) {
       view.settle();
       const isUnfit = FabricError.is(error) && error.details.reason === 'answer_does_not_fit';
-      if (isUnfit && asked) terminal.tell(`  ${paint('yellow', error.message)}`);
+      if (isUnfit && asked) terminal.tell(`  ${paint('yellow', toVisible(error.message))}`);
       else asked = askedIn(error, target);
       if (!asked) throw error;
       if (!isAsked || asked.conversationId === undefined) {

@@ -104,6 +104,6 @@ export class CallView {
 
   #note(text: string): void {
     this.settle();
-    this.#terminal.tell(paint('dim', `(${text})`));
+    this.#terminal.tell(paint('dim', `(${toOneLine(text)})`));
   }
 }

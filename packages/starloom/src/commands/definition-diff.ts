@@ -1,6 +1,8 @@
 // What an operator is shown before an approval: every difference between what was approved and what the
 // agent says now, with characters that are not seen written out.
 
+import { toVisible } from '../plain-text.ts';
+
 export interface Difference {
   /** Such as `input_schema.properties.path`. */
   readonly path: string;
@@ -51,13 +53,6 @@ function toLines(value: unknown): string[] {
   if (value === undefined) return [];
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
   return text.split('\n').map(toVisible);
-}
-
-/** Characters that are not seen, or that change how others are seen, by their number. */
-export function toVisible(text: string): string {
-  return text.replaceAll(/[\p{C}\p{DI}\u2028\u2029]/gu, (character) => {
-    return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
-  });
 }
 
 function memberOf(value: Json, key: string): unknown {

@@ -1,7 +1,7 @@
 import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paintHealth } from '../paint.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { line, toSafeJson } from '../plain-text.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { AgentRow, EngineRow } from '../tool-payloads.ts';
@@ -56,7 +56,8 @@ export async function previewRoute(
     reason,
   ]);
   terminal.print(table(['', 'AGENT', 'AS', 'HEALTH', 'WHY'], rows, terminal.columns));
-  for (const { agent_id, reason } of payload.skipped) terminal.tell(`not ${agent_id}: ${reason}`);
+  for (const { agent_id, reason } of payload.skipped)
+    terminal.tell(line`not ${agent_id}: ${reason}`);
 }
 
 export async function showHealth(terminal: Terminal, { json }: GlobalOptions): Promise<void> {
@@ -92,17 +93,17 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
   terminal.print(table(['PART', 'STATUS', ''], painted, terminal.columns));
   for (const agent of agents.list) showTrouble(terminal, agent);
   for (const { agent_id, held } of agents.list) {
-    if (held) terminal.print(['', `${agent_id}:`, ...heldLines({ agent_id, held })].join('\n'));
+    if (held) terminal.print(['', line`${agent_id}:`, ...heldLines({ agent_id, held })].join('\n'));
   }
 }
 
 /** Why an agent is not online, as its own side said it: whole, where the table cuts. */
 function showTrouble(terminal: Terminal, agent: AgentRow): void {
   const { agent_id, status, message, upstream, fix } = agent;
-  const lines = [...upstreamLines(upstream), ...(fix === undefined ? [] : [`fix: ${fix}`])];
+  const lines = [...upstreamLines(upstream), ...(fix === undefined ? [] : [line`fix: ${fix}`])];
   if (status === 'online' || (lines.length === 0 && message === undefined)) return;
   terminal.print(
-    ['', `${agent_id}: ${message ?? status}`, ...lines.map((line) => `  ${line}`)].join('\n'),
+    ['', line`${agent_id}: ${message ?? status}`, ...lines.map((text) => `  ${text}`)].join('\n'),
   );
 }
 

@@ -15,7 +15,7 @@ import {
   toPassportClaims,
 } from '@starloom/identity';
 import type { GlobalOptions } from '../global-options.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { line, toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
 import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -61,7 +61,7 @@ export async function createPassport(
     if (json) return void terminal.print(toSafeJson({ passport: token, claims }));
     const until = new Date(claims.exp * 1000).toISOString();
     terminal.tell(
-      `passport of ${claims.sub} for ${principal}, grant ${claims.mnd}, until ${until}`,
+      line`passport of ${claims.sub} for ${principal}, grant ${claims.mnd}, until ${until}`,
     );
     terminal.print(token);
   } finally {
@@ -114,9 +114,9 @@ export async function verifyPassport(
         toSafeJson({ valid: true, principal, delegate, grant, tier, scopes, expires_at }),
       );
     }
-    terminal.print(`valid: ${delegate} acts for ${principal} until ${expires_at}`);
-    terminal.print(`  tier ${tier}, grant ${grant}`);
-    terminal.print(`  ${scopes.join(' ')}`);
+    terminal.print(line`valid: ${delegate} acts for ${principal} until ${expires_at}`);
+    terminal.print(line`  tier ${tier}, grant ${grant}`);
+    terminal.print(line`  ${scopes.join(' ')}`);
   } finally {
     await identity.close();
   }

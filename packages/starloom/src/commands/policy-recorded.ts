@@ -14,7 +14,7 @@ import {
 } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
 import type { GlobalOptions } from '../global-options.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { line, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
 import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
@@ -108,5 +108,5 @@ function toCall({ at, depth = 1, origin_tier }: RecordedCall, tier: Principal['t
 function toLine({ principal, agent_id, capability, was, would_be, calls }: Change): string {
   const text = ({ effect, rule }: Decision) =>
     rule === undefined ? effect : `${effect} by ${rule}`;
-  return `${calls}×  ${principal} → ${agent_id}/${capability}  ${text(was)} → ${text(would_be)}`;
+  return line`${calls}×  ${principal} → ${agent_id}/${capability}  ${text(was)} → ${text(would_be)}`;
 }
