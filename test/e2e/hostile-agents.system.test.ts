@@ -111,3 +111,43 @@ describe.each(['http', 'mcp'])('an agent over %s', (protocol) => {
     },
   );
 });
+
+describe('an agent that the gateway started and that calls back without a trace', () => {
+  /** Calls itself at the gateway that its task names; answers how deep that went, and why it ended. */
+  const SCRIPT = `
+    require('node:readline').createInterface({ input: process.stdin }).on('line', async (line) => {
+      const { envelope } = JSON.parse(line);
+      const url = envelope.input.task;
+      const args = { agent_id: envelope.target.agent_id, capability: 'work', task: url };
+      const response = await fetch(url + '/mcp', {
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+          'x-starloom-process': process.env.STARLOOM_PROCESS,
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fabric.call', arguments: args },
+        }),
+      });
+      const { ok, result, error } = (await response.json()).result.structuredContent;
+      const answer = ok ? result.answer : envelope.hop.depth + ' ' + error.code;
+      console.log(JSON.stringify({ type: 'final', data: { answer } }));
+      process.exit(0);
+    });`;
+  const looping = (agent_id: string, reentrant: boolean): ManifestInput => ({
+    agent_id,
+    endpoint: { transport: 'process', command: process.execPath, args: ['-e', SCRIPT] },
+    capabilities: [{ name: 'work', reentrant }],
+  });
+
+  it('is as deep as its calls are, and closes no cycle', async () => {
+    await using gateway = await openGateway([looping('deep', true), looping('round', false)]);
+    const work = async (agent_id: string) => {
+      const { result } = await gateway.call({ agent_id, capability: 'work', task: gateway.url });
+      return result.answer;
+    };
+    expect(await work('deep')).toBe('5 RECURSION_LIMIT');
+    expect(await work('round')).toBe('1 RECURSION_LIMIT');
+  });
+});

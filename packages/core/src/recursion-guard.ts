@@ -42,6 +42,8 @@ export interface AdmitOptions {
   readonly depthIsStated?: boolean;
   /** Who calls; where there is only one caller, or none is known, it can be left out. */
   readonly principal?: string;
+  /** The agent whose program the caller is, or was started by. */
+  readonly agentId?: string | undefined;
   /** How far the caller is trusted. */
   readonly tier?: TrustTier;
 }
@@ -49,13 +51,21 @@ export interface AdmitOptions {
 export interface TrackOptions extends Pick<GuardedCall, 'root' | 'originTier'> {
   /** The principal as which the agent that is called calls back. */
   readonly agentPrincipal?: string | undefined;
+  /** The agent that is called, where this process started its program. */
+  readonly agentId?: string | undefined;
+}
+
+interface CallerNames {
+  readonly principal?: string | undefined;
+  readonly agentId?: string | undefined;
 }
 
 interface CallInFlight {
   readonly traceId: string;
   readonly root: string;
   readonly hop: Hop;
-  readonly agentPrincipal: string | undefined;
+  /** By what the agent is known when it calls back. */
+  readonly callers: readonly string[];
   readonly originTier: TrustTier | undefined;
 }
 
@@ -70,7 +80,7 @@ export class RecursionGuard {
   readonly #onBlocked: RecursionGuardOptions['onBlocked'];
   /** Calls in flight: trace id → W3C span id → what calls below are one deeper than. */
   readonly #inFlight = new Map<string, Map<string, CallInFlight>>();
-  /** The same by the principal as which their agents call back. */
+  /** The same by what their agents are known by when they call back. */
   readonly #byAgent = new Map<string, Set<CallInFlight>>();
   /** Refused traces by root principal, and when they may be forgotten, oldest first. */
   readonly #tripped = new Map<string, Map<string, number>>();
@@ -85,10 +95,11 @@ export class RecursionGuard {
   /** Gives an incoming call its place in its trace, or refuses it with RECURSION_LIMIT. */
   admit(origin: Origin, options: AdmitOptions = {}): GuardedCall {
     const { principal = '' } = options;
-    const above = origin.traceId === undefined ? this.#deepestOf(principal) : undefined;
+    const callers = callersOf({ principal, agentId: options.agentId });
+    const above = origin.traceId === undefined ? this.#deepestOf(callers) : undefined;
     const traceId = origin.traceId ?? above?.traceId;
     const trace = { ...createTrace(traceId), parent_span_id: origin.parentSpanId ?? null };
-    const root = above?.root ?? this.#rootOf(trace.trace_id, principal);
+    const root = above?.root ?? this.#rootOf(trace.trace_id, principal, callers);
     this.assertOpen(trace.trace_id, origin.hop, root);
     const hop = above ? below(above.hop, origin.hop) : this.#knownHop(origin, root, options);
     this.#refuseAs('depth', trace.trace_id, root, () => assertDepth(hop, this.#limit));
@@ -99,11 +110,12 @@ export class RecursionGuard {
    * The lowest tier of those along the chain that a caller acts in. An agent that names no trace may
    * act for any of the calls that it serves.
    */
-  originTierOf({ traceId }: Origin, { principal = '', tier }: AdmitOptions): TrustTier | undefined {
-    const calls =
-      traceId === undefined
-        ? [...(this.#byAgent.get(principal) ?? [])]
-        : this.#callsOf(traceId, principal);
+  originTierOf(
+    { traceId }: Origin,
+    { principal = '', agentId, tier }: AdmitOptions,
+  ): TrustTier | undefined {
+    const callers = callersOf({ principal, agentId });
+    const calls = traceId === undefined ? this.#servedBy(callers) : this.#callsOf(traceId, callers);
     return lowestOf(tier, calls);
   }
 
@@ -132,9 +144,10 @@ export class RecursionGuard {
 
   /** Remembers a call while it is in flight; returns how to forget it. */
   track(trace: Trace, hop: Hop, options: TrackOptions = {}): () => void {
-    const { root = '', agentPrincipal, originTier } = options;
+    const { root = '', agentPrincipal, agentId, originTier } = options;
     const spanId = toW3cSpanId(trace.span_id);
-    const entry = { traceId: trace.trace_id, root, hop, agentPrincipal, originTier };
+    const callers = callersOf({ principal: agentPrincipal, agentId });
+    const entry = { traceId: trace.trace_id, root, hop, callers, originTier };
     const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, CallInFlight>();
     this.#inFlight.set(trace.trace_id, calls.set(spanId, entry));
     const forgetAgent = this.#trackAgent(entry);
@@ -153,41 +166,45 @@ export class RecursionGuard {
   }
 
   #trackAgent(entry: CallInFlight): (() => void) | undefined {
-    const { agentPrincipal } = entry;
-    if (agentPrincipal === undefined) return undefined;
-    const calls = this.#byAgent.get(agentPrincipal) ?? new Set();
-    this.#byAgent.set(agentPrincipal, calls.add(entry));
+    if (entry.callers.length === 0) return undefined;
+    for (const caller of entry.callers) {
+      this.#byAgent.set(caller, (this.#byAgent.get(caller) ?? new Set()).add(entry));
+    }
     return () => {
-      calls.delete(entry);
-      if (calls.size === 0) this.#byAgent.delete(agentPrincipal);
+      for (const caller of entry.callers) {
+        const calls = this.#byAgent.get(caller);
+        calls?.delete(entry);
+        if (calls?.size === 0) this.#byAgent.delete(caller);
+      }
     };
   }
 
-  /** The deepest call in flight to the agent that calls as this principal. */
-  #deepestOf(principal: string): CallInFlight | undefined {
-    const calls = this.#byAgent.get(principal);
-    return (
-      calls &&
-      [...calls].reduce<CallInFlight | undefined>(
-        (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
-        undefined,
-      )
+  /** The calls in flight to agents that this caller may be. */
+  #servedBy(callers: readonly string[]): CallInFlight[] {
+    return callers.flatMap((caller) => [...(this.#byAgent.get(caller) ?? [])]);
+  }
+
+  /** The deepest of them. */
+  #deepestOf(callers: readonly string[]): CallInFlight | undefined {
+    return this.#servedBy(callers).reduce<CallInFlight | undefined>(
+      (deepest, call) => (call.hop.depth > (deepest?.hop.depth ?? 0) ? call : deepest),
+      undefined,
     );
   }
 
-  /** The calls in flight on this trace to agents that call back as this principal. */
-  #callsOf(traceId: string, principal: string): CallInFlight[] {
+  /** Those of them that are on this trace. */
+  #callsOf(traceId: string, callers: readonly string[]): CallInFlight[] {
     const calls = [...(this.#inFlight.get(traceId)?.values() ?? [])];
-    return calls.filter(({ agentPrincipal }) => agentPrincipal === principal);
+    return calls.filter((call) => isOneOf(call, callers));
   }
 
   /** Whose trace this is: of the caller, unless the caller is an agent at work on another's. */
-  #rootOf(traceId: string, principal: string): string {
+  #rootOf(traceId: string, principal: string, callers: readonly string[]): string {
     const inFlight = this.#inFlight.get(traceId);
     if (!inFlight) return principal;
     const calls = [...inFlight.values()];
     if (calls.some(({ root }) => root === principal)) return principal;
-    return calls.find(({ agentPrincipal }) => agentPrincipal === principal)?.root ?? principal;
+    return calls.find((call) => isOneOf(call, callers))?.root ?? principal;
   }
 
   /**
@@ -256,6 +273,18 @@ export class RecursionGuard {
     if (tripped?.size === 0) this.#tripped.delete(root);
     return false;
   }
+}
+
+/** An agent is known by the principal of its key, and by the program that was started for it. */
+function callersOf({ principal, agentId }: CallerNames): string[] {
+  return [
+    ...(principal === undefined ? [] : [`principal:${principal}`]),
+    ...(agentId === undefined ? [] : [`agent:${agentId}`]),
+  ];
+}
+
+function isOneOf({ callers }: CallInFlight, others: readonly string[]): boolean {
+  return callers.some((caller) => others.includes(caller));
 }
 
 /** Of the caller, and of the calls that it acts for. */

@@ -148,6 +148,27 @@ describe('the recursion guard', () => {
       expect(() => guard.admit(fromMeta({}), coder)).toThrow(refusal({ depth: 6 }));
     });
 
+    it('knows an agent that drops all its headers by the program it calls back from', () => {
+      const guard = new RecursionGuard();
+      const call = guard.admit(fromMeta({}), alice);
+      const { trace, hop, root } = call;
+      const forget = guard.track(trace, { ...hop, depth: 4 }, { root, agentId: 'coder' });
+      const fromCoder = { ...eve, agentId: 'coder' };
+      expect(guard.admit(fromMeta({}), fromCoder)).toMatchObject({
+        trace: { trace_id: trace.trace_id },
+        hop: { depth: 5 },
+        root: 'alice',
+      });
+      expect(guard.admit(rootOf(trace.trace_id), fromCoder).root).toBe('alice');
+      expect(guard.admit(fromMeta({}), { principal: 'coder' }).hop.depth).toBe(1);
+      expect(guard.admit(fromMeta({}), { ...eve, agentId: 'files' }).hop.depth).toBe(1);
+      forget();
+      expect(guard.admit(fromMeta({}), fromCoder)).toMatchObject({
+        hop: { depth: 1 },
+        root: 'eve',
+      });
+    });
+
     it('knows the lowest tier of a chain, whatever key its agents call back with', () => {
       const guard = new RecursionGuard();
       const coder = { principal: 'coder', tier: 'org' } as const;

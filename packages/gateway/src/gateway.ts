@@ -5,6 +5,7 @@ import type { Coordination } from '@starloom/coordination';
 import {
   type Adapter,
   type Clock,
+  HEADER,
   type JobEngine,
   type Manifest,
   RecursionGuard,
@@ -340,17 +341,22 @@ export class Gateway {
     this.#relay.agentChanged(agentId);
   }
 
-  /** Serves one client over a pair of streams; resolves when it is gone. */
-  async serveStdio(input: Readable, output: Writable): Promise<void> {
+  /**
+   * Serves one client over a pair of streams; resolves when it is gone. Its calls are at least `depth`
+   * deep: an agent of another gateway may have started this one.
+   */
+  async serveStdio(input: Readable, output: Writable, depth = 1): Promise<void> {
     const { config, observer } = this.#options;
     await this.#jobs?.schedule(schedulesOf(config));
     this.#watchAgents();
     const maxLineBytes = config.limits.body_bytes;
-    const channel = stdioChannel({ input, output, maxLineBytes, log: observer.log });
+    const untilAnswered = () => this.#inFlight.untilIdle(this.#options.drainMs ?? DRAIN_MS);
+    const { log } = observer;
+    const channel = stdioChannel({ input, output, maxLineBytes, log, untilAnswered });
     await this.#mcp.serveChannel(channel, {
       principal: LOCAL_PRINCIPAL,
       transport: 'stdio',
-      headers: {},
+      headers: depth > 1 ? { [HEADER.depth]: String(depth) } : {},
       toolNames: config.mcp.tool_names,
       toolsets: toolsetsOf(config, this.#jobs),
     });

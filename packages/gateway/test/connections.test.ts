@@ -44,6 +44,22 @@ describe('connections', () => {
     },
   );
 
+  it('are as deep over stdio as the agent is that started this gateway', async () => {
+    await using gateway = await openTestGateway(agents);
+    for (const [depth, code] of [
+      [5, undefined],
+      [6, 'RECURSION_LIMIT'],
+    ] as const) {
+      const transport = new PipeTransport();
+      const served = gateway.gateway.serveStdio(transport.toServer, transport.fromServer, depth);
+      const client = await open(transport, 'auto');
+      const { payload } = await call(client, 'fabric.call', { capability: 'work' });
+      expect(payload.error?.code).toBe(code);
+      await client.close();
+      await served;
+    }
+  });
+
   it('[G1] take the key of a WebSocket by header as well', async () => {
     await using gateway = await openTestGateway(agents);
     const url = `${gateway.url.replace('http', 'ws')}/mcp/ws`;

@@ -173,6 +173,19 @@ describe('a gateway that shuts down', () => {
     await world[Symbol.asyncDispose]();
   });
 
+  it('answers calls over standard input and output after the input has ended', async () => {
+    const agent = gatedAgent();
+    await using world = await openTestGateway({ percy: agent });
+    const [input, output] = [new PassThrough(), new PassThrough()];
+    const served = world.gateway.serveStdio(input, output);
+    input.end(`${hello}\n${older}\n`);
+    await agent.begun;
+    agent.open();
+    await served;
+    output.end();
+    expect(await text(output)).toContain('done');
+  });
+
   it('waits until an answer of the coordination plane was read', async () => {
     const world = await openCoordinationWorld();
     await world.act('session_manager.create', { session_id: 's', agent_id: 'me', mode: 'cas' });

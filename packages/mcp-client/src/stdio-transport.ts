@@ -57,6 +57,8 @@ const PER_REQUEST: ReadonlySet<string> = new Set([
 const ASKING: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
 
 export interface StdioTransportOptions {
+  /** The agent that the program is. */
+  readonly agentId?: string | undefined;
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -113,12 +115,13 @@ export class StdioClientTransport implements AgentTransport {
   }
 
   async start(): Promise<void> {
-    const { command, args, env, cwd, maxMessageBytes, log } = this.#options;
+    const { command, args, env, cwd, maxMessageBytes, agentId, log } = this.#options;
     const child = await spawnProcess({
       command,
       args,
       env: childEnvironment({ extra: env }),
       ...(cwd !== undefined && { cwd }),
+      ...(agentId !== undefined && { agentId }),
       graceMs: 2_000,
       limits: { maxLineBytes: maxMessageBytes },
       onStderrLine: (line) => log.debug({ line }, 'agent stderr'),

@@ -8,6 +8,7 @@ import {
   type FabricEvent,
   parseErrorPayload,
 } from '@starloom/core';
+import { marksIn } from '@starloom/wire';
 import { z } from 'zod';
 import { readClientFile } from './client-file.ts';
 import { stateFolder } from './state-folder.ts';
@@ -61,7 +62,11 @@ export async function connectToGateway({ env }: Terminal): Promise<GatewayClient
 export async function readAddress(env: Terminal['env']) {
   const known = await readClientFile(stateFolder(env));
   const key = env.STARLOOM_KEY ?? known?.key;
-  const headers: Record<string, string> = key ? { authorization: `Bearer ${key}` } : {};
+  const marks = marksIn(env);
+  const headers: Record<string, string> = {
+    ...(key && { authorization: `Bearer ${key}` }),
+    ...(marks !== undefined && { 'x-starloom-process': marks }),
+  };
   return { url: env.STARLOOM_URL ?? known?.url, headers };
 }
 

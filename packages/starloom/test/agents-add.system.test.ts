@@ -1,5 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { listKeys } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { runStarloom, scratch } from './run-starloom.ts';
 import { startGateway } from './running-gateway.ts';
@@ -35,9 +36,11 @@ const ENTRY = `- agent_id: note-taker
 async function addIn(files: Record<string, string>) {
   const place = await scratch({ ...FILES, ...files });
   const cwd = place.folder;
+  const env = { STARLOOM_HOME: join(cwd, 'home') };
   return {
     ...place,
-    add: (...args: string[]) => runStarloom(['agents', 'add', ...args], { cwd }),
+    add: (...args: string[]) => runStarloom(['agents', 'add', ...args], { cwd, env }),
+    remove: (agent: string) => runStarloom(['agents', 'remove', agent, '--yes'], { cwd, env }),
     agents: () => readFile(join(cwd, 'agents.yaml'), 'utf8'),
     write: (name: string, text: string) => writeFile(join(cwd, name), text),
     [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
@@ -122,4 +125,31 @@ describe('starloom agents add', () => {
       expect(after).toBe(files['agents.yaml']);
     },
   );
+
+  it('makes a key for an agent that calls back: bound to it, for a program in a file of its owner', async () => {
+    await using world = await addIn({});
+    const home = join(world.folder, 'home');
+    const add = (...args: string[]) =>
+      world.add('--json', '--callback-key', 'agent:files', ...args);
+    const program = await add('echo', '--', 'node', 'echo.js');
+    const secret = join(home, 'secrets', 'echo', 'STARLOOM_KEY');
+    expect(JSON.parse(program.stdout)).toMatchObject({
+      agent: {
+        auth: { principal: 'agent:echo' },
+        endpoint: { env: { STARLOOM_KEY: `file:${secret}` } },
+      },
+    });
+    expect((await stat(secret)).mode & 0o777).toBe(0o600);
+    expect(program.stdout).not.toContain(await readFile(secret, 'utf8'));
+    const remote = await add('http://127.0.0.1:9/mcp', '--name', 'far', '--protocol', 'mcp');
+    const { callback_key } = JSON.parse(remote.stdout);
+    expect(callback_key).toMatch(/^\S{40,}$/);
+    expect(await world.agents()).not.toContain(callback_key);
+    expect((await world.remove('far')).code).toBe(0);
+    const keys = await listKeys(join(home, 'identity'));
+    expect(keys).toMatchObject([
+      { principal: 'agent:echo', scopes: ['agent:files'], tier: 'org', revoked_at: null },
+      { principal: 'agent:far', scopes: ['agent:files'], revoked_at: expect.any(String) },
+    ]);
+  });
 });

@@ -13,6 +13,20 @@ export interface ChildEnvironmentOptions {
 
 /** Names the process a child belongs to, so that it is found after it left its group. */
 export const PROCESS_MARKER = 'STARLOOM_PROCESS';
+/** Ends the mark of a program that is an agent. */
+export const AGENT_MARK = '@';
+
+/** The marks of a process, for the gateway that it calls: they give no right. */
+export function marksIn(env: Readonly<Record<string, string | undefined>>): string | undefined {
+  const marks = env[PROCESS_MARKER];
+  return marks !== undefined && /^[\w.,@-]{1,4096}$/.test(marks) ? marks : undefined;
+}
+
+/** How many agents of gateways, one inside another, this process runs in. */
+export function agentsAround(env: Readonly<Record<string, string | undefined>>): number {
+  const marks = marksIn(env)?.split(',') ?? [];
+  return marks.filter((mark) => mark.endsWith(AGENT_MARK)).length;
+}
 
 export function childEnvironment(options: ChildEnvironmentOptions = {}): Environment {
   const { allow = [], extra = {}, from = process.env } = options;

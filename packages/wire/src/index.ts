@@ -12,7 +12,13 @@ export {
   deadlineSignal,
 } from './deadline-signal.ts';
 export { type DrainedOptions, drained } from './drained.ts';
-export { type ChildEnvironmentOptions, childEnvironment, type Environment } from './environment.ts';
+export {
+  agentsAround,
+  type ChildEnvironmentOptions,
+  childEnvironment,
+  type Environment,
+  marksIn,
+} from './environment.ts';
 export { createExcerpt, type Excerpt, type GivenSecrets } from './excerpt.ts';
 export { FairTurns, type FairTurnsOptions, streamTurns } from './fair-turns.ts';
 export { withFileLock } from './file-lock.ts';
@@ -50,6 +56,7 @@ export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
 export { writeOwnFile } from './own-file.ts';
 export {
+  agentOfMarks,
   type ManagedProcess,
   type ProcessExit,
   type ProcessLimits,

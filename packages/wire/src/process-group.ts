@@ -10,11 +10,14 @@ const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/stat');
 
 export class ProcessGroup {
   readonly id: number;
-  readonly #mark: string;
+  readonly mark: string;
+  /** The agent that runs in it, if one does. */
+  readonly agentId: string | undefined;
 
-  constructor(id: number, mark: string) {
+  constructor(id: number, mark: string, agentId?: string) {
     this.id = id;
-    this.#mark = mark;
+    this.mark = mark;
+    this.agentId = agentId;
   }
 
   /** False when no process is left, or none that this process may signal. */
@@ -36,7 +39,7 @@ export class ProcessGroup {
   async killEscaped(): Promise<void> {
     if (!HAS_PROC) return;
     for (let pause = 5; ; pause = longer(pause)) {
-      const escaped = await findProcesses((pid) => isAlive(pid) && marksOf(pid).has(this.#mark));
+      const escaped = await findProcesses((pid) => isAlive(pid) && marksOf(pid).has(this.mark));
       const killed = escaped.filter((pid) => signalProcess(pid, 'SIGKILL'));
       if (killed.length === 0) return;
       await delay(pause);

@@ -27,6 +27,8 @@ export interface ProcessOptions extends StartOptions {
   /** Between SIGTERM and SIGKILL; default 5000. */
   readonly graceMs?: number;
   readonly onStderrLine?: (line: string) => void;
+  /** Of a program that is an agent: `agentOfMarks` then knows what it and its children call. */
+  readonly agentId?: string;
 }
 
 export interface ProcessExit {
@@ -34,12 +36,18 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null;
 }
 
+/** The agent of this process that a process with these marks runs in, the innermost one. */
+export function agentOfMarks(marks: string): string | undefined {
+  return reaper.agentOfMarks(marks);
+}
+
 /** Rejects with AGENT_OFFLINE when the program cannot be started. */
 export async function spawnProcess(options: ProcessOptions): Promise<ManagedProcess> {
-  const mark = reaper.nextMark();
+  const { agentId } = options;
+  const mark = reaper.nextMark(agentId !== undefined);
   const env = markEnvironment(options.env ?? childEnvironment(), mark);
   const child = await startChild({ ...options, env });
-  const group = new ProcessGroup(child.pid, mark);
+  const group = new ProcessGroup(child.pid, mark, agentId);
   reaper.add(group);
   return new ManagedProcess(child, group, options);
 }

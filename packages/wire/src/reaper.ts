@@ -7,11 +7,12 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
+import { AGENT_MARK } from './environment.ts';
 import type { ProcessGroup } from './process-group.ts';
 
 class Reaper {
   readonly #owner = randomUUID();
-  readonly #groups = new Set<ProcessGroup>();
+  readonly #groups = new Map<string, ProcessGroup>();
   #guardian: ChildProcessByStdio<Writable, null, null> | undefined;
   #marks = 0;
   #startsLeft = process.platform === 'win32' ? 0 : 20;
@@ -21,24 +22,30 @@ class Reaper {
   }
 
   /** Call it before a spawn: from then on a guardian runs that can learn of the new group. */
-  nextMark(): string {
+  nextMark(isAgent = false): string {
     if (this.#marks === 0) process.on('exit', () => this.#killAll());
     this.#startGuardian();
     this.#marks += 1;
-    return `${this.#owner}.${this.#marks}`;
+    return `${this.#owner}.${randomUUID()}${isAgent ? AGENT_MARK : ''}`;
+  }
+
+  /** The agent of ours that a process with these marks runs in, the innermost one. */
+  agentOfMarks(marks: string): string | undefined {
+    const groups = marks.split(',').map((mark) => this.#groups.get(mark));
+    return groups.findLast((group) => group?.agentId !== undefined)?.agentId;
   }
 
   add(group: ProcessGroup): void {
-    this.#groups.add(group);
+    this.#groups.set(group.mark, group);
     this.#tell(`+ ${group.id}`);
   }
 
   remove(group: ProcessGroup): void {
-    if (this.#groups.delete(group)) this.#tell(`- ${group.id}`);
+    if (this.#groups.delete(group.mark)) this.#tell(`- ${group.id}`);
   }
 
   #killAll(): void {
-    for (const group of this.#groups) group.signal('SIGKILL');
+    for (const group of this.#groups.values()) group.signal('SIGKILL');
   }
 
   #tell(line: string): void {
@@ -64,7 +71,7 @@ class Reaper {
     guardian.stdin.on('error', () => {});
     if (guardian.stdin instanceof Socket) guardian.stdin.unref();
     this.#guardian = guardian;
-    for (const group of this.#groups) this.#tell(`+ ${group.id}`);
+    for (const group of this.#groups.values()) this.#tell(`+ ${group.id}`);
   }
 
   #onGuardianGone(): void {

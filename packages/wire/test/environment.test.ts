@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { childEnvironment, markEnvironment } from '../src/environment.ts';
+import { agentsAround, childEnvironment, markEnvironment, marksIn } from '../src/environment.ts';
 
 describe('childEnvironment', () => {
   const from = {
@@ -37,5 +37,8 @@ describe('markEnvironment', () => {
     const outer = markEnvironment({ A: '1' }, 'outer', {});
     expect(outer).toEqual({ A: '1', STARLOOM_PROCESS: 'outer' });
     expect(markEnvironment({}, 'inner', outer)).toEqual({ STARLOOM_PROCESS: 'outer,inner' });
+    expect(marksIn(outer)).toBe('outer');
+    expect(marksIn({ STARLOOM_PROCESS: 'a\nb' })).toBeUndefined();
+    expect(agentsAround({ STARLOOM_PROCESS: 'a.1@,b.2,c.3@' })).toBe(2);
   });
 });

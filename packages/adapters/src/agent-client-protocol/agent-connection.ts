@@ -79,8 +79,9 @@ export class AgentClientConnection {
     this.#options = options;
     this.#child = child;
     this.#files = new ServedFiles(settings.root, files);
-    const { isolation } = settings;
-    this.#terminals = new Terminals({ allowed, files: this.#files, isolation, graceMs });
+    const { isolation, start } = settings;
+    const { agentId } = start;
+    this.#terminals = new Terminals({ allowed, files: this.#files, isolation, graceMs, agentId });
     const onUpdate = (params: unknown, bytes: number) => this.#onUpdate(params, bytes);
     this.#rpc = answerAgent({
       find: (sessionId) => this.#sessions.get(sessionId),

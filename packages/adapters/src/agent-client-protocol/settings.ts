@@ -33,6 +33,7 @@ export function parseSettings(manifest: Manifest): Settings {
     isolation: toIsolation(options),
     start: {
       command,
+      agentId: manifest.agent_id,
       args: args ?? [],
       cwd,
       env: childEnvironment({ allow: options.inherit_env, extra: env ?? {} }),

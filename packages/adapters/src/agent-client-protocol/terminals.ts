@@ -39,6 +39,7 @@ export interface TerminalsOptions {
   readonly files: ServedFiles;
   readonly isolation: Isolation;
   readonly graceMs: number;
+  readonly agentId: string | undefined;
 }
 
 const MAX_TERMINALS = 32;
@@ -111,7 +112,7 @@ export class Terminals {
     const { sessionId, command, args = [], env = [], cwd, outputByteLimit } = request;
     const roots = await this.#options.files.roots();
     const extra = Object.fromEntries(env.map(({ name, value }) => [name, value]));
-    const { isolation, graceMs } = this.#options;
+    const { isolation, graceMs, agentId } = this.#options;
     const start = await isolate(
       {
         command: '/bin/sh',
@@ -119,6 +120,7 @@ export class Terminals {
         cwd: cwd == null ? roots.home : await roots.locate(cwd),
         env: childEnvironment({ extra }),
         graceMs,
+        ...(agentId !== undefined && { agentId }),
       },
       isolation,
     );

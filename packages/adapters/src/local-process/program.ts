@@ -32,6 +32,7 @@ export function parseProgram(manifest: Manifest): Program {
     graceMs,
     start: {
       command,
+      agentId: manifest.agent_id,
       env: childEnvironment({ allow: options.inherit_env, extra: env ?? {} }),
       graceMs,
       limits: {

@@ -38,7 +38,8 @@ export function transportSource(manifest: Manifest, context: TransportContext): 
     });
   }
   if (transport === 'stdio' && command !== undefined) {
-    return stdioTransports({ command, args, env, cwd, maxMessageBytes, excerpt, log });
+    const agentId = manifest.agent_id;
+    return stdioTransports({ agentId, command, args, env, cwd, maxMessageBytes, excerpt, log });
   }
   throw new FabricError('BAD_INPUT', 'An MCP agent is reached over http or stdio', {
     details: { reason: 'bad_transport', transport, fix: 'correct endpoint.transport' },

@@ -273,7 +273,8 @@ class Walk {
     const context = new AttemptContext(deadline.signal, active, this.#call, target, ask);
     const { root, originTier } = guarded;
     const agentPrincipal = manifest.auth?.principal;
-    const forget = guard.track(active.trace, hop, { root, originTier, agentPrincipal });
+    const agentId = manifest.endpoint.transport === 'http' ? undefined : agent_id;
+    const forget = guard.track(active.trace, hop, { root, originTier, agentPrincipal, agentId });
     try {
       const sent = { trace: active.trace, hop, input, timeoutMs };
       await this.#inSlot(candidate, context, sent, fold, degrade);

@@ -10,7 +10,11 @@ import {
   type Trace,
 } from '@starloom/core';
 import { onBehalfOf, type PolicyCall } from '@starloom/identity';
+import { agentOfMarks } from '@starloom/wire';
 import type { Caller } from './call-request.ts';
+
+/** The variable STARLOOM_PROCESS of the caller, which everything has that an agent starts. */
+const PROCESS_HEADER = 'x-starloom-process';
 
 type Carriers = Pick<Caller, 'headers' | 'meta' | 'principal'>;
 
@@ -37,8 +41,15 @@ export function admit(
   const { principal, originTier = principal.tier } = caller;
   return guard.admit(readOrigin(caller), {
     principal: onBehalfOf(principal),
+    agentId: startedAgent(caller),
     tier: lowerTier(originTier, principal.tier),
   });
+}
+
+/** The agent in whose program the caller runs, if this gateway started it. */
+function startedAgent({ headers }: Carriers): string | undefined {
+  const marks = headers[PROCESS_HEADER];
+  return typeof marks === 'string' ? agentOfMarks(marks) : undefined;
 }
 
 /** What rules are asked about beside caller and target. */

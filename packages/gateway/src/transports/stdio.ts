@@ -9,6 +9,8 @@ export interface StdioChannelOptions {
   readonly output: Writable;
   readonly maxLineBytes: number;
   readonly log: Log;
+  /** Awaited when the input has ended and answers can still be written. */
+  readonly untilAnswered?: (() => Promise<void>) | undefined;
 }
 
 /** One message a line; one that cannot be read is refused, and the next is read. */
@@ -17,6 +19,7 @@ export function stdioChannel({
   output,
   maxLineBytes,
   log,
+  untilAnswered,
 }: StdioChannelOptions): MessageChannel {
   const closing = new AbortController();
   const read = async (onText: (text: Incoming) => Promise<void> | void) => {
@@ -37,11 +40,12 @@ export function stdioChannel({
   };
   return {
     open(onText, onClose) {
-      read(onText)
+      void read(onText)
         .catch((error: unknown) => {
           if (closing.signal.aborted) return;
           log.warn({ error: FabricError.from(error) }, 'input is broken');
         })
+        .then(() => (closing.signal.aborted || !output.writable ? undefined : untilAnswered?.()))
         .finally(onClose);
     },
     async write(text) {

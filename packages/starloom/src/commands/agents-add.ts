@@ -28,6 +28,7 @@ import { toAgentManifest } from './agents-add-manifest.ts';
 import { findOpenApi, toOpenApiManifest } from './agents-add-openapi.ts';
 import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
 import { awaitAgent } from './agents-await.ts';
+import { callingBack, makeCallbackKey } from './agents-callback-key.ts';
 import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
 import { toolRows, toolTable } from './agents-tools.ts';
 
@@ -48,9 +49,12 @@ export async function addAgent(
   if (before && !isSameEndpoint(before, manifest) && !options.force) {
     throw idIsTaken(agent_id, place.shown);
   }
-  const written = before && isOwn ? updated(before, manifest) : manifest;
+  let written = before && isOwn ? updated(before, manifest) : manifest;
+  if (options.callbackKey) written = callingBack(written, terminal.env);
   if (options.dryRun) return showPlan(terminal, written, place, { ...options, login });
   warnOfSecrets(terminal, written);
+  const key =
+    options.callbackKey && (await makeCallbackKey(terminal, written, options.callbackKey));
   const since = Date.now();
   await changeAgentsFile(
     place.file,
@@ -77,8 +81,12 @@ export async function addAgent(
   if (options.json) {
     const tools = agent && toolRows(agent);
     const state = agent && { status: agent.health.status, tools };
-    const needed = login === undefined ? {} : { login };
+    const needed = { ...(login !== undefined && { login }), ...(key && { callback_key: key }) };
     return terminal.print(toSafeJson({ agent: written, file: place.shown, ...needed, ...state }));
+  }
+  if (key) {
+    terminal.tell(`the key with which ${agent_id} calls the gateway; it is not shown again:`);
+    terminal.print(key);
   }
   if (agent) terminal.print(toolTable(agent, terminal.columns));
   terminal.tell(nextSteps(written, agent, place));

@@ -6,6 +6,7 @@ import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RemoveOptions } from './agents.ts';
 import { awaitRemoval } from './agents-await.ts';
+import { revokeCallbackKeys } from './agents-callback-key.ts';
 import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
 
 const WAIT_MS = 10_000;
@@ -24,6 +25,7 @@ export async function removeAgent(
     return terminal.tell('nothing was changed');
   }
   await changeAgentsFile(file, { remove: [agentId] });
+  await revokeCallbackKeys(terminal, agentId);
   // With samples, a sample of the same name takes its place.
   const isGone =
     gateway === undefined || place.samples || (await awaitRemoval(gateway, agentId, WAIT_MS));

@@ -30,6 +30,8 @@ export interface AddOptions extends GlobalOptions {
   /** Where calls of an OpenAPI document go. */
   readonly server?: string;
   readonly capability?: readonly string[];
+  /** Scopes of the key that it calls back with. */
+  readonly callbackKey?: readonly string[];
   readonly include?: readonly string[];
   readonly exclude?: readonly string[];
   readonly force?: true;
@@ -150,6 +152,11 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
     .option('--include <glob>', 'only tools that match; repeatable', toList)
     .option('--exclude <glob>', 'no tools that match; repeatable', toList)
     .option('--capability <name>', 'for protocols that cannot be asked; repeatable', toList)
+    .option(
+      '--callback-key <scope>',
+      'make a key with which it calls the gateway, and what that may do (agent:files); repeatable',
+      toList,
+    )
     .option('--force', 'replace an agent of this name')
     .option('--no-wait', 'do not wait until the gateway reached it')
     .option('--dry-run', 'show what would be written')

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { LoadedConfig } from '@starloom/config';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { generateKey } from '@starloom/identity';
+import { agentsAround } from '@starloom/wire';
 import { readClientFile, writeClientFile } from '../client-file.ts';
 import { writeGatewayFile } from '../gateway-file.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -54,7 +55,7 @@ async function serveStdio({ env }: Terminal, plan: Plan): Promise<void> {
   const opened = await openGateway({ ...plan, env, version: readVersion(), stateFolder });
   try {
     await Promise.race([
-      opened.gateway.serveStdio(process.stdin, process.stdout),
+      opened.gateway.serveStdio(process.stdin, process.stdout, agentsAround(env) + 1),
       untilStopped(opened),
     ]);
   } finally {
