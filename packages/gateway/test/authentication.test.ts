@@ -1,3 +1,4 @@
+import { createConnection } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { answers, connect, KEY, openTestGateway } from './test-gateway.ts';
@@ -73,6 +74,37 @@ describe('authentication', () => {
       socket.once('error', () => {});
     });
     expect(response.statusCode).toBe(401);
+  });
+
+  it('answers a client that waits to send its body at once, and tells only known ones to send it', async () => {
+    await using gateway = await openTestGateway(agents);
+    const { hostname, port, host } = new URL(gateway.url);
+    const body = JSON.stringify(list);
+    const ask = async (headers: readonly string[]) => {
+      const socket = createConnection({ host: hostname, port: Number(port) });
+      const head = [
+        'POST /mcp HTTP/1.1',
+        `Host: ${host}`,
+        'Expect: 100-continue',
+        'Content-Type: application/json',
+        'Accept: application/json, text/event-stream',
+        `Content-Length: ${body.length}`,
+        ...headers,
+      ];
+      socket.write(`${head.join('\r\n')}\r\n\r\n`);
+      let received = '';
+      for await (const chunk of socket.setEncoding('utf8')) {
+        received += chunk;
+        if (received.endsWith('100 Continue\r\n\r\n')) socket.write(body);
+        if (received.includes('"tools"')) break;
+      }
+      return received.split('\r\n').filter((line) => line.startsWith('HTTP/1.1'));
+    };
+    expect(await ask([])).toEqual(['HTTP/1.1 401 Unauthorized']);
+    expect(await ask([`Authorization: Bearer ${KEY}`])).toEqual([
+      'HTTP/1.1 100 Continue',
+      'HTTP/1.1 200 OK',
+    ]);
   });
 
   it('lets callers without a key in only when asked to, and a wrong key not even then', async () => {

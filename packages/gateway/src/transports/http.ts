@@ -30,7 +30,7 @@ import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.
 import { cannotListen, createListener } from './listener.ts';
 import { OpenSockets } from './open-sockets.ts';
 import { answerProbe, isProbe, type ProbeOptions } from './probes.ts';
-import { discardBody, isGone, readBody } from './read-body.ts';
+import { discardBody, isGone, readBody, tellToSend } from './read-body.ts';
 import { UnreadRefusals } from './refuse-unread.ts';
 import { refuseUnreadable } from './refuse-unreadable.ts';
 import { StaleConnections } from './stale-connections.ts';
@@ -134,6 +134,8 @@ export class HttpTransport {
       (request, response) => void this.#serve(request, response),
     );
     this.#server.maxConnections = MAX_CONNECTIONS;
+    // Such a client is told to send its body when the body is read, and not before.
+    this.#server.on('checkContinue', (request, response) => void this.#serve(request, response));
     this.#server.on('clientError', refuseUnreadable);
     // The event loop accepts one in each turn: long turns would keep new clients waiting for minutes.
     this.#server.on('connection', () => this.#turns.hurry());
@@ -196,7 +198,7 @@ export class HttpTransport {
       if (request.method !== 'POST') inFlight.assertOpen();
       else {
         (route.assertMediaType ?? assertJson)(request);
-        const text = await this.#readBody(request, principal);
+        const text = await this.#readBody(request, response, principal);
         bytes = text.length;
         this.#hold(response, principal, bytes);
         try {
@@ -228,16 +230,23 @@ export class HttpTransport {
   /** The adapter is woken by the head; what the agent says in the body is not used. */
   async #notice(request: IncomingMessage, response: ServerResponse, url: URL): Promise<void> {
     this.#options.webhooks.take(request.method, url.pathname, request.headers);
+    tellToSend(request, response);
     await discardBody(request, this.#options.bodyBytes);
     response.writeHead(204).end();
   }
 
-  async #readBody(request: IncomingMessage, { id }: Principal): Promise<string> {
+  async #readBody(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { id }: Principal,
+  ): Promise<string> {
     const share = this.#bodies.open(id);
+    const proceed = () => tellToSend(request, response);
     const begin = (bytes: number) => (bytes >= LARGE_LENGTH ? this.#large : this.#turns).enter(id);
     try {
       const pace = () => streamTurns.enter(id);
-      return await readBody(request, { limit: this.#options.bodyBytes, share, begin, pace });
+      const limit = this.#options.bodyBytes;
+      return await readBody(request, { limit, share, proceed, begin, pace });
     } finally {
       share.giveBack();
     }

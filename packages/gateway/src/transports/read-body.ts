@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { FabricError } from '@starloom/core';
 import type { BodyShare } from './body-budget.ts';
 import { freeNow } from './free-now.ts';
@@ -8,6 +8,8 @@ export interface BodyReading {
   /** In bytes. */
   readonly limit: number;
   readonly share: BodyShare;
+  /** Called when the body will be read: a client may wait for that. */
+  readonly proceed: () => void;
   /** When to go on with so many bytes: all that is done with them takes time of the event loop. */
   readonly begin: (bytes: number) => Turn;
   /** When to read on: of a large body the system has megabytes ready at once. */
@@ -22,10 +24,11 @@ type Turn = Promise<void> | undefined;
  * the iterator of a stream costs more than the rest of a request's checks.
  */
 export function readBody(request: IncomingMessage, reading: BodyReading): Promise<string> {
-  const { limit, share, begin, pace } = reading;
+  const { limit, share, proceed, begin, pace } = reading;
   return new Promise((resolve, reject) => {
     const declared = Number(request.headers['content-length'] ?? 0);
     if (declared > limit) throw tooLarge(limit);
+    proceed();
     const body = new GrowingBody(declared);
     let isOver = false;
     const refuse = (error: unknown) => {
@@ -67,6 +70,17 @@ export function readBody(request: IncomingMessage, reading: BodyReading): Promis
     request.on('error', leave);
     request.on('close', leave);
   });
+}
+
+/** Whether the client sends its body only when it is told to (`Expect: 100-continue`). */
+export function waitsToSend({ headers, complete }: IncomingMessage): boolean {
+  return !complete && headers.expect?.toLowerCase() === '100-continue';
+}
+
+export function tellToSend(request: IncomingMessage, response: ServerResponse): void {
+  if (!waitsToSend(request)) return;
+  delete request.headers.expect;
+  response.writeContinue();
 }
 
 /** Reads nothing more of it until then. */

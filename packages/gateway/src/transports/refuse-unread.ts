@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Refusal, streamTurns } from '@starloom/wire';
 import { freeNow } from './free-now.ts';
-import { pauseUntil } from './read-body.ts';
+import { pauseUntil, waitsToSend } from './read-body.ts';
 
 const DISCARDED_BYTES = 32 * 1024 * 1024;
 const DISCARDED_MS = 5_000;
@@ -26,6 +26,8 @@ export class UnreadRefusals {
     if (response.headersSent || response.destroyed) return void response.destroy();
     const length = { 'content-length': Buffer.byteLength(body) };
     response.writeHead(status, { ...headers, ...length, connection: 'close' });
+    // It was not told to send, so nothing is on its way that would reset the connection.
+    if (waitsToSend(request)) return void response.end(body);
     if (this.#discarding >= MOST_AT_ONCE) {
       response.end(body, () => response.destroy());
       return;

@@ -45,6 +45,7 @@ describe('a large body', () => {
       limit: LIMIT,
       share: new BodyBudget().open('ann'),
       begin: () => undefined,
+      proceed: () => {},
       pace: () => new Promise((resolve) => turns.push(resolve)),
     });
     sending.end(text);
@@ -75,6 +76,7 @@ describe('a large body', () => {
       limit: LIMIT,
       share: new BodyBudget().open('ann'),
       begin: () => undefined,
+      proceed: () => {},
       pace: () => {
         waits.resolve();
         return turn.promise;
