@@ -18,6 +18,8 @@ export interface RedirectAnswer {
 export class RedirectListener implements AsyncDisposable {
   /** Before and after `answer` nothing is expected. */
   #onRequest: typeof refuse = refuse;
+  /** A name that leads here (DNS rebinding) is not ours. */
+  #host = '';
   readonly #server: Server = createServer(
     { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS, maxHeaderSize: 16_384 },
     (request, response) => this.#onRequest(request, response),
@@ -31,7 +33,8 @@ export class RedirectListener implements AsyncDisposable {
     } catch (cause) {
       throw portTaken(port, cause);
     }
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}${PATH}`;
+    this.#host = `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://${this.#host}${PATH}`;
   }
 
   /** The first request that `isOurs` accepts; TIMEOUT when none comes. */
@@ -43,7 +46,9 @@ export class RedirectListener implements AsyncDisposable {
     this.#onRequest = (request, response) => {
       const url = new URL(request.url ?? '/', 'http://127.0.0.1');
       const params = url.searchParams;
-      if (request.method !== 'GET' || url.pathname !== PATH) refuse(request, response);
+      const isHere = request.headers.host === this.#host;
+      if (!isHere || request.method !== 'GET' || url.pathname !== PATH) refuse(request, response);
+      else if (hasDoubled(params)) write(response, 400, 'A parameter came twice.');
       else if (!isOurs(params)) write(response, 400, 'This is not the login asked for.');
       else resolve({ params, reply: (status, text) => finish(response, status, text) });
     };
@@ -62,6 +67,12 @@ export class RedirectListener implements AsyncDisposable {
     this.#server.closeAllConnections();
     await once(this.#server, 'close');
   }
+}
+
+/** RFC 6749, 3.1: a parameter is not included more than once. */
+function hasDoubled(params: URLSearchParams): boolean {
+  const names = [...params.keys()];
+  return new Set(names).size < names.length;
 }
 
 const HEADERS = {
