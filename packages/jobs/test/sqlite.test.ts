@@ -9,6 +9,7 @@ import {
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openSqliteJobs } from '../src/index.ts';
+import { toEngineError } from '../src/sqlite/ledger-file.ts';
 
 jobEngineContract('sqlite', async () => {
   const folder = await temporaryFolder();
@@ -105,6 +106,18 @@ describe('sqlite jobs', () => {
     );
     expect((await engine.counts()).states).toMatchObject({ queued: 0, running: 3_000 });
     await engine.close();
+  });
+
+  it.each([
+    ['a full disk', 13, 'disk_full'],
+    ['no room for the index of the log', 4874, 'disk_full'],
+    ['a read-only file system', 778, 'io_error'],
+    ['a folder that cannot be written', 1544, 'read_only'],
+    ['a file that cannot be opened', 14, 'unreachable'],
+  ])('promises that no restart is needed on a full disk alone: %s', (_, errcode, reason) => {
+    const { details } = toEngineError(Object.assign(new Error('disk I/O error'), { errcode }));
+    expect(details.reason).toBe(reason);
+    expect(/no restart/.test(String(details.fix))).toBe(reason === 'disk_full');
   });
 
   it('refuses a schedule that is none', async () => {

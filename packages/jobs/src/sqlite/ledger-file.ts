@@ -94,16 +94,21 @@ export class LedgerFile {
 const REASONS: Readonly<Record<number, readonly [string, string]>> = {
   5: ['in_use', 'Another process uses the job database'],
   8: ['read_only', 'The job database cannot be written'],
-  10: ['disk_full', 'The job database cannot be written'],
+  10: ['io_error', 'The job database cannot be written'],
   11: ['corrupt', 'The job database is damaged'],
   13: ['disk_full', 'The disk of the job database is full'],
   14: ['unreachable', 'The job database cannot be opened'],
   26: ['foreign', 'The file is no job database'],
 };
 
+const FULL = 13;
+/** SQLITE_IOERR_SHMSIZE: the index of the write-ahead log could not grow. */
+const NO_ROOM_FOR_INDEX = 4874;
+
 export function toEngineError(error: unknown): FabricError {
   if (FabricError.is(error)) return error;
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  const extended = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0;
+  const code = extended === NO_ROOM_FOR_INDEX ? FULL : extended & 0xff;
   const [reason, message] = REASONS[code] ?? ['engine_unavailable', 'The job database failed'];
   const text = error instanceof Error ? error.message : String(error);
   return engineError(reason, message, text);
@@ -115,9 +120,14 @@ function engineError(reason: string, message: string, cause = message): FabricEr
   });
 }
 
+const WRITABLE =
+  'Let the gateway write to the state folder, check its disk, then start the gateway again';
 const FIX = 'Check the disk of the state folder, then start the gateway again';
 const FIXES: Readonly<Record<string, string>> = {
   in_use: 'Stop the other gateway, or give this one a state folder of its own',
+  read_only: WRITABLE,
+  unreachable: WRITABLE,
+  io_error: WRITABLE,
   disk_full: 'Free space on the disk of the state folder; no restart is needed',
   foreign: 'Move the file away, or set `jobs.path`',
   newer_store: 'Use the newer version of starloom',
