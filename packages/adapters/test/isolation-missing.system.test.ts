@@ -35,6 +35,22 @@ describe.each(KINDS)('where bubblewrap is missing: %s', (_, open) => {
     });
   });
 
+  it('warns of it once in the log, and in the health of the agent', async () => {
+    const adapter = open('preferred');
+    const warnings: unknown[] = [];
+    const log = { ...silentLog, warn: (fields: unknown) => void warnings.push(fields) };
+    await withoutBubblewrap(async () => {
+      for (const context of [CONTEXT, CONTEXT].map((one) => ({ ...one, log }))) {
+        expect(await adapter.health(context)).toMatchObject({
+          status: 'online',
+          message: 'The program runs without isolation',
+          fix: expect.stringContaining('install bubblewrap'),
+        });
+      }
+    });
+    expect(warnings).toEqual([{ fix: expect.stringContaining('install bubblewrap') }]);
+  });
+
   it('says nothing where the manifest asks for none', async () => {
     expect(await isolationOf(open('none'))).toBeUndefined();
   });

@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -39,6 +40,18 @@ describeWithPeer('programs in bubblewrap', findBubblewrap, () => {
     const { capabilities } = await agent.describe(CONTEXT);
     expect(capabilities[0]?.annotations).toEqual({ isolation: 'bubblewrap' });
     expect((await agent.health(CONTEXT)).status).toBe('online');
+  });
+
+  it('end with everything they started, also what left its group and its environment', async () => {
+    const world = AgentWorld.open();
+    const token = `detached-${process.pid}-${Date.now()}`;
+    const loop = `touch started; while :; do sleep 0.1; done; : ${token}`;
+    const detach = `env -i PATH="$PATH" setsid sh -c '${loop}' > /dev/null 2>&1 < /dev/null &`;
+    const script = `${detach} while ! [ -e started ]; do sleep 0.05; done; ${FINAL('left')}`;
+    const options = { isolation: 'required', cwd: world.folder };
+    expect((await runCall(world.script(script, { options }))).answer).toBe('left');
+    expect(existsSync(world.file('started'))).toBe(true);
+    await expect.poll(() => commandsWith(token), { timeout: 20_000 }).toEqual([]);
   });
 
   it('start from below /tmp, and see nothing else of it', async () => {
@@ -109,3 +122,15 @@ describeWithPeer('programs in bubblewrap', findBubblewrap, () => {
     expect(world.running()).toEqual([]);
   });
 });
+
+/** The command lines of running processes that hold this word. */
+function commandsWith(word: string): string[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    try {
+      const command = /^\d+$/.test(pid) ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') : '';
+      return command.includes(word) ? [command] : [];
+    } catch {
+      return [];
+    }
+  });
+}

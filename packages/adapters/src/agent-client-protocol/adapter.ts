@@ -94,7 +94,7 @@ class AgentClientProtocolAdapter implements Adapter {
     }
   }
 
-  async health(): Promise<Health> {
+  async health({ log }: CallContext): Promise<Health> {
     const { start, isolation } = this.#settings;
     return programHealth({
       start,
@@ -102,6 +102,7 @@ class AgentClientProtocolAdapter implements Adapter {
       isClosed: this.#closed,
       isRunning: this.#pool.ready !== undefined,
       isBackingOff: this.#pool.isBackingOff,
+      log,
     });
   }
 

@@ -68,7 +68,7 @@ export class AgentClientConnection {
   /** Rejects with AGENT_OFFLINE when the program cannot be started. */
   static async start(options: AgentConnectionOptions): Promise<AgentClientConnection> {
     const { settings, excerpt, log } = options;
-    const start = await isolate(settings.start, settings.isolation);
+    const start = await isolate(settings.start, settings.isolation, log);
     const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
     return new AgentClientConnection(await spawnProcess({ ...start, onStderrLine }), options);
   }
@@ -81,7 +81,14 @@ export class AgentClientConnection {
     this.#files = new ServedFiles(settings.root, files);
     const { isolation, start } = settings;
     const { agentId } = start;
-    this.#terminals = new Terminals({ allowed, files: this.#files, isolation, graceMs, agentId });
+    this.#terminals = new Terminals({
+      allowed,
+      files: this.#files,
+      isolation,
+      graceMs,
+      agentId,
+      log,
+    });
     const onUpdate = (params: unknown, bytes: number) => this.#onUpdate(params, bytes);
     this.#rpc = answerAgent({
       find: (sessionId) => this.#sessions.get(sessionId),

@@ -8,7 +8,7 @@ import {
   RequestError,
   type TerminalOutputResponse,
 } from '@agentclientprotocol/sdk';
-import { FabricError } from '@starloom/core';
+import { FabricError, type Log } from '@starloom/core';
 import {
   childEnvironment,
   type ManagedProcess,
@@ -40,6 +40,7 @@ export interface TerminalsOptions {
   readonly isolation: Isolation;
   readonly graceMs: number;
   readonly agentId: string | undefined;
+  readonly log: Log;
 }
 
 const MAX_TERMINALS = 32;
@@ -112,7 +113,7 @@ export class Terminals {
     const { sessionId, command, args = [], env = [], cwd, outputByteLimit } = request;
     const roots = await this.#options.files.roots();
     const extra = Object.fromEntries(env.map(({ name, value }) => [name, value]));
-    const { isolation, graceMs, agentId } = this.#options;
+    const { isolation, graceMs, agentId, log } = this.#options;
     const start = await isolate(
       {
         command: '/bin/sh',
@@ -123,6 +124,7 @@ export class Terminals {
         ...(agentId !== undefined && { agentId }),
       },
       isolation,
+      log,
     );
     const child = await spawnProcess(start);
     child.stdin.end();

@@ -83,7 +83,7 @@ class LocalProcessAdapter implements Adapter {
     }
   }
 
-  async health(): Promise<Health> {
+  async health({ log }: CallContext): Promise<Health> {
     const { start, isolation } = this.#program;
     return programHealth({
       start,
@@ -91,6 +91,7 @@ class LocalProcessAdapter implements Adapter {
       isClosed: this.#closed,
       isRunning: this.#shared?.running !== undefined,
       isBackingOff: this.#shared !== undefined && this.#shared.backoffMs > 0,
+      log,
     });
   }
 

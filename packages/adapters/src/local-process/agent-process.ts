@@ -47,7 +47,7 @@ export class AgentProcess {
   static async start(options: AgentProcessOptions): Promise<AgentProcess> {
     const { program, excerpt, log } = options;
     const onStderrLine = (line: string) => log.debug({ line: excerpt(line) }, 'agent stderr');
-    const start = await isolate(program.start, program.isolation);
+    const start = await isolate(program.start, program.isolation, log);
     return new AgentProcess(await spawnProcess({ ...start, onStderrLine }), options);
   }
 

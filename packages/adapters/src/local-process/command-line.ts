@@ -59,7 +59,8 @@ async function start({ preset, envelope, context, program, excerpt }: CommandLin
   const once: ProcessOptions = { ...program.start, args, env };
   const onStderrLine = (line: string) => context.log.debug({ line: excerpt(line) }, 'agent stderr');
   assertWanted(context.signal);
-  return spawnProcess({ ...(await isolate(once, program.isolation)), onStderrLine });
+  const start = await isolate(once, program.isolation, context.log);
+  return spawnProcess({ ...start, onStderrLine });
 }
 
 async function* read(

@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type Capability, FabricError } from '@starloom/core';
+import { type Capability, FabricError, type Health, type Log } from '@starloom/core';
 import { findProgram, type ProcessOptions } from '@starloom/wire';
 import { findOtherUser, type OtherUser } from './other-user.ts';
 
@@ -59,12 +59,25 @@ export function mayRunWithout({ level, user }: Wanted): boolean {
 export async function isolate(
   start: ProcessOptions,
   isolation: Isolation,
+  log: Log,
 ): Promise<ProcessOptions> {
   const isolated = await find(start, isolation);
   if (isolated) return isolated;
-  if (mayRunWithout(isolation)) return start;
-  throw isolation.user === undefined ? noBubblewrap() : noUser(isolation.user);
+  if (!mayRunWithout(isolation)) throw missingIsolation(isolation);
+  if (isolation.level === 'preferred') unisolated(isolation, log);
+  return start;
 }
+
+/** What is said of a program that runs without the isolation that it should have; logged once. */
+export function unisolated(isolation: Isolation, log: Log): Pick<Health, 'message' | 'fix'> {
+  const message = 'The program runs without isolation';
+  const { fix } = missingIsolation(isolation).details;
+  if (!warned.has(isolation)) log.warn({ fix }, 'the program runs without isolation');
+  warned.add(isolation);
+  return { message, fix: String(fix) };
+}
+
+const warned = new WeakSet<Isolation>();
 
 async function find(
   start: ProcessOptions,
@@ -86,10 +99,14 @@ function startedAs({ uid, gid, name, home }: OtherUser, start: ProcessOptions): 
   return { ...start, uid, gid, env: { ...env, ...Object.fromEntries(changed) } };
 }
 
+function missingIsolation({ user }: Isolation): FabricError {
+  return user === undefined ? noBubblewrap() : noUser(user);
+}
+
 function noBubblewrap(): FabricError {
   return missing(
     'The program must be isolated, and bubblewrap is missing',
-    'install bubblewrap and allow user namespaces, or set isolation to "preferred"',
+    'install bubblewrap and allow user namespaces, or change "isolation" of the agent',
   );
 }
 

@@ -97,11 +97,11 @@ export async function showHealth(terminal: Terminal, { json }: GlobalOptions): P
   }
 }
 
-/** Why an agent is not online, as its own side said it: whole, where the table cuts. */
+/** Why an agent is not online, or what to know of it, as its own side said it: whole, where the table cuts. */
 function showTrouble(terminal: Terminal, agent: AgentRow): void {
   const { agent_id, status, message, upstream, fix } = agent;
   const lines = [...upstreamLines(upstream), ...(fix === undefined ? [] : [line`fix: ${fix}`])];
-  if (status === 'online' || (lines.length === 0 && message === undefined)) return;
+  if (message === undefined && (status === 'online' || lines.length === 0)) return;
   terminal.print(
     ['', line`${agent_id}: ${message ?? status}`, ...lines.map((text) => `  ${text}`)].join('\n'),
   );
