@@ -352,6 +352,7 @@ describe('must be rejected as a mandate:', () => {
     ['a wildcard', 'wider_than_parent', () => ({ cap: ['coder/work', 'files/*'] })],
     ['a scope more', 'wider_than_parent', () => ({ scp: ['toolset:jobs'] })],
     ['a later end', 'wider_than_parent', () => ({ exp: good.first.claims.exp + 1 })],
+    ['a later end of its root', 'wider_than_parent', () => ({ rxp: good.first.claims.exp * 2 })],
     ['a deeper limit', 'wider_than_parent', () => ({ mxd: 6 })],
     ['a larger budget', 'wider_than_parent', () => ({ bud: { calls: 101, ms: 1 } })],
     ['no depth in between', 'broken_chain', () => ({ dep: 3, act: nested(2) })],
