@@ -5,6 +5,7 @@ import { canonicalJson } from './canonical-json.ts';
 import { type Health, type HealthStatus, UNKNOWN_HEALTH } from './health.ts';
 import { type Capability, findCapability, type Manifest } from './manifest.ts';
 import { compareTiers, isTrustedAs, type TrustTier } from './tiers.ts';
+import { normalName } from './tool-names.ts';
 
 export interface AgentRecord {
   /** As the operator wrote it. */
@@ -50,7 +51,7 @@ interface Discovered {
 
 interface Index {
   readonly byId: ReadonlyMap<string, Manifest>;
-  /** Who offers a capability, the most trusted first, then by id. */
+  /** Who offers a capability, by its normal name; the most trusted first, then by id. */
   readonly ranked: ReadonlyMap<string, readonly string[]>;
   readonly byCapability: ReadonlyMap<string, readonly string[]>;
   readonly byTag: ReadonlyMap<string, readonly string[]>;
@@ -90,7 +91,7 @@ export class Directory {
 
   /** Agents that offer `capability`, the most trusted first, then by id. */
   findByCapability(capability: string): AgentRecord[] {
-    const ids = this.#index.ranked.get(capability) ?? [];
+    const ids = this.#index.ranked.get(normalName(capability)) ?? [];
     return ids.flatMap((id) => this.get(id) ?? []);
   }
 
@@ -195,7 +196,7 @@ export class Directory {
 
   #isAlone({ manifest, held }: AgentRecord, capability: string): boolean {
     if (manifest.fallbacks.length > 0 || held.length > 0) return false;
-    const offering = this.#index.byCapability.get(capability);
+    const offering = this.#index.byCapability.get(normalName(capability));
     return offering === undefined || offering.length <= 1;
   }
 
@@ -212,7 +213,7 @@ export class Directory {
   #narrowest({ capability, tag, tier }: AgentFilter): readonly string[] {
     const { byId, byCapability, byTag, byTier } = this.#index;
     const lists: (readonly string[])[] = [];
-    if (capability !== undefined) lists.push(byCapability.get(capability) ?? []);
+    if (capability !== undefined) lists.push(byCapability.get(normalName(capability)) ?? []);
     if (tag !== undefined) lists.push(byTag.get(tag) ?? []);
     if (tier !== undefined) lists.push(byTier.get(tier) ?? []);
     if (lists.length === 0) return [...byId.keys()];
@@ -250,7 +251,8 @@ function matches({ manifest, capabilities, health }: AgentRecord, filter: AgentF
   if (modality === undefined) return true;
   return capabilities.some(
     ({ name, modalities }) =>
-      (capability === undefined || name === capability) && modalities.includes(modality),
+      (capability === undefined || normalName(name) === normalName(capability)) &&
+      modalities.includes(modality),
   );
 }
 
@@ -266,7 +268,8 @@ function buildIndex(
   for (const manifest of sorted) {
     const id = manifest.agent_id;
     byId.set(id, manifest);
-    for (const { name } of capabilitiesOf(manifest)) add(byCapability, name, id);
+    const names = capabilitiesOf(manifest).map(({ name }) => normalName(name));
+    for (const name of new Set(names)) add(byCapability, name, id);
     for (const tag of new Set(manifest.tags)) add(byTag, tag, id);
     add(byTier, manifest.trust_tier, id);
   }

@@ -4,6 +4,7 @@
 
 import { z } from 'zod';
 import { FabricError } from './errors.ts';
+import { normalName } from './tool-names.ts';
 
 /** The deepest call that is served. */
 export const MAX_DEPTH = 5;
@@ -78,8 +79,12 @@ export function assertDepth(hop: Hop, limit: number = MAX_DEPTH): void {
   );
 }
 
-/** The loop that calling `link` would close: from its earlier occurrence to itself again. */
+/**
+ * The loop that calling `link` would close: from its earlier occurrence, in any spelling, to itself
+ * again.
+ */
 export function findCycle(chain: readonly string[], link: string): string[] | undefined {
-  const start = chain.indexOf(link);
+  const normal = normalName(link);
+  const start = chain.findIndex((earlier) => normalName(earlier) === normal);
   return start === -1 ? undefined : [...chain.slice(start), link];
 }

@@ -280,7 +280,10 @@ export {
 } from './tiers.ts';
 export { toCapabilityName } from './to-capability-name.ts';
 export {
+  findNamed,
   hashToolName,
+  matchesName,
+  normalName,
   styleToolName,
   TOOL_NAME_STYLES,
   type ToolNameStyle,

@@ -3,6 +3,7 @@
 
 import { z } from 'zod';
 import { DEFAULT_TIER, TRUST_TIERS } from './tiers.ts';
+import { findNamed } from './tool-names.ts';
 
 /** First segments of our own tool names; an agent so named would shadow them. */
 export const RESERVED_AGENT_IDS = ['fabric', 'session', 'context', 'lock', 'buffer'] as const;
@@ -222,10 +223,10 @@ export function protocolOf(endpoint: Endpoint): string {
   return endpoint.protocol ?? DEFAULT_PROTOCOL[endpoint.transport];
 }
 
-/** Of what an agent serves (a record), or of what its manifest declares. */
+/** Of what an agent serves (a record), or of what its manifest declares; in any spelling. */
 export function findCapability(
   { capabilities = [] }: { readonly capabilities?: readonly Capability[] | undefined },
   name: string,
 ): Capability | undefined {
-  return capabilities.find((capability) => capability.name === name);
+  return findNamed(capabilities, name);
 }

@@ -97,6 +97,7 @@ describe('chain', () => {
   it('names the loop a repeated link closes, and only then', () => {
     expect(findCycle(['a/x', 'b/y', 'c/z'], 'b/y')).toEqual(['b/y', 'c/z', 'b/y']);
     expect(findCycle(['a/x'], 'a/y')).toBeUndefined();
+    expect(findCycle(['a/fs:x', 'b/y'], 'a/fs.x')).toEqual(['a/fs:x', 'b/y', 'a/fs.x']);
     fc.assert(
       fc.property(fc.uniqueArray(link, { minLength: 1, maxLength: 8 }), (links) => {
         const [next = '', ...chain] = links;

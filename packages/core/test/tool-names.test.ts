@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sha256Hex, styleToolName, toolNameSpellings, toToolName } from '../src/index.ts';
+import {
+  findNamed,
+  matchesName,
+  sha256Hex,
+  styleToolName,
+  toolNameSpellings,
+  toToolName,
+} from '../src/index.ts';
 
 const agentId = fc.stringMatching(/^[a-z0-9][a-z0-9_-]{0,30}$/);
 const capability = fc.stringMatching(/^[A-Za-z0-9_.:-]{1,64}$/);
@@ -17,6 +24,20 @@ describe('tool names', () => {
       'files.fs:read_file',
     ]);
     expect(styleToolName('fabric.agent.list', 'underscores')).toBe('fabric_agent_list');
+  });
+
+  it('[A7] of capabilities match in both spellings, the same spelling first', () => {
+    const both = [{ name: 'fs:read' }, { name: 'fs.read' }];
+    for (const { name } of both) {
+      expect(findNamed(both, name)).toEqual({ name });
+      expect(findNamed([{ name: 'other' }, { name: 'fs:read' }], name)?.name).toBe('fs:read');
+      expect(findNamed([{ name: 'fs.read' }], name)?.name).toBe('fs.read');
+      for (const glob of ['fs:*', 'fs.*', '*:read', 'fs?read']) {
+        expect(matchesName(glob, name)).toBe(true);
+      }
+    }
+    expect(findNamed(both, 'fs_read')).toBeUndefined();
+    expect(matchesName('fs:*', 'git:status')).toBe(false);
   });
 
   it('use only characters every client accepts, at most 64', () => {

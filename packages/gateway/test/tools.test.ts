@@ -1,4 +1,4 @@
-import { FabricError, manifestSchema } from '@starloom/core';
+import { capabilitySchema, FabricError, manifestSchema } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { openCoordinationWorld } from './coordination-world.ts';
 import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
@@ -191,6 +191,37 @@ describe('capability tools', () => {
     expect(tools.map(({ name }) => name)).toContain('percy_fs_reason');
     for (const { name } of tools) expect(name).toMatch(/^[A-Za-z0-9_-]+$/);
     await underscores.close();
+  });
+
+  it('[A7] are found in both spellings by every tool, list, filter and glob', async () => {
+    const said = async (name: string) => ({ capabilities: [capabilitySchema.parse({ name })] });
+    await using gateway = await openTestGateway({
+      colon: { manifest: { capabilities: [{ name: 'fs:read' }] }, run: answers('read') },
+      dot: {
+        manifest: { capabilities: undefined, tools: { include: ['fs:*'] } },
+        describe: () => said('fs.read'),
+        run: answers('read'),
+      },
+      hidden: {
+        manifest: { capabilities: undefined, tools: { exclude: ['fs.*'] } },
+        describe: () => said('fs:read'),
+        run: answers('read'),
+      },
+    });
+    await using client = await connect(gateway.url);
+    const own = { colon: 'fs:read', dot: 'fs.read' };
+    for (const capability of ['fs:read', 'fs.read']) {
+      for (const [agent_id, name] of Object.entries(own)) {
+        const { payload } = await call(client, 'fabric.call', { agent_id, capability });
+        expect(payload).toMatchObject({ ok: true, agent_id, capability: name });
+        const tool = await call(client, `${agent_id}.${capability}`, {});
+        expect(tool.result.isError).toBeFalsy();
+      }
+      const listed = await call(client, 'fabric.agent.list', { capability, modality: 'text' });
+      expect(ids(listed.payload)).toEqual(['colon', 'dot']);
+      const { payload } = await call(client, 'fabric.route.preview', { capability });
+      expect(payload).toMatchObject({ primary: { agent_id: 'colon' } });
+    }
   });
 
   it("[G8] pass on the agent's content and keep ours in _meta", async () => {

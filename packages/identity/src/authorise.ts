@@ -2,7 +2,7 @@
 // Every tool, method, resource, upgrade and fallback candidate is decided by these functions; what a
 // caller may not use looks unknown to it.
 
-import { matchesGlob, type TrustTier } from '@starloom/core';
+import { matchesGlob, matchesName, type TrustTier } from '@starloom/core';
 import type { Decision, Policy, PolicyAgent, PolicyCall } from './policy/policy.ts';
 import type { Principal } from './principal.ts';
 
@@ -145,7 +145,7 @@ class Grants {
   }
 
   matches(prefix: Prefix, name: string): boolean {
-    return this.#globs[prefix].some((glob) => matchesGlob(glob, name));
+    return this.#globs[prefix].some((glob) => matchesName(glob, name));
   }
 
   namesPartOf(agentId: string): boolean {

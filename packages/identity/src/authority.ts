@@ -2,7 +2,7 @@
 // other scopes (`scp`). Rights of administration are never handed on. An intersection is never wider
 // than either side; where two globs overlap only in part, it is narrower than it could be.
 
-import { matchesGlob, type TrustTier } from '@starloom/core';
+import { matchesGlob, normalName, type TrustTier } from '@starloom/core';
 
 export interface Authority {
   readonly cap: readonly string[];
@@ -53,8 +53,12 @@ export function beyond(narrow: readonly string[], wide: readonly string[]): stri
   return narrow.filter((glob) => !wide.some((other) => covers(other, glob)));
 }
 
-/** Whether everything that matches `narrow` also matches `wide`; false when that is not certain. */
-export function covers(wide: string, narrow: string): boolean {
+/**
+ * Whether everything that matches `narrow` also matches `wide`, in any spelling of capabilities; false
+ * when that is not certain.
+ */
+export function covers(wider: string, narrower: string): boolean {
+  const [wide, narrow] = [normalName(wider), normalName(narrower)];
   let at = 0;
   let position = 0;
   let star = -1;
@@ -91,6 +95,6 @@ function overlap(a: readonly string[], b: readonly string[]): string[] {
 
 /** Without those that another one covers. */
 function widest(globs: readonly string[]): string[] {
-  const unique = [...new Set(globs)];
+  const unique = [...new Map(globs.map((glob) => [normalName(glob), glob])).values()];
   return unique.filter((glob) => !unique.some((other) => other !== glob && covers(other, glob)));
 }

@@ -32,6 +32,15 @@ describe('scopes', () => {
     expect(mayReach(caller, 'percy')).toBe(may || caller.scopes.includes('capability:percy/plan'));
   });
 
+  it('[A7] name a capability in any spelling', () => {
+    for (const scope of ['capability:percy/fs:read', 'capability:percy/fs.read']) {
+      for (const name of ['fs:read', 'fs.read']) {
+        expect(mayCall(org(scope), 'percy', name)).toBe(true);
+      }
+      expect(mayCall(org(scope), 'percy', 'fs_read')).toBe(false);
+    }
+  });
+
   it('open toolsets and administration by their own scopes', () => {
     expect(mayUseToolset(org('toolset:coordination'), 'coordination')).toBe(true);
     expect(mayUseToolset(org('toolset:agents'), 'coordination')).toBe(false);

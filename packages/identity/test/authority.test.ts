@@ -31,6 +31,8 @@ describe('what is handed on', () => {
     );
     const names = { cap: ['coder/code', 'files/*'], scp: [] };
     expect(intersect(names, { cap: ['*/*'], scp: [] })).toEqual(names);
+    const spelled = { cap: ['files/fs:read', 'files/fs.read'], scp: [] };
+    expect(intersect(spelled, { cap: ['files/fs:*'], scp: [] }).cap).toHaveLength(1);
   });
 
   it.each([

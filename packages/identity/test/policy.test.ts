@@ -65,6 +65,26 @@ describe('a rule', () => {
   });
 
   it.each([
+    ['capability == "fs:read_file"', true],
+    ['"fs.read_file" == capability', true],
+    ['capability != "fs:read_file"', false],
+    ["capability in ['git:status', 'fs:read_file']", true],
+    ['capability.startsWith("fs:") && principal.id == "key:ada"', true],
+    ['capability.glob("*:read_*")', true],
+    ['!(capability == "fs:read_file" || capability == "x")', false],
+    ['["git:*", "fs:*"].exists(one, capability.glob(one) && principal.id == "key:ada")', true],
+    ['agent.id + ":" + capability == "percy:fs:read_file"', true],
+    ['capability == "fs\\u003aread_file"', true],
+    ['capability == "fs_read_file"', false],
+  ])('[A7] %s is %s of a capability in both spellings', (when, expected) => {
+    const key = { ...ada, id: 'key:ada' };
+    for (const name of ['fs:read_file', 'fs.read_file']) {
+      const { effect } = policyOf([rule(when)]).decide(key, percy, name, call());
+      expect(effect).toBe(expected ? 'deny' : 'allow');
+    }
+  });
+
+  it.each([
     ['principal.teir == "org"', /No such key: teir at character 11/],
     ['user.id == "ada"', /Unknown variable: user/],
     ['depth == "two"', /no such overload/],

@@ -6,6 +6,7 @@ import {
   bounded,
   FabricError,
   type Fields,
+  findNamed,
   isObject,
   type Log,
   orAborted,
@@ -210,10 +211,9 @@ export class ToolCatalog {
   }
 }
 
-/** Names with a colon are listed with a dot by agents that follow the rules for tool names. */
 function pick(tools: Tools, name: string): Tool | undefined {
-  const tool = tools.get(name) ?? tools.get(name.replaceAll(':', '.'));
-  return tool ?? tools.values().find(({ capability }) => capability === name);
+  const tool = tools.get(name) ?? tools.values().find(({ capability }) => capability === name);
+  return tool ?? findNamed([...tools.values()], name);
 }
 
 function lengthOf(schema: unknown): number {

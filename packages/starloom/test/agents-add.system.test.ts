@@ -71,7 +71,7 @@ describe('starloom agents add', () => {
     });
     const listed = async () => (await gateway.run('agents', '--json')).stdout;
     await expect.poll(listed, { timeout: 30_000 }).toContain('note-taker');
-    const read = await gateway.run('call', 'note-taker', 'fs:read_file', '--arg', 'path=today.txt');
+    const read = await gateway.run('call', 'note-taker', 'fs.read_file', '--arg', 'path=today.txt');
     expect(read).toMatchObject({ code: 0, stdout: 'milk\n' });
     const ask = await gateway.run('call', 'note-taker', 'ask', '--arg', 'prompt=Note this');
     expect(ask).toMatchObject({ code: 0, stdout: 'noted\n' });

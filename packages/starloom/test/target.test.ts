@@ -10,6 +10,7 @@ const agent = (agent_id: string, ...names: string[]) =>
 const AGENTS = [
   agent('percy', 'reason'),
   agent('git-hub', 'fs:read_file', 'create_issue'),
+  agent('files', 'fs.list'),
   agent('a', 'b_c'),
   agent('a_b', 'c'),
 ];
@@ -21,6 +22,9 @@ describe('what a call names', () => {
     [['percy_reason', 'why'], 'percy', 'reason', ['why']],
     [['git-hub.fs:read_file'], 'git-hub', 'fs:read_file', []],
     [['git-hub.fs.read_file'], 'git-hub', 'fs:read_file', []],
+    [['files.fs:list'], 'files', 'fs.list', []],
+    [['fs:list'], undefined, 'fs:list', []],
+    [['fs.read_file'], undefined, 'fs.read_file', []],
     [['git-hub_fs_read_file'], 'git-hub', 'fs:read_file', []],
     [['git-hub_create_issue', 'x'], 'git-hub', 'create_issue', ['x']],
     [['reason', 'why'], undefined, 'reason', ['why']],

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.ts';
+import { normalName } from '../tool-names.ts';
 import { isFinal, JOB_STATES, type Job, type JobState } from './job.ts';
 import { JobLedger } from './job-ledger.ts';
 import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './job-tables.ts';
@@ -83,11 +84,13 @@ export class MemoryJobTables implements JobTables {
 
   list(filter: Parameters<JobTables['list']>[0]) {
     const { principalId, state, capability, limit, before = Number.POSITIVE_INFINITY } = filter;
+    const normal = capability === undefined ? undefined : normalName(capability);
+    const isOf = (job: Job) => normal === undefined || normalName(job.capability) === normal;
     return [...this.#rows.values()]
       .map(({ job, position }) => ({ job, position }))
       .filter(({ job }) => job.principal_id === principalId)
       .filter(({ job }) => state === undefined || job.state === state)
-      .filter(({ job }) => capability === undefined || job.capability === capability)
+      .filter(({ job }) => isOf(job))
       .filter(({ position }) => position < before)
       .reverse()
       .slice(0, limit);

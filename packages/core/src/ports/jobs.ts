@@ -33,6 +33,7 @@ export interface Claim {
 export interface JobFilter {
   readonly principalId: string;
   readonly state?: JobState;
+  /** In any spelling. */
   readonly capability?: string;
   readonly limit: number;
   /** `next` of the page before. */

@@ -10,6 +10,7 @@ import {
 } from '@starloom/core';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
 import type { CallRequest } from '../pipeline/call-request.ts';
+import { heldAs } from '../pipeline/route.ts';
 import { modesOf } from './input-modes.ts';
 import { CONTEXT_KEY, META_CAPABILITY } from './names.ts';
 import { assertModes, attachmentsOf, dataOf, textOf } from './read-message.ts';
@@ -73,7 +74,7 @@ function choose(asked: unknown, scope: Scope, before: Before | undefined) {
   const named = asked === undefined ? (before ?? onlyOne(scope)) : splitSkill(scope, asked);
   const record = named && scope.agents.get(named.agentId);
   const capability = record && findCapability(record, named.capability);
-  const held = record?.held.find(({ name }) => name === named?.capability);
+  const held = record && heldAs(record, named.capability);
   if (record && held) throw manifestChanged(record.manifest.agent_id, held);
   if (!record || !capability) throw noSuchSkill(asked, scope);
   return { record, capability };

@@ -142,12 +142,13 @@ export class JobCalls {
     const policyCall = toPolicyCall(guarded, caller, terms.runAt ?? clock.now());
     const agents = agentsForCall(principal, deps, policyCall);
     const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
+    const named = { ...request, capability: capability.name };
     const ownMs = request.timeoutMs ?? capability.timeout_ms;
     const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
     const { runAt, priority, webhook, isTask, labels, source } = terms;
     const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
     const call: JobCall = {
-      request: { ...request, timeoutMs, stream: true },
+      request: { ...named, timeoutMs, stream: true },
       principal,
       hop: guarded.hop,
       originTier: guarded.originTier,
@@ -157,11 +158,11 @@ export class JobCalls {
       ...(isTask && { isTask, declared: caller.declared }),
       ...(source !== undefined && { source }),
     };
-    const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = request;
+    const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = named;
     if (!isCharged) deps.limits.spend(principal, capability.cost);
     const accepted = await this.desk.submit({
       principalId: principal.id,
-      capability: request.capability,
+      capability: capability.name,
       ...(agentId !== undefined && { agentId }),
       trace: guarded.trace,
       call,

@@ -7,7 +7,7 @@ import {
   closestWord,
   findCapability,
   type Manifest,
-  matchesGlob,
+  matchesName,
 } from '@starloom/core';
 import { cleanCapability } from './clean-capability.ts';
 
@@ -59,21 +59,17 @@ export function toOffers(manifest: Manifest, { capabilities }: AgentDescription)
 
 /** Whether the operator lets the agent serve a capability of this name. */
 export function isServed({ tools }: Manifest, name: string): boolean {
-  const matches = (glob: string) => matchesGlob(glob, name);
+  const matches = (glob: string) => matchesName(glob, name);
   return (tools?.include?.some(matches) ?? true) && !tools?.exclude?.some(matches);
 }
 
-/** An agent may list `fs:read_file` as `fs.read_file`, the form every client accepts. */
 function findOffered(
   { tool, name }: Capability,
   offered: readonly Capability[],
 ): Capability | undefined {
   const asked = tool ?? name;
-  return (
-    findCapability({ capabilities: offered }, asked) ??
-    findCapability({ capabilities: offered }, asked.replaceAll(':', '.')) ??
-    offered.find((capability) => capability.tool === asked)
-  );
+  const found = findCapability({ capabilities: offered }, asked);
+  return found ?? offered.find((capability) => capability.tool === asked);
 }
 
 /** The manifest wins; the agent fills in what the manifest leaves out. */

@@ -9,6 +9,7 @@ import {
   FabricError,
   findCapability,
   type GuardedCall,
+  normalName,
   type Trace,
 } from '@starloom/core';
 import { type Authoriser, toAuth } from '@starloom/identity';
@@ -136,14 +137,15 @@ async function serve(
     assertCallable(conversation, agents);
     return await answer(conversation, caller, guarded, observed, deps);
   }
-  const asked = conversation ? continued(request, conversation) : request;
-  const waitMs = Math.min(asked.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
-  const described = deps.discovery.awaitFor(asked, caller, waitMs);
+  const wanted = conversation ? continued(request, conversation) : request;
+  const waitMs = Math.min(wanted.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
+  const described = deps.discovery.awaitFor(wanted, caller, waitMs);
   if (described) await described;
   const { breakers, guard } = deps;
-  const routed = route(asked, guarded, { agents, breakers, guard }).candidates;
+  const routed = route(wanted, guarded, { agents, breakers, guard }).candidates;
   const candidates = conversation ? ([routed[0]] as const) : routed;
   const [first] = candidates;
+  const asked = { ...wanted, capability: first.capability.name };
   if (!caller.isStored) deps.limits.spend(caller.principal, first.capability.cost);
   deps.audit(allowed(asked, caller, guarded, candidates));
   logRules(candidates, observed);
@@ -199,7 +201,8 @@ function reopen(request: CallRequest, caller: Caller, deps: CallDeps): Reopened 
   const conversation = deps.conversations.open(conversationId, caller.principal.id, inputs);
   const isOther =
     (agentId !== undefined && agentId !== conversation.agentId) ||
-    (conversation.questions.length > 0 && capability !== conversation.capability);
+    (conversation.questions.length > 0 &&
+      normalName(capability) !== normalName(conversation.capability));
   if (isOther) throw unknownConversation();
   return conversation;
 }

@@ -37,8 +37,8 @@ export function toErrorResult(payload: ErrorPayload): ToolResult {
 
 /** The answer of `fabric.call`. */
 export function toCallResult(
-  { result, agentId, attempts, fallback, conversationId }: Dispatched,
-  { capability, format }: Pick<CallRequest, 'capability' | 'format'>,
+  { result, agentId, capability, attempts, fallback, conversationId }: Dispatched,
+  { format }: Pick<CallRequest, 'format'>,
   trace: Trace,
 ): ToolResult {
   const { upstream: _, ...rest } = result;

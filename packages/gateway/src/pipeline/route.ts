@@ -7,7 +7,9 @@ import {
   capabilitySchema,
   FabricError,
   findCapability,
+  findNamed,
   type GuardedCall,
+  type HeldCapability,
   type RecursionGuard,
 } from '@starloom/core';
 import type { Decision } from '@starloom/identity';
@@ -126,7 +128,7 @@ function usableNow(
 function named(agentId: string, capability: string, agents: CallableAgents): AgentRecord {
   const record = agents.get(agentId);
   const isKnown = record && findCapability(record, capability);
-  if (record && (isKnown || isHeld(record, capability))) {
+  if (record && (isKnown || heldAs(record, capability))) {
     const decision = agents.decide(record, capability);
     if (decision.effect === 'deny') throw deniedBy(decision, { agent_id: agentId, capability });
     if (!isKnown && agents.resolveFallbacks(agentId, capability).length === 0) {
@@ -158,9 +160,9 @@ function toCandidate(
   { breakers, agents }: RouteDeps,
 ): Candidate {
   const { manifest, health } = record;
-  const held = isHeld(record, request.capability);
+  const held = heldAs(record, request.capability);
   const capability = held
-    ? capabilitySchema.parse({ name: request.capability })
+    ? capabilitySchema.parse({ name: held.name })
     : findCapability(record, request.capability);
   if (!capability) throw new FabricError('INTERNAL', 'A candidate without the capability');
   const isPrimary = record === primary;
@@ -186,13 +188,15 @@ function noStandIn({ record, capability, decision }: Candidate): FabricError {
   );
 }
 
-function isHeld({ held }: AgentRecord, capability: string): boolean {
-  return held.some(({ name }) => name === capability);
+/** What waits for approval under this name; not where this spelling itself is served. */
+export function heldAs(record: AgentRecord, capability: string): HeldCapability | undefined {
+  const held = findNamed(record.held, capability);
+  return held && findCapability(record, capability)?.name !== capability ? held : undefined;
 }
 
 function assertNotHeld(records: readonly AgentRecord[], capability: string): void {
   for (const { manifest, held } of records) {
-    const found = held.find(({ name }) => name === capability);
+    const found = findNamed(held, capability);
     if (found) throw manifestChanged(manifest.agent_id, found);
   }
 }

@@ -10,6 +10,7 @@ import {
   type Log,
   lookAlikes,
   type Manifest,
+  normalName,
   type Registry,
   styleToolName,
   TOOL_NAME_STYLES,
@@ -79,18 +80,23 @@ export class GatewayTools {
 
   /** By any spelling, listed or not; `undefined` also when the caller may not use it. */
   find(name: string, principal: Principal): Tool | undefined {
-    const tool = this.#current().byName.get(name);
+    const tool = this.#named(name);
     return tool?.mayUse(principal) ? tool : undefined;
   }
 
   /** Which rule of the policy makes a tool look unknown to the caller. */
   hiddenBy(name: string, principal: Principal): string | undefined {
-    return this.#current().byName.get(name)?.hiddenBy?.(principal);
+    return this.#named(name)?.hiddenBy?.(principal);
   }
 
   /** A tool of ours, also one that a caller may not use. */
   findOwn(name: string): Tool | undefined {
     return this.#current().own.get(name);
+  }
+
+  #named(name: string): Tool | undefined {
+    const { byName } = this.#current();
+    return byName.get(name) ?? byName.get(normalName(name));
   }
 
   /** Agents, or what they serve, changed. */
@@ -240,7 +246,7 @@ function ownersOf(entries: readonly Entry[]): ReadonlyMap<string, ReadonlySet<st
 }
 
 function wantedNames(manifest: Manifest, capability: string, isBare: boolean): Entry['wanted'] {
-  const bare = capability.replaceAll(':', '.');
+  const bare = normalName(capability);
   const name = (style: ToolNameStyle) =>
     isBare ? styleToolName(bare, style) : toToolName(manifest.agent_id, capability, style);
   return { dots: name('dots'), underscores: name('underscores') };

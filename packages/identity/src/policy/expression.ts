@@ -3,7 +3,7 @@
 // that a rule that is accepted costs microseconds and cannot fail by its types.
 
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
-import { isTrustedAs, matchesGlob, TRUST_TIERS, type TrustTier } from '@starloom/core';
+import { isTrustedAs, matchesGlob, normalName, TRUST_TIERS, type TrustTier } from '@starloom/core';
 import { AgentFacts, type CallFacts, OriginFacts, PrincipalFacts } from './facts.ts';
 
 /** The last thing of a call that a rule has to know: an agent, its capability, or the call itself. */
@@ -81,11 +81,43 @@ export function compileExpression(text: string): Expression | ExpressionProblem 
     const message = `the expression is a ${checked.type}, not true or false`;
     return { message, fix: 'compare it with something, as in capability == "read"' };
   }
-  const parsed = environment.parse(text);
+  const { ast } = environment.parse(text);
   const found = new Findings(text);
-  found.visit(parsed.ast, false);
+  found.visit(ast, false);
   if (found.problem) return found.problem;
-  return { needs: found.needs, matches: (facts) => parsed(facts) === true };
+  const parsed = environment.parse(withNormalNames(text, ast));
+  const matches = (facts: CallFacts) =>
+    parsed({ ...facts, capability: normalName(facts.capability) }) === true;
+  return { needs: found.needs, matches };
+}
+
+/** The expression with names of capabilities as `normalName` writes them. */
+function withNormalNames(text: string, ast: ASTNode): string {
+  return namesIn(ast, false)
+    .toSorted((a, b) => b.start - a.start)
+    .reduce((rest, { args, start, end }) => {
+      const name = JSON.stringify(normalName(String(args)));
+      return `${rest.slice(0, start)}${name}${rest.slice(end)}`;
+    }, text);
+}
+
+/** Operators that compare nothing themselves. */
+const JOINING: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:', '+']);
+
+/** The texts that a condition compares with `capability`, also by way of a loop over them. */
+function namesIn(node: ASTNode, isCompared: boolean): ASTNode[] {
+  if (node.op === 'value') return isCompared && typeof node.args === 'string' ? [node] : [];
+  const facts = factsIn(node);
+  const isOfOther = [...facts].some((fact) => fact !== 'capability');
+  const isHere = JOINING.has(node.op)
+    ? isCompared
+    : facts.has('capability') || (isCompared && !isOfOther);
+  return nodesIn(node.args).flatMap((inner) => namesIn(inner, isHere));
+}
+
+function factsIn(node: ASTNode): Set<string> {
+  if (node.op === 'id') return new Set(node.args in SAMPLE ? [node.args] : []);
+  return new Set(nodesIn(node.args).flatMap((inner) => [...factsIn(inner)]));
 }
 
 /** Whether a tier is trusted as far as another; a rule that names no tier fails. */

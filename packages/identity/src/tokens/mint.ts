@@ -209,7 +209,7 @@ function grantedBy({ principal, target, capability, requested }: MintRequest): A
   const missing = [
     ...missingOf(wanted.cap, granted.cap),
     ...missingOf(wanted.scp, granted.scp),
-  ].filter((glob) => glob !== own);
+  ].filter((glob) => !covers(own, glob));
   if (missing.length > 0) throw notGranted(missing);
   const cap = granted.cap.filter((glob) => !covers(own, glob));
   const isCovered = cap.some((glob) => covers(glob, own));

@@ -1,6 +1,13 @@
 // Our tables. Every method is one statement of the session it is given; rules are elsewhere.
 
-import { JOB_STATES, type Job, type JobFilter, type JobState, toPosition } from '@starloom/core';
+import {
+  JOB_STATES,
+  type Job,
+  type JobFilter,
+  type JobState,
+  normalName,
+  toPosition,
+} from '@starloom/core';
 import type { DatabaseSession } from './database.ts';
 import { CHANNEL, IS_DUE, SCHEMA_NAME as S } from './schema.ts';
 
@@ -114,13 +121,13 @@ export async function listJobs(session: DatabaseSession, filter: JobFilter) {
   const { rows } = await session.executeSql(
     `SELECT position, record FROM ${S}.job WHERE principal = $1
        AND ($2::bigint IS NULL OR position < $2) AND ($3::text IS NULL OR state = $3)
-       AND ($4::text IS NULL OR capability = $4)
+       AND ($4::text IS NULL OR replace(capability, ':', '.') = $4)
      ORDER BY position DESC LIMIT $5`,
     [
       toText(principalId),
       cursor === undefined ? null : toPosition(cursor),
       state ?? null,
-      capability === undefined ? null : toText(capability),
+      capability === undefined ? null : toText(normalName(capability)),
       limit + 1,
     ],
   );

@@ -8,6 +8,7 @@ import {
   type JobState,
   type JobTables,
   type KeyRow,
+  normalName,
   type QueueEntry,
   type ScheduleRow,
 } from '@starloom/core';
@@ -76,8 +77,8 @@ export class SqliteJobTables implements JobTables {
       values.push(state);
     }
     if (capability !== undefined) {
-      conditions.push('capability = ?');
-      values.push(capability);
+      conditions.push(`replace(capability, ':', '.') = ?`);
+      values.push(normalName(capability));
     }
     const where = conditions.join(' AND ');
     const sql = `SELECT position, record FROM job WHERE ${where} ORDER BY position DESC LIMIT ?`;

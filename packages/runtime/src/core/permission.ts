@@ -1,6 +1,7 @@
 // What an origin may call at all, before anybody looks at the call itself. Another agent may call
 // what is exposed and not private; a tool that wants approval gets it unless a person typed the call.
 
+import { normalName } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { ToolRequest, Verdict } from './seams.ts';
 
@@ -12,10 +13,11 @@ export interface Exposure {
 /** `undefined` when nothing speaks against it. */
 export type Permission = (request: ToolRequest, tool: ITool) => Verdict | undefined;
 
-/** A private name counts in every spelling: `admin.reset` hides `admin:reset`. */
+/** A name counts in every spelling: private `admin.reset` hides `admin:reset`. */
 export function isExposed({ expose_tools, private_tools }: Exposure, name: string): boolean {
-  const isPrivate = private_tools.some((hidden) => dotted(hidden) === dotted(name));
-  return expose_tools.includes(name) && !isPrivate;
+  const normal = normalName(name);
+  const isIn = (names: readonly string[]) => names.some((one) => normalName(one) === normal);
+  return isIn(expose_tools) && !isIn(private_tools);
 }
 
 export function createPermission(exposure: Exposure): Permission {
@@ -33,8 +35,4 @@ export function createPermission(exposure: Exposure): Permission {
     }
     return undefined;
   };
-}
-
-function dotted(name: string): string {
-  return name.replaceAll(':', '.');
 }

@@ -1,7 +1,7 @@
 // `/read notes.txt` runs the same tool, on the same path, as a call of the model's: only who wants it
 // differs. A line that begins with a slash and a name is a command, and never reaches the model.
 
-import { closestWord } from '@starloom/core';
+import { closestWord, normalName } from '@starloom/core';
 import type { ITool, ToolCall } from '@starloom/sdk';
 import { toArguments } from './command-arguments.ts';
 import { helpForAll, helpForOne, usageOf } from './command-help.ts';
@@ -71,7 +71,7 @@ type Found = { readonly tool: ITool } | { readonly problem: string };
 function findTool(name: string, tools: Tools): Found {
   const all = [...tools.values()];
   const ways: ((tool: ITool) => boolean)[] = [
-    (tool) => tool.name === name || tool.name.replaceAll(':', '.') === name,
+    (tool) => tool.name === name || normalName(tool.name) === name,
     (tool) => tool.command === name,
     (tool) => shortName(tool.name) === name,
   ];

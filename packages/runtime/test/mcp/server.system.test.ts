@@ -12,7 +12,7 @@ import { AUTO, OLDEST, openFace, openMcpFace } from './fixtures/face-world.ts';
 const EXPOSED = {
   plugins: [{ name: 'fs', config: { roots: ['.'] } }],
   mcp: {
-    expose_tools: ['fs:read_file', 'fs:write_file', 'fs:list', 'nowhere:to_be_found'],
+    expose_tools: ['fs:read_file', 'fs:write_file', 'fs.list', 'nowhere:to_be_found'],
     private_tools: ['fs:write_file'],
     resources: ['README.md', 'docs'],
   },

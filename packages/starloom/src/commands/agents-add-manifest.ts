@@ -1,4 +1,4 @@
-import { FabricError, type Manifest, manifestSchema } from '@starloom/core';
+import { FabricError, type Manifest, manifestSchema, normalName } from '@starloom/core';
 import { type AgentFile, isExposed } from '@starloom/runtime';
 import type { z } from 'zod';
 import { OWN_COMMAND } from '../own-command.ts';
@@ -33,7 +33,7 @@ export function toAgentManifest(agent: AgentFile, { place, as }: AgentPlace): Ma
 
 /** Over MCP an agent lists `fs:read_file` as `fs.read_file`. */
 function toCapability(name: string) {
-  const tool = name.replaceAll(':', '.');
+  const tool = normalName(name);
   return {
     name,
     ...(name === 'ask' && { streaming: true }),

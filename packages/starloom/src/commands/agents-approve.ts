@@ -1,7 +1,14 @@
 // Approves what agents changed. It works on the state folder: a gateway that runs follows within a second.
 
 import { userInfo } from 'node:os';
-import { Closers, closestWord, type FabricError, silentLog, systemClock } from '@starloom/core';
+import {
+  Closers,
+  closestWord,
+  type FabricError,
+  normalName,
+  silentLog,
+  systemClock,
+} from '@starloom/core';
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
 import { paint } from '../paint.ts';
@@ -55,7 +62,8 @@ function choose(
   const holding = agents.filter(({ held }) => held.length > 0);
   if (agentId === undefined && !all) throw notNamed(holding);
   const named = holding.filter(({ agent_id }) => all || agent_id === agentId);
-  const isChosen = ({ definition }: HeldPin) => tool?.includes(definition.name) ?? true;
+  const isChosen = ({ definition }: HeldPin) =>
+    tool?.some((name) => isNamed(definition.name, name)) ?? true;
   const chosen = named.map(({ agent_id, pins, held }) => ({
     agent_id,
     tools: held.filter(isChosen).map((one) => {
@@ -69,7 +77,7 @@ function choose(
 
 function assertWaits(name: string, agents: readonly AgentPins[]): void {
   const names = agents.flatMap(({ held }) => held.map(({ definition }) => definition.name));
-  if (names.includes(name)) return;
+  if (names.some((one) => isNamed(one, name))) return;
   const meant = closestWord(name, names);
   const waiting = names.length > 0 ? `those that wait: ${names.join(', ')}` : 'no tool waits';
   throw toUsageError(
@@ -176,4 +184,8 @@ function notNamed(holding: readonly AgentPins[]): FabricError {
   const ids = holding.map(({ agent_id }) => agent_id);
   const fix = ids.length > 0 ? `tools of these wait: ${ids.join(', ')}` : 'no tool waits';
   return toUsageError('name an agent, or pass --all', fix);
+}
+
+function isNamed(name: string, asked: string): boolean {
+  return normalName(name) === normalName(asked);
 }

@@ -1,4 +1,10 @@
-import { FabricError, hashToolName, toolNameSpellings } from '@starloom/core';
+import {
+  FabricError,
+  findCapability,
+  hashToolName,
+  normalName,
+  toolNameSpellings,
+} from '@starloom/core';
 import type { GatewayClient } from '../gateway-client.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import { nearestName } from './did-you-mean.ts';
@@ -29,13 +35,11 @@ export function findTarget(agents: readonly AgentView[], words: readonly string[
   }
   const tool = findTool(agents, first);
   if (tool) return { ...tool, rest };
-  const [agentId = '', ...name] = first.split('.');
-  if (name.length > 0 && agents.some(({ agent_id }) => agent_id === agentId)) {
-    return { agentId, capability: name.join('.'), rest };
+  const agentId = first.split('.', 1)[0] ?? '';
+  if (agentId !== first && agents.some(({ agent_id }) => agent_id === agentId)) {
+    return { agentId, capability: first.slice(agentId.length + 1), rest };
   }
-  const isOffered = agents.some(({ capabilities }) =>
-    capabilities.some(({ name }) => name === first),
-  );
+  const isOffered = agents.some((offering) => findCapability(offering, first));
   // An agent that was not reached yet may offer it: then the gateway decides.
   const isAllKnown = agents.every(({ capabilities }) => capabilities.length > 0);
   if (isOffered || !isAllKnown) return { agentId: undefined, capability: first, rest };
@@ -46,16 +50,17 @@ export function findTarget(agents: readonly AgentView[], words: readonly string[
 function findTool(agents: readonly AgentView[], spelling: string) {
   const found = agents.flatMap(({ agent_id, capabilities }) =>
     capabilities
-      .filter(({ name }) => spellingsOf(agent_id, name).includes(spelling))
+      .filter(({ name }) => isSpelling(spelling, agent_id, name))
       .map(({ name }) => ({ agentId: agent_id, capability: name })),
   );
   if (found.length > 1) throw ambiguous(spelling, found);
   return found[0];
 }
 
-function spellingsOf(agentId: string, capability: string): string[] {
-  const spellings = toolNameSpellings(agentId, capability);
-  return [...spellings, ...spellings.map((name) => hashToolName(name, agentId, capability))];
+function isSpelling(spelling: string, agentId: string, capability: string): boolean {
+  const names = toolNameSpellings(agentId, capability);
+  const all = [...names, ...names.map((name) => hashToolName(name, agentId, capability))];
+  return all.includes(spelling) || all.includes(normalName(spelling));
 }
 
 function whichCapability({ agent_id, capabilities }: AgentView): FabricError {

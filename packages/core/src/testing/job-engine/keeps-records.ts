@@ -98,7 +98,7 @@ export function keepsRecords(context: JobContractContext): void {
 
   it('lists by state and capability, and refuses a cursor of its own making', async () => {
     const { engine, driver } = context;
-    const other = await driver.create({ capability: 'other' });
+    const other = await driver.create({ capability: 'fs:other' });
     const claim = await driver.claimOne();
     const queued = await driver.create();
     const ids = async (filter: object) => {
@@ -107,8 +107,9 @@ export function keepsRecords(context: JobContractContext): void {
     };
     expect(await ids({ state: 'running' })).toEqual([claim.job.id]);
     expect(await ids({ state: 'queued' })).toEqual([queued.id]);
-    expect(await ids({ capability: 'other' })).toEqual([other.id]);
-    expect(await ids({ capability: 'other', state: 'failed' })).toEqual([]);
+    expect(await ids({ capability: 'fs:other' })).toEqual([other.id]);
+    expect(await ids({ capability: 'fs.other' })).toEqual([other.id]);
+    expect(await ids({ capability: 'fs:other', state: 'failed' })).toEqual([]);
     await expect(ids({ cursor: 'soon' })).rejects.toMatchObject({ code: 'BAD_INPUT' });
   });
 

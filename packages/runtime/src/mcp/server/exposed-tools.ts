@@ -1,7 +1,7 @@
 // What of an agent others may call over MCP: the tools that `expose_tools` names, less those that
 // `private_tools` names in any spelling. Nothing else is listed, found or said to exist.
 
-import type { Log } from '@starloom/core';
+import { findNamed, type Log, normalName } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
@@ -51,9 +51,8 @@ export class ExposedTools {
 
   /** In the order of `expose_tools`; those the agent does not have now are left out. */
   list(): ExposedTool[] {
-    const tools = this.#agent.tools();
     return this.#names.flatMap((name) => {
-      const tool = tools.get(name);
+      const tool = this.#tool(name);
       if (tool) return [toExposed(tool)];
       return name === ASK.name ? [ASK] : [];
     });
@@ -62,12 +61,16 @@ export class ExposedTools {
   /** The exposed tool that a caller means, by either spelling. The agent may not have it yet. */
   find(spelling: string): ExposedTool | undefined {
     const name = this.#names.find(
-      (known) => known === spelling || toListedName(known) === spelling,
+      (known) => known === spelling || toListedName(known) === normalName(spelling),
     );
     if (name === undefined) return undefined;
-    const tool = this.#agent.tools().get(name);
+    const tool = this.#tool(name);
     if (tool) return toExposed(tool);
     return name === ASK.name ? ASK : toExposed({ name, description: '', parameters: {} });
+  }
+
+  #tool(name: string): ITool | undefined {
+    return findNamed([...this.#agent.tools().values()], name);
   }
 }
 
