@@ -53,8 +53,8 @@ export const secretSchemas = z.registry<{ readonly rules: SecretRules }>();
 
 const REFERENCE = /^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$/;
 const LITERAL: Complaint = {
-  message: 'a secret must not stand in the file',
-  fix: 'write env:NAME or file:PATH; a literal key must not stand in a file',
+  message: 'the secret is plain text in this file',
+  fix: 'write env:NAME or file:PATH in its place',
 };
 
 export function isReference(text: string): boolean {
@@ -70,7 +70,7 @@ export function secret(rules: SecretRules = {}) {
 
 /**
  * A key that takes a secret or plain text, such as a URL that may carry a password. `checkText`
- * says why a text may not stand in the file.
+ * says why a text is refused.
  */
 export function secretOrText(
   rules: SecretRules & { readonly checkText: (text: string) => Complaint | undefined },

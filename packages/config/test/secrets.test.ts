@@ -93,19 +93,19 @@ describe('a bad secret', () => {
     {
       name: 'a literal',
       text: `key: ${VALUE}`,
-      message: /must not stand/,
-      fix: /env:NAME or file:PATH; a literal key must not stand in a file/,
+      message: /is plain text in this file/,
+      fix: /env:NAME or file:PATH/,
     },
     {
       name: 'a bad variable name',
       text: `key: env:${VALUE}`,
-      message: /must not stand/,
+      message: /is plain text in this file/,
       fix: /env:NAME/,
     },
     {
       name: 'an empty reference',
       text: "key: 'file:'",
-      message: /must not stand/,
+      message: /is plain text in this file/,
       fix: /file:PATH/,
     },
     { name: 'a number', text: 'key: 12345678', message: /expected a string/, fix: /quotes/ },

@@ -15,6 +15,12 @@ export function closestWord(word: string, candidates: Iterable<string>): string 
   return best?.candidate;
 }
 
+/** `did you mean "x"?` for a name that is not known; `undefined` when none is near. */
+export function suggestionFor(word: string, candidates: Iterable<string>): string | undefined {
+  const near = closestWord(word, candidates);
+  return near === undefined ? undefined : `did you mean "${near}"?`;
+}
+
 function fold(word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, '');
 }

@@ -9,7 +9,7 @@ export {
 export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { Closers } from './closers.ts';
-export { closestWord } from './closest-word.ts';
+export { closestWord, suggestionFor } from './closest-word.ts';
 export {
   type ConnectionProgress,
   connectionFailure,

@@ -112,7 +112,9 @@ export const endpointSchema = z
         certificate: z.string().min(1).optional().describe('PEM of our certificate, as file:PATH'),
         key: z
           .string()
-          .regex(/^(?:env|file):./, { error: 'a private key must not stand in the file' })
+          .regex(/^(?:env|file):./, {
+            error: 'the private key is plain text in this file; write file:PATH',
+          })
           .optional()
           .describe('PEM of its private key, as file:PATH'),
         ca: z.string().min(1).optional().describe('PEM of the CA of the agent, as file:PATH'),

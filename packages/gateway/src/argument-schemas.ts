@@ -1,7 +1,13 @@
 // Arguments of a call against the capability's own JSON Schema. One that cannot be used refuses the
 // call, and no other: tools are listed whatever their schemas are.
 
-import { argumentsFromTask, type Capability, type Envelope, FabricError } from '@starloom/core';
+import {
+  argumentsFromTask,
+  type Capability,
+  type Envelope,
+  FabricError,
+  suggestionFor,
+} from '@starloom/core';
 import { SchemaProblem, type SchemaValidators } from '@starloom/wire/foreign-schema';
 
 type Input = Envelope['input'];
@@ -27,7 +33,14 @@ export class ArgumentSchemas {
     const problems = this.#problems(capability, schema, args);
     if (problems.length === 0) return;
     throw new FabricError('BAD_INPUT', `The arguments do not fit "${capability}": ${problems[0]}`, {
-      details: { reason: 'arguments', capability, problems, input_schema: schema, sent: false },
+      details: {
+        reason: 'arguments',
+        capability,
+        problems,
+        input_schema: schema,
+        sent: false,
+        ...misspelt(schema, args),
+      },
     });
   }
 
@@ -48,4 +61,12 @@ export class ArgumentSchemas {
       });
     }
   }
+}
+
+/** A name of an argument that the schema does not have, but one like it. */
+function misspelt({ properties }: Arguments, args: Arguments): { readonly fix?: string } {
+  const known = Object.keys(Object(properties));
+  const unknown = Object.keys(args).filter((name) => !known.includes(name));
+  const [fix] = unknown.flatMap((name) => suggestionFor(name, known) ?? []);
+  return fix === undefined ? {} : { fix };
 }

@@ -63,7 +63,7 @@ export function connectionUrl(schemes: readonly string[]) {
   const checkText = (text: string): Complaint | undefined => {
     if (!URL.parse(text)?.password) return check(text);
     const fix = 'put the whole URL into a variable or a file, and write env:NAME or file:PATH';
-    return { message: 'a password must not stand in the file', fix };
+    return { message: 'the password is plain text in this file', fix };
   };
   return secretOrText({ check, checkText });
 }

@@ -131,7 +131,8 @@ export class HealthMonitor {
         lease.adapter.health({ signal: deadline.signal, log }),
         patience.signal,
       );
-      return { latency_ms: Math.round(clock.monotonic() - began), ...health };
+      const { latency_ms = clock.monotonic() - began } = health;
+      return { ...health, latency_ms: Math.round(latency_ms) };
     } catch (error) {
       const checked_at = new Date(clock.now()).toISOString();
       return { status: 'offline', checked_at, ...toHealthReason(FabricError.from(error)) };

@@ -316,4 +316,20 @@ describe('capability tools', () => {
       data: { ok: false, error: { code: 'BAD_INPUT', details: { reason: 'unknown_tool' } } },
     });
   });
+
+  it('answer a misspelt name of a tool, an agent, a capability or an argument with the right one', async () => {
+    await using gateway = await openTestGateway(agents);
+    await using client = await connect(gateway.url);
+    const fixOf = async (tool: string, args: Record<string, unknown>) =>
+      (await call(client, tool, args)).payload.error.details.fix;
+    const task = { arguments: { tsak: 'x' } };
+    expect(await fixOf('fabric.call', { agent: 'percy', capability: 'see' })).toContain('agent_id');
+    expect(await fixOf('fabric.call', { agent_id: 'persy', capability: 'see' })).toContain('percy');
+    expect(await fixOf('fabric.call', { agent_id: 'eye', capability: 'seee' })).toContain('see');
+    expect(await fixOf('fabric.call', { capability: 'fs:reson' })).toContain('fs:reason');
+    expect(await fixOf('fabric.call', { capability: 'fs:reason', ...task })).toContain('task');
+    await expect(call(client, 'fabric.cal', {})).rejects.toMatchObject({
+      data: { error: { details: { fix: 'did you mean "fabric.call"?' } } },
+    });
+  });
 });

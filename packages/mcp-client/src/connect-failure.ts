@@ -32,7 +32,8 @@ export function connectFailure(error: unknown, transportFailure?: FabricError): 
   });
 }
 
-export function connectTimeout(timeoutMs: number, upstream: ErrorDetails = {}): FabricError {
+export function connectTimeout(exactMs: number, upstream: ErrorDetails = {}): FabricError {
+  const timeoutMs = Math.round(exactMs);
   return new FabricError('AGENT_OFFLINE', `The agent was not ready within ${timeoutMs} ms`, {
     details: {
       reason: 'connect_timeout',

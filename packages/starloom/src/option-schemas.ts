@@ -20,8 +20,8 @@ function withoutLiteralSecret(schema: typeof adapters.mcp.options): z.ZodType {
       context.addIssue({
         code: 'custom',
         path: ['oauth', name],
-        message: 'a secret must not stand in the file',
-        params: { fix: 'write env:NAME or file:PATH' },
+        message: 'the secret is plain text in this file',
+        params: { fix: 'write env:NAME or file:PATH in its place' },
       });
     }
   });

@@ -176,7 +176,7 @@ enabled = false
       'a secret among the arguments',
       '{"mcpServers": {"a": {"command": "x",\n"args": ["--key=${MY_KEY}"]}}}',
       2,
-      /MY_KEY would stand in the file/,
+      /MY_KEY would be plain text/,
     ],
   ])('are refused with the line: %s', async (_, text, line, message) => {
     const { problems, servers } = await plan('.mcp.json', text, { env: { MY_KEY: 'x' } });

@@ -142,7 +142,9 @@ function followersOf(parent: AbortSignal & { [FOLLOWERS]?: Followers }): Followe
   return parent[FOLLOWERS];
 }
 
-function timeoutAfter(ms: number): FabricError {
+/** What is left of a whole call is no round number. */
+function timeoutAfter(exactMs: number): FabricError {
+  const ms = Math.round(exactMs);
   return new FabricError('TIMEOUT', `No answer within ${ms} ms`, {
     details: { timeout_ms: ms, fix: 'raise the time limit, or ask for less' },
   });

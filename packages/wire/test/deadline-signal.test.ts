@@ -31,6 +31,16 @@ describe('deadlineSignal', () => {
     expect(signal.reason).toMatchObject({ code: 'TIMEOUT', details: { timeout_ms: 200 } });
   });
 
+  it('reports what was left of a longer deadline in whole milliseconds', () => {
+    const { clock, advance } = world();
+    const { signal } = deadlineSignal({ ms: 999.8875439999974, clock });
+    advance(1_100);
+    expect(signal.reason).toMatchObject({
+      message: 'No answer within 1000 ms',
+      details: { timeout_ms: 1_000 },
+    });
+  });
+
   it('aborts with the reason it was given, made only when needed', () => {
     const { clock, advance } = world();
     const reason = new FabricError('TIMEOUT', 'The attempt took too long');

@@ -138,7 +138,7 @@ async function callTool(
   });
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) {
-    const error = unknownTool(name);
+    const error = unknownTool(name, catalog.nearest(name, caller.principal));
     const rule = catalog.hiddenBy(name, caller.principal);
     face.audit(refused({ capability: name }, caller, answerTrace(caller), error, rule));
     throw toProtocolError(error);
@@ -199,8 +199,8 @@ function versionOf(envelope: unknown, headers: Params): string | undefined {
   return typeof version === 'string' ? version : undefined;
 }
 
-function unknownTool(name: string): FabricError {
+function unknownTool(name: string, fix = 'tools/list shows them'): FabricError {
   return new FabricError('BAD_INPUT', `There is no tool "${name.slice(0, 200)}"`, {
-    details: { reason: 'unknown_tool', tool: name.slice(0, 200), fix: 'tools/list shows them' },
+    details: { reason: 'unknown_tool', tool: name.slice(0, 200), fix },
   });
 }

@@ -11,11 +11,15 @@ import {
   type GuardedCall,
   type HeldCapability,
   type RecursionGuard,
+  suggestionFor,
 } from '@starloom/core';
 import type { Decision } from '@starloom/identity';
 import { manifestChanged } from '../pinning/manifest-changed.ts';
 import { type CallableAgents, deniedBy } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
+
+/** Names that a misspelt one is compared with. */
+const MOST_COMPARED = 1_000;
 
 export interface RouteRequest {
   readonly agentId?: string | undefined;
@@ -94,7 +98,7 @@ function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps):
       details: {
         capability,
         ...(starting.length > 0 && { starting: starting.map(({ manifest }) => manifest.agent_id) }),
-        fix: 'call fabric.agent.list for the available agents',
+        fix: nearest(capability, agents.list().flatMap(namesOf)),
       },
     });
   }
@@ -148,9 +152,24 @@ function named(agentId: string, capability: string, agents: CallableAgents): Age
       capability,
       offered_by,
       ...(record && { offers: record.capabilities.map(({ name }) => name) }),
-      fix: 'call fabric.agent.list for the available agents',
+      fix: record
+        ? nearest(capability, namesOf(record))
+        : nearest(
+            agentId,
+            agents.list().map(({ manifest }) => manifest.agent_id),
+          ),
     },
   });
+}
+
+/** What was probably meant, of the first names; else where to look. */
+function nearest(name: string, names: readonly string[]): string {
+  const meant = suggestionFor(name, names.slice(0, MOST_COMPARED));
+  return meant ?? 'list the available agents with fabric.agent.list';
+}
+
+function namesOf({ capabilities }: AgentRecord): string[] {
+  return capabilities.map(({ name }) => name);
 }
 
 function toCandidate(

@@ -13,6 +13,7 @@ import {
   normalName,
   type Registry,
   styleToolName,
+  suggestionFor,
   TOOL_NAME_STYLES,
   type ToolNameStyle,
   toolNameSpellings,
@@ -29,6 +30,9 @@ import type { Tool, ToolDefinition } from './tool.ts';
 /** In the order they are listed. */
 export const TOOLSETS = ['agents', 'fabric', 'jobs', 'coordination'] as const;
 export type Toolset = (typeof TOOLSETS)[number];
+
+/** Names that a misspelt one is compared with. */
+const MOST_COMPARED = 1_000;
 
 export interface CatalogOptions {
   /** Our own tools. */
@@ -82,6 +86,15 @@ export class GatewayTools {
   find(name: string, principal: Principal): Tool | undefined {
     const tool = this.#named(name);
     return tool?.mayUse(principal) ? tool : undefined;
+  }
+
+  /** For a name that is not known: the tool that was probably meant, of those the caller may use. */
+  nearest(name: string, principal: Principal): string | undefined {
+    const names = this.list('dots', TOOLSETS, principal).slice(0, MOST_COMPARED);
+    return suggestionFor(
+      name,
+      names.map((tool) => tool.name),
+    );
   }
 
   /** Which rule of the policy makes a tool look unknown to the caller. */

@@ -1,4 +1,4 @@
-import { FabricError } from '@starloom/core';
+import { FabricError, suggestionFor } from '@starloom/core';
 import { mayUseAgents, type Principal } from '@starloom/identity';
 import { z } from 'zod';
 import { isRefusedByHttp } from '../pipeline/call-limits.ts';
@@ -69,11 +69,17 @@ export function parseArguments<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(args ?? {});
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(
+  const { issues } = parsed.error;
+  const problems = issues.map(
     ({ path, message }) => `${path.join('.') || 'arguments'}: ${message}`,
   );
+  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' && issue.path.length === 0 ? issue.keys : [],
+  );
+  const [fix] = unknown.flatMap((key) => suggestionFor(key, known) ?? []);
   throw new FabricError('BAD_INPUT', `Wrong arguments for ${tool}: ${problems[0]}`, {
-    details: { reason: 'arguments', tool, problems },
+    details: { reason: 'arguments', tool, problems, ...(fix !== undefined && { fix }) },
   });
 }
 

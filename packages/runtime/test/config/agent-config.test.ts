@@ -126,7 +126,7 @@ describe('the configuration of an agent', () => {
     [{ ...MINIMAL, provider: { kind: 'opnai-compatible' } }, 'provider.kind'],
     [
       { ...AGENT, provider: { ...AGENT.provider, api_key: 'sk-123' } },
-      'must not stand in the file',
+      'is plain text in this file',
     ],
     [{ ...AGENT, provider: { ...AGENT.provider, api_key: 'env:NONE' } }, 'provider.api_key'],
     [{ ...MINIMAL, plugins: [{ name: 'fs' }, { name: 'fs' }] }, 'a plugin is listed twice'],

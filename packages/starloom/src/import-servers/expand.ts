@@ -89,7 +89,7 @@ function notSet({ name, input }: Variable): Expanded {
 function exposed(name: string): Expanded {
   return {
     ok: false,
-    message: `the value of ${name} would stand in the file of agents`,
+    message: `the value of ${name} would be plain text in the file of agents`,
     fix: `pass it alone in env or headers, as "\${${name}}"`,
   };
 }

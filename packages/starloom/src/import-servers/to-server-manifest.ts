@@ -238,7 +238,7 @@ class ServerConversion {
     if (given === undefined) return undefined;
     const secret = secretInText(given);
     if (secret !== undefined) {
-      this.#warn(path, `${secret} will stand in the file of agents as text`, USE_A_REFERENCE);
+      this.#warn(path, `${secret} will be plain text in the file of agents`, USE_A_REFERENCE);
     }
     return this.#expanded(path, expandText(given, this.#variables()));
   }
