@@ -220,9 +220,10 @@ export type Endpoint = z.infer<typeof endpointSchema>;
 
 const DEFAULT_PROTOCOL = { http: 'mcp', stdio: 'mcp', process: 'local-process' } as const;
 
-/** The adapter that speaks to this agent. */
+/** The adapter that speaks to this agent; `process` is another name of `local-process`. */
 export function protocolOf(endpoint: Endpoint): string {
-  return endpoint.protocol ?? DEFAULT_PROTOCOL[endpoint.transport];
+  const { protocol, transport } = endpoint;
+  return protocol === 'process' ? 'local-process' : (protocol ?? DEFAULT_PROTOCOL[transport]);
 }
 
 /** Of what an agent serves (a record), or of what its manifest declares; in any spelling. */

@@ -54,6 +54,18 @@ describe('jobs of the gateway', () => {
     };
     return { ...gateway, close };
   };
+  it('refuses a webhook to an address of our own network when the job is made', async () => {
+    const gateway = await open({ a: { run: answers('x') } });
+    opened.add(gateway.close);
+    await using client = await connect(gateway.url);
+    for (const url of ['http://127.0.0.1:9/x', 'https://10.1.2.3/', 'http://localhost/']) {
+      const args = { agent_id: 'a', capability: 'work', async: true, webhook: { url } };
+      const { payload } = await call(client, 'fabric.call', args);
+      expect(payload.error).toMatchObject({ code: 'BAD_INPUT', details: { reason: 'webhook' } });
+    }
+    expect((await call(client, 'fabric.job.list', {})).payload.jobs).toEqual([]);
+  });
+
   const ended = async (client: Awaited<ReturnType<typeof connect>>, job_id: string) => {
     await expect
       .poll(async () => (await call(client, 'fabric.job.status', { job_id })).payload.job.state)

@@ -11,6 +11,7 @@ import {
 import { marksIn } from '@starloom/wire';
 import { z } from 'zod';
 import { readClientFile } from './client-file.ts';
+import { GATEWAY_UNREACHABLE } from './report-error.ts';
 import { stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 import type { ToolName, ToolPayloads } from './tool-payloads.ts';
@@ -43,7 +44,7 @@ export async function connectToGateway({ env }: Terminal): Promise<GatewayClient
     { name: 'starloom-cli', version: '0.1.0' },
     { versionNegotiation: { mode: 'auto' } },
   );
-  const transport = new StreamableHTTPClientTransport(new URL('/mcp', url), {
+  const transport = new GatewayTransport(new URL('/mcp', url), {
     requestInit: { headers },
   });
   try {
@@ -123,7 +124,27 @@ function refusalIn(error: unknown): ErrorPayload | undefined {
 /** The connection failed, not the call. */
 function isLost(error: unknown): boolean {
   const { name, message } = error instanceof Error ? error : { name: '', message: '' };
-  return name === 'TypeError' && /fetch failed|terminated/.test(message);
+  return (
+    message === STREAM_ENDED || (name === 'TypeError' && /fetch failed|terminated/.test(message))
+  );
+}
+
+const STREAM_ENDED = 'The stream of the answer ended without it';
+
+type Send = StreamableHTTPClientTransport['send'];
+
+/** Fails a request as soon as its stream ends without the answer; the SDK waits for the timeout. */
+export class GatewayTransport extends StreamableHTTPClientTransport {
+  override async send(...[message, options]: Parameters<Send>): ReturnType<Send> {
+    const id = 'id' in message && 'method' in message ? message.id : undefined;
+    // An answer that came before is the one that counts.
+    const onEnd = () => {
+      options?.onRequestStreamEnd?.();
+      if (id === undefined) return;
+      this.onmessage?.({ jsonrpc: '2.0', id, error: { code: -32_000, message: STREAM_ENDED } });
+    };
+    await super.send(message, { ...options, onRequestStreamEnd: onEnd });
+  }
 }
 
 function cancelled(cause: unknown): FabricError {
@@ -168,7 +189,7 @@ function untrusted(url: string, cause: unknown): FabricError {
     `The certificate of the gateway at ${url} is not trusted`,
     {
       details: {
-        reason: 'unreachable',
+        reason: GATEWAY_UNREACHABLE,
         fix: 'set NODE_EXTRA_CA_CERTS to the file of its CA, and use a name in its certificate',
       },
       cause,
@@ -178,7 +199,10 @@ function untrusted(url: string, cause: unknown): FabricError {
 
 export function unreachable(message: string, cause: unknown): FabricError {
   return new FabricError('AGENT_OFFLINE', message, {
-    details: { reason: 'unreachable', fix: 'start one with "starloom up", or set STARLOOM_URL' },
+    details: {
+      reason: GATEWAY_UNREACHABLE,
+      fix: 'start one with "starloom up", or set STARLOOM_URL',
+    },
     cause,
   });
 }

@@ -18,18 +18,48 @@ export const EXIT_USAGE = 64;
 export const EXIT_UNREACHABLE = 69;
 export const EXIT_BAD_CONFIGURATION = 78;
 
+/** `details.reason` when no gateway answers: a failure that no gateway reports. */
+export const GATEWAY_UNREACHABLE = 'gateway_unreachable';
+
 /** Exit codes that only the command line has, by `details.reason`. */
 const EXIT_BY_REASON: Readonly<Record<string, number>> = {
   usage: EXIT_USAGE,
-  unreachable: EXIT_UNREACHABLE,
+  [GATEWAY_UNREACHABLE]: EXIT_UNREACHABLE,
   config: EXIT_BAD_CONFIGURATION,
+};
+
+/** What to type for a tool that a fix of the gateway names. */
+const COMMANDS: Readonly<Record<string, string>> = {
+  'fabric.agent.list': 'starloom agents',
+  'fabric.job.list': 'starloom jobs',
+  'fabric.job.status': 'starloom jobs show <job>',
+  'fabric.job.retry': 'starloom jobs retry <job>',
 };
 
 export function reportError(thrown: unknown, options: ReportOptions): number {
   const error = FabricError.from(thrown);
   const trace = options.trace ?? traceOf(error.cause);
-  options.tell(options.json ? toSafeJson(error.toPayload(trace)) : forPeople(error, trace));
+  options.tell(options.json ? toSafeJson(toPayload(error, trace)) : forPeople(error, trace));
   return exitCodeOf(error);
+}
+
+function toPayload(error: FabricError, trace: Trace | null) {
+  const payload = error.toPayload(trace);
+  return { ...payload, error: { ...payload.error, code: codeOf(error) } };
+}
+
+/** The code of the error; of a gateway that does not answer, one of the command line's own. */
+function codeOf({ code, details }: FabricError): string {
+  return details.reason === GATEWAY_UNREACHABLE ? 'GATEWAY_UNREACHABLE' : code;
+}
+
+/** The fix as commands: at a terminal there are no tools. */
+export function typedFix({ fix, job_id }: FabricError['details']): string | undefined {
+  if (typeof fix !== 'string') return undefined;
+  return fix.replace(/\bfabric\.[a-z.]*[a-z]/g, (tool) => {
+    const command = COMMANDS[tool]?.replace('<job>', String(job_id ?? '<job>'));
+    return command === undefined ? tool : `"${command}"`;
+  });
 }
 
 /** A failure that a gateway answered with has its payload as cause. */
@@ -59,17 +89,18 @@ function forPeople(error: FabricError, trace: Trace | null): string {
   const problems = problemsOf(error);
   const lines = problems
     ? [
-        `${paint('red', `error ${error.code}`)}: the configuration has ${count(problems.length, 'problem')}`,
+        `${paint('red', `error ${codeOf(error)}`)}: the configuration has ${count(problems.length, 'problem')}`,
       ]
-    : [`${paint('red', `error ${error.code}`)}: ${toVisible(error.message)}`];
+    : [`${paint('red', `error ${codeOf(error)}`)}: ${toVisible(error.message)}`];
   lines.push(...(problems ?? []).map(formatProblem));
   lines.push(...askedLines(error).map((text) => `  ${text}`));
   lines.push(...trailLines(error.details).map((text) => `  ${text}`));
   lines.push(...upstreamLines(error.details.upstream).map((text) => `  ${text}`));
-  const { fix, upstream } = error.details;
+  const { upstream } = error.details;
+  const fix = typedFix(error.details);
   // What it points to stands right above.
-  const isShown = upstream !== undefined && /details\.upstream/.test(String(fix));
-  if (typeof fix === 'string' && !isShown) lines.push(line`  fix: ${fix}`);
+  const isShown = upstream !== undefined && /details\.upstream/.test(fix ?? '');
+  if (fix !== undefined && !isShown) lines.push(line`  fix: ${fix}`);
   if (error.code === 'INTERNAL' && error.cause instanceof Error) {
     lines.push(`  cause: ${error.cause.stack ?? error.cause.message}`);
   }

@@ -8,7 +8,7 @@ const NARROWEST = 8;
 /**
  * Cells may be text of others: each is cleaned by itself, so that none reaches into another one.
  * Columns as wide as their widest cell; the last one is not padded. With `columns`, the widest are
- * narrowed until a row fits the terminal.
+ * narrowed until a row fits the terminal; the first one, which names the row, last of all.
  */
 export function table(
   head: readonly string[],
@@ -35,10 +35,11 @@ function narrowed(natural: readonly number[], columns: number): number[] {
   const widths = [...natural];
   const room = columns - GAP * (widths.length - 1);
   for (let over = sum(widths) - room; over > 0; over -= 1) {
-    const widest = widths.indexOf(Math.max(...widths));
-    const width = widths[widest] ?? 0;
-    if (width <= NARROWEST) break;
-    widths[widest] = width - 1;
+    const [first = 0, ...others] = widths;
+    const width = Math.max(...others);
+    if (width > NARROWEST) widths[widths.indexOf(width, 1)] = width - 1;
+    else if (first > NARROWEST) widths[0] = first - 1;
+    else break;
   }
   return widths;
 }

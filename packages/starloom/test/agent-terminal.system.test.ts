@@ -28,6 +28,8 @@ describe('starloom agent chat on a terminal', () => {
     await using world = await agentWorld(['unused']);
     await using chat = openAgentTerminal(world, 'chat');
     await chat.shows(/tester › /);
+    chat.press(`/help${ENTER}`);
+    await chat.shows(/\/exit {2}Ends the chat.*tester › /s);
     chat.press(`${typed}${ENTER}`);
     await chat.shows(/go on with: starloom agent chat/);
     expect(await chat.exited).toBe(0);

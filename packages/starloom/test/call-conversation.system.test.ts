@@ -47,13 +47,18 @@ describe('starloom call to an agent that keeps conversations', () => {
     const goOn = /to go on: "starloom call clerk work … (--conversation) (\S+)"\n/.exec(
       first.stderr,
     );
-    const [, option = '', id = ''] = goOn ?? [];
-    const second = await gateway.run('call', 'clerk', 'work', 'two', option, id, '--json');
+    const [, option = '', name = ''] = goOn ?? [];
+    expect(name).toBe('clerk-1');
+    const again = await gateway.run('call', 'clerk', 'work', 'and', option, name);
+    expect(again).toMatchObject({ code: 0, stdout: 'one and\n' });
+    expect(again.stderr).toContain('--conversation clerk-1"');
+    const second = await gateway.run('call', 'clerk', 'work', 'two', option, name, '--json');
     const { result, conversation_id } = JSON.parse(second.stdout);
-    expect(result.answer).toBe('one two');
+    expect(result.answer).toBe('one and two');
+    expect(conversation_id).toMatch(/\./);
     const args = ['three', '--conversation', conversation_id, '--stream', '--json'];
     const third = await gateway.run('call', 'work', ...args);
-    expect(third.stdout).toContain('"answer":"one two three"');
+    expect(third.stdout).toContain('"answer":"one and two three"');
     expect(JSON.parse(third.stderr)).toEqual({ conversation_id: expect.any(String) });
   });
 

@@ -81,7 +81,7 @@ describe('commands about jobs', () => {
       job: { result: { result: { answer: 'slow' } } },
     });
     const listed = await gateway.run('jobs', '--state', 'succeeded');
-    expect(listed.stdout).toContain(job_id);
+    expect(listed.stdout).toMatch(new RegExp(`${job_id} +succeeded +echo.say +\\d+ s +100 %`));
   });
 
   it('[G7] say by their exit code what went wrong', async () => {
@@ -89,7 +89,10 @@ describe('commands about jobs', () => {
     const { job_id } = JSON.parse(started.stdout);
     expect(await gateway.run('jobs', 'watch', job_id)).toMatchObject({ code: 7 });
     expect(await gateway.run('jobs', 'cancel', job_id)).toMatchObject({ code: 2 });
-    expect(await gateway.run('jobs', 'show', 'nope')).toMatchObject({ code: 4 });
+    expect(await gateway.run('jobs', 'show', 'nope')).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('fix: list your jobs with "starloom jobs"'),
+    });
     const again = await gateway.run('jobs', 'retry', job_id, '--json');
     expect(JSON.parse(again.stdout)).toMatchObject({ job: { retry_of: job_id, state: 'queued' } });
     expect(await gateway.run('jobs', 'input', job_id, 'q=yes')).toMatchObject({ code: 2 });
@@ -113,6 +116,22 @@ describe('commands about jobs', () => {
     const cancelled = await gateway.run('jobs', 'cancel', job_id, '--json');
     expect(cancelled.code).toBe(0);
     await expect.poll(async () => (await show()).state, { timeout: 30_000 }).toBe('cancelled');
+  });
+
+  it('go on after the gateway was killed, and say how to repeat what may not repeat itself', async () => {
+    const started = await gateway.run('call', 'echo', 'say', 'slower', '--async', '--json');
+    const { job_id } = JSON.parse(started.stdout);
+    const watching = gateway.run('jobs', 'watch', job_id);
+    const sent = async () => (await gateway.run('jobs', 'show', job_id, '--json')).stdout;
+    await expect.poll(sent, { timeout: 30_000 }).toContain('"state":"running"');
+    process.kill(gateway.pid, 'SIGKILL');
+    gateway = await gateway.restart();
+    const watched = await watching;
+    expect(watched.code).toBe(7);
+    expect(watched.stderr).toMatch(
+      /the job failed\n {2}error UPSTREAM_ERROR: .*may not be repeated/,
+    );
+    expect(watched.stderr).toContain(`"starloom jobs retry ${job_id}"`);
   });
 
   it('make one call of repetitions with the same key', async () => {

@@ -39,11 +39,27 @@ describe('the report of an error', () => {
 
   it.each([
     ['usage', 64],
-    ['unreachable', 69],
+    ['gateway_unreachable', 69],
     ['config', 78],
   ])('ends with the exit code of its reason: %s %i', (reason, code) => {
     const error = new FabricError('BAD_INPUT', 'x', { details: { reason, problems: [] } });
     expect(report(error).code).toBe(code);
+  });
+
+  it('names a gateway that does not answer as such, and an agent that does not as before', () => {
+    const of = (reason: string) => new FabricError('AGENT_OFFLINE', 'x', { details: { reason } });
+    expect(report(of('gateway_unreachable')).text).toBe('error GATEWAY_UNREACHABLE: x');
+    const { text } = report(of('gateway_unreachable'), { json: true });
+    expect(JSON.parse(text).error.code).toBe('GATEWAY_UNREACHABLE');
+    expect(report(of('unreachable'))).toEqual({ code: 5, text: 'error AGENT_OFFLINE: x' });
+  });
+
+  it('names commands where the gateway names tools', () => {
+    const fix = 'list your jobs with fabric.job.list, or start it again with fabric.job.retry';
+    const error = new FabricError('JOB_NOT_FOUND', 'x', { details: { job_id: '7', fix } });
+    expect(report(error).text).toContain(
+      'fix: list your jobs with "starloom jobs", or start it again with "starloom jobs retry 7"',
+    );
   });
 
   it('shows the cause of a bug to people, and not to programs', () => {

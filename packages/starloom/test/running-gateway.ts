@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { childEnvironment, spawnProcess } from '@starloom/wire';
 import { LAUNCHER, type Run, runStarloom, scratch } from './run-starloom.ts';
 
-/** Echoes the task word by word; `fail` fails, `slow` takes its time. Plain JavaScript, any Node. */
+/** Echoes the task word by word; `fail` fails, `slow` and `slower` take their time. Plain JavaScript, any Node. */
 export const ECHO_AGENT = `
 const { createInterface } = require('node:readline');
 const say = (line) => console.log(JSON.stringify(line));
@@ -19,7 +19,8 @@ createInterface({ input: process.stdin }).on('line', (line) => {
     say({ type: 'final', data: { answer: task, data: { depth: envelope.hop.depth } } });
     process.exit(0);
   };
-  if (task === 'slow') setTimeout(answer, 1500); else answer();
+  const waitMs = { slow: 1500, slower: 6000 }[task];
+  if (waitMs) setTimeout(answer, waitMs); else answer();
 });
 `;
 

@@ -74,6 +74,17 @@ describe('a table', () => {
     expect(lines[1]).toMatch(/…$/);
   });
 
+  it('keeps the first column whole as long as others can be narrowed', () => {
+    const id = '5cbda5ae-35eb-4ff3-9080-3b0b05aedea8';
+    const [, line = ''] = table(
+      ['JOB', 'STATE', 'CALL'],
+      [[id, 'succeeded', 'x'.repeat(60)]],
+      60,
+    ).split('\n');
+    expect(line).toContain(id);
+    expect(widthOf(line)).toBeLessThanOrEqual(60);
+  });
+
   it('cuts what is painted without losing the end of the paint', () => {
     expect(render(fit(paint('red', 'abcdef'), 4), true)).toBe('\x1b[31mabc\x1b[39m…');
   });

@@ -5,7 +5,7 @@ export function jobNotFound(id: unknown): FabricError {
   return new FabricError('JOB_NOT_FOUND', 'There is no such job', {
     details: {
       job_id: typeof id === 'string' ? id.slice(0, 64) : null,
-      fix: 'List your jobs with fabric.job.list',
+      fix: 'list your jobs with fabric.job.list',
     },
   });
 }

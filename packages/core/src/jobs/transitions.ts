@@ -249,8 +249,12 @@ export function finished(
       details: { job_id: job.id, last: last?.type ?? null },
     });
   }
+  const ended = appended(rest, events, now);
+  const { progress } = ended;
+  const isDone = outcome.state === 'succeeded' && progress !== undefined;
   return {
-    ...appended(rest, events, now),
+    ...ended,
+    ...(isDone && { progress: { ...progress, percent: 100 } }),
     state: outcome.state,
     finished_at: now,
     ...(outcome.error !== undefined && { error: outcome.error }),
@@ -290,7 +294,7 @@ function noOpenQuestion(job: Job, id: string | undefined): FabricError {
     job_id: job.id,
     state: job.state,
     ...(id !== undefined && { input_id: id }),
-    fix: 'Read `inputs` of the job and answer each of those once',
+    fix: 'see the open questions with fabric.job.status, and answer each of them once',
   });
 }
 

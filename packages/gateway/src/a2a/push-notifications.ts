@@ -48,14 +48,7 @@ export class PushNotifications {
 
   /** BAD_INPUT for an address that may not be dialled, as far as its text tells. */
   assertAllowed(url: string): void {
-    try {
-      this.#options.guard.check(url);
-    } catch (error) {
-      const { message, details } = FabricError.from(error);
-      throw new FabricError('BAD_INPUT', `The webhook may not be called: ${message}`, {
-        details: { ...details, reason: 'webhook', fix: 'use an address outside, or webhook_hosts' },
-      });
-    }
+    this.#posts.assertAllowed(url);
   }
 
   /** One with the same id is replaced. Kept with the job when this resolves. */

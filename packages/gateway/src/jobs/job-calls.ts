@@ -133,6 +133,7 @@ export class JobCalls {
     const { deps, clock } = this.#options;
     const { principal } = caller;
     const { idempotencyKey, agentId } = request;
+    if (terms.webhook) this.#webhooks.assertAllowed(terms.webhook.url);
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     if (!isCharged) deps.limits.admit(principal);
     const guarded = admit(caller, deps.guard);

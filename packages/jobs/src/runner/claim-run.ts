@@ -9,6 +9,7 @@ import {
   errorEvent,
   FabricError,
   INPUT_MS,
+  type Job,
   type JobAnswer,
   type JobEngine,
   type JobInput,
@@ -121,7 +122,7 @@ export class ClaimRun {
       case 'rejoin':
         return this.#run(mode);
       case 'interrupted':
-        return this.#fail(interrupted(job.parked === true));
+        return this.#fail(interrupted(job));
       case 'late':
         return this.#fail(deadlinePassed());
       case 'unanswered':
@@ -321,12 +322,16 @@ function awaiting(inputs: readonly JobInput[]): EventBody {
   return { type: 'status', data: { state: 'awaiting_input', inputs } } as EventBody;
 }
 
-function interrupted(isParked: boolean): FabricError {
-  const code = isParked ? 'AGENT_OFFLINE' : 'UPSTREAM_ERROR';
-  return new FabricError(code, 'The worker of the job ended after the call may have been sent', {
+function interrupted({ id, parked }: Job): FabricError {
+  const code = parked ? 'AGENT_OFFLINE' : 'UPSTREAM_ERROR';
+  const message = parked
+    ? 'The gateway ended while the agent waited for an answer'
+    : 'The gateway ended during the call, which may not be repeated automatically';
+  return new FabricError(code, message, {
     details: {
       reason: 'interrupted',
-      fix: 'Check whether the call had its effect, then retry the job if it had not',
+      job_id: id,
+      fix: 'check whether the call had its effect; if not, start it again with fabric.job.retry',
     },
   });
 }

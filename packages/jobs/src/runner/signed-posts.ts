@@ -39,6 +39,22 @@ export class SignedPosts {
     this.#agent = options.guard.dispatcher({ allowH2: false });
   }
 
+  /** BAD_INPUT for an address that may not be dialled, as far as its text tells. */
+  assertAllowed(url: string): void {
+    try {
+      this.#options.guard.check(url);
+    } catch (error) {
+      const { message, details } = FabricError.from(error);
+      throw new FabricError('BAD_INPUT', `The webhook may not be called: ${message}`, {
+        details: {
+          ...details,
+          reason: 'webhook',
+          fix: 'use a public address, or let the operator name the host in jobs.webhook_hosts',
+        },
+      });
+    }
+  }
+
   /** Never rejects; `undefined` when it was taken. */
   async send(post: SignedPost): Promise<PostFailure | undefined> {
     const { guard, timeoutMs = 10_000 } = this.#options;

@@ -29,6 +29,11 @@ export class WebhookSender {
     this.#posts = new SignedPosts({ guard, timeoutMs });
   }
 
+  /** BAD_INPUT for an address that no delivery would reach. */
+  assertAllowed(url: string): void {
+    this.#posts.assertAllowed(url);
+  }
+
   /** Never rejects. */
   async deliver(claim: Claim, engine: JobEngine): Promise<void> {
     const { log, tries = 8, backoffMs: firstMs = 5_000 } = this.#options;

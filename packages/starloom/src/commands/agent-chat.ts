@@ -20,6 +20,9 @@ interface Chat {
 /** What people type to leave, beside Ctrl-D. */
 const LEAVING: ReadonlySet<string> = new Set(['/exit', '/quit']);
 
+/** For `/help`: the agent knows nothing of the chat around it. */
+const LEAVE_HELP = '/exit  Ends the chat; so do /quit and Ctrl-D.';
+
 /** Line by line until the input ends; a turn that fails or is cancelled is not the end. */
 export async function chat(
   terminal: Terminal,
@@ -86,7 +89,10 @@ async function takeTurn(
     const { segments, steps, usage } = result;
     const { refused } = refusals;
     if (json) terminal.print(JSON.stringify({ segments, steps, usage, trace, refused }));
-    else if (steps === 0) view.output(segments);
+    else if (steps === 0) {
+      view.output(segments);
+      if (line.trim() === '/help') terminal.print(LEAVE_HELP);
+    }
     return 0;
   } catch (error) {
     view.settle();

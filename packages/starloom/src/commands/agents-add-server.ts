@@ -16,7 +16,7 @@ export interface ServerPlace {
 }
 
 /** Transports by the protocols that do not speak over standard input and output as MCP does. */
-const PROCESS_PROTOCOLS = ['local-process'];
+const PROCESS_PROTOCOLS = ['local-process', 'process'];
 
 export function toCommandManifest(
   name: string,

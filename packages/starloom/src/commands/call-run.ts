@@ -3,6 +3,7 @@ import { type Artifact, FabricError, type FabricEvent, type GivenInput } from '@
 import { askPerson } from '../ask/ask-person.ts';
 import { goOnCommand } from '../ask/go-on-command.ts';
 import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/to-answers.ts';
+import { nameConversation, toConversationId } from '../conversation-names.ts';
 import { artifactLine, isHere, openFolder, saveArtifacts } from '../files/artifacts.ts';
 import { contentArtifacts } from '../files/content-artifacts.ts';
 import { readAttachments } from '../files/read-attachments.ts';
@@ -28,11 +29,24 @@ type Payload = ToolPayloads['fabric.call'];
 type Request = Readonly<Record<string, unknown>>;
 type Send = (request: Request, signal?: AbortSignal) => Promise<Payload>;
 
+/** A conversation under a name that a person can type. */
+type Shorten = (agentId: string, conversationId: string) => Promise<string>;
+
+interface Means {
+  readonly send: Send;
+  readonly view: CallView;
+  readonly shorten: Shorten;
+}
+
 export async function callAgent(
   terminal: Terminal,
   words: readonly string[],
-  options: CallCommandOptions,
+  typed: CallCommandOptions,
 ): Promise<void> {
+  const { conversation: before } = typed;
+  const options = before
+    ? { ...typed, conversation: await toConversationId(terminal, before) }
+    : typed;
   if (options.input && !options.conversation) {
     throw toUsageError('--input answers a question: it needs --conversation <id>');
   }
@@ -53,6 +67,7 @@ export async function callAgent(
     if (options.json) terminal.print(toSafeJson(event));
     else view.show(event);
   };
+  const shorten: Shorten = (agentId, id) => nameConversation(terminal, agentId, id, before);
   const send: Send = (request, signal = interrupted.signal) =>
     call(client, request, options, { signal, onEvent });
   try {
@@ -60,7 +75,7 @@ export async function callAgent(
     const answered = options.input
       ? { ...first, inputs: await toInputs(options.input, first, send) }
       : first;
-    const payload = await converse(terminal, target, options, answered, send, view);
+    const payload = await converse(terminal, target, options, answered, { send, view, shorten });
     if (payload.job_id !== undefined) {
       terminal.print(options.json ? toSafeJson(payload) : payload.job_id);
       const { job_id, state } = payload;
@@ -70,7 +85,7 @@ export async function callAgent(
     const artifacts = payload.result.artifacts ?? contentArtifacts(payload.result.content);
     const saved = place && (await saveArtifacts(artifacts, place));
     if (options.json) printJson(terminal, payload, saved, options);
-    else show(terminal, view, payload, { artifacts, saved }, target);
+    else await show(terminal, view, payload, { artifacts, saved }, { ...target, shorten });
   } catch (error) {
     view.settle();
     if (interrupted.signal.aborted) throw error;
@@ -86,8 +101,7 @@ async function converse(
   target: Target,
   options: CallCommandOptions,
   first: Request,
-  send: Send,
-  view: CallView,
+  { send, view, shorten }: Means,
 ): Promise<Payload> {
   const isAsked = terminal.canAsk && !options.json && options.person !== false;
   let request = first;
@@ -102,11 +116,20 @@ async function converse(
       else asked = askedIn(error, target);
       if (!asked) throw error;
       if (!isAsked || asked.conversationId === undefined) {
-        throw options.json ? error : withAnswerCommand(FabricError.from(error), asked);
+        throw options.json
+          ? error
+          : await withShortCommand(FabricError.from(error), asked, shorten);
       }
       request = toAnswering(asked, await answersOf(terminal, asked, options, send), options);
     }
   }
+}
+
+/** With the command that goes on, for people. */
+async function withShortCommand(error: FabricError, asked: Asked, shorten: Shorten) {
+  const { agentId, conversationId: id } = asked;
+  if (id === undefined) return error;
+  return withAnswerCommand(error, { ...asked, conversationId: await shorten(agentId, id) });
 }
 
 async function answersOf(
@@ -150,13 +173,13 @@ interface Files {
   readonly saved: readonly string[] | undefined;
 }
 
-function show(
+async function show(
   terminal: Terminal,
   view: CallView,
   payload: Payload,
   { artifacts, saved }: Files,
-  { capability }: Target,
-): void {
+  { capability, shorten }: Target & { readonly shorten: Shorten },
+): Promise<void> {
   const { result, agent_id: agentId, conversation_id: conversationId } = payload;
   view.finish(result.answer);
   for (const { title, uri } of result.citations ?? []) {
@@ -168,7 +191,8 @@ function show(
   for (const path of saved ?? []) terminal.tell(`  saved: ${path}`);
   terminal.tell(paint('dim', trailOf(payload)));
   if (conversationId !== undefined) {
-    const command = goOnCommand({ agentId, capability, conversationId }, '…');
+    const name = await shorten(agentId, conversationId);
+    const command = goOnCommand({ agentId, capability, conversationId: name }, '…');
     terminal.tell(paint('dim', `to go on: "${command}"`));
   }
 }
@@ -196,7 +220,8 @@ function printJson(
 function withArgumentsFix(error: unknown, agentId: string | undefined): unknown {
   if (!FabricError.is(error) || error.code !== 'BAD_INPUT' || agentId === undefined) return error;
   const fix = `give them with --arg name=value; "starloom agents describe ${agentId}" shows them`;
-  return /arguments/i.test(error.message) ? error.with({ fix }) : error;
+  const isUnfit = /arguments/i.test(error.message) && error.details.fix === undefined;
+  return isUnfit ? error.with({ fix }) : error;
 }
 
 function call(

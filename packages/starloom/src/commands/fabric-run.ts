@@ -1,3 +1,4 @@
+import { protocolOf } from '@starloom/core';
 import { connectToGateway } from '../gateway-client.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { paintHealth } from '../paint.ts';
@@ -24,7 +25,7 @@ export async function listAgents(terminal: Terminal, options: AgentsOptions): Pr
     agent.agent_id,
     paintHealth(agent.health.status),
     agent.trust_tier,
-    agent.endpoint.protocol ?? agent.endpoint.transport,
+    protocolOf(agent.endpoint),
     offersOf(agent),
   ]);
   const head = ['AGENT', 'HEALTH', 'TIER', 'PROTOCOL', 'CAPABILITIES'];

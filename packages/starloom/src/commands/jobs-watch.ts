@@ -3,11 +3,12 @@ import { FabricError, type FabricEvent } from '@starloom/core';
 import type { JobDocument } from '@starloom/jobs';
 import { connectToGateway } from '../gateway-client.ts';
 import { toSafeJson } from '../plain-text.ts';
+import { GATEWAY_UNREACHABLE } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import type { JobsWatchOptions } from './jobs.ts';
-import { progressOf } from './jobs-run.ts';
+import { answerOf, failureLines } from './jobs-run.ts';
 
-const RECONNECT_MS = 500;
+const RECONNECT_MS = 250;
 /** A connection that carries nothing for so long may be dead: the stream is asked for again. */
 const IDLE_MS = 15_000;
 const BAR = 24;
@@ -32,9 +33,10 @@ export async function watchJob(
   if (progress === undefined) terminal.print(toSafeJson({ job }));
   else {
     progress('');
-    terminal.print(answerOf(job));
+    const answer = answerOf(job);
+    if (answer !== undefined) terminal.print(answer);
   }
-  terminal.tell(`the job ${job.state}`);
+  terminal.tell([`the job ${toWords(job.state)}`, ...failureLines(job)].join('\n  '));
   if (job.error !== undefined) terminal.exitCode = new FabricError(job.error.code, '').row.exit;
 }
 
@@ -45,16 +47,19 @@ async function follow(
   cursor: () => number,
   onEvent: (event: FabricEvent, at?: number) => void,
 ): Promise<JobDocument> {
+  let isAway = false;
   for (;;) {
     try {
       await using client = await connectToGateway(terminal);
+      isAway = false;
       const options = { onEvent, timeoutMs: IDLE_MS, isIdleTimeout: true };
       const { job } = await client.call('fabric.job.stream', { job_id, after: cursor() }, options);
       return job;
     } catch (error) {
-      const isUnreachable = FabricError.is(error) && error.details.reason === 'unreachable';
+      const isUnreachable = FabricError.is(error) && error.details.reason === GATEWAY_UNREACHABLE;
       if (FabricError.is(error) && !isUnreachable) throw error;
-      if (isUnreachable) terminal.tell('(the gateway cannot be reached; trying again)');
+      if (isUnreachable && !isAway) terminal.tell('(the gateway cannot be reached; trying again)');
+      isAway = isUnreachable;
       await delay(RECONNECT_MS);
     }
   }
@@ -70,7 +75,6 @@ function toLine(event: FabricEvent): string {
   return `[${'#'.repeat(full)}${'.'.repeat(BAR - full)}] ${Math.round(percent)} % ${message}`;
 }
 
-function answerOf(job: JobDocument): string {
-  const { result } = (job.result ?? {}) as { readonly result?: { readonly answer?: string } };
-  return result?.answer ?? progressOf(job);
+function toWords(state: JobDocument['state']): string {
+  return state === 'cancelled' ? 'was cancelled' : state;
 }

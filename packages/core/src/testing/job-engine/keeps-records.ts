@@ -152,7 +152,7 @@ export function keepsRecords(context: JobContractContext): void {
     expect((await engine.events(id, { after: 0, limit: 9 })).events).toEqual([first]);
   });
 
-  it('shows the last progress', async () => {
+  it('shows the last progress, and all of it once the job succeeded', async () => {
     const { engine, driver } = context;
     const { id } = await driver.create();
     const claim = await driver.claimOne();
@@ -161,6 +161,8 @@ export function keepsRecords(context: JobContractContext): void {
     );
     await engine.append(claim, driver.stamp(claim.job, ...bodies, driver.token('x')));
     expect((await driver.read(id)).progress).toEqual({ percent: 40, message: '40' });
+    await driver.succeed(claim);
+    expect((await driver.read(id)).progress).toEqual({ percent: 100, message: '40' });
   });
 
   it('ends a job once, with its last events and its result', async () => {

@@ -1,0 +1,70 @@
+// Short names for the conversations of this user: an id is sealed, and far too long to be typed. Each
+// name is a file of the state folder that holds the latest id, for its owner alone.
+
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { stateFolder } from './state-folder.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Ids have a dot, names do not. */
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+/** Of these the oldest ones are forgotten. */
+const MOST_NAMES = 200;
+
+/** The id behind a name; what is no name of ours is taken as an id. */
+export async function toConversationId({ env }: Terminal, given: string): Promise<string> {
+  if (!NAME.test(given)) return given;
+  return await readFile(join(folderOf(env), given), 'utf8').catch(() => given);
+}
+
+/** Keeps the id under the name it had, or a new one such as `percy-2`; the id where that fails. */
+export async function nameConversation(
+  { env }: Terminal,
+  agentId: string,
+  id: string,
+  before?: string,
+): Promise<string> {
+  const folder = folderOf(env);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const names = await readdir(folder);
+    if (before !== undefined && names.includes(before)) {
+      await writeFile(join(folder, before), id, { mode: 0o600 });
+      return before;
+    }
+    await forgetOldest(folder, names);
+    return await keepAs(folder, agentId, names, id);
+  } catch {
+    return id;
+  }
+}
+
+/** Under the next free number; a name is made only once, also by commands that run side by side. */
+async function keepAs(folder: string, agentId: string, names: readonly string[], id: string) {
+  const numbers = names
+    .filter((name) => name.startsWith(`${agentId}-`))
+    .map((name) => Number(name.slice(agentId.length + 1)) || 0);
+  for (let number = Math.max(0, ...numbers) + 1; ; number += 1) {
+    const name = `${agentId}-${number}`;
+    try {
+      await writeFile(join(folder, name), id, { flag: 'wx', mode: 0o600 });
+      return name;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+  }
+}
+
+async function forgetOldest(folder: string, names: readonly string[]): Promise<void> {
+  if (names.length < MOST_NAMES) return;
+  const files = names.map(async (name) => {
+    const path = join(folder, name);
+    return { path, at: (await stat(path)).mtimeMs };
+  });
+  const [oldest] = (await Promise.all(files)).toSorted((a, b) => a.at - b.at);
+  if (oldest) await rm(oldest.path, { force: true });
+}
+
+function folderOf(env: Terminal['env']): string {
+  return join(stateFolder(env), 'conversations');
+}
