@@ -101,7 +101,7 @@ export const endpointSchema = z
       .string()
       .min(1)
       .optional()
-      .describe('Which adapter: mcp (default for http, stdio), local-process (process), http, …'),
+      .describe('Which adapter: mcp (default for http, stdio), local-process or process, http, …'),
     uri: z.url().optional().describe('Address of an http agent'),
     command: z.string().min(1).optional().describe('Program of a stdio or process agent'),
     args: z.array(z.string()).optional().describe('Its arguments'),

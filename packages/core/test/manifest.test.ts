@@ -52,6 +52,7 @@ describe('manifest', () => {
     ['stdio', { command: 'a' }, 'mcp'],
     ['process', { command: 'a' }, 'local-process'],
     ['http', { uri: 'http://a/', protocol: 'http' }, 'http'],
+    ['process', { command: 'x', protocol: 'process' }, 'local-process'],
   ] as const)('chooses the adapter for %s %j: %s', (transport, more, protocol) => {
     const { endpoint } = manifestSchema.parse({ ...seed, endpoint: { transport, ...more } });
     expect(protocolOf(endpoint)).toBe(protocol);

@@ -1,6 +1,7 @@
+import { protocolOf } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import type { AddOptions } from '../src/commands/agents.ts';
-import { toUrlManifest } from '../src/commands/agents-add-server.ts';
+import { toCommandManifest, toUrlManifest } from '../src/commands/agents-add-server.ts';
 
 const add = (url: string, options: Partial<AddOptions> = {}) =>
   toUrlManifest(url, options as AddOptions).endpoint;
@@ -47,4 +48,13 @@ describe('another address', () => {
       expect(add(uri)).toEqual({ transport: 'http', uri });
     },
   );
+});
+
+describe('a program that speaks lines of JSON', () => {
+  it.each(['local-process', 'process'])('is added with --protocol %s', (protocol) => {
+    const place = { cwd: '/', folder: '/' };
+    const { endpoint } = toCommandManifest('it', ['run-it'], { protocol } as AddOptions, place);
+    expect(endpoint.transport).toBe('process');
+    expect(protocolOf(endpoint)).toBe('local-process');
+  });
 });

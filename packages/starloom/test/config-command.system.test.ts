@@ -311,7 +311,7 @@ describe.concurrent('starloom config show', () => {
     const people = await starloom('config show', files);
     expect(people).toMatchObject({ code: 78, stdout: '' });
     expect(people.stderr).toMatch(/^error BAD_INPUT: the configuration has 1 problem\n/);
-    expect(people.stderr).toMatch(/fix: write env:NAME or file:PATH; a literal key/);
+    expect(people.stderr).toMatch(/fix: write env:NAME or file:PATH in its place/);
     const program = await starloom('config show --json', files);
     expect(program).toMatchObject({ code: 78, stdout: '' });
     expect(JSON.parse(program.stderr)).toMatchObject({

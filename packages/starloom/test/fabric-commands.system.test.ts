@@ -103,7 +103,7 @@ describe('commands that talk to a gateway', () => {
       env: { STARLOOM_HOME: '/nonexistent', STARLOOM_URL: 'http://127.0.0.1:9' },
     });
     expect(nobody).toMatchObject({ code: 69, stdout: '' });
-    expect(nobody.stderr).toMatch(/starloom up/);
+    expect(nobody.stderr).toMatch(/^error GATEWAY_UNREACHABLE: .*starloom up/s);
   });
 
   it('[G17] see a changed agents.yaml without a restart, and nothing of a broken one', async () => {

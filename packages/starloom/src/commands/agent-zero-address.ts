@@ -1,6 +1,6 @@
 /** What an address of Agent Zero says beside where it is. */
 export interface AgentZeroAddress {
-  /** Without the token, which must not stand in what everyone may list. */
+  /** Without the token, which must not be in what everyone may list. */
   readonly uri: string;
   readonly token: string;
   readonly project: string | undefined;
