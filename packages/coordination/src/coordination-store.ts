@@ -233,6 +233,14 @@ export interface CoordinationStore {
   /** In the order in which they will be served, per resource. */
   waiting(partition: string, resource?: string): Promise<readonly Waiting[]>;
   /**
+   * The circle of holders that the place closed, from its own on; `undefined` when its wait can end.
+   * Costs no more than the chain of those it waits for, and little for one no agent waits for.
+   */
+  deadlock(
+    partition: string,
+    place: Pick<Waiting, 'ticket' | 'holder'>,
+  ): Promise<readonly string[] | undefined>;
+  /**
    * Takes the exclusive lease, commits under its token and releases it, in one step. When the
    * lease is not free, or the commit is refused, nothing changes.
    */

@@ -1,7 +1,7 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
-import type { Json } from '@starloom/core';
+import type { Clock, Json } from '@starloom/core';
 import { RecentMap } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
@@ -28,6 +28,7 @@ export const CONTEXT_RESOURCE = 'context';
 
 export interface MemoryLockOptions {
   readonly store: CoordinationStore;
+  readonly clock: Clock;
   readonly limits: CoordinationLimits;
   readonly budgets: Budgets;
   readonly access: SessionAccess;
@@ -61,13 +62,17 @@ const REMEMBERED = 10_000;
 export class MemoryLock {
   readonly #options: MemoryLockOptions;
   readonly #meter: Meter;
+  readonly #places: Meter;
   /** A token belongs to one lease for ever, so what is known of it cannot become wrong. */
   readonly #tokens = new RecentMap<Pick<Lease, 'holder' | 'mode'>>(REMEMBERED);
 
   constructor(options: MemoryLockOptions) {
     this.#options = options;
     const fix = 'release locks that are not needed';
-    this.#meter = new Meter({ limits: options.limits, entries: 'locks_per_session', fix });
+    const { limits, clock } = options;
+    this.#meter = new Meter({ limits, entries: 'locks_per_session', fix });
+    const later = 'ask again later, or without wait_ms';
+    this.#places = new Meter({ limits, clock, entries: 'waits_per_resource', fix: later });
   }
 
   async acquire(caller: Caller, request: AcquireRequest): Promise<Acquired> {
@@ -76,6 +81,7 @@ export class MemoryLock {
     const need: Need = { role, state: 'active' };
     const admitted = await access.recent(caller, request.session_id, need);
     await this.#reserve(admitted.partition);
+    if (request.wait_ms > 0) await this.#reservePlace(admitted.partition, request.resource);
     budgets.note(admitted.meta.principal);
     const isWaiting = request.wait_ms > 0 && !request.async;
     using _ = isWaiting ? budgets.run(caller.principalId, 'waits_per_principal') : undefined;
@@ -91,7 +97,7 @@ export class MemoryLock {
     if ('lease' in answer) return { lease: await this.#keep(admitted, answer.lease, need) };
     ticket = answer.queued.ticket;
     const place = { partition: admitted.partition, resource: request.resource, ticket };
-    await refuseDeadlock(store, place);
+    await refuseDeadlock(store, place, admitted.holder);
     if (watch === undefined) {
       await this.#assertStill(admitted, need).catch(async (error: unknown) => {
         await giveUp(store, place);
@@ -100,6 +106,7 @@ export class MemoryLock {
       return answer;
     }
     const lease = await awaitTurn(store, place, {
+      principalId: caller.principalId,
       watch,
       waitMs: request.wait_ms,
       signal: caller.signal,
@@ -209,6 +216,18 @@ export class MemoryLock {
           store.waiting(partition),
         ]);
         return { now: { entries: leases.length + waiting.length, bytes: 0 } };
+      },
+    });
+  }
+
+  async #reservePlace(partition: string, resource: string): Promise<void> {
+    const { store } = this.#options;
+    await this.#places.reserve({
+      name: `${partition}\n${resource}`,
+      more: { entries: 1, bytes: 0 },
+      measure: async () => {
+        const { length: entries } = await store.waiting(partition, resource);
+        return { now: { entries, bytes: 0 } };
       },
     });
   }

@@ -19,6 +19,7 @@ import type {
   Waiting,
 } from './coordination-store.ts';
 import { type AskedEventLimits, toEventLimits } from './engine/event-log.ts';
+import { findDeadlock, toLockView } from './locks/wait-for-graph.ts';
 import { commitArguments, optional } from './redis/commit-arguments.ts';
 import { RedisConnection } from './redis/connection.ts';
 import { mustBeSetUp } from './redis/engine-error.ts';
@@ -122,6 +123,12 @@ class RedisStore implements CoordinationStore {
   async waiting(partition: string, resource?: string): Promise<readonly Waiting[]> {
     const args = resource === undefined ? [] : [resource];
     return replies.toWaiting(await this.#look(this.#scripts.lists, partition, 'q', args));
+  }
+
+  async deadlock(partition: string, place: Pick<Waiting, 'ticket' | 'holder'>) {
+    const leases = await this.leases(partition);
+    if (!leases.some(({ holder }) => holder === place.holder)) return undefined;
+    return findDeadlock(place, toLockView(leases, await this.waiting(partition)));
   }
 
   async commit(partition: string, commit: Commit): Promise<CommitResult> {

@@ -104,6 +104,10 @@ class ReopeningStore implements CoordinationStore {
     return this.#run((store) => store.waiting(...args));
   }
 
+  deadlock(...args: Parameters<Store['deadlock']>) {
+    return this.#run((store) => store.deadlock(...args));
+  }
+
   acquireAndCommit(...args: Parameters<Store['acquireAndCommit']>) {
     return this.#run((store) => store.acquireAndCommit(...args));
   }

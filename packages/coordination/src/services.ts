@@ -79,7 +79,7 @@ export function createServices({
   });
   const rights = new SessionRights({ store, limits, access, timers, sessions });
   const history = new ContextHistory({ store, limits, log, budgets });
-  const locks = new MemoryLock({ store, limits, access, feeds, budgets });
+  const locks = new MemoryLock({ store, clock, limits, access, feeds, budgets });
   const context = new Context({ store, clock, limits, budgets, access, locks, history });
   const principalContexts = new PrincipalContexts({ store, limits, feeds, timers, mayUse });
   const checkpoints = new Checkpoints({

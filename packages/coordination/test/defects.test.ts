@@ -257,6 +257,7 @@ function counted(inner: CoordinationStore) {
     release: (...args) => inner.release(...args),
     breakLease: (...args) => inner.breakLease(...args),
     cancelWait: (...args) => inner.cancelWait(...args),
+    deadlock: (...args) => inner.deadlock(...args),
     events: (...args) => inner.events(...args),
     watch: (...args) => inner.watch(...args),
     tick: () => inner.tick(),

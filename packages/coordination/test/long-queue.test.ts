@@ -40,6 +40,20 @@ describe('a long queue', { timeout: HANG_GUARD_MS }, () => {
     });
   });
 
+  it('is looked through once to see whether a place in it closes a circle', () => {
+    const machine = new CoordinationMachine();
+    const write = { ...lock, mode: 'exclusive', ttlMs: 600_000 } as const;
+    machine.apply('p', 1_000, 'acquire', { ...write, holder: 'writer' });
+    for (let n = 0; n < MANY; n += 1) {
+      const holder = `agent-${n}`;
+      machine.apply('p', 1_000, 'acquire', { ...write, resource: holder, holder });
+      machine.apply('p', 1_000, 'acquire', { ...write, holder });
+    }
+    const places = machine.waiting('p', 1_000);
+    const ends = [...places.slice(0, 5), ...places.slice(-5)];
+    for (const place of ends) expect(machine.deadlock('p', 1_000, place)).toBe(undefined);
+  });
+
   it('is broken at once', () => {
     const { machine, lease } = queued();
     machine.apply('p', 2_000, 'release', lease);

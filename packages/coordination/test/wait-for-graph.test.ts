@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Lease, LeaseMode, Waiting } from '../src/coordination-store.ts';
-import { findDeadlock } from '../src/locks/wait-for-graph.ts';
+import { findDeadlock as find, toLockView } from '../src/locks/wait-for-graph.ts';
 
 let count = 0;
 const held = (resource: string, holder: string, mode: LeaseMode = 'exclusive'): Lease => {
@@ -20,6 +20,15 @@ const place = (resource: string, holder: string, more: Partial<Waiting> = {}): W
     until: 0,
     ...more,
   };
+};
+
+const findDeadlock = (
+  ticket: string,
+  leases: readonly Lease[],
+  places: readonly Waiting[],
+): readonly string[] | undefined => {
+  const own = places.find((each) => each.ticket === ticket);
+  return own && find(own, toLockView(leases, places));
 };
 
 it('finds the circle through a place, and none where there is none', () => {
@@ -90,4 +99,34 @@ it('lets an agent stand behind a place of its own, also with others in between',
   const elsewhere = [place('y', 'a', { position: 1 }), place('y', 'b', { position: 2 })];
   const all = [...places, ...elsewhere];
   for (const { ticket } of all) expect(findDeadlock(ticket, leases, all)).toBe(undefined);
+});
+
+it('looks at each lease and place of a chain once, and at none for an agent that no other waits for', () => {
+  const many = 1_000;
+  const names = Array.from({ length: many }, (_, n) => `agent-${n}`);
+  const leases = [held('x', 'holder'), ...names.map((name) => held(`own ${name}`, name))];
+  const places = names.map((name, n) => place('x', name, { position: n + 1, since: n }));
+  const last = places.at(-1) as Waiting;
+  const follower = place(`own ${last.holder}`, 'follower');
+  const newcomer = place('x', 'newcomer', { position: many + 1, since: many });
+  const view = toLockView(leases, [...places, newcomer, follower]);
+  let looks = 0;
+  const counted = (ticket: Waiting) => {
+    looks = 0;
+    const count = <Item>(items: readonly Item[]): readonly Item[] => {
+      looks += items.length;
+      return items;
+    };
+    const found = find(ticket, {
+      isInTheWay: view.isInTheWay,
+      leases: (resource) => count(view.leases(resource)),
+      places: (resource) => count(view.places(resource)),
+      placesOf: (holder) => count(view.placesOf(holder)),
+    });
+    expect(found).toBe(undefined);
+    return looks;
+  };
+  expect(counted(newcomer)).toBe(0);
+  expect(counted(places.at(-2) as Waiting)).toBe(0);
+  expect(counted(last)).toBeLessThan(3 * many);
 });

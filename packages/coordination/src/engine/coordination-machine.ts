@@ -3,6 +3,7 @@
 // engine may keep it by logging operations and applying them again.
 
 import type { EventPage, Lease, Snapshot, Waiting } from '../coordination-store.ts';
+import { findDeadlock } from '../locks/wait-for-graph.ts';
 import { type AskedEventLimits, type EventLimits, toEventLimits } from './event-log.ts';
 import type { Place } from './lock-table.ts';
 import { type OperationName, type Operations, operations } from './operations.ts';
@@ -81,6 +82,10 @@ export class CoordinationMachine {
         positions.set(place.resource, position);
         return toWaiting(place, position);
       });
+  }
+
+  deadlock(name: string, now: number, place: Pick<Waiting, 'ticket' | 'holder'>) {
+    return findDeadlock(place, this.#partition(name).lockView(now));
   }
 
   /** In bytes, about; 0 for one that is not there. */

@@ -43,6 +43,9 @@ export class LockTable {
   readonly #queues = new Map<string, Place[]>();
   /** Per resource, the highest token that ever wrote. */
   readonly #marks: Map<string, number>;
+  /** Both by holder. */
+  readonly #leasesOf = new Map<string, Set<Lease>>();
+  readonly #placesOf = new Map<string, Set<Place>>();
   #held = 0;
   #changes = 0;
 
@@ -52,6 +55,7 @@ export class LockTable {
     for (const place of record?.places ?? []) {
       this.#places.set(place.ticket, place);
       this.#queue(place.resource).push(place);
+      addTo(this.#placesOf, place);
     }
   }
 
@@ -92,7 +96,10 @@ export class LockTable {
     this.#changes += 1;
     const { resource, token } = lease;
     const leases = this.#leases.get(resource) ?? new Map<number, Lease>();
-    if (!leases.has(token)) this.#held += 1;
+    const before = leases.get(token);
+    if (before) removeFrom(this.#leasesOf, before);
+    else this.#held += 1;
+    addTo(this.#leasesOf, lease);
     this.#leases.set(resource, leases.set(token, lease));
   }
 
@@ -101,6 +108,8 @@ export class LockTable {
     this.#changes += 1;
     this.#held -= 1;
     const leases = this.#leases.get(resource);
+    const lease = leases?.get(token);
+    if (lease) removeFrom(this.#leasesOf, lease);
     leases?.delete(token);
     if (leases?.size === 0) this.#leases.delete(resource);
   }
@@ -108,6 +117,14 @@ export class LockTable {
   places(resource?: string): readonly Place[] {
     if (resource !== undefined) return this.#queues.get(resource) ?? [];
     return [...this.#queues.values()].flat();
+  }
+
+  leasesOf(holder: string): readonly Lease[] {
+    return [...(this.#leasesOf.get(holder) ?? [])];
+  }
+
+  placesOf(holder: string): readonly Place[] {
+    return [...(this.#placesOf.get(holder) ?? [])];
   }
 
   findPlace(ticket: string): Place | undefined {
@@ -118,6 +135,7 @@ export class LockTable {
   addPlace(place: Place): number {
     this.#changes += 1;
     this.#places.set(place.ticket, place);
+    addTo(this.#placesOf, place);
     const queue = this.#queue(place.resource);
     const index = queue.findLastIndex((other) => !mayOvertake(place, other)) + 1;
     queue.splice(index, 0, place);
@@ -127,7 +145,10 @@ export class LockTable {
   /** Those that are there, of any number of resources. */
   deletePlaces(places: readonly Place[]): void {
     this.#changes += places.length;
-    for (const { ticket } of places) this.#places.delete(ticket);
+    for (const place of places) {
+      this.#places.delete(place.ticket);
+      removeFrom(this.#placesOf, place);
+    }
     for (const resource of new Set(places.map((place) => place.resource))) {
       const rest = this.#queue(resource).filter(({ ticket }) => this.#places.has(ticket));
       if (rest.length > 0) this.#queues.set(resource, rest);
@@ -149,4 +170,20 @@ export class LockTable {
     this.#queues.set(resource, queue);
     return queue;
   }
+}
+
+type ByHolder<Item> = Map<string, Set<Item>>;
+
+function addTo<Item extends { readonly holder: string }>(index: ByHolder<Item>, item: Item): void {
+  const items = index.get(item.holder) ?? new Set();
+  index.set(item.holder, items.add(item));
+}
+
+function removeFrom<Item extends { readonly holder: string }>(
+  index: ByHolder<Item>,
+  item: Item,
+): void {
+  const items = index.get(item.holder);
+  items?.delete(item);
+  if (items?.size === 0) index.delete(item.holder);
 }

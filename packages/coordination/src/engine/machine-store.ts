@@ -85,6 +85,10 @@ export class MachineStore implements CoordinationStore {
     return this.#see(partition, () => this.#machine.waiting(partition, this.#now(), resource));
   }
 
+  deadlock(partition: string, place: Pick<Waiting, 'ticket' | 'holder'>) {
+    return this.#see(partition, () => this.#machine.deadlock(partition, this.#now(), place));
+  }
+
   commit(partition: string, commit: Commit): Promise<CommitResult> {
     return this.#apply(partition, 'commit', commit);
   }

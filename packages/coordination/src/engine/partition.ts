@@ -4,6 +4,7 @@
 
 import type { Json } from '@starloom/core';
 import type { Entry, EventPage, Lease, Snapshot } from '../coordination-store.ts';
+import type { LockView } from '../locks/wait-for-graph.ts';
 import { type Answer, AnswerMemory } from './answer-memory.ts';
 import { Deadlines, type ExpiryDeadline } from './deadlines.ts';
 import { type EventLimits, type EventRecord, PartitionEvents } from './event-log.ts';
@@ -205,6 +206,20 @@ export class Partition {
 
   places(now: number, resource?: string): Place[] {
     return this.locks.places(resource).filter(({ until }) => until > now);
+  }
+
+  lockView(now: number): LockView {
+    const isHeld = ({ expiresAt }: Lease) => expiresAt > now;
+    const isWaiting = ({ until }: Place) => until > now;
+    return {
+      isInTheWay: (holder) =>
+        this.locks
+          .leasesOf(holder)
+          .some((lease) => isHeld(lease) && this.locks.places(lease.resource).length > 0),
+      leases: (resource) => this.leases(now, resource),
+      places: (resource) => this.places(now, resource),
+      placesOf: (holder) => this.locks.placesOf(holder).filter(isWaiting),
+    };
   }
 
   #forgetBytes(key: string): void {

@@ -2,14 +2,13 @@
 // not longer than there is a place to stand in and a right to it.
 
 import { type Json, orAborted } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { deadlineSignal, streamTurns } from '@starloom/wire';
 import { fromHolder } from '../agents/caller.ts';
 import type { CoordinationStore, Lease } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
 import type { LogWatch } from '../feed/log-watch.ts';
 import { lockHeld, placeGivenUp, waitedInVain } from './lock-errors.ts';
-import { findDeadlock } from './wait-for-graph.ts';
 
 export interface PlaceInQueue {
   readonly partition: string;
@@ -21,16 +20,13 @@ export interface PlaceInQueue {
 export async function refuseDeadlock(
   store: CoordinationStore,
   { partition, resource, ticket }: PlaceInQueue,
+  holder: string,
 ): Promise<void> {
-  const [leases, waiting] = await Promise.all([store.leases(partition), store.waiting(partition)]);
-  const circle = findDeadlock(ticket, leases, waiting);
+  const circle = await store.deadlock(partition, { ticket, holder });
   if (circle === undefined) return;
   if (!(await store.cancelWait(partition, ticket))) return;
   const [own, ...others] = circle;
-  if (others.length === 0) {
-    const held = leases.filter((lease) => lease.resource === resource);
-    throw lockHeld(resource, held, own);
-  }
+  if (others.length === 0) throw lockHeld(resource, await store.leases(partition, resource), own);
   const agents = circle.map((holder) => fromHolder(holder).agentId);
   throw refuse('deadlock', `Waiting would never end: ${[...agents, agents[0]].join(' → ')}`, {
     circle: agents,
@@ -39,6 +35,7 @@ export async function refuseDeadlock(
 }
 
 export interface Turn {
+  readonly principalId: string;
   readonly watch: LogWatch;
   readonly waitMs: number;
   readonly signal: AbortSignal | undefined;
@@ -54,19 +51,23 @@ export async function awaitTurn(
 ): Promise<Lease> {
   const { partition, resource, ticket } = place;
   using deadline = deadlineSignal({ ms: turn.waitMs, parent: turn.signal });
+  // The watch tells of what happens to the place; to look through the queue takes a reason.
+  let isWaiting = true;
   try {
     while (!deadline.signal.aborted) {
       const lease = await findLease(store, place);
       if (lease) return lease;
-      const isWaiting = await standsInQueue(store, place);
       await turn.assertAllowed();
       if (!isWaiting) return await leaseOrRefusal(store, place);
       await orAborted(turn.watch.news(), deadline.signal).catch(() => undefined);
+      if (!deadline.signal.aborted) isWaiting = await standsInQueue(store, place);
     }
   } catch (error) {
     await giveUp(store, place);
     throw error;
   }
+  // The time of thousands may be over at once.
+  await streamTurns.enter(turn.principalId);
   const isCancelled = await store.cancelWait(partition, ticket);
   const lease = isCancelled ? undefined : await findLease(store, place);
   if (lease) return lease;

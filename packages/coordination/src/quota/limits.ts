@@ -18,13 +18,15 @@ export const DEFAULT_LIMITS = {
   agent_ids_per_principal: 10_000,
   /** On one gateway. */
   subscriptions_per_principal: 20_000,
-  waits_per_principal: 20_000,
+  waits_per_principal: 1_000,
   members_per_session: 1_000,
   context_keys: 10_000,
   context_bytes: 16 * MIB,
   value_bytes: MIB,
   metadata_bytes: 64 * KIB,
   locks_per_session: 10_000,
+  /** Places in the queue of one lock. */
+  waits_per_resource: 1_000,
   checkpoints_per_session: 100,
   subscriptions_per_connection: 1_000,
   /** How many events a live reader may lag before the server asks it to take a snapshot. */

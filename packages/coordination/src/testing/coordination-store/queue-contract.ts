@@ -31,6 +31,31 @@ export function queueContract(scenario: () => StoreScenario): void {
     expect(await scenario().put('a', 1, { fence: bob })).toEqual({ ok: true, version: 2 });
   });
 
+  it('names the circle that a place closed, and none while a wait can end', async () => {
+    const { store } = scenario();
+    const wait = { mode: 'exclusive', ttlMs: 5000, waitMs: 5000 } as const;
+    const hold = async (resource: string, holder: string) => {
+      const answer = await store.acquire('p', { ...wait, resource, holder });
+      return 'lease' in answer ? answer.lease : expect.fail('not free');
+    };
+    const queue = async (resource: string, holder: string) => {
+      const answer = await store.acquire('p', { ...wait, resource, holder });
+      const { ticket } = 'queued' in answer ? answer.queued : expect.fail('free');
+      return { ticket, holder };
+    };
+    await hold('x', 'a');
+    const held = await hold('y', 'b');
+    const passer = await queue('x', 'passer');
+    const first = await queue('x', 'b');
+    const last = await queue('y', 'a');
+    expect(await store.deadlock('p', passer)).toBe(undefined);
+    expect(await store.deadlock('p', first)).toBe(undefined);
+    expect(await store.deadlock('p', last)).toEqual(['a', 'b']);
+    expect(await store.deadlock('p', { ticket: 'unknown', holder: 'a' })).toBe(undefined);
+    await store.release('p', held);
+    expect(await store.deadlock('p', first)).toBe(undefined);
+  });
+
   it('serves by priority, then in order of arrival', async () => {
     await scenario().acquire('holder');
     for (const [holder, priority] of [
