@@ -24,6 +24,7 @@ import {
   manySockets,
   pingFlood,
 } from './connections.ts';
+import { manyJobs, manySubscriptions, waitingLocks } from './floods.ts';
 import { foreignTrace, fullStore } from './principals.ts';
 
 export const ATTACKS = {
@@ -43,6 +44,9 @@ export const ATTACKS = {
   'many-mcp-sessions': manyMcpSessions,
   'many-sessions': manySessions,
   'many-registrations': manyRegistrations,
+  'waiting-locks': waitingLocks,
+  'many-subscriptions': manySubscriptions,
+  'many-jobs': manyJobs,
   'full-store': fullStore,
   'foreign-trace': foreignTrace,
   'dropped-headers': droppedHeaders,
