@@ -47,7 +47,9 @@ There is no method to send a message to another agent, by design. Agents communi
 the session see each change in the same order and with its author.
 
 **The caller.** A caller names itself by \`agent_id\`, which belongs to the principal that used it first. On an open connection the
-agent registered there is the default. A caller without a name is one agent of its principal (\`~\` and the name of the principal).
+agent registered there is the default. Otherwise, as over HTTP POST, it is the only agent that the principal has registered; of several
+the only one that is a member of the named session. If that does not decide it, the request is refused with -32602, and \`agents\`
+lists those it could be. Discovery, the agent registry and the tool cache of a principal need no agent.
 
 **Visibility.** An agent sees only the sessions it is a member of. An unknown id and a forbidden id get the same answer. The
 agent registry is different, so that agents can find each other: ids, names, capabilities, metadata and presence of all agents are
@@ -55,7 +57,10 @@ visible to every caller with a key. Keep secrets out of the metadata.
 
 **Registrations.** Each \`agent_registry.register\` starts a new registration with a larger \`epoch\`. Locks of an earlier registration are
 free, and its requests are refused with -32015. An agent that misses its heartbeat becomes inactive. The other members of its
-sessions are notified within two intervals and two seconds.
+sessions are notified within two intervals and two seconds. An agent that creates or joins a session
+without having registered is registered by that (\`source: joined\`), and has to send heartbeats like any other; when its registration has
+ended, it joins again. Over MCP, where there is no tool for heartbeats, each call of such an agent is one.
+\`agent_registry.list\`, \`find\` and \`get\` also show the agents of the gateway that the caller may use (\`source: gateway\`).
 
 **Versions and cursors.** A session numbers its events. The \`version\` of a context is the number of its last change, for
 \`if_version\`. A \`cursor\` is a position in the log, for \`after\`. The log keeps 10,000 events or 32 MiB, whichever is less. A reader

@@ -4,13 +4,11 @@ import { type CoordinationStore, createCoordination, type RpcPeer } from '@starl
 import { FabricError } from '@starloom/core';
 import { measureHere } from './measure-here.ts';
 import { type CellName, IN_FLIGHT, SESSIONS } from './plan.ts';
-import {
-  acquireContext,
-  CREATE_SESSION,
-  type LockProof,
-  updateRequests,
-} from './update-request.ts';
+import { acquireContext, createSession, type LockProof, updateRequests } from './update-request.ts';
 import type { UpdateTarget } from './update-target.ts';
+
+/** The writers send no heartbeats. */
+const NEVER_MS = 3_600_000;
 
 export interface Plane extends AsyncDisposable {
   readonly writers: readonly Writer[];
@@ -30,10 +28,10 @@ export async function openPlane(
   use: LockUse,
   sessions = SESSIONS,
 ): Promise<Plane> {
-  const coordination = createCoordination({ store });
+  const coordination = createCoordination({ store, heartbeatIntervalMs: NEVER_MS });
   const open = async (): Promise<Writer> => {
     const peer = coordination.connect({ principal: { id: 'bench' } });
-    const { session_id } = await ask(peer, CREATE_SESSION);
+    const { session_id } = await ask(peer, createSession());
     const id = String(session_id);
     return { peer, requests: updateRequests(id, await prove(peer, id, use)) };
   };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { KEYS_PER_SESSION, VALUE } from './plan.ts';
 
 /** How a writer shows that it may write; `with_lock` takes the lock for this one update. */
@@ -12,7 +13,9 @@ export function updateRequests(session_id: string, proof: LockProof): readonly s
 }
 
 /** Requests that make a writer of a new client, in this order; `acquire` needs the session's id. */
-export const CREATE_SESSION = { method: 'session_manager.create', params: {} } as const;
+export function createSession() {
+  return { method: 'session_manager.create', params: { agent_id: randomUUID() } } as const;
+}
 
 export function acquireContext(session_id: string) {
   return { method: 'memory_locker.acquire', params: { session_id, ttl_ms: HOUR_MS } } as const;

@@ -40,6 +40,8 @@ const CONFIG = {
   registry: { kind: 'yaml', path: './agents.yaml' },
   auth: { psk: [{ key_id: 'bench', key: 'env:BENCH_KEY', principal: 'bench', tier: 'org' }] },
   telemetry: { log_level: 'info' },
+  // The clients of the benchmarks send no heartbeats.
+  coordination: { kind: 'embedded', heartbeat_interval_ms: 3_600_000 },
   policy: {
     rules: [
       { name: 'finance-is-closed', when: '"finance" in agent.tags', effect: 'deny' },

@@ -20,10 +20,14 @@ interface Follow {
   owed: number | undefined;
 }
 
+/** Well within the interval that the world asks for. */
+const BEAT_MS = 250;
+
 export class Subscriber {
   readonly client: Client;
   readonly #follows: ReadonlyMap<string, Follow>;
   readonly #agent: string;
+  #beatAt = 0;
 
   constructor({ agent, sessions, open, history, signal }: SubscriberOptions) {
     this.#agent = agent;
@@ -49,9 +53,14 @@ export class Subscriber {
     return follow !== undefined && follow.cursor >= version && follow.owed === undefined;
   }
 
-  /** Connects when it is not, and takes the snapshots it was told to take. */
+  /** Connects when it is not, or counts as lost; takes the snapshots it was told to take. */
   async keepUp(until: AbortSignal): Promise<void> {
     const link = await this.client.link(until);
+    if (performance.now() - this.#beatAt > BEAT_MS) {
+      this.#beatAt = performance.now();
+      const beat = await link.request('agent_registry.heartbeat', { agent_id: this.#agent });
+      if (beat.kind === 'refused') return this.client.disconnect();
+    }
     for (const [session_id, follow] of this.#follows) {
       const { owed } = follow;
       if (owed === undefined) continue;

@@ -96,6 +96,7 @@ export class Workload {
     const { history } = this.#options;
     const { locked, free, keys, counters } = this.places;
     for (const session of [...locked, ...free]) {
+      await this.#return(session);
       for (const key of [...keys, ...counters]) await this.#read(session, key);
       const log = await this.#readLog(session);
       history.logs.set(session, log);
@@ -110,6 +111,14 @@ export class Workload {
     }
     this.#auditor.disconnect();
     for (const { client } of this.#subscribers) client.disconnect();
+  }
+
+  /** The auditor sends no heartbeats: the session counts it as lost by now. */
+  async #return(session_id: string): Promise<void> {
+    const params = { agent_id: this.#auditor.agent, session_id };
+    await this.#until(`the auditor in ${session_id}`, async () => {
+      return (await this.#auditor.ask('session_manager.join', params)).kind === 'ok';
+    });
   }
 
   async #read(session: string, key: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { acquireContext, CREATE_SESSION, updateRequests } from '../update-request.ts';
+import { acquireContext, createSession, updateRequests } from '../update-request.ts';
 import { Connection, type GatewayAddress } from './connection.ts';
 import { TEXT, toFrame } from './frames.ts';
 
@@ -13,7 +13,7 @@ export interface Writer extends Disposable {
 
 export async function openWriter(address: GatewayAddress): Promise<Writer> {
   const connection = await Connection.open(address);
-  const sessionId = String((await connection.ask(CREATE_SESSION)).session_id);
+  const sessionId = String((await connection.ask(createSession())).session_id);
   const lockToken = Number((await connection.ask(acquireContext(sessionId))).lock_token);
   const requests = updateRequests(sessionId, { lock_token: lockToken });
   return {

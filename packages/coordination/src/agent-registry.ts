@@ -8,6 +8,7 @@ import {
   type AgentRecord,
   type AgentState,
   agentRecordSchema,
+  isOffering,
   namesOf,
   readAgent,
   toJson,
@@ -66,9 +67,56 @@ export class AgentRegistry {
   }
 
   /** Starts a new registration. An earlier one of the agent ends and loses all that it held. */
-  async register({ agentId, principalId }: Caller, registration: Registration) {
-    const { store, bindings, budgets, presence, clock, limits, heartbeatIntervalMs } =
-      this.#options;
+  async register(caller: Caller, registration: Registration) {
+    const { agentId: agent_id } = caller;
+    const { heartbeatIntervalMs: heartbeat_interval_ms } = this.#options;
+    for (;;) {
+      const epoch = await this.#start(caller, registration, 'registered');
+      if (epoch !== undefined) return { agent_id, epoch, heartbeat_interval_ms };
+      await this.#options.store.breakLease(AGENTS, agent_id);
+    }
+  }
+
+  /**
+   * The epoch under which the caller creates or joins a session. One that never registered is
+   * registered by it, also again after its registration ended.
+   */
+  async takePart(caller: Caller): Promise<number> {
+    const { agentId, onRegistered } = caller;
+    for (;;) {
+      const current = await this.#currentEpoch(caller);
+      if (current !== undefined) return current;
+      const stored = await readAgent(this.#options.store, agentId);
+      if (stored && stored.record.source !== 'joined')
+        throw lifeIsOver(agentId, stored.record.epoch);
+      const epoch = await this.#start(caller, { capabilities: [] }, 'joined');
+      if (epoch === undefined) continue;
+      onRegistered?.();
+      return epoch;
+    }
+  }
+
+  /**
+   * For clients that cannot send heartbeats: a request of an agent that was registered by joining is
+   * one. After its registration ended, it begins another and is back in its sessions.
+   */
+  async noteUse(caller: Caller): Promise<void> {
+    const { store, clock, heartbeatIntervalMs } = this.#options;
+    const stored = await readAgent(store, caller.agentId);
+    if (stored?.record.source !== 'joined') return;
+    const { epoch, last_seen } = stored.record;
+    const hasLife = (await this.#life(caller.agentId))?.token === epoch;
+    if (!hasLife) await this.takePart(caller);
+    else if (clock.now() - last_seen > heartbeatIntervalMs / 2) await this.heartbeat(caller);
+  }
+
+  /** The new epoch; `undefined` when the agent has a registration. */
+  async #start(
+    { agentId, principalId }: Caller,
+    registration: Registration,
+    source: AgentRecord['source'],
+  ): Promise<number | undefined> {
+    const { store, bindings, budgets, presence, clock, limits } = this.#options;
     const { capabilities, name = agentId, metadata = {} } = registration;
     assertSize('metadata_bytes', jsonBytes(metadata), limits);
     const bytes = Buffer.byteLength(JSON.stringify([capabilities, metadata, name]));
@@ -83,7 +131,14 @@ export class AgentRegistry {
     else if ((await this.#life(agentId)) === undefined) {
       await presence.retire(agentId, before.epoch, 'heartbeat_missed');
     }
-    const { token: epoch } = await this.#begin(agentId, principalId);
+    const began = await store.acquire(AGENTS, {
+      resource: agentId,
+      holder: principalId,
+      mode: 'exclusive',
+      ttlMs: this.#lifeMs,
+    });
+    if (!('lease' in began)) return undefined;
+    const { token: epoch } = began.lease;
     await presence.enter(agentId, epoch);
     const now = clock.now();
     const record: AgentRecord = {
@@ -95,11 +150,12 @@ export class AgentRegistry {
       epoch,
       registered_at: now,
       last_seen: now,
+      source,
     };
     await this.#index.add(agentId, epoch, namesOf(record));
     await this.#write(record, { type: 'agent.registered', agent_id: agentId, epoch });
     if (before) await this.#index.remove(agentId, before.epoch, namesOf(before));
-    return { agent_id: agentId, epoch, heartbeat_interval_ms: heartbeatIntervalMs };
+    return epoch;
   }
 
   /** Without an epoch the heartbeat is for the present registration. */
@@ -148,12 +204,6 @@ export class AgentRegistry {
     );
   }
 
-  async get(agentId: string): Promise<AgentRecord> {
-    const stored = await readAgent(this.#options.store, agentId);
-    if (stored === undefined) throw notFound('agent', agentId);
-    return withState(stored.record, await this.#life(agentId));
-  }
-
   async list(status?: AgentState): Promise<readonly AgentRecord[]> {
     const { store } = this.#options;
     const [{ entries }, lives] = await Promise.all([store.read(AGENTS), this.#lives()]);
@@ -176,9 +226,7 @@ export class AgentRegistry {
   /** Agents that are there and offer the capability. */
   async find(capability: string): Promise<readonly AgentRecord[]> {
     const agents = await this.some(await this.#index.find(capability));
-    return agents.filter(
-      (agent) => agent.status !== 'inactive' && namesOf(agent).includes(capability),
-    );
+    return agents.filter((agent) => isOffering(agent, capability));
   }
 
   async capabilities(): Promise<readonly { capability: string; agents: number }[]> {
@@ -191,13 +239,18 @@ export class AgentRegistry {
   }
 
   /** The epoch under which the caller acts; 0 for an agent that never registered. */
-  async epochOf({ agentId, epoch }: Caller): Promise<number> {
-    const life = await this.#life(agentId);
-    if (life !== undefined && (epoch === undefined || epoch === life.token)) return life.token;
-    if (epoch !== undefined) throw lifeIsOver(agentId, epoch);
-    const stored = await readAgent(this.#options.store, agentId);
-    if (stored) throw lifeIsOver(agentId, stored.record.epoch);
+  async epochOf(caller: Caller): Promise<number> {
+    const current = await this.#currentEpoch(caller);
+    if (current !== undefined) return current;
+    const stored = await readAgent(this.#options.store, caller.agentId);
+    if (stored) throw lifeIsOver(caller.agentId, stored.record.epoch);
     return 0;
+  }
+
+  /** Those of the agents whose registration has not ended. */
+  async alive(agentIds: readonly string[]): Promise<readonly string[]> {
+    const lives = await inBatches(agentIds, (agentId) => this.#life(agentId));
+    return agentIds.filter((_, index) => lives[index] !== undefined);
   }
 
   /** Registrations that have ended but are not retired yet. */
@@ -264,14 +317,12 @@ export class AgentRegistry {
     return ok;
   }
 
-  async #begin(agentId: string, principalId: string): Promise<Lease> {
-    const { store } = this.#options;
-    const request = { resource: agentId, holder: principalId, mode: 'exclusive' } as const;
-    for (;;) {
-      const answer = await store.acquire(AGENTS, { ...request, ttlMs: this.#lifeMs });
-      if ('lease' in answer) return answer.lease;
-      await store.breakLease(AGENTS, agentId);
-    }
+  /** Of the registration that has not ended; refused when the caller acts under another. */
+  async #currentEpoch({ agentId, epoch }: Caller): Promise<number | undefined> {
+    const life = await this.#life(agentId);
+    if (life !== undefined && (epoch === undefined || epoch === life.token)) return life.token;
+    if (epoch !== undefined) throw lifeIsOver(agentId, epoch);
+    return undefined;
   }
 
   async #life(agentId: string): Promise<Lease | undefined> {
@@ -301,6 +352,6 @@ function lifeIsOver(agentId: string, epoch: number) {
   return refuse('stale_epoch', `This registration of "${agentId}" has ended`, {
     agent_id: agentId,
     epoch,
-    fix: 'register again; then act under the new epoch',
+    fix: 'register again, or join again if it never registered; then act under the new epoch',
   });
 }

@@ -34,6 +34,7 @@ export class Budgets {
   readonly #agents: Meter;
   readonly #agentIds: Meter;
   readonly #running = new Map<string, number>();
+  readonly #agentsAt = new RecentMap<{ version: number; ids: readonly string[] }>(REMEMBERED);
   readonly #scopesListedAt = new RecentMap<number>(REMEMBERED);
 
   constructor(options: BudgetsOptions) {
@@ -110,6 +111,17 @@ export class Budgets {
 
   async removeAgent(principalId: string, agentId: string): Promise<void> {
     await this.#write(principalId, { kind: 'delete', key: agentKey(agentId) });
+  }
+
+  /** The agents that the principal has registered, also those that are gone but not forgotten. */
+  async agentsOf(principalId: string): Promise<readonly string[]> {
+    const { version } = await this.#read(principalId, []);
+    const known = this.#agentsAt.get(principalId);
+    if (known?.version === version) return known.ids;
+    const snapshot = await this.#read(principalId);
+    const ids = idsIn(snapshot, agentKey(''));
+    this.#agentsAt.set(principalId, { version: snapshot.version, ids });
+    return ids;
   }
 
   /** To be called before a new agent id becomes the principal's. */

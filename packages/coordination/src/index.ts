@@ -1,3 +1,4 @@
+export type { AgentRecord } from './agents/agent-record.ts';
 export type {
   ContextWatcher,
   PrincipalContext,

@@ -114,7 +114,8 @@ export class RpcPeer {
     if (method === undefined) throw unknownMethod(name);
     const parsed = method.parse(params);
     const named = namedIn(parsed, method);
-    const caller = await this.#peer.callerOf(named, params);
+    const needsAgent = method.needsAgent?.(parsed) ?? true;
+    const caller = await this.#peer.callerOf(named, params, needsAgent);
     const call = { services: this.#services, peer: this.#peer, caller };
     const result = await this.#once(name, method, call, () => method.run(call, parsed));
     if (method.onAnswer) await method.onAnswer(call, result);

@@ -220,7 +220,7 @@ export class Sessions {
   async #newMember(caller: Caller, role: Role): Promise<Member> {
     const { agents, clock } = this.#options;
     const { agentId: agent_id, principalId: principal } = caller;
-    const epoch = await agents.epochOf(caller);
+    const epoch = await agents.takePart(caller);
     const joined_at = clock.now();
     return { agent_id, principal, role, epoch, connected: true, joined_at, last_seen: null };
   }

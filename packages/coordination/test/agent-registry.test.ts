@@ -29,7 +29,8 @@ describe('agent registry', () => {
     });
     await client.call('agent_registry.unregister', { agent_id: 'planner' });
     expect((await client.refused('agent_registry.get', { agent_id: 'planner' })).code).toBe(-32004);
-    expect((await client.refused('agent_registry.heartbeat', {})).code).toBe(-32004);
+    const beat = client.refused('agent_registry.heartbeat', { agent_id: 'planner' });
+    expect((await beat).code).toBe(-32004);
   });
 
   it('[C2] makes services, agents, capabilities and tools discoverable', async () => {
@@ -119,13 +120,16 @@ describe('agent registry', () => {
     });
     await owner.call('session_manager.create', { session_id: 's', open: true });
     const stranger = world.connect('stranger');
-    await stranger.call('session_manager.join', { session_id: 's' });
-    const seenBy = async (client: Client) => [
-      await client.call('agent_registry.get', { agent_id: 'planner' }),
-      ...(await client.call('agent_registry.list', {})).agents,
-      ...(await client.call('agent_registry.list', { session_id: 's' })).agents,
-      ...(await client.call('agent_registry.find', { capability: 'plan' })).agents,
-    ];
+    await stranger.call('session_manager.join', { session_id: 's', agent_id: 'other' });
+    const seenBy = async (client: Client) => {
+      const seen = [
+        await client.call('agent_registry.get', { agent_id: 'planner' }),
+        ...(await client.call('agent_registry.list', {})).agents,
+        ...(await client.call('agent_registry.list', { session_id: 's' })).agents,
+        ...(await client.call('agent_registry.find', { capability: 'plan' })).agents,
+      ];
+      return seen.filter(({ agent_id }) => agent_id === 'planner');
+    };
     const own = await seenBy(owner);
     const foreign = await seenBy(stranger);
     expect(own).toHaveLength(4);

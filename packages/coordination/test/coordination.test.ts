@@ -27,7 +27,7 @@ it('lets go of waits and subscriptions when it closes', async () => {
   const store = new MemoryCoordinationStore();
   const coordination = createCoordination({ store });
   const client = new Client(coordination, { principal: 'ci' });
-  const { session_id } = await client.call('session_manager.create', {});
+  const { session_id } = await client.call('session_manager.create', { agent_id: 'a' });
   await client.call('context_coordinator.subscribe', { session_id });
   await client.call('memory_locker.acquire', { session_id });
   const other = new Client(coordination, { principal: 'ci' });

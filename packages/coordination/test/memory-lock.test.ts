@@ -331,20 +331,21 @@ describe('memory locker', () => {
     expect((await a.call('memory_locker.status', { session_id })).waiting).toEqual([]);
   });
 
-  it('lets two connections of a caller without a name wait for the same lock, in order', async () => {
+  it('lets two connections of one agent wait for the same lock, in order', async () => {
     await using world = new World();
     const { session_id, clients } = await open(world, 'a');
     const a = clients[0] as Client;
     const { lock_token } = await acquire(a, { session_id });
     const [first, second] = [world.connect(), world.connect()] as const;
-    await first.call('session_manager.join', { session_id });
+    const both = { session_id, agent_id: 'both' };
+    await first.call('session_manager.join', both);
     const queue = async () => (await a.call('memory_locker.status', { session_id })).waiting;
     const turns: string[] = [];
     const take = async (client: Client, name: string) => {
-      const granted = await acquire(client, { session_id, wait_ms: 600_000 });
+      const granted = await acquire(client, { ...both, wait_ms: 600_000 });
       turns.push(name);
       await client.call('memory_locker.release', {
-        session_id,
+        ...both,
         lock_token: granted.lock_token,
       });
     };

@@ -48,7 +48,7 @@ describe('a store that may be away', () => {
     const coordination = createCoordination({ store });
     coordination.start();
     const client = new Client(coordination, { principal: 'ci' });
-    expect(await client.refused('session_manager.create', {})).toMatchObject({
+    expect(await client.refused('session_manager.create', { agent_id: 'a' })).toMatchObject({
       code: -32010,
       data: { reason: 'engine_unavailable', problem: 'The disk is full', fix: 'free some space' },
     });
@@ -57,7 +57,7 @@ describe('a store that may be away', () => {
     expect(state.errors).toBe(1);
     state.isFull = false;
     await expect.poll(() => coordination.failure).toBeUndefined();
-    await client.call('session_manager.create', {});
+    await client.call('session_manager.create', { agent_id: 'a' });
     await coordination.close();
     await store.close();
   });
@@ -68,7 +68,10 @@ describe('a store that may be away', () => {
     const store = await open();
     const coordination = createCoordination({ store });
     const client = new Client(coordination, { principal: 'ci' });
-    const { session_id } = await client.call('session_manager.create', { mode: 'cas' });
+    const { session_id } = await client.call('session_manager.create', {
+      agent_id: 'a',
+      mode: 'cas',
+    });
     await client.call('context_coordinator.subscribe', { session_id });
     const write = (n: number) =>
       client.call('context_coordinator.update', { session_id, update: { n } });

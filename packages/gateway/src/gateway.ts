@@ -49,6 +49,7 @@ import { RelayFace } from './mcp/relay-face.ts';
 import { SessionResources } from './mcp/session-resources.ts';
 import type { Observer } from './observe/observer.ts';
 import type { Pinning } from './pinning/pinning.ts';
+import { agentsFor } from './pipeline/authorise.ts';
 import { Breakers } from './pipeline/breaker.ts';
 import type { CallDeps } from './pipeline/call.ts';
 import { CallLimits } from './pipeline/call-limits.ts';
@@ -283,6 +284,7 @@ export class Gateway {
       coordination &&
       new RpcEndpoint({
         coordination,
+        agentsFor: (principal) => agentsFor(principal, deps),
         webSocket: this.#webSocket,
         inFlight: this.#inFlight,
         limits,

@@ -8,8 +8,13 @@ import { KEY, STRANGER_KEY } from './test-gateway.ts';
 
 const bearer = { authorization: `Bearer ${KEY}` };
 
-async function openWorld() {
-  const world = await openCoordinationWorld();
+const helper = {
+  manifest: { capabilities: [{ name: 'say' }] },
+  run: async function* () {},
+};
+
+async function openWorld(agents: Parameters<typeof openCoordinationWorld>[0] = {}) {
+  const world = await openCoordinationWorld(agents);
   const rpc = async (method: string, params: object = {}, path = '/rpc') => {
     const { body } = await post(world.url, path, { jsonrpc: '2.0', id: 'r', method, params });
     return body;
@@ -142,13 +147,44 @@ describe('the coordination plane over HTTP', () => {
     });
   });
 
+  it('[C12] onboards by POST as the seed writes it: nothing but register names the agent', async () => {
+    await using world = await openWorld();
+    await world.result('agent_registry.register', { agent_id: 'a', capabilities: [] });
+    const { session_id } = await world.result('session_manager.create', { agent_id: 'a' });
+    const { cursor } = await world.result('context_coordinator.subscribe', { session_id });
+    const update = { session_id, update: { key: 'new_value' }, with_lock: true };
+    await world.result('context_coordinator.update', update);
+    await world.result('agent_registry.heartbeat');
+    const page = await world.result('context_coordinator.events', { session_id, after: cursor });
+    expect(page.events).toMatchObject([{ agent_id: 'a', update: { key: 'new_value' } }]);
+  });
+
+  it('[C15] lists the agents of the gateway beside those that are registered', async () => {
+    await using world = await openWorld({ helper });
+    await world.result('session_manager.create', { agent_id: 'never-registered' });
+    const { agents } = await world.result('agent_registry.list');
+    expect(agents).toMatchObject([
+      { agent_id: 'never-registered', source: 'joined', status: 'active' },
+      { agent_id: 'helper', source: 'gateway', capabilities: [{ name: 'say' }] },
+    ]);
+    const found = await world.result('agent_registry.find', { capability: 'say' });
+    expect(found.agents).toMatchObject([{ agent_id: 'helper', source: 'gateway' }]);
+    const { source } = await world.result('agent_registry.get', { agent_id: 'helper' });
+    expect(source).toBe('gateway');
+  });
+
   it('shows a stranger nothing: an unknown and a forbidden session look the same', async () => {
     await using world = await openWorld();
     await world.result('session_manager.create', { session_id: 'mine', agent_id: 'a' });
     const before = await world.result('session_manager.get', { session_id: 'mine', agent_id: 'a' });
     const stranger = { authorization: `Bearer ${STRANGER_KEY}` };
     const refusal = async (method: string, session_id: string, params: object) => {
-      const message = { jsonrpc: '2.0', id: 1, method, params: { session_id, ...params } };
+      const message = {
+        jsonrpc: '2.0',
+        id: 1,
+        method,
+        params: { session_id, agent_id: 'z', ...params },
+      };
       const { body } = await post(world.url, '/rpc', message, stranger);
       return JSON.stringify(body).replaceAll(session_id, 'it');
     };
@@ -300,7 +336,13 @@ describe('the coordination plane as MCP tools', () => {
         wanted.filter((name) => !pushed.includes(name)),
       );
     }
-    expect(await use('session.create', { session_id: 's' })).toMatchObject({ ok: true });
+    const unnamed = await use('session.create', { session_id: 's' });
+    expect(unnamed).toMatchObject({ ok: false, error: { details: { agents: [] } } });
+    const named = { session_id: 's', agent_id: 'model' };
+    expect(await use('session.create', named)).toMatchObject({ ok: true });
+    const [member] = (await use('session.get', { session_id: 's' })).members;
+    expect(member).toMatchObject({ agent_id: 'model', connected: true });
+    expect(member.epoch).toBeGreaterThan(0);
     const refused = await use('context.update', { session_id: 's', update: { n: 1 } });
     expect(refused).toMatchObject({
       ok: false,

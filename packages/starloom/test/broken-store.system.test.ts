@@ -30,12 +30,12 @@ it('starts and serves calls on a broken coordination store, and uses it once it 
     engines: { coordination: { status: 'offline', reason: 'engine_unavailable' } },
   });
   expect((await gateway.run('health')).stdout).toMatch(/coordination.*offline/i);
-  expect(await rpc(gateway, 'session_manager.create')).toMatchObject({
+  expect(await rpc(gateway, 'session_manager.create', { agent_id: 'a' })).toMatchObject({
     error: { code: -32010, data: { reason: 'engine_unavailable', details: expect.any(String) } },
   });
   await rm(join(gateway.home, 'coordination.db'));
   await expect.poll(async () => (await fetch(`${gateway.url}/readyz`)).status, patience).toBe(200);
-  expect(await rpc(gateway, 'session_manager.create')).toHaveProperty('result.session_id');
+  expect(await rpc(gateway, 'session_manager.create', { agent_id: 'a' })).toHaveProperty('result.session_id');
   const { stderr } = await gateway.stop();
   expect(stderr).toMatch(/"level":"?(50|error)"?.*coordination is not available/);
 });

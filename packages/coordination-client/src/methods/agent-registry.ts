@@ -45,6 +45,7 @@ export interface AgentRegistryMethods {
       epoch: number;
       registered_at: number;
       last_seen: number;
+      source: 'registered' | 'joined' | 'gateway';
     };
   };
   'agent_registry.list': {
@@ -67,6 +68,7 @@ export interface AgentRegistryMethods {
         epoch: number;
         registered_at: number;
         last_seen: number;
+        source: 'registered' | 'joined' | 'gateway';
       }[];
     };
   };
@@ -87,6 +89,7 @@ export interface AgentRegistryMethods {
         epoch: number;
         registered_at: number;
         last_seen: number;
+        source: 'registered' | 'joined' | 'gateway';
       }[];
     };
   };

@@ -18,6 +18,9 @@ export const capabilitySchema = z.strictObject({
 });
 export type AgentCapability = z.infer<typeof capabilitySchema>;
 
+/** How an agent became known: by registering, by joining a session, or by the gateway's registry. */
+export const AGENT_SOURCES = ['registered', 'joined', 'gateway'] as const;
+
 export const agentRecordSchema = z.object({
   agent_id: z.string(),
   name: z.string(),
@@ -27,6 +30,7 @@ export const agentRecordSchema = z.object({
   epoch: z.number(),
   registered_at: z.number(),
   last_seen: z.number(),
+  source: z.enum(AGENT_SOURCES).default('registered'),
 });
 export type AgentRecord = z.infer<typeof agentRecordSchema>;
 
@@ -49,6 +53,11 @@ export function agentIn({ entries }: Snapshot, agentId: string): StoredAgent | u
 
 export function toJson(record: AgentRecord): Json {
   return JSON.parse(JSON.stringify(record));
+}
+
+/** Is the agent there, and does it offer the capability? */
+export function isOffering(record: AgentRecord, capability: string): boolean {
+  return record.status !== 'inactive' && namesOf(record).includes(capability);
 }
 
 export function namesOf({ capabilities }: AgentRecord): readonly string[] {

@@ -24,10 +24,13 @@ export interface Caller {
   readonly onAdmitted?:
     | ((sessionId: string, holder: string) => Promise<void> | undefined)
     | undefined;
+  /** Called when the agent was registered by creating or joining a session. */
+  readonly onRegistered?: (() => void) | undefined;
 }
 
 /**
- * The agent of a caller that names none. No agent can name itself so, hence it needs no binding.
+ * The name of a caller without an agent, where none is needed. No agent can name itself so, hence it
+ * needs no binding; it takes part in no session.
  */
 export function implicitAgentId(principalId: string): string {
   return `~${ID.test(principalId) ? principalId : digest(principalId)}`;

@@ -5,9 +5,11 @@ import {
   agentRecordSchema,
   capabilityNameSchema,
   capabilitySchema,
+  isOffering,
   LIVE_STATES,
 } from '../agents/agent-record.ts';
 import { agentIdSchema } from '../agents/caller.ts';
+import { notFound } from '../errors.ts';
 import { defineMethod, request } from './define-method.ts';
 import { exampleTime, metadata, sessionId, time } from './fields.ts';
 
@@ -26,6 +28,7 @@ const exampleAgent = {
   epoch: exampleTime,
   registered_at: exampleTime,
   last_seen: exampleTime,
+  source: 'registered' as const,
 };
 
 export const agentRegistryMethods = {
@@ -107,16 +110,21 @@ export const agentRegistryMethods = {
     result: agentRecordSchema,
     errors: ['not_found'],
     effect: 'read',
+    needsAgent: () => false,
     aboutAgent: true,
     example: { params: { agent_id: 'planner' }, result: exampleAgent },
-    run: async ({ services: { agents }, caller }, { agent_id }) => {
-      const agent = await agents.get(agent_id);
-      return (await agents.asSeenBy(caller, [agent]))[0] ?? agent;
+    run: async ({ services: { agents }, caller, peer }, { agent_id }) => {
+      const [registered] = await agents.asSeenBy(caller, await agents.some([agent_id]));
+      const served = peer.gatewayAgents().find((agent) => agent.agent_id === agent_id);
+      const agent = registered ?? served;
+      if (agent === undefined) throw notFound('agent', agent_id);
+      return agent;
     },
   }),
 
   'agent_registry.list': defineMethod({
-    summary: 'All agents, or those in a state, or those in a session',
+    summary:
+      'All agents, those of the gateway too (source: gateway); or those in a state, or in a session',
     params: request({
       status: z.enum(AGENT_STATES).optional().describe('Only those in this state'),
       session_id: sessionId.optional().describe('Only members of this session'),
@@ -124,28 +132,36 @@ export const agentRegistryMethods = {
     result: agents,
     errors: ['not_found'],
     effect: 'read',
+    needsAgent: ({ session_id }) => session_id !== undefined,
     example: { params: { status: 'active' }, result: { agents: [exampleAgent] } },
-    run: async ({ services, caller }, { status, session_id }) => {
-      const seen = async (found: readonly AgentRecord[]) => ({
-        agents: [...(await services.agents.asSeenBy(caller, found))],
-      });
-      if (session_id === undefined) return await seen(await services.agents.list(status));
+    run: async ({ services, caller, peer }, { status, session_id }) => {
+      const isWanted = (agent: AgentRecord) => status === undefined || agent.status === status;
+      const seen = async (found: readonly AgentRecord[]) =>
+        await services.agents.asSeenBy(caller, found.filter(isWanted));
+      if (session_id === undefined) {
+        const served = peer.gatewayAgents().filter(isWanted);
+        return { agents: [...(await seen(await services.agents.list())), ...served] };
+      }
       const { members } = await services.sessions.get(caller, session_id);
       const found = await services.agents.some(members.map(({ agent_id }) => agent_id));
-      return await seen(found.filter((agent) => status === undefined || agent.status === status));
+      return { agents: [...(await seen(found))] };
     },
   }),
 
   'agent_registry.find': defineMethod({
-    summary: 'Agents that are there and offer a capability',
+    summary: 'Agents that are there and offer a capability, those of the gateway too',
     params: request({ capability: capabilityNameSchema.describe('Its name') }),
     result: agents,
     errors: [],
     effect: 'read',
+    needsAgent: () => false,
     example: { params: { capability: 'plan' }, result: { agents: [exampleAgent] } },
-    run: async ({ services: { agents: registry }, caller }, { capability: name }) => ({
-      agents: [...(await registry.asSeenBy(caller, await registry.find(name)))],
-    }),
+    run: async ({ services: { agents: registry }, caller, peer }, { capability: name }) => {
+      const served = peer.gatewayAgents().filter((agent) => isOffering(agent, name));
+      return {
+        agents: [...(await registry.asSeenBy(caller, await registry.find(name))), ...served],
+      };
+    },
   }),
 
   'agent_registry.capabilities': defineMethod({
@@ -156,6 +172,7 @@ export const agentRegistryMethods = {
     }),
     errors: [],
     effect: 'read',
+    needsAgent: () => false,
     example: { params: {}, result: { capabilities: [{ capability: 'plan', agents: 1 }] } },
     run: async ({ services }) => ({ capabilities: [...(await services.agents.capabilities())] }),
   }),
@@ -166,6 +183,7 @@ export const agentRegistryMethods = {
     result: z.object({ total: z.int(), by_status: z.record(z.enum(AGENT_STATES), z.int()) }),
     errors: [],
     effect: 'read',
+    needsAgent: () => false,
     example: {
       params: {},
       result: { total: 2, by_status: { active: 1, idle: 0, busy: 0, draining: 0, inactive: 1 } },

@@ -32,6 +32,8 @@ export interface MethodSpec<Params extends ParamsSchema, Result extends z.ZodTyp
   readonly effect: 'read' | 'write' | 'keyed' | 'connection';
   /** `agent_id` says whom it is about, not who asks. */
   readonly aboutAgent?: true;
+  /** Whether these parameters take an agent that asks; by default they do. */
+  needsAgent?(params: z.output<Params>): boolean;
   run(call: Call, params: z.output<Params>): Promise<z.output<Result>>;
   /** What the connection learns from an answer, also from one that is given again. */
   onAnswer?(call: Call, result: z.output<Result>): Promise<void>;
@@ -67,7 +69,10 @@ export function defineMethod<Params extends ParamsSchema, Result extends z.ZodTy
 export const commonParams = {
   agent_id: agentIdSchema
     .optional()
-    .describe('Who asks; by default the agent registered on this connection'),
+    .describe(
+      'Who asks; by default the agent registered on this connection, else the only one that the ' +
+        'principal registered, of several the only one in the session',
+    ),
   epoch: z.int().optional().describe('The life of the agent in which it asks, as register gave it'),
   idempotency_key: keyName(256).optional().describe('A request with the same key is done once'),
   trace_id: z.string().max(64).optional().describe('The trace that this belongs to'),

@@ -28,6 +28,7 @@ export const discoveryMethods = {
     }),
     errors: [],
     effect: 'read',
+    needsAgent: () => false,
     example: {
       params: {},
       result: { protocol_version: PROTOCOL_VERSION, services: SERVICE_PATHS },
@@ -48,6 +49,7 @@ export const discoveryMethods = {
     }),
     errors: [],
     effect: 'read',
+    needsAgent: () => false,
     example: {
       params: {},
       result: { ok: true, at: exampleTime, heartbeat_interval_ms: 30_000, warnings: [] },
@@ -83,6 +85,7 @@ export function describeMethod(table: Readonly<Record<string, Method>>) {
     }),
     errors: [],
     effect: 'read',
+    needsAgent: () => false,
     example: {
       params: { service: 'tool_cache' },
       result: {

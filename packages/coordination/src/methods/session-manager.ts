@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { agentIdSchema, isImplicit } from '../agents/caller.ts';
+import { agentIdSchema } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 import {
   type Member,
@@ -175,7 +175,7 @@ export const sessionManagerMethods = {
     effect: 'read',
     example: { params: { agent_id: 'planner' }, result: { sessions: [exampleSummary] } },
     run: async ({ services, caller }, { state }) => {
-      if (!isImplicit(caller)) await services.agents.epochOf(caller);
+      await services.agents.epochOf(caller);
       const all = await services.sessions.list(caller, state === 'ended' ? 'ended' : 'open');
       const wanted = all.filter(({ meta }) => state === undefined || meta.state === state);
       return { sessions: wanted.map(({ meta, member }) => toSummary(meta, member)) };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CACHE_SCOPES } from '../cache/cache-scope.ts';
+import { CACHE_SCOPES, type CacheScope } from '../cache/cache-scope.ts';
 import { jsonSchema } from '../json/json.ts';
 import { defineMethod, request } from './define-method.ts';
 import { exampleTime, keyName, sessionId, time, waitMs } from './fields.ts';
@@ -35,6 +35,9 @@ const entry = {
 };
 const claim = z.int().describe('The right to compute it, as get gave it');
 
+/** What a principal shares needs no agent. */
+const isOfSomeAgents = ({ scope }: { readonly scope: CacheScope }) => scope !== 'principal';
+
 export const toolCacheMethods = {
   'tool_cache.get': defineMethod({
     summary:
@@ -61,6 +64,7 @@ export const toolCacheMethods = {
     }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'read',
+    needsAgent: isOfSomeAgents,
     example: {
       params: { tool: 'search', params: { q: 'leases' } },
       result: { hit: true, result: ['a', 'b'], at: exampleTime, agent_id: 'researcher' },
@@ -77,6 +81,7 @@ export const toolCacheMethods = {
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'stale_token', 'quota'],
     effect: 'write',
+    needsAgent: isOfSomeAgents,
     example: {
       params: { tool: 'search', params: { q: 'leases' }, result: ['a', 'b'], tags: ['web'] },
       result: { stored: true, key: 'c1b5c0f0d6f2' },
@@ -90,6 +95,7 @@ export const toolCacheMethods = {
     result: z.object({ stored: z.int() }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'quota'],
     effect: 'write',
+    needsAgent: isOfSomeAgents,
     example: {
       params: { entries: [{ tool: 'search', params: { q: 'leases' }, result: ['a', 'b'] }] },
       result: { stored: 1 },
@@ -110,6 +116,7 @@ export const toolCacheMethods = {
     result: z.object({ abandoned: z.boolean() }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'write',
+    needsAgent: isOfSomeAgents,
     example: {
       params: { tool: 'search', params: { q: 'leases' }, claim: exampleTime },
       result: { abandoned: true },
@@ -134,6 +141,7 @@ export const toolCacheMethods = {
     result: z.object({ invalidated: z.int().describe('Results that were there') }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
+    needsAgent: isOfSomeAgents,
     example: { params: { dependencies: ['file:report.md'] }, result: { invalidated: 3 } },
     run: async ({ services, caller }, params) => ({
       invalidated: await services.cache.invalidate(caller, params),
@@ -155,6 +163,7 @@ export const toolCacheMethods = {
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
+    needsAgent: isOfSomeAgents,
     example: {
       params: {},
       result: {

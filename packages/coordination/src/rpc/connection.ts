@@ -1,4 +1,5 @@
 import type { TrustTier } from '@starloom/core';
+import type { AgentRecord } from '../agents/agent-record.ts';
 
 /** On whose behalf a client acts, as far as that was verified. */
 export interface ConnectedPrincipal {
@@ -19,6 +20,10 @@ export interface RpcConnection {
    * such clients read from a cursor.
    */
   readonly push?: ((notification: string) => Promise<void> | void) | undefined;
+  /** Its requests are the heartbeats of an agent that was registered by joining a session. */
+  readonly livesByUse?: boolean | undefined;
+  /** The agents of the gateway that the principal may see. */
+  readonly gatewayAgents?: (() => readonly AgentRecord[]) | undefined;
   /** Called when the last subscription ended without being asked to: with its session, say. */
   readonly onSubscriptionsOver?: (() => void) | undefined;
 }

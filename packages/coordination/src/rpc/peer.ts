@@ -2,9 +2,11 @@
 
 import type { JsonObject } from '@starloom/core';
 import { FabricError } from '@starloom/core';
+import type { AgentRecord } from '../agents/agent-record.ts';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 import type { Services } from '../services.ts';
+import { membersAmong } from '../session/read-members.ts';
 import { inBatches } from '../support/in-batches.ts';
 import type { RpcConnection } from './connection.ts';
 import { requestOf } from './idempotency.ts';
@@ -14,6 +16,7 @@ export interface Named {
   /** Whom the request says it comes from. */
   readonly agent_id?: string | undefined;
   readonly epoch?: number | undefined;
+  readonly session_id?: string | undefined;
   readonly trace_id?: string | undefined;
   readonly idempotency_key?: string | undefined;
 }
@@ -65,21 +68,31 @@ export class Peer {
     return this.#connection.push !== undefined;
   }
 
-  /** Refuses an agent id of another principal. */
-  async callerOf(named: Named, params: JsonObject): Promise<Caller> {
+  gatewayAgents(): readonly AgentRecord[] {
+    return this.#connection.gatewayAgents?.() ?? [];
+  }
+
+  /** Refuses an agent id of another principal, and a request of which nothing says who asks. */
+  async callerOf(named: Named, params: JsonObject, needsAgent: boolean): Promise<Caller> {
     const { agent_id, epoch, trace_id, idempotency_key: key } = named;
     const { principalId } = this;
-    const agentId = agent_id ?? this.#speaker ?? implicitAgentId(principalId);
-    if (agent_id !== undefined) await this.#services.bindings.check(agentId, principalId);
-    return {
+    const { agents, bindings } = this.#services;
+    const nobody = needsAgent ? undefined : implicitAgentId(principalId);
+    const agentId =
+      agent_id ?? this.#speaker ?? nobody ?? (await this.#onlyAgent(named.session_id));
+    if (agent_id !== undefined) await bindings.check(agentId, principalId);
+    const caller = {
       agentId,
       principalId,
       epoch: epoch ?? this.#epochs.get(agentId),
       traceId: trace_id,
       idempotency: key === undefined ? undefined : { key, request: requestOf(params) },
       signal: this.#gone.signal,
-      onAdmitted: (sessionId, holder) => this.feeds.attach(sessionId, holder),
+      onAdmitted: (sessionId: string, holder: string) => this.feeds.attach(sessionId, holder),
+      onRegistered: () => this.#remember(agentId, undefined),
     };
+    if (this.#connection.livesByUse && needsAgent) await agents.noteUse(caller);
+    return caller;
   }
 
   /**
@@ -104,9 +117,33 @@ export class Peer {
     await this.feeds.close();
   }
 
+  /** The only agent of the principal; of several the only one in the session, or that is alive. */
+  async #onlyAgent(sessionId: string | undefined): Promise<string> {
+    const { store, budgets, agents } = this.#services;
+    const known = await budgets.agentsOf(this.principalId);
+    const members =
+      known.length > 1 && sessionId ? await membersAmong(store, sessionId, known) : [];
+    const asked = members.length > 0 ? members : known;
+    const alive = asked.length > 1 ? await agents.alive(asked) : [];
+    const left = alive.length > 0 ? alive : asked;
+    const [only, ...others] = left;
+    if (only === undefined || others.length > 0) throw unnamed(left);
+    return only;
+  }
+
   #remember(agentId: string, epoch: number | undefined): void {
     this.#epochs.delete(agentId);
     this.#epochs.set(agentId, epoch);
     this.#speaker = agentId;
   }
+}
+
+const SHOWN_AGENTS = 100;
+
+function unnamed(agents: readonly string[]) {
+  const why = agents.length === 0 ? 'your principal has registered none' : 'several may be meant';
+  return refuse('bad_params', `The request does not say which agent asks, and ${why}`, {
+    agents: agents.slice(0, SHOWN_AGENTS),
+    fix: 'send agent_id; to create or join a session with it registers that agent',
+  });
 }

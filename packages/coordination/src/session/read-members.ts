@@ -1,5 +1,5 @@
 import type { CoordinationStore } from '../coordination-store.ts';
-import { keyOf, ROSTER } from '../partitions.ts';
+import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
 import { type Member, memberSchema, parseRoster } from './session-record.ts';
 
 /** All members of a session. */
@@ -12,4 +12,14 @@ export async function readMembers(
   if (keys.length === 0) return [];
   const snapshot = await store.read(partition, keys);
   return [...snapshot.entries.values()].map(({ value }) => memberSchema.parse(value));
+}
+
+/** Those of the agents that are members of the session. */
+export async function membersAmong(
+  store: CoordinationStore,
+  sessionId: string,
+  agentIds: readonly string[],
+): Promise<readonly string[]> {
+  const { entries } = await store.read(partitionOf.session(sessionId), agentIds.map(keyOf.member));
+  return agentIds.filter((agentId) => entries.has(keyOf.member(agentId)));
 }

@@ -150,12 +150,11 @@ function isSuspended({ meta }: Access, need: Need): boolean {
 }
 
 function assertEpoch({ agent_id, epoch, connected }: Member, caller: Caller): void {
-  const isPresent = epoch === 0 || connected;
-  if (isPresent && (caller.epoch === undefined || caller.epoch === epoch)) return;
+  if (connected && (caller.epoch === undefined || caller.epoch === epoch)) return;
   throw refuse('stale_epoch', `This registration of "${agent_id}" has ended`, {
     agent_id,
     current_epoch: epoch,
-    fix: 'register again; then act under the new epoch',
+    fix: 'register again, or join again if it never registered; then act under the new epoch',
   });
 }
 

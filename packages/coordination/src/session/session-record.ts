@@ -38,7 +38,7 @@ export const memberSchema = z.object({
   agent_id: z.string(),
   principal: z.string(),
   role: roleSchema,
-  /** The epoch under which the agent takes part; 0 for one that never registered. */
+  /** The epoch under which the agent takes part. */
   epoch: z.number(),
   connected: z.boolean(),
   joined_at: z.number(),

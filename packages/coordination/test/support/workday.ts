@@ -46,6 +46,7 @@ export async function workday({ gateways, advance }: Workplace): Promise<void> {
     .poll(async () => (await reviewer.call('memory_locker.status', { session_id })).waiting)
     .toMatchObject([{ holder: 'planner', resource: 'context' }]);
 
+  const isGuestThere = await guestJoins(gateways, planner);
   await advance(30_000);
   for (const client of [planner, reviewer]) await client.call('agent_registry.heartbeat', {});
   await advance(20_000);
@@ -53,8 +54,11 @@ export async function workday({ gateways, advance }: Workplace): Promise<void> {
   for (const client of [planner, reviewer]) {
     await expect
       .poll(() => client.pushed('session_manager.agent_disconnected'))
-      .toMatchObject([{ session_id, agent_id: 'writer', reason: 'heartbeat_missed' }]);
+      .toContainEqual(
+        expect.objectContaining({ session_id, agent_id: 'writer', reason: 'heartbeat_missed' }),
+      );
   }
+  expect(await isGuestThere()).toBe(false);
   const granted = await waiting;
   const next = 'lock_token' in granted ? granted.lock_token : expect.fail('not granted');
   expect(next).toBeGreaterThan(lock_token);
@@ -119,4 +123,25 @@ export async function workday({ gateways, advance }: Workplace): Promise<void> {
   const later = new Client(gateways[1], { principal: 'ci' });
   const gone = { agent_id: 'planner', session_id };
   expect((await later.refused('session_manager.get', gone)).code).toBe(-32004);
+}
+
+/** An agent that never registered, whose requests come one by one; says whether it is there. */
+async function guestJoins(gateways: Workplace['gateways'], planner: Client) {
+  const [here, there] = gateways.map(
+    (gateway) => new Client(gateway, { principal: 'guests', push: null }),
+  ) as [Client, Client];
+  const room = { mode: 'cas' as const, open: true };
+  const { session_id } = await here.call('session_manager.create', { ...room, agent_id: 'guest' });
+  await planner.call('session_manager.join', { session_id });
+  await there.call('context_coordinator.update', { session_id, update: { n: 1 } });
+  await there.call('context_coordinator.subscribe', { session_id });
+  const isThere = async () => {
+    const { members } = await planner.call('session_manager.get', { session_id });
+    const { status } = await planner.call('agent_registry.get', { agent_id: 'guest' });
+    const isConnected = members.find(({ agent_id }) => agent_id === 'guest')?.connected;
+    expect(status).toBe(isConnected ? 'active' : 'inactive');
+    return isConnected;
+  };
+  expect(await isThere()).toBe(true);
+  return isThere;
 }

@@ -3,7 +3,7 @@
 // is bounded, whether it reads its answers or not: no more is read than is done in turn, and of
 // requests that may wait for something there are only so many at a time.
 
-import type { Coordination, RpcPeer, RpcReply } from '@starloom/coordination';
+import type { Coordination, RpcConnection, RpcPeer, RpcReply } from '@starloom/coordination';
 import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { streamTurns, toRefusal } from '@starloom/wire';
@@ -20,6 +20,7 @@ import { loadOfWait, mayWait } from './may-wait.ts';
 export interface RpcChannelOptions {
   readonly coordination: Coordination;
   readonly principal: Principal;
+  readonly gatewayAgents?: RpcConnection['gatewayAgents'];
   /** Requests count until their answer has left. */
   readonly inFlight?: InFlight | undefined;
   /** Counts what is under way with the rest of its principal. */
@@ -51,11 +52,15 @@ class RpcChannel {
   #turn: Promise<void> = Promise.resolve();
 
   constructor(channel: MessageChannel, options: RpcChannelOptions) {
-    const { coordination, principal, inFlight, log } = options;
+    const { coordination, principal, gatewayAgents, inFlight, log } = options;
     this.#options = options;
     this.#inFlight = inFlight;
     this.#channel = pacedChannel(channel);
-    this.#peer = coordination.connect({ principal, push: this.#channel.write });
+    this.#peer = coordination.connect({
+      principal,
+      gatewayAgents,
+      push: (notification) => this.#push(notification),
+    });
     this.#log = log;
   }
 
@@ -129,8 +134,20 @@ class RpcChannel {
     return await work();
   }
 
+  /** One client may be subscribed a thousand times to what it changes itself. */
+  #push(notification: string): Promise<void> | void {
+    const turn = streamTurns.enter(this.#options.principal.id);
+    if (turn === undefined) return this.#channel.write(notification);
+    return turn.then(() => this.#channel.write(notification));
+  }
+
   #afterTurn(work: () => Promise<void>): Promise<void> {
-    return this.#turn.then(work).catch((error: unknown) => {
+    const { id } = this.#options.principal;
+    const inTurn = async () => {
+      await streamTurns.enter(id);
+      await work();
+    };
+    return this.#turn.then(inTurn).catch((error: unknown) => {
       this.#log.debug({ error: FabricError.from(error) }, 'an answer could not be sent');
     });
   }

@@ -2,10 +2,16 @@
 // and its answer; a POST that accepts an event stream, a WebSocket and a channel are connections on
 // which things are pushed for as long as they last.
 
-import { type Coordination, describeOpenApi, SERVICE_PATHS } from '@starloom/coordination';
-import { FabricError, type Log } from '@starloom/core';
-import type { ProtectedResource } from '@starloom/identity';
+import {
+  type Coordination,
+  describeOpenApi,
+  type AgentRecord as ListedAgent,
+  SERVICE_PATHS,
+} from '@starloom/coordination';
+import { type AgentRecord, FabricError, type Log } from '@starloom/core';
+import type { Principal, ProtectedResource } from '@starloom/identity';
 import type { InFlight } from '../in-flight.ts';
+import type { AgentLookup } from '../pipeline/authorise.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import type { HeldBytes } from '../transports/held-bytes.ts';
 import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
@@ -20,6 +26,8 @@ export interface RpcEndpointOptions {
   readonly inFlight: InFlight;
   readonly limits: Pick<CallLimits, 'messages'>;
   readonly held: HeldBytes;
+  /** The agents of the gateway that a caller may see. */
+  readonly agentsFor: (principal: Principal) => Pick<AgentLookup, 'list'>;
   /** Tells OAuth callers which scope coordination needs. */
   readonly resource?: ProtectedResource | undefined;
   readonly log: Log;
@@ -32,7 +40,7 @@ export class RpcEndpoint {
 
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
-    this.#posts = new RpcPosts(options.coordination);
+    this.#posts = new RpcPosts(options.coordination, (principal) => this.#list(principal));
   }
 
   get routes(): HttpOptions['routes'] {
@@ -67,16 +75,38 @@ export class RpcEndpoint {
     await this.#posts.serve(exchange);
   }
 
+  #list(principal: Principal): readonly ListedAgent[] {
+    return this.#options.agentsFor(principal).list().map(toListed);
+  }
+
   #serveWebSocket(upgrade: Upgrade): void {
     const { webSocket, coordination, inFlight, limits, held, log } = this.#options;
     const { principal } = upgrade;
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
       this.#channels.add(close);
-      await serveRpcChannel(channel, { coordination, principal, inFlight, limits, held, log });
+      const gatewayAgents = () => this.#list(principal);
+      const shared = { coordination, gatewayAgents, inFlight, limits, held, log };
+      await serveRpcChannel(channel, { ...shared, principal });
       this.#channels.delete(close);
     });
   }
+}
+
+/** An agent of the gateway, as the agent registry of coordination lists agents. */
+function toListed({ manifest: { agent_id }, capabilities, health }: AgentRecord): ListedAgent {
+  const checkedAt = health.checked_at === null ? 0 : Date.parse(health.checked_at);
+  return {
+    agent_id,
+    name: agent_id,
+    capabilities: capabilities.map(({ name, description }) => ({ name, description })),
+    metadata: {},
+    status: health.status === 'offline' ? 'inactive' : 'active',
+    epoch: 0,
+    registered_at: 0,
+    last_seen: checkedAt,
+    source: 'gateway',
+  };
 }
 
 let openApi: string | undefined;

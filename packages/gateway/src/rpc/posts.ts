@@ -22,6 +22,11 @@ const LAST_WORK_MS = 1_000;
 /** How long the last answers may take; to a client that does not read it is for ever. */
 const FAREWELL_MS = 1_000;
 
+/** The agents of the gateway that the client of a request may see. */
+type ListAgents = (
+  principal: HttpRequest['principal'],
+) => ReturnType<NonNullable<RpcConnection['gatewayAgents']>>;
+
 /** The client of a POST, and what ends the waiting for its answer. */
 interface Asking {
   readonly peer: RpcPeer;
@@ -30,6 +35,7 @@ interface Asking {
 
 export class RpcPosts {
   readonly #coordination: Coordination;
+  readonly #listAgents: ListAgents | undefined;
   readonly #asking = new Set<Asking>();
   /** Those that stay open for what is pushed. */
   readonly #streams = new Set<SseWriter>();
@@ -38,8 +44,9 @@ export class RpcPosts {
   readonly #large = new Map<string, Promise<void>>();
   #isClosing = false;
 
-  constructor(coordination: Coordination) {
+  constructor(coordination: Coordination, listAgents?: ListAgents) {
     this.#coordination = coordination;
+    this.#listAgents = listAgents;
   }
 
   async serve(exchange: HttpRequest): Promise<void> {
@@ -86,7 +93,7 @@ export class RpcPosts {
   }
 
   async #answer({ response, principal, body }: HttpRequest): Promise<void> {
-    await this.#withPeer(response, { principal }, async (asking) => {
+    await this.#withPeer(response, this.#client(principal), async (asking) => {
       const text = (await ask(asking, body))?.toText();
       if (text === undefined) response.writeHead(204).end();
       else response.writeHead(200, { 'content-type': 'application/json' }).end(text);
@@ -113,7 +120,8 @@ export class RpcPosts {
       isSubscribed = false;
       if (tickets.isEmpty) void stream.close();
     };
-    await this.#withPeer(response, { principal, push, onSubscriptionsOver }, async (asking) => {
+    const client = { ...this.#client(principal), push, onSubscriptionsOver };
+    await this.#withPeer(response, client, async (asking) => {
       try {
         const reply = await ask(asking, body);
         if (reply !== undefined) await send(reply.toText());
@@ -128,6 +136,10 @@ export class RpcPosts {
       await stream.closed;
       this.#streams.delete(stream);
     });
+  }
+
+  #client(principal: HttpRequest['principal']): RpcConnection {
+    return { principal, gatewayAgents: () => this.#listAgents?.(principal) ?? [] };
   }
 
   /** The peer ends with the work, or before it when the client leaves. */

@@ -49,7 +49,7 @@ function toTool(
       const { principal, signal } = caller;
       signal.throwIfAborted();
       limits.messages(principal, 1);
-      const peer = coordination.connect({ principal });
+      const peer = coordination.connect({ principal, livesByUse: true });
       const leave = () => void peer.close();
       signal.addEventListener('abort', leave, { once: true });
       try {

@@ -36,7 +36,7 @@ function open(contexts: PrincipalContexts) {
 
 it('holds a request to listen until its sessions are followed, and nothing else', async () => {
   await using world = await openCoordinationWorld();
-  await world.act('session_manager.create', { session_id: 's' });
+  await world.act('session_manager.create', { session_id: 's', agent_id: 'a' });
   const { delivered, updates, send } = open(world.coordination.services.principalContexts);
   const ping: JSONRPCMessage = { jsonrpc: '2.0', id: 2, method: 'ping' };
   send(listen(1, [uri, 'file:///other']));
@@ -52,7 +52,7 @@ it('holds a request to listen until its sessions are followed, and nothing else'
 
 it('never delivers a request to listen that was cancelled while it was held', async () => {
   await using world = await openCoordinationWorld();
-  await world.act('session_manager.create', { session_id: 's' });
+  await world.act('session_manager.create', { session_id: 's', agent_id: 'a' });
   const { delivered, updates, send } = open(world.coordination.services.principalContexts);
   send(listen(1, [uri]));
   send(cancel(1));

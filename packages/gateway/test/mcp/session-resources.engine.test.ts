@@ -39,7 +39,7 @@ describeWithEngine('redis', (engine) => {
     reader.setNotificationHandler('notifications/resources/updated', () => {
       told += 1;
     });
-    await call(writer, 'session.create', { session_id: 's', mode: 'cas' });
+    await call(writer, 'session.create', { session_id: 's', agent_id: 'writer', mode: 'cas' });
     const first = await reader.listen({ resourceSubscriptions: [uri] });
     expect(await write(1)).toBe(true);
     await expect.poll(() => told, patience).toBeGreaterThan(0);

@@ -21,10 +21,13 @@ async function openWorld() {
       return { key_id: name, key: keyOf(name), principal: 'team', tier: 'org', scopes } as const;
     }),
   );
-  const gateway = await openTestGateway({}, { coordination, psk });
+  const gateway = await openTestGateway(
+    { helper: { run: async function* () {} } },
+    { coordination, psk },
+  );
   return {
     url: gateway.url,
-    async ask(name: string, path: string, method = 'session_manager.list', params: object = {}) {
+    async ask(name: string, path: string, method = 'agent_registry.list', params: object = {}) {
       const answer = await fetch(`${gateway.url}${path}`, {
         method: 'POST',
         headers: { ...headersOf(name), 'content-type': 'application/json' },
@@ -52,7 +55,8 @@ describe('the scope toolset:coordination', () => {
     await using world = await openWorld();
     for (const path of ['/rpc', ...Object.values(SERVICE_PATHS)]) {
       const answer = await world.ask(name, path);
-      expect(answer).toMatchObject(isAllowed ? { result: { sessions: [] } } : denied);
+      const agents = name === 'all' ? [{ agent_id: 'helper' }] : [];
+      expect(answer).toMatchObject(isAllowed ? { result: { agents } } : denied);
     }
   });
 
@@ -69,7 +73,7 @@ describe('the scope toolset:coordination', () => {
 
   it('makes sessions look unknown as resources, although the principal is in them', async () => {
     await using world = await openWorld();
-    await world.ask('plane', '/rpc', 'session_manager.create', { session_id: 's' });
+    await world.ask('plane', '/rpc', 'session_manager.create', { session_id: 's', agent_id: 'a' });
     const uri = 'starloom://sessions/s/context';
     await using allowed = await connect(world.url, 'auto', headersOf('plane'));
     expect((await allowed.listResources()).resources).toMatchObject([{ uri }]);
