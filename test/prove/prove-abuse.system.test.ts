@@ -19,7 +19,7 @@ const FLOORS = { ms: 15_000, mb: 1_000 };
 const LIMITS = { calls_per_principal: 200 };
 const { signal } = new AbortController();
 
-it.each(SHORT)('an ordinary client is served during the attack %s', async (name) => {
+it.concurrent.each(SHORT)('an ordinary client is served during the attack %s', async (name) => {
   const options = { seconds: 1, quietSeconds: 0.5, floors: FLOORS, limits: LIMITS, signal };
   const { problems, operations, during } = await runAttack(name, options);
   expect(problems).toEqual([]);

@@ -35,7 +35,9 @@ it('starts and serves calls on a broken coordination store, and uses it once it 
   });
   await rm(join(gateway.home, 'coordination.db'));
   await expect.poll(async () => (await fetch(`${gateway.url}/readyz`)).status, patience).toBe(200);
-  expect(await rpc(gateway, 'session_manager.create', { agent_id: 'a' })).toHaveProperty('result.session_id');
+  expect(await rpc(gateway, 'session_manager.create', { agent_id: 'a' })).toHaveProperty(
+    'result.session_id',
+  );
   const { stderr } = await gateway.stop();
   expect(stderr).toMatch(/"level":"?(50|error)"?.*coordination is not available/);
 });

@@ -85,7 +85,9 @@ describe('starloom rpc --stdio beside a gateway', () => {
     await using gateway = await startGateway();
     await using writer = await StdioClient.start(gateway.home);
     await using reader = await StdioClient.start(gateway.home);
-    expect(await writer.ask('session_manager.create', { ...SESSION, agent_id: 'writer' })).toHaveProperty('result');
+    expect(
+      await writer.ask('session_manager.create', { ...SESSION, agent_id: 'writer' }),
+    ).toHaveProperty('result');
     const member = { session_id: 'shared', agent_id: 'reader' };
     expect(await reader.ask('session_manager.join', member)).toHaveProperty('result');
     expect(await reader.ask('context_coordinator.subscribe', member)).toHaveProperty('result');
