@@ -120,7 +120,7 @@ describe('a gateway that takes tokens of a real OpenID provider', () => {
     await client.connect(second);
     expect((await sayHello(client)).result?.answer).toBe(`oauth ${openid.issuer}|${PERSON}`);
 
-    const list = { name: 'session.list', arguments: {} };
+    const list = { name: 'session.list', arguments: { agent_id: 'a' } };
     await expect(client.callTool(list)).rejects.toThrow(UnauthorizedError);
     expect(login.links[1]?.searchParams.get('scope')?.split(' ')).toEqual(
       expect.arrayContaining(['agents', 'notes']),
