@@ -237,12 +237,15 @@ export {
 } from './ports/jobs.ts';
 export type { Registry, RegistryStatus } from './ports/registry.ts';
 export {
+  assignedOrigin,
   fromHeaders,
   fromMeta,
   HEADER,
+  isOriginKey,
   META,
   mergeOrigins,
   type Origin,
+  toAnswerTrace,
   toHeaders,
   toMeta,
 } from './propagation.ts';

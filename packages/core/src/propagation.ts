@@ -1,8 +1,9 @@
 // How trace, depth and chain travel: as HTTP headers, or as keys of MCP `_meta` and other metadata.
-// Writers send every spelling; readers take the first that is there.
+// Keys match in any case. Spellings of one key that disagree are BAD_INPUT.
 
+import { FabricError } from './errors.ts';
 import { formatChain, type Hop, parseChain, parseDepth, ROOT_HOP } from './hop.ts';
-import { parseTraceId, parseTraceparent, type Trace, toTraceparent } from './trace.ts';
+import { createTrace, parseTraceId, parseTraceparent, type Trace, toTraceparent } from './trace.ts';
 
 export const HEADER = {
   trace: 'x-openstarry-trace-id',
@@ -25,9 +26,12 @@ export interface Origin {
   readonly named: boolean;
   readonly parentSpanId: string | undefined;
   readonly hop: Hop;
+  /** The carrier wrote the depth; a root call needs none. */
+  readonly depthIsStated: boolean;
 }
 
 type Keys = typeof HEADER | typeof META;
+type Field = keyof Keys;
 type Carrier = Readonly<Record<string, unknown>>;
 
 export function toHeaders(trace: Trace, hop: Hop): Record<string, string> {
@@ -40,22 +44,56 @@ export function toMeta(trace: Trace, hop: Hop): Record<string, string> {
 
 /** Reads lower-case header names, as Node gives them. */
 export function fromHeaders(headers: Carrier): Origin {
-  return read(HEADER, headers);
+  return toOrigin((field) => {
+    const value = Object.hasOwn(headers, HEADER[field]) ? headers[HEADER[field]] : undefined;
+    return Array.isArray(value) ? value.join(',') : value;
+  });
 }
 
 export function fromMeta(meta: Carrier): Origin {
-  return read(META, meta);
+  const values: Partial<Record<Field, unknown>> = {};
+  for (const key of Object.keys(meta)) {
+    const field = FIELDS.get(key) ?? FIELDS.get(key.toLowerCase());
+    if (field === undefined) continue;
+    const value = meta[key];
+    if (values[field] !== undefined && !isSame(field, values[field], value)) throw disagree(key);
+    values[field] = value;
+  }
+  return toOrigin((field) => values[field]);
+}
+
+/** Whether a key of `_meta` belongs to one hop: it is written anew for the next one. */
+export function isOriginKey(key: string): boolean {
+  return FIELDS.has(key.toLowerCase());
 }
 
 /** Two carriers of one call: each field from the first that has it, the depth being the larger. */
 export function mergeOrigins(first: Origin, second: Origin): Origin {
   const chain = first.hop.chain.length > 0 ? first.hop.chain : second.hop.chain;
+  const isOneTrace = first.traceId === undefined || first.traceId === second.traceId;
   return {
     traceId: first.traceId ?? second.traceId,
     named: first.traceId === undefined ? second.named : first.named,
-    parentSpanId: first.parentSpanId ?? second.parentSpanId,
+    parentSpanId: first.parentSpanId ?? (isOneTrace ? second.parentSpanId : undefined),
     hop: { depth: Math.max(first.hop.depth, second.hop.depth), chain },
+    depthIsStated: first.depthIsStated || second.depthIsStated,
   };
+}
+
+/** What a signed credential says: a trace of its own, and the least depth. */
+export function assignedOrigin(traceId: string, depth: number): Origin {
+  const hop = { depth, chain: [] };
+  return { traceId, named: true, parentSpanId: undefined, hop, depthIsStated: true };
+}
+
+/** The trace to answer a refused call with: the caller's, when it can be read. */
+export function toAnswerTrace(readOrigin: () => Origin): Trace {
+  try {
+    const { traceId, parentSpanId } = readOrigin();
+    return { ...createTrace(traceId), parent_span_id: parentSpanId ?? null };
+  } catch {
+    return createTrace();
+  }
 }
 
 function write(keys: Keys, trace: Trace, hop: Hop): Record<string, string> {
@@ -68,15 +106,11 @@ function write(keys: Keys, trace: Trace, hop: Hop): Record<string, string> {
   return carrier;
 }
 
-function read(keys: Keys, carrier: Carrier): Origin {
-  const text = (key: string) => {
-    const value = Object.hasOwn(carrier, key) ? carrier[key] : undefined;
-    return Array.isArray(value) ? value.join(',') : value;
-  };
-  const named = text(keys.trace);
-  const traceparent = text(keys.traceparent);
-  const depth = text(keys.depth);
-  const chain = text(keys.chain);
+function toOrigin(read: (field: Field) => unknown): Origin {
+  const named = read('trace');
+  const traceparent = read('traceparent');
+  const depth = read('depth');
+  const chain = read('chain');
   const w3c = typeof traceparent === 'string' ? parseTraceparent(traceparent) : undefined;
   const traceId = typeof named === 'string' ? parseTraceId(named) : undefined;
   return {
@@ -87,5 +121,25 @@ function read(keys: Keys, carrier: Carrier): Origin {
       depth: depth === undefined ? ROOT_HOP.depth : parseDepth(depth),
       chain: chain === undefined || chain === '' ? [] : parseChain(chain),
     },
+    depthIsStated: depth !== undefined,
   };
+}
+
+/** Metadata may carry the names of headers, too. */
+const FIELDS: ReadonlyMap<string, Field> = new Map(
+  [HEADER, META].flatMap((keys) =>
+    Object.entries(keys).map(([field, key]) => [key, field as Field] as const),
+  ),
+);
+
+/** One trace id may stand with dashes and without, one depth as number and as text. */
+function isSame(field: Field, first: unknown, second: unknown): boolean {
+  const [one, two] = [String(first), String(second)];
+  return one === two || (field === 'trace' && parseTraceId(one) === parseTraceId(two));
+}
+
+function disagree(key: string): FabricError {
+  return new FabricError('BAD_INPUT', `Two spellings of ${key.toLowerCase()} disagree`, {
+    details: { reason: 'trace', fix: 'send each key of the trace once' },
+  });
 }

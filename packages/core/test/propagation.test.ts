@@ -43,7 +43,39 @@ describe('propagation', () => {
       named: false,
       parentSpanId: undefined,
       hop: { depth: 1, chain: [] },
+      depthIsStated: false,
     });
+  });
+
+  it('[A5] reads the keys of metadata in any case', () => {
+    const { trace_id } = createTrace();
+    const meta = {
+      'X-OpenStarry-Trace-ID': trace_id,
+      'X-OpenStarry-Depth': 4,
+      'X-OPENSTARRY-CHAIN': 'a/x,b/y',
+    };
+    expect(fromMeta(meta)).toMatchObject({
+      traceId: trace_id,
+      named: true,
+      hop: { depth: 4, chain: ['a/x', 'b/y'] },
+      depthIsStated: true,
+    });
+  });
+
+  it('[A5] refuses spellings of one key that disagree, and takes those that agree', () => {
+    const { trace_id } = createTrace();
+    const meta = { 'x-openstarry-trace-id': trace_id, 'x-openstarry-depth': '2' };
+    const plain = trace_id.replaceAll('-', '').toUpperCase();
+    const same = { ...meta, 'X-OpenStarry-Trace-ID': plain, 'X-OpenStarry-Depth': 2 };
+    expect(fromMeta(same)).toEqual(fromMeta(meta));
+    for (const other of [
+      { 'X-OpenStarry-Trace-ID': createTrace().trace_id },
+      { 'X-OpenStarry-Depth': 1 },
+      { 'io.starloom/chain': 'a/x', 'X-OpenStarry-Chain': 'b/y' },
+    ]) {
+      const refusal = expect.objectContaining({ code: 'BAD_INPUT' });
+      expect(() => fromMeta({ ...meta, ...other })).toThrow(refusal);
+    }
   });
 
   it('takes the trace from traceparent when there is no id of ours', () => {
@@ -62,6 +94,12 @@ describe('propagation', () => {
   it('does not read inherited keys', () => {
     const carrier = Object.create({ 'x-openstarry-depth': '4' });
     expect(fromMeta(carrier).hop.depth).toBe(1);
+  });
+
+  it('does not join the span of one trace with the id of another', () => {
+    const first = fromMeta({ 'x-openstarry-trace-id': createTrace().trace_id });
+    const second = fromHeaders(toHeaders(createTrace(), { depth: 1, chain: [] }));
+    expect(mergeOrigins(first, second).parentSpanId).toBeUndefined();
   });
 
   it('joins two carriers of one call, the larger depth winning', () => {

@@ -42,6 +42,22 @@ describe('the recursion guard', () => {
     expect(payload.error.code).toBe('RECURSION_LIMIT');
   });
 
+  it('[A5] reads the keys as the seed spells them, and refuses spellings that disagree', async () => {
+    await using gateway = await openTestGateway({ percy });
+    await using client = await connect(gateway.url);
+    const { trace_id } = createTrace();
+    const ask = async (meta: Record<string, unknown>) =>
+      (await call(client, 'fabric.call', args, { meta })).payload;
+    const served = { 'X-OpenStarry-Trace-ID': trace_id, 'X-OpenStarry-Depth': 5 };
+    expect(await ask(served)).toMatchObject({ ok: true, trace: { trace_id } });
+    expect(await ask({ ...served, 'X-OpenStarry-Depth': 6 })).toMatchObject({
+      error: { code: 'RECURSION_LIMIT' },
+      trace: { trace_id },
+    });
+    const twice = { 'X-OpenStarry-Depth': 1, 'x-openstarry-depth': 2 };
+    expect(await ask(twice)).toMatchObject({ error: { code: 'BAD_INPUT' } });
+  });
+
   it('[G15] goes on with the trace of the caller, in the answer and towards the agent', async () => {
     let seen: unknown;
     const run: TestAgent['run'] = async function* ({ trace, hop }) {

@@ -1,5 +1,5 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { createTrace, isObject, META, ROOT_HOP, toMeta } from '@starloom/core';
+import { createTrace, fromMeta, isObject, META, toMeta } from '@starloom/core';
 
 /**
  * Every request says which trace it belongs to. A request that serves no call, such as `tools/list`,
@@ -10,8 +10,10 @@ export function traced(message: JSONRPCMessage): JSONRPCMessage {
   const { params = {} } = message;
   const meta = isObject(params._meta) ? params._meta : {};
   if (META.trace in meta) return message;
+  const { named, traceId, hop } = fromMeta(meta);
+  if (named) return message;
   return {
     ...message,
-    params: { ...params, _meta: { ...toMeta(createTrace(), ROOT_HOP), ...meta } },
+    params: { ...params, _meta: { ...toMeta(createTrace(traceId), hop), ...meta } },
   };
 }

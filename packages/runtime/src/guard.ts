@@ -10,12 +10,13 @@ import {
   fromHeaders,
   fromMeta,
   type GuardedCall,
-  HEADER,
   type Hop,
-  META,
   mergeOrigins,
   nextHop,
+  type Origin,
   RecursionGuard,
+  type Trace,
+  toAnswerTrace,
   toLink,
 } from '@starloom/core';
 import type { ToolContext } from '@starloom/sdk';
@@ -38,6 +39,8 @@ type Carrier = Readonly<Record<string, unknown>>;
 
 /** Where a call may carry its trace, depth and chain. Header names are lower-case. */
 export interface Carriers {
+  /** What the mandate of the call says; it wins over the others. */
+  readonly mandated?: Origin | undefined;
   readonly meta?: Carrier | undefined;
   readonly headers?: Carrier | undefined;
 }
@@ -60,9 +63,9 @@ export class AgentGuard {
    * Gives an incoming call its place, or refuses it: RECURSION_LIMIT with the chain when it is too
    * deep, closes a cycle or belongs to a refused trace; BAD_INPUT when depth or chain are garbled.
    */
-  admit({ meta = {}, headers = {} }: Carriers, tool: string): AdmittedCall {
-    const origin = mergeOrigins(fromMeta(meta), fromHeaders(headers));
-    const depthIsStated = Object.hasOwn(meta, META.depth) || Object.hasOwn(headers, HEADER.depth);
+  admit(carriers: Carriers, tool: string): AdmittedCall {
+    const origin = readOrigin(carriers);
+    const { depthIsStated } = origin;
     const call = this.#guard.admit(origin, { depthIsStated });
     const capability = toCapability(tool);
     const above = this.#chainAbove(call, toLink(this.agentId, capability));
@@ -89,6 +92,11 @@ export class AgentGuard {
   }
 }
 
+/** The trace to answer with when a call was refused: the caller's, when it can be read. */
+export function answerTrace(carriers: Carriers): Trace {
+  return toAnswerTrace(() => readOrigin(carriers));
+}
+
 /** Trace and hop of a call that a tool makes to another agent. */
 export function outgoingCall({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>): GuardedCall {
   return {
@@ -101,6 +109,11 @@ export function outgoingCall({ trace, hop }: Pick<ToolContext, 'trace' | 'hop'>)
 export function toAgentId(name: string): string {
   const id = name.toLowerCase().replace(/[^a-z0-9_-]+/g, '-');
   return id.replace(/^[_-]+|[_-]+$/g, '').slice(0, 31) || 'agent';
+}
+
+function readOrigin({ mandated, meta = {}, headers = {} }: Carriers): Origin {
+  const stated = mergeOrigins(fromMeta(meta), fromHeaders(headers));
+  return mandated ? mergeOrigins(mandated, stated) : stated;
 }
 
 function toCapability(tool: string): string {

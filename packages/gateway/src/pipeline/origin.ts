@@ -1,5 +1,5 @@
 import {
-  createTrace,
+  assignedOrigin,
   fromHeaders,
   fromMeta,
   type GuardedCall,
@@ -8,6 +8,7 @@ import {
   type Origin,
   type RecursionGuard,
   type Trace,
+  toAnswerTrace,
 } from '@starloom/core';
 import { onBehalfOf, type PolicyCall } from '@starloom/identity';
 import { agentOfMarks } from '@starloom/wire';
@@ -24,13 +25,7 @@ export function readOrigin({ headers, meta, principal }: Carriers): Origin {
   const { traceId, depth } = principal.delegation ?? {};
   if (traceId === undefined || depth === undefined) return stated;
   // A mandate names its trace: its bearer cannot begin another one, nor come up from where it is.
-  const { hop } = stated;
-  return {
-    traceId,
-    named: true,
-    parentSpanId: stated.traceId === traceId ? stated.parentSpanId : undefined,
-    hop: { ...hop, depth: Math.max(hop.depth, depth + 1) },
-  };
+  return mergeOrigins(assignedOrigin(traceId, depth + 1), stated);
 }
 
 /** Gives a call its place in its trace, or refuses it with RECURSION_LIMIT. */
@@ -63,10 +58,5 @@ export function toPolicyCall(
 
 /** A trace to answer with when the call was refused before it had one: the caller's, if it can be read. */
 export function answerTrace(carriers: Carriers): Trace {
-  try {
-    const { traceId, parentSpanId } = readOrigin(carriers);
-    return { ...createTrace(traceId), parent_span_id: parentSpanId ?? null };
-  } catch {
-    return createTrace();
-  }
+  return toAnswerTrace(() => readOrigin(carriers));
 }

@@ -121,7 +121,7 @@ describe('a message over A2A', () => {
     const { body } = await rpc(url, 'SendMessage', toMessage('x'), { headers });
     expect(seen(body.result.task)).toMatchObject({ trace: { trace_id }, hop: { depth: 3 } });
     expect(body.result.task.metadata['io.starloom/call']).toMatchObject({ traceId: trace_id });
-    const metadata = { 'x-openstarry-depth': 6 };
+    const metadata = { 'X-OpenStarry-Depth': 6 };
     const deep = errorOf(await rpc(url, 'SendMessage', toMessage('x', { metadata })));
     expect(deep.details[0]).toMatchObject({ reason: 'RECURSION_LIMIT', domain: 'io.starloom' });
   });

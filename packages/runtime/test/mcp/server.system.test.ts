@@ -154,16 +154,16 @@ describe('an agent as MCP server', () => {
       expect(payloadOf(wrong).error).toMatchObject({ code: 'BAD_INPUT' });
     });
 
-    it('serves depth 5 and refuses 6, names a cycle, and keeps refusing the trace', async () => {
+    it('[A5] serves depth 5 and refuses 6, names a cycle, and keeps refusing the trace', async () => {
       await using world = await openFace({ agent: EXPOSED, prepare });
       await using client = await connect(world);
       const trace = createTrace();
       const at = (depth: number, chain: string[] = []) =>
         read(client, undefined, toMeta(trace, { depth, chain }));
       expect((await at(5)).isError).not.toBe(true);
-      expect(payloadOf(await at(6, ['a/x'])).error).toMatchObject({
-        code: 'RECURSION_LIMIT',
-        details: { depth: 6, limit: 5, chain: ['a/x'] },
+      expect(payloadOf(await at(6, ['a/x']))).toMatchObject({
+        error: { code: 'RECURSION_LIMIT', details: { depth: 6, limit: 5, chain: ['a/x'] } },
+        trace: { trace_id: trace.trace_id },
       });
       expect(payloadOf(await at(1)).error).toMatchObject({
         code: 'RECURSION_LIMIT',
@@ -179,6 +179,12 @@ describe('an agent as MCP server', () => {
       expect(payloadOf(await read(client, undefined, { [META.depth]: 'deep' })).error.code).toBe(
         'BAD_INPUT',
       );
+      const { trace_id } = createTrace();
+      const asWritten = { 'X-OpenStarry-Trace-ID': trace_id, 'X-OpenStarry-Depth': 6 };
+      expect(payloadOf(await read(client, undefined, asWritten))).toMatchObject({
+        error: { code: 'RECURSION_LIMIT' },
+        trace: { trace_id },
+      });
     });
 
     it('tells how far a tool is, and stops it when the client leaves', async () => {

@@ -3,13 +3,12 @@
 
 import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import {
-  createTrace,
   EventStamper,
   FabricError,
   type FabricEvent,
   type FinalData,
   fromMeta,
-  type Trace,
+  toAnswerTrace,
 } from '@starloom/core';
 import type { AgentCard, SampleAgent } from '../agent.ts';
 import { runAgent } from '../run-agent.ts';
@@ -36,7 +35,7 @@ async function call<Input>(
 ): Promise<CallToolResult> {
   const { _meta = {}, signal, notify } = mcpReq;
   const { progressToken } = _meta;
-  const trace = traceOf(_meta);
+  const trace = toAnswerTrace(() => fromMeta(_meta));
   const stamper = new EventStamper(trace, Date.now);
   try {
     for await (const body of runAgent(agent, input, { signal, pauseMs })) {
@@ -56,12 +55,6 @@ async function call<Input>(
 
 function toResult({ answer, data }: FinalData, { output }: AgentCard): CallToolResult {
   return { content: [{ type: 'text', text: answer }], structuredContent: output.parse(data) };
-}
-
-/** A span of our own, below that of the caller. */
-function traceOf(meta: Readonly<Record<string, unknown>>): Trace {
-  const { traceId, parentSpanId = null } = fromMeta(meta);
-  return { ...createTrace(traceId), parent_span_id: parentSpanId };
 }
 
 function messageOf({ type, data }: FabricEvent): string {

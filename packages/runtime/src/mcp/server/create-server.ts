@@ -7,7 +7,8 @@ import {
   ResourceNotFoundError,
   Server,
 } from '@modelcontextprotocol/server';
-import { createTrace, FabricError } from '@starloom/core';
+import { FabricError } from '@starloom/core';
+import { answerTrace, type Carriers } from '../../guard.ts';
 import type { ExposedTool } from './exposed-tools.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
@@ -29,16 +30,16 @@ export function createServer(face: AgentMcpFace, { hasPush, headers }: ServerSet
   server.setRequestHandler('tools/call', (request, context): Promise<CallToolResult> => {
     const { name: asked, arguments: args } = request.params;
     const tool = face.tools.find(asked);
-    if (!tool) throw toProtocolError(unknownTool(asked));
+    if (!tool) throw toProtocolError(unknownTool(asked), { meta: context.mcpReq._meta, headers });
     return face.callTool(tool, args, { context, headers });
   });
   server.setRequestHandler('resources/list', async () => ({
     resources: await face.resources.list(),
   }));
   server.setRequestHandler('resources/templates/list', () => ({ resourceTemplates: [] }));
-  server.setRequestHandler('resources/read', async ({ params }) => {
+  server.setRequestHandler('resources/read', async ({ params }, { mcpReq }) => {
     const content = await face.resources.read(params.uri).catch((error: unknown) => {
-      throw toProtocolError(FabricError.from(error));
+      throw toProtocolError(FabricError.from(error), { meta: mcpReq._meta, headers });
     });
     if (!content) throw new ResourceNotFoundError(params.uri);
     return { contents: [content] };
@@ -51,8 +52,9 @@ function toDefinition({ listedName: name, description, parameters }: ExposedTool
 }
 
 /** A refusal as a JSON-RPC error whose data is the canonical payload. */
-function toProtocolError(error: FabricError): ProtocolError {
-  return new ProtocolError(error.row.rpc, error.message, error.toPayload(createTrace()));
+function toProtocolError(error: FabricError, carriers: Carriers): ProtocolError {
+  const payload = error.toPayload(answerTrace(carriers));
+  return new ProtocolError(error.row.rpc, error.message, payload);
 }
 
 function unknownTool(asked: string): FabricError {

@@ -1,7 +1,7 @@
 // The agent checks the mandate of every call by itself, against the public keys of the gateway's realm:
 // who reaches the port, and even who has the key of the agent, gets no further without one.
 
-import { FabricError, fromMandateCarriers, META } from '@starloom/core';
+import { assignedOrigin, FabricError, fromMandateCarriers, type Origin } from '@starloom/core';
 import { createJwks, ReplayMemory, verifyMandate } from '@starloom/identity';
 
 export interface MandateRule {
@@ -16,10 +16,10 @@ export interface MandateRule {
 type Carrier = Readonly<Record<string, unknown>>;
 
 export interface Mandated {
-  /** Of the call, with trace and depth as the mandate says. */
-  readonly meta: Carrier | undefined;
+  /** Trace and least depth of the call. */
+  readonly mandated: Origin;
   /** With which the agent may call on. */
-  readonly mandate?: string;
+  readonly mandate: string;
 }
 
 export type MandateCheck = (meta: Carrier | undefined, headers: Carrier) => Promise<Mandated>;
@@ -33,12 +33,7 @@ export function createMandateCheck(rule: MandateRule, agentId: string): MandateC
     const token = fromMandateCarriers(meta, headers);
     if (token === undefined) throw missing(audience);
     const { traceId, depth } = await verifyMandate(token, { jwks, issuer, audience, replay });
-    const stated = Number(meta?.[META.depth] ?? depth);
-    const deepest = String(Math.max(depth, Number.isFinite(stated) ? stated : depth));
-    return {
-      meta: { ...meta, [META.trace]: traceId, [META.depth]: deepest },
-      mandate: token,
-    };
+    return { mandated: assignedOrigin(traceId, depth), mandate: token };
   };
 }
 

@@ -2,11 +2,11 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import { createTrace, FabricError, type GuardedCall, type Hop, type Log } from '@starloom/core';
+import { FabricError, type GuardedCall, type Hop, type Log, type Trace } from '@starloom/core';
 import { z } from 'zod';
 import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
-import type { AgentGuard } from '../../guard.ts';
+import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
 import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
 import type { MandateCheck, MandateRule } from './mandate-check.ts';
 import { progressOf } from './progress.ts';
@@ -115,19 +115,21 @@ export class AgentMcpFace {
     args: unknown,
     { context, headers }: Inbound,
   ): Promise<CallToolResult> {
-    const said = context.mcpReq._meta;
-    let trace = createTrace();
+    const { _meta: meta } = context.mcpReq;
+    let carriers: Carriers = { meta, headers };
+    let admitted: Trace | undefined;
     try {
-      const checked = (await this.#checkMandate?.(said, headers)) ?? { meta: said };
-      const { meta, mandate } = { mandate: undefined, ...checked };
-      using call = this.#guard.admit({ meta, headers }, tool.name);
-      trace = call.trace;
-      const served = { ...call, mandate };
+      const checked = await this.#checkMandate?.(meta, headers);
+      carriers = { ...carriers, mandated: checked?.mandated };
+      using call = this.#guard.admit(carriers, tool.name);
+      admitted = call.trace;
+      const served = { ...call, mandate: checked?.mandate };
       return await (tool === ASK
         ? this.#ask(args, served, context)
         : this.#call(tool, args, served, context));
     } catch (error) {
       const failure = FabricError.from(error);
+      const trace = admitted ?? answerTrace(carriers);
       const { code, details } = failure;
       this.log.debug({ ...trace, tool: tool.name, code, reason: details.reason }, 'call refused');
       return toErrorResult(failure, trace);
