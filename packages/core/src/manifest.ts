@@ -2,6 +2,7 @@
 // rest is ours. A manifest is a wire document: it keeps its snake_case spelling in memory.
 
 import { z } from 'zod';
+import { TOOL_ERROR } from './errors.ts';
 import { DEFAULT_TIER, TRUST_TIERS } from './tiers.ts';
 import { findNamed } from './tool-names.ts';
 
@@ -56,43 +57,54 @@ const tasksSchema = z.strictObject({
     .describe('How long the client waits for the result itself; 0 always makes a task'),
 });
 
-export const capabilitySchema = z.strictObject({
-  name: capabilityNameSchema.describe('Name callers use'),
-  streaming: z.boolean().default(false).describe('Can the agent stream tokens?'),
-  modalities: z.array(z.string().min(1)).default(['text']).describe('text, image, audio, …'),
-  title: z.string().optional().describe('Its name for people'),
-  description: z.string().optional().describe('What it does, for people and models'),
-  annotations: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('Hints such as readOnlyHint and destructiveHint'),
-  mcp: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .describe('What an MCP agent says of its tool beyond these: icons, execution, _meta'),
-  input_schema: foreignSchema.optional().describe('JSON Schema of the arguments'),
-  output_schema: foreignSchema.optional().describe('JSON Schema of the structured result'),
-  timeout_ms: z.int().positive().optional().describe('How long one attempt usually may take'),
-  deadline_ms: z
-    .int()
-    .positive()
-    .optional()
-    .describe('How long a whole call may take, with its retries and fallbacks'),
-  retries: retriesSchema.optional().describe('How often a job tries it, and how long it waits'),
-  tasks: tasksSchema.optional().describe('Calls of its tool may become tasks (MCP Tasks)'),
-  idempotent: z
-    .boolean()
-    .optional()
-    .describe('true: may always be tried elsewhere; false: only if it was never sent'),
-  cost: z
-    .number()
-    .min(0)
-    .optional()
-    .describe('What one call costs of limits.cost_per_principal, in any unit; 0 by default'),
-  reentrant: z.boolean().default(false).describe('May it appear twice on one call chain?'),
-  tool: z.string().min(1).optional().describe('Its name at the agent, when it differs'),
-  fallback: z.enum(FALLBACK_MODES).optional().describe('As for the agent, for this capability'),
-});
+export const capabilitySchema = z
+  .strictObject({
+    name: capabilityNameSchema.describe('Name callers use'),
+    streaming: z.boolean().default(false).describe('Can the agent stream tokens?'),
+    modalities: z.array(z.string().min(1)).default(['text']).describe('text, image, audio, …'),
+    title: z.string().optional().describe('Its name for people'),
+    description: z.string().optional().describe('What it does, for people and models'),
+    annotations: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('Hints such as readOnlyHint and destructiveHint'),
+    mcp: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .describe('What an MCP agent says of its tool beyond these: icons, execution, _meta'),
+    input_schema: foreignSchema.optional().describe('JSON Schema of the arguments'),
+    output_schema: foreignSchema.optional().describe('JSON Schema of the structured result'),
+    timeout_ms: z.int().positive().optional().describe('How long one attempt usually may take'),
+    deadline_ms: z
+      .int()
+      .positive()
+      .optional()
+      .describe('How long a whole call may take, with its retries and fallbacks'),
+    retries: retriesSchema.optional().describe('How often a job tries it, and how long it waits'),
+    tasks: tasksSchema.optional().describe('Calls of its tool may become tasks (MCP Tasks)'),
+    idempotent: z
+      .boolean()
+      .optional()
+      .describe('true: may always be tried elsewhere; false: only if it was never sent'),
+    cost: z
+      .number()
+      .min(0)
+      .optional()
+      .describe('What one call costs of limits.cost_per_principal, in any unit; 0 by default'),
+    reentrant: z.boolean().default(false).describe('May it appear twice on one call chain?'),
+    tool: z.string().min(1).optional().describe('Its name at the agent, when it differs'),
+    fallback: z.enum(FALLBACK_MODES).optional().describe('As for the agent, for this capability'),
+    fallback_on: z
+      .array(z.enum([TOOL_ERROR]))
+      .optional()
+      .describe("Asks named fallbacks also after the agent's own error; needs idempotent: true"),
+  })
+  .check((context) => {
+    const { fallback_on, idempotent } = context.value;
+    if (!fallback_on?.length || idempotent === true) return;
+    const message = 'needs "idempotent: true": the agent may have acted before it answered';
+    context.issues.push({ code: 'custom', message, path: ['fallback_on'], input: fallback_on });
+  });
 
 export const endpointSchema = z
   .strictObject({

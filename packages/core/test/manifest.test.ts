@@ -42,6 +42,21 @@ describe('manifest', () => {
     expect(manifestSchema.parse(manifest)).toEqual(manifest);
   });
 
+  it('[G30] takes fallback_on of an idempotent capability alone', () => {
+    const capability = { name: 'reason', fallback_on: ['tool_error'] };
+    const parse = (more: object) =>
+      manifestSchema.safeParse({ ...seed, capabilities: [{ ...capability, ...more }] });
+    expect(parse({ idempotent: true }).success).toBe(true);
+    for (const more of [{}, { idempotent: false }]) {
+      expect(parse(more).error?.issues).toMatchObject([
+        {
+          path: ['capabilities', 0, 'fallback_on'],
+          message: expect.stringContaining('idempotent'),
+        },
+      ]);
+    }
+  });
+
   it('takes an agent nobody vouched for as public', () => {
     const { trust_tier: _, ...unset } = seed;
     expect(manifestSchema.parse(unset).trust_tier).toBe('public');

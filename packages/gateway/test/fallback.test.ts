@@ -1,4 +1,4 @@
-import { type EventBody, FabricError } from '@starloom/core';
+import { capabilitySchema, type EventBody, FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
 
@@ -58,6 +58,25 @@ describe('fallback', () => {
     expect(payload.error.code).toBe('TIMEOUT');
   });
 
+  it('[G30] lists no agent as its own fallback, and speaks of fallbacks only if there were any', async () => {
+    const alone = await callThrough({ percy: { run: broken } });
+    expect(alone.payload.error).toMatchObject({
+      code: 'UPSTREAM_ERROR',
+      message: 'broken',
+      details: { primary: 'percy@local: error', fallbacks: [] },
+    });
+    expect(alone.payload.error.details.attempts).toHaveLength(2);
+    const both = await callThrough({
+      percy: { manifest: named, run: broken },
+      backup: { run: timeout },
+    });
+    expect(both.payload.error.details).toMatchObject({
+      primary: 'percy@local: error',
+      fallbacks: ['backup@local: timeout'],
+    });
+    expect(both.payload.error.details.attempts).toHaveLength(3);
+  });
+
   it('[G31] tries named agents, then peers trusted at least as far, never others', async () => {
     const { payload } = await callThrough({
       percy: { manifest: named, run: broken },
@@ -78,7 +97,13 @@ describe('fallback', () => {
       yield { type: 'final', data: { answer: 'whole' } };
     };
     const { payload, events } = await callThrough({ percy: { run } });
-    expect(payload).toMatchObject({ ok: true, agent_id: 'percy', result: { answer: 'whole' } });
+    expect(payload).toMatchObject({
+      ok: true,
+      agent_id: 'percy',
+      result: { answer: 'whole' },
+      attempts: [{ ok: false }, { ok: true }],
+      fallback: false,
+    });
     const states = events.flatMap((event) => (event.type === 'status' ? event.data.state : []));
     expect(states).toContain('degraded');
   });
@@ -250,6 +275,50 @@ describe('fallback', () => {
       expect(asked).toBe(0);
       const preview = await call(client, 'fabric.route.preview', { ...args, stream: false });
       expect(preview.payload.primary.breaker).toBe('closed');
+    });
+
+    describe('where its capability says fallback_on: [tool_error]', () => {
+      const work = { name: 'work', streaming: true };
+      const manifest = {
+        fallbacks: ['guessed', 'backup'],
+        capabilities: [{ ...work, idempotent: true, fallback_on: ['tool_error' as const] }],
+      };
+      const percy = { manifest, run: denied };
+      const guessed = {
+        manifest: { capabilities: undefined },
+        describe: async () => ({ version: '1', capabilities: [capabilitySchema.parse(work)] }),
+        run: answers('never asked'),
+      };
+      const peer = { run: answers('never asked') };
+
+      it('[G30] lets a named agent that declares the same capability answer', async () => {
+        const backup = { run: answers('saved') };
+        const { payload } = await callThrough({ percy, guessed, peer, backup });
+        expect(payload).toMatchObject({
+          ok: true,
+          agent_id: 'backup',
+          fallback: true,
+          attempts: [{ agent_id: 'percy', code: 'UPSTREAM_ERROR' }, { agent_id: 'backup' }],
+        });
+      });
+
+      it.each([
+        ['answers with an error of its own', denied],
+        ['is offline', offline],
+        ['refuses the arguments', fails(new FabricError('BAD_INPUT', 'not mine'))],
+      ])('[G30] is the outcome when the named agent %s', async (_, run) => {
+        const { payload } = await callThrough({ percy, guessed, peer, backup: { run } });
+        expect(payload.error).toMatchObject({
+          code: 'UPSTREAM_ERROR',
+          details: { reason: 'tool_error', upstream: 'Access denied', agent_id: 'percy' },
+        });
+        const { attempts, fallback } = payload.error.details;
+        expect(attempts.map((one: { agent_id: string }) => one.agent_id)).toEqual([
+          'percy',
+          'backup',
+        ]);
+        expect(fallback).toBe(false);
+      });
     });
 
     it('is the outcome also when it came from a fallback', async () => {

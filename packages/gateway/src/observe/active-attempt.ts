@@ -17,6 +17,8 @@ export interface AttemptStart {
   readonly nodeId: string;
   readonly protocol: string;
   readonly index: number;
+  /** Another agent than the one that the call was for. */
+  readonly isFallback?: boolean | undefined;
   readonly breaker?: BreakerState | undefined;
 }
 

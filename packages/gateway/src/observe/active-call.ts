@@ -98,6 +98,7 @@ export class ObservedCall implements ActiveCall {
   attempt(info: AttemptStart): ActiveAttempt {
     this.#tried += 1;
     this.#entry.agent_id = info.agentId;
+    this.#entry.fallback = info.isFallback === true;
     const began = this.#elapsed();
     return new ObservedAttempt(info, this.#entry, this.#start.trace, began, this.#parts);
   }
@@ -119,7 +120,6 @@ export class ObservedCall implements ActiveCall {
       entry.fallback = outcome.fallback;
     } else {
       entry.code = outcome.error.code;
-      entry.fallback = this.#tried > 1;
     }
     this.#measure(entry, entry.ms);
     this.#parts.recentCalls.ended(entry);

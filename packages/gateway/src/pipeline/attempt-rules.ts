@@ -8,6 +8,7 @@ import {
   type FabricError,
   protocolOf,
   type ResultFold,
+  TOOL_ERROR,
 } from '@starloom/core';
 import type { CallRequest } from './call-request.ts';
 import type { Candidate } from './route.ts';
@@ -36,6 +37,17 @@ export function canStream({ record, capability }: Candidate): boolean {
 /** Only where streaming was promised can it be what broke. */
 export function isStreamingPrimary({ kind, capability }: Candidate): boolean {
   return kind === 'primary' && capability.streaming;
+}
+
+/** A second attempt at the agent that the call was for is no fallback. */
+export function isFallback({ kind }: Candidate): boolean {
+  return kind !== 'primary';
+}
+
+/** Whether other agents are asked after the agent's own error, as its operator may have said. */
+export function fallsBackOnAnswer({ kind, capability }: Candidate, fold: ResultFold): boolean {
+  const isNamed = capability.fallback_on?.includes(TOOL_ERROR) ?? false;
+  return kind === 'primary' && isNamed && !fold.sawQuestion;
 }
 
 export function mayGoElsewhere(

@@ -16,6 +16,7 @@ import {
   type EventBody,
   extendChain,
   FabricError,
+  findCapability,
   type InputRequest,
   type InputResponse,
   type Log,
@@ -37,6 +38,8 @@ import { runAttempt } from './attempt.ts';
 import { AttemptContext, type AttemptOrigin, type Confirm } from './attempt-context.ts';
 import {
   canStream,
+  fallsBackOnAnswer,
+  isFallback,
   isStreamingPrimary,
   mayGoElsewhere,
   ownTimeoutOf,
@@ -103,9 +106,18 @@ export interface DispatchCall extends Mandated, AttemptOrigin {
 
 export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<Dispatched> {
   const walk = new Walk(call, deps);
+  try {
+    return await walkThrough(walk, call);
+  } catch (error) {
+    throw walk.outcome(error);
+  }
+}
+
+async function walkThrough(walk: Walk, call: DispatchCall): Promise<Dispatched> {
   const { candidates } = call;
   const offline: Candidate[] = [];
   for (const candidate of candidates) {
+    if (!walk.mayTry(candidate)) continue;
     const { availability } = candidate;
     if (availability === 'offline' || availability === 'denied') {
       walk.skip(candidate, availability);
@@ -114,7 +126,7 @@ export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<
     else if (await walk.try(candidate)) return walk.dispatched();
   }
   for (const candidate of offline) {
-    if (await walk.try(candidate)) return walk.dispatched();
+    if (walk.mayTry(candidate) && (await walk.try(candidate))) return walk.dispatched();
   }
   const degraded = walk.degraded();
   if (degraded && (await walk.try(degraded, { degrade: true }))) return walk.dispatched();
@@ -130,8 +142,10 @@ class Walk {
   readonly #attempts: Attempt[] = [];
   /** What the caller gave; fitted to each capability in turn. */
   readonly #input: Envelope['input'];
-  #answered: Pick<Dispatched, 'result' | 'agentId' | 'capability' | 'kept'> | undefined;
+  #answered: Omit<Dispatched, 'attempts' | 'conversationId'> | undefined;
   #broken: Candidate | undefined;
+  /** The own error of the primary, while other agents are asked after it. */
+  #ownError: FabricError | undefined;
 
   constructor(call: DispatchCall, deps: DispatchDeps) {
     this.#call = call;
@@ -147,8 +161,19 @@ class Walk {
 
   dispatched(): Dispatched {
     if (!this.#answered) throw new FabricError('INTERNAL', 'No agent answered');
-    const attempts = this.#attempts;
-    return { ...this.#answered, attempts, fallback: attempts.length > 1 };
+    return { ...this.#answered, attempts: this.#attempts };
+  }
+
+  /** After the own error of the primary only agents that were named for it, and declare the same. */
+  mayTry({ kind, record, capability }: Candidate): boolean {
+    if (!this.#ownError) return true;
+    return kind === 'fallback' && findCapability(record.manifest, capability.name) !== undefined;
+  }
+
+  /** What the call ends with: the own error of the primary when no other agent answered. */
+  outcome(thrown: unknown): unknown {
+    if (!this.#ownError || this.#call.signal.aborted) return thrown;
+    return this.#answeredWith(this.#ownError, this.#call.candidates[0]);
   }
 
   /** A streaming attempt that broke in itself may work without streaming. */
@@ -206,10 +231,15 @@ class Walk {
       breakers.failed(agent_id, error, { principalId, isImpatient });
       this.#noteHealth(candidate, error);
       this.#failed(candidate, error, this.#deps.clock.monotonic() - began, false);
-      if (error.isAgentAnswer) throw this.#answeredWith(error, candidate);
+      if (fold.sawToken) this.#announcements.brokeOff();
+      if (error.isAgentAnswer) {
+        if (!fallsBackOnAnswer(candidate, fold) && !this.#ownError)
+          throw this.#answeredWith(error, candidate);
+        this.#ownError ??= error;
+        return false;
+      }
       if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary(candidate))
         this.#broken = candidate;
-      if (fold.sawToken) this.#announcements.brokeOff();
       if (!mayGoElsewhere(error, candidate, fold))
         throw exhausted(this.failures, candidate.capability.name);
       this.#call.observed.log.warn({ agent_id, error }, 'attempt failed, another agent may serve');
@@ -223,7 +253,9 @@ class Walk {
       const { upstream } = folded;
       const result = this.#withLinks({ ...folded }, candidate);
       if (upstream) result.upstream = this.#withLinks(upstream, candidate);
-      this.#answered = { result, agentId: agent_id, capability: candidate.capability.name, kept };
+      const fallback = isFallback(candidate);
+      const { name: capability } = candidate.capability;
+      this.#answered = { result, agentId: agent_id, capability, kept, fallback };
     }
     return true;
   }
@@ -232,7 +264,7 @@ class Walk {
   #answeredWith({ code, message, details, cause, answer }: FabricError, by: Candidate) {
     const attempts = [...this.#attempts];
     return new FabricError(code, message, {
-      details: { ...details, attempts, fallback: attempts.length > 1 },
+      details: { ...details, attempts, fallback: isFallback(by) },
       cause,
       answer: answer && this.#withLinks(answer, by),
     });
@@ -260,6 +292,7 @@ class Walk {
       nodeId: node_id,
       protocol: protocolOf(manifest.endpoint),
       index: this.#attempts.length,
+      isFallback: isFallback(candidate),
       breaker: breakers.state(agent_id),
     });
     const hop = extendChain(guarded.hop, agent_id, capability.name);

@@ -9,7 +9,8 @@ export interface FailedAttempt {
   readonly openCircuit: boolean;
 }
 
-export function exhausted(failures: readonly FailedAttempt[], capability: string): FabricError {
+export function exhausted(attempts: readonly FailedAttempt[], capability: string): FabricError {
+  const failures = lastOfEach(attempts);
   const [first, ...rest] = failures;
   if (!first) return new FabricError('INTERNAL', 'No agent was tried', { details: { capability } });
   const { agent_id } = first.attempt;
@@ -18,9 +19,8 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
     capability,
     primary: describe(first),
     fallbacks: rest.map(describe),
-    attempts: failures.map(({ attempt }) => attempt),
+    attempts: attempts.map(({ attempt }) => attempt),
   };
-  const last = failures.at(-1)?.error;
   if (rest.length === 0) {
     const { code, message, cause } = first.error;
     return new FabricError(code, message, {
@@ -28,7 +28,7 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
       cause,
     });
   }
-  const isUnsent = failures.every(({ error }) => error.details.sent === false);
+  const isUnsent = attempts.every(({ error }) => error.details.sent === false);
   const message = `Agent ${agent_id} unavailable and all fallbacks failed`;
   return new FabricError(commonCode(failures), message, {
     details: {
@@ -37,8 +37,18 @@ export function exhausted(failures: readonly FailedAttempt[], capability: string
       ...retryAfter(failures),
       ...(isUnsent && { sent: false }),
     },
-    cause: last,
+    cause: attempts.at(-1)?.error,
   });
+}
+
+/** An agent may have been tried twice: what counts is how its last attempt failed. */
+function lastOfEach(attempts: readonly FailedAttempt[]): FailedAttempt[] {
+  const byAgent = new Map<string, FailedAttempt>();
+  for (const one of attempts) {
+    const { agent_id } = one.attempt;
+    if (!one.openCircuit || !byAgent.has(agent_id)) byAgent.set(agent_id, one);
+  }
+  return [...byAgent.values()];
 }
 
 /** When the first of them may serve again; nothing where one of them did not say. */
@@ -53,16 +63,10 @@ function reasonsOf(failures: readonly FailedAttempt[]) {
   const spoken = failures.filter(({ error }) => error.details.upstream !== undefined);
   const [only, ...others] = spoken;
   if (!only) return {};
-  const agents = new Set(failures.map(({ attempt }) => attempt.agent_id));
-  if (agents.size === 1) return toUpstream(only.error);
   const upstream = Object.fromEntries(
     spoken.map(({ attempt, error }) => [attempt.agent_id, error.details.upstream]),
   );
   return { upstream, ...(others.length === 0 && { fix: only.error.details.fix }) };
-}
-
-function toUpstream({ details: { upstream, fix } }: FabricError) {
-  return { upstream, ...(fix !== undefined && { fix }) };
 }
 
 function commonCode(failures: readonly FailedAttempt[]): ErrorCode {
