@@ -218,6 +218,7 @@ export class Gateway {
       clock,
       authenticator: options.authenticator,
       inFlight: this.#inFlight,
+      observer,
       bodyBytes: config.limits.body_bytes,
     });
     const toolsets = toolsetsOf(config, jobs);
@@ -277,6 +278,7 @@ export class Gateway {
       held,
       webSocket: this.#webSocket,
       log,
+      observer,
       resource,
       sessions: options.sessions,
     });
@@ -291,6 +293,7 @@ export class Gateway {
         held,
         resource,
         log,
+        observer,
       });
     this.#rpc = rpc;
     const routes = { ...this.#mcp.routes, ...rpc?.routes, ...this.#a2a.routes };
@@ -305,7 +308,7 @@ export class Gateway {
       authenticator: options.authenticator,
       observer,
       inFlight: this.#inFlight,
-      onDenied: (credential, reason) => options.identity?.audit?.denied(credential, reason),
+      onDenied: (...refused) => options.identity?.audit?.denied(...refused),
       jwks: options.identity && (() => JSON.stringify(options.identity?.jwks())),
       resource,
       unready: () => (this.#draining ? 'shutting down' : coordination?.failure?.message),

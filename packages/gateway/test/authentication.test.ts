@@ -152,7 +152,7 @@ describe('authentication', () => {
     await using client = await connect(gateway.url);
     await client.listTools();
     await post(gateway.url, { authorization: 'Bearer wrong-key-0123456789abcdef' });
-    await expect.poll(() => lines.join('')).toContain('authentication failed');
+    await expect.poll(() => lines.join('')).toContain('AUTH_DENIED');
     expect(lines.join('')).not.toMatch(/test-key-0123|wrong-key-0123/);
   });
 });

@@ -132,7 +132,7 @@ describe('fabric.call', () => {
     });
     await call(client, 'fabric.call', { capability: 'nothing' });
     await fetch(`${gateway.url}/mcp`);
-    await expect.poll(() => lines.join('')).toContain('authentication failed');
+    await expect.poll(() => lines.join('')).toContain('AUTH_DENIED');
     expect(lines.length).toBeGreaterThan(2);
     for (const line of lines) {
       expect(JSON.parse(line)).toMatchObject({

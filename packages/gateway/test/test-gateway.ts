@@ -41,6 +41,8 @@ export interface TestGatewayOptions {
   readonly coordination?: Coordination;
   readonly jobs?: JobEngine;
   readonly log?: (line: string) => void;
+  /** Address of a collector of spans. */
+  readonly otlp?: string | null;
   readonly conversationKey?: Buffer;
   readonly psk?: PskVerifier;
   readonly authenticator?: Authenticator;
@@ -65,6 +67,7 @@ export async function openTestGateway(
     config = {},
     anonymous = false,
     log = () => {},
+    otlp = null,
     coordination,
     sessions,
     jobs,
@@ -94,8 +97,9 @@ export async function openTestGateway(
   const registry = new MemoryRegistry(manifests);
   const observer = createObserver({
     level: 'debug',
-    otlp: null,
+    otlp,
     version: '0.0.0',
+    times: { collectMs: 20 },
     destination: { write: (line: string) => log(line) },
   });
   const psk =

@@ -11,28 +11,35 @@ type Line = Readonly<Record<string, unknown>>;
 export function peopleLog(terminal: Pick<Terminal, 'tell'>) {
   return {
     write(text: string): void {
-      for (const line of text.split('\n')) if (line !== '') terminal.tell(toPeopleLine(line));
+      for (const line of text.split('\n')) {
+        const shown = line === '' ? undefined : toPeopleLine(line);
+        if (shown !== undefined) terminal.tell(shown);
+      }
     },
   };
 }
 
 const LEVELS: Readonly<Record<string, Style>> = { warn: 'yellow', error: 'red', fatal: 'red' };
 
-export function toPeopleLine(json: string): string {
+/** `undefined` for a request that was served and called no agent: clients list and beat all the time. */
+export function toPeopleLine(json: string): string | undefined {
   const line = parse(json);
   if (line === undefined) return json;
   const level = String(line.level);
   const style = LEVELS[level];
   const time = paint('dim', toTime(line.time));
-  const words = line.message === 'call' ? callWords(line) : otherWords(line);
+  const isRequest = line.message === 'request';
+  if (isRequest && line.ok === true) return undefined;
+  const words = isRequest || line.message === 'call' ? callWords(line) : otherWords(line);
   return [time, ...(style ? [paint(style, level)] : []), words].join('  ');
 }
 
 /** `percy.reason  ok  12 ms`, or what failed and why. */
 function callWords(line: Line): string {
-  const { agent_id, capability, tool, ok, code, ms, fallback } = line;
+  const { agent_id, capability, tool, name, method, ok, code, ms, fallback } = line;
   const isOwn = agent_id === null || agent_id === undefined;
-  const target = toOneLine(isOwn ? String(tool) : `${agent_id}.${capability}`, MAX_FIELD);
+  const own = String(tool ?? name ?? method);
+  const target = toOneLine(isOwn ? own : `${agent_id}.${capability}`, MAX_FIELD);
   const outcome = ok === true ? paint('green', 'ok') : paint('red', String(code ?? 'failed'));
   const notes = [
     ...(fallback === true ? ['after a fallback'] : []),

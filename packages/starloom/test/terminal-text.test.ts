@@ -91,7 +91,7 @@ describe('a table', () => {
 });
 
 describe('the log for people', () => {
-  const shown = (fields: object) => render(toPeopleLine(JSON.stringify(fields)), false);
+  const shown = (fields: object) => render(toPeopleLine(JSON.stringify(fields)) ?? '', false);
   const time = '2026-01-02T03:04:05.000Z';
 
   it('has one short line for a call, and the reason of one that failed', () => {
@@ -103,6 +103,13 @@ describe('the log for people', () => {
     expect(shown({ ...failed, error: { message: 'took too long' } })).toMatch(
       /warn {2}percy\.reason {2}TIMEOUT {2}5 ms {2}took too long$/,
     );
+  });
+
+  it('shows a request that called no agent only when it failed', () => {
+    const line = { level: 'warn', time, message: 'request', method: 'tools/list', ms: 1 };
+    expect(toPeopleLine(JSON.stringify({ ...line, ok: true }))).toBeUndefined();
+    const failed = { ...line, ok: false, code: 'AUTH_DENIED', error: { message: 'no key' } };
+    expect(shown(failed)).toMatch(/warn {2}tools\/list {2}AUTH_DENIED {2}1 ms {2}no key$/);
   });
 
   it('shows why an agent is offline, and the fix', () => {

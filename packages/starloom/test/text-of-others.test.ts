@@ -117,7 +117,7 @@ describe('text of others in the output of a command', () => {
     reportError(error, { json: false, tell: terminal.tell });
     const call = { message: 'call', tool: HOSTILE, code: SURVIVES, error: { message: HOSTILE } };
     for (const line of [call, { message: HOSTILE, [HOSTILE]: HOSTILE, agent_id: SURVIVES }]) {
-      shown.push(render(toPeopleLine(JSON.stringify({ level: 'warn', ...line })), false));
+      shown.push(render(toPeopleLine(JSON.stringify({ level: 'warn', ...line })) ?? '', false));
     }
     assertPlain();
   });

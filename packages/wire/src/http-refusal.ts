@@ -3,7 +3,7 @@
 // has one code for all that is not allowed.
 
 import type { ServerResponse } from 'node:http';
-import { createTrace, ERRORS, FabricError } from '@starloom/core';
+import { createTrace, ERRORS, FabricError, type Trace } from '@starloom/core';
 
 export type RefusalDialect = 'payload' | 'details';
 
@@ -17,13 +17,14 @@ export function toRefusal(
   thrown: unknown,
   id: string | number | null,
   dialect: RefusalDialect = 'payload',
+  trace: Trace = createTrace(),
 ): Refusal {
   const error = FabricError.from(thrown);
   const { http_status, rpc_code, ...details } = error.details;
   const status = typeof http_status === 'number' ? http_status : error.row.http;
   const code = typeof rpc_code === 'number' ? rpc_code : rpcCodeOf(error, dialect);
   const { message } = error;
-  const payload = new FabricError(error.code, message, { details }).toPayload(createTrace());
+  const payload = new FabricError(error.code, message, { details }).toPayload(trace);
   const data = dialect === 'details' ? { details: message, ...payload } : payload;
   const body = JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
   const headers: Record<string, string> = { 'content-type': 'application/json' };

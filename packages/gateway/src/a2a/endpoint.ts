@@ -9,6 +9,7 @@ import type { GatewayConfig } from '../config.ts';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
+import type { Observer } from '../observe/observer.ts';
 import type { Access } from '../pipeline/authorise.ts';
 import type { HttpOptions, HttpRequest, Route } from '../transports/http.ts';
 import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
@@ -26,6 +27,7 @@ export interface A2aEndpointOptions extends Access {
   readonly clock: Clock;
   readonly authenticator: Authenticator;
   readonly inFlight: InFlight;
+  readonly observer: Pick<Observer, 'requestStarted'>;
   readonly bodyBytes: number;
 }
 
@@ -56,17 +58,19 @@ export class A2aEndpoint {
     const route: Route = {
       mayBeEmpty: true,
       serve: (exchange) => this.#serve(exchange),
+      face: 'a2a',
       dialect: 'payload',
       isTree: true,
       assertMediaType,
-      toRefusal: (error, id, at) => toA2aRefusal(error, id, bindingOf(at?.pathname ?? '')),
+      toRefusal: (error, id, at, trace) =>
+        toA2aRefusal(error, id, bindingOf(at?.pathname ?? ''), trace),
     };
     return { [ROOT]: route, [OWN_CARD]: { ...route, isTree: false } };
   }
 
   /** Begins to serve over gRPC where that is configured; `base` is the URL of the HTTP side. */
   async listen(host: string, base: string): Promise<void> {
-    const { config, authenticator, inFlight, bodyBytes: messageBytes } = this.#options;
+    const { config, bodyBytes: messageBytes, ...options } = this.#options;
     const { grpc } = config.a2a;
     if (!grpc) return;
     const { A2aGrpc } = await import('./grpc.ts');
@@ -74,7 +78,7 @@ export class A2aEndpoint {
     const tls =
       certificate && key ? { certificate: certificate.reveal(), key: key.reveal() } : undefined;
     const server = await this.#open();
-    this.#grpc = new A2aGrpc({ server, authenticator, inFlight, messageBytes, tls, base });
+    this.#grpc = new A2aGrpc({ ...options, server, messageBytes, tls, base });
     this.#grpcPort = await this.#grpc.listen(host, grpc.port);
   }
 

@@ -1,11 +1,10 @@
 import { encodeGrpcStatusDetails, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/sdk/errors/grpc';
 import { Metadata, status } from '@grpc/grpc-js';
-import { createTrace } from '@starloom/core';
+import { createTrace, type Trace } from '@starloom/core';
 import { describeFailure } from './failures.ts';
 
 /** What went wrong as gRPC says it: its code, and `google.rpc.ErrorInfo` in the details. */
-export function toGrpcStatus(thrown: unknown) {
-  const trace = createTrace();
+export function toGrpcStatus(thrown: unknown, trace: Trace = createTrace()) {
   const { error, status: name, reason } = describeFailure(thrown, trace);
   const code = status[name as keyof typeof status] ?? status.INTERNAL;
   const about = { code: error.code, trace_id: trace.trace_id };

@@ -19,6 +19,7 @@ import { FabricError } from '@starloom/core';
 import { type Authenticator, type Principal, pickCredentials } from '@starloom/identity';
 import { settlesWithin } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
+import type { ActiveRequest, Observer } from '../observe/observer.ts';
 import { shuttingDown } from '../rpc/shutting-down.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { A2aFace } from './face.ts';
@@ -32,6 +33,7 @@ export interface A2aGrpcOptions {
   readonly server: A2aServer;
   readonly authenticator: Authenticator;
   readonly inFlight: InFlight;
+  readonly observer: Pick<Observer, 'requestStarted'>;
   readonly messageBytes: number;
   /** PEM; without them the connection is not encrypted. */
   readonly tls: { readonly certificate: string; readonly key: string } | undefined;
@@ -50,7 +52,7 @@ const MAX_STREAMS = 1_024;
 const FAREWELL_MS = 1_000;
 
 export class A2aGrpc {
-  readonly #principals = new WeakMap<Metadata, Principal>();
+  readonly #asking = new WeakMap<Metadata, ActiveRequest>();
   readonly #options: A2aGrpcOptions;
   readonly #server: Server;
   readonly #closing = new AbortController();
@@ -138,22 +140,38 @@ export class A2aGrpc {
   }
 
   /** Who calls is decided by the metadata, before anything else of the call is taken. */
-  readonly #gate: ServerInterceptor = (_method, call) =>
+  readonly #gate: ServerInterceptor = ({ path }, call) =>
     new ServerInterceptingCall(call, {
       start: (next) => {
         const listener = new ServerListenerBuilder().withOnReceiveMetadata((metadata, pass) => {
-          this.#admit(metadata).then(
+          this.#admit(metadata, path).then(
             () => pass(metadata),
-            (error: unknown) => call.sendStatus(toGrpcStatus(error)),
+            (error: unknown) => call.sendStatus(this.#toStatus(error, metadata)),
           );
         });
         next(listener.build());
       },
     });
 
-  async #admit(metadata: Metadata): Promise<void> {
-    this.#principals.set(metadata, await this.#authenticate(metadata));
-    this.#options.inFlight.assertOpen();
+  async #admit(metadata: Metadata, path: string): Promise<void> {
+    const method = path.slice(path.lastIndexOf('/') + 1);
+    const about = { face: 'a2a', transport: 'grpc', headers: metadata.getMap(), method } as const;
+    const seen = this.#options.observer.requestStarted(about);
+    this.#asking.set(metadata, seen);
+    try {
+      seen.principal = await this.#authenticate(metadata);
+      this.#options.inFlight.assertOpen();
+    } catch (error) {
+      seen.fail(error);
+      seen.end();
+      throw error;
+    }
+  }
+
+  #toStatus(error: unknown, metadata: Metadata) {
+    const seen = this.#asking.get(metadata);
+    seen?.fail(error);
+    return toGrpcStatus(error, seen?.trace);
   }
 
   #authenticate(metadata: Metadata): Principal | Promise<Principal> {
@@ -169,9 +187,12 @@ export class A2aGrpc {
   }
 
   /** A credential may be good for one use, so it is looked at once. */
-  #callerOf(metadata: Metadata): Principal {
-    const principal = this.#principals.get(metadata);
-    if (principal) return principal;
+  #callerOf(metadata: Metadata): {
+    readonly principal: Principal;
+    readonly request: ActiveRequest;
+  } {
+    const request = this.#asking.get(metadata);
+    if (request?.principal) return { principal: request.principal, request };
     throw new FabricError('INTERNAL', 'A gRPC call passed without authentication');
   }
 
@@ -181,8 +202,9 @@ export class A2aGrpc {
       try {
         done(null, await work(this.#open(call), call.request));
       } catch (error) {
-        done(toGrpcStatus(error));
+        done(this.#toStatus(error, call.metadata));
       } finally {
+        this.#asking.get(call.metadata)?.end();
         leave();
       }
     };
@@ -204,8 +226,10 @@ export class A2aGrpc {
         }
         call.end();
       } catch (error) {
-        if (!call.cancelled) call.emit('error', toGrpcStatus(error));
+        const status = this.#toStatus(error, call.metadata);
+        if (!call.cancelled) call.emit('error', status);
       } finally {
+        this.#asking.get(call.metadata)?.end();
         leave();
       }
     };
@@ -222,7 +246,7 @@ export class A2aGrpc {
     const isOwn = request.tenant === '' || request.tenant === OWN_ID;
     const agentId = isOwn ? undefined : request.tenant;
     return server.open(agentId, {
-      principal: this.#callerOf(metadata),
+      ...this.#callerOf(metadata),
       headers: metadata.getMap(),
       version,
       signal,

@@ -35,7 +35,10 @@ export interface RpcCall {
 export async function serveJsonRpc({ exchange, face, version, isLegacy, trace }: RpcCall) {
   const { response, body } = exchange;
   const id = idOf(body);
-  const toFailure = (error: unknown) => ({ jsonrpc: '2.0', id, error: toRpcError(error, trace) });
+  const toFailure = (error: unknown) => {
+    exchange.seen.fail(error);
+    return { jsonrpc: '2.0', id, error: toRpcError(error, trace) };
+  };
   if (body === undefined) throw emptyBody();
   const problem = problemWith(body);
   if (problem) return respond(response, json(toFailure(problem)));
@@ -46,7 +49,9 @@ export async function serveJsonRpc({ exchange, face, version, isLegacy, trace }:
   const context = new ServerCallContext({ requestedVersion: version });
   const answered = await handler.handle(request, context);
   if (!isStream(answered)) {
-    return respond(response, json(withFailure(answered as RpcResponse, face, trace), face.failure));
+    const answer = withFailure(answered as RpcResponse, face, trace);
+    if (!face.failure) exchange.seen.answeredWith(answer.error);
+    return respond(response, json(answer, face.failure));
   }
   if (SUBSCRIPTIONS.has(request.method)) exchange.detach();
   try {

@@ -8,7 +8,6 @@ import { ServerCallContext } from '@a2a-js/sdk/server';
 import { FabricError, type Job } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
-import { answerTrace } from '../pipeline/origin.ts';
 import type { HttpRequest } from '../transports/http.ts';
 import { CARD_PATH, toCard } from './card.ts';
 import type { A2aServerOptions } from './endpoint.ts';
@@ -23,7 +22,8 @@ import { type CardSigner, createCardSigner } from './sign-card.ts';
 import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
 
 /** What a binding knows of a request. */
-export interface AskedFace extends Pick<Caller, 'principal' | 'headers' | 'signal' | 'cut'> {
+export interface AskedFace
+  extends Pick<Caller, 'principal' | 'headers' | 'request' | 'signal' | 'cut'> {
   readonly version: string;
   readonly isLegacy: boolean;
   /** Where the gateway was reached, unless the configuration says it. */
@@ -78,7 +78,7 @@ export class A2aServer {
   /** `path` is what follows the URL of the agent. */
   async serve(exchange: HttpRequest, agentId: string | undefined, path: string): Promise<void> {
     const { config } = this.#options;
-    const { request, response, url, principal } = exchange;
+    const { request, response, url, principal, seen } = exchange;
     const left = new AbortController();
     response.once('close', () => left.abort(gone()));
     const version = requestedVersion(request, url);
@@ -87,15 +87,31 @@ export class A2aServer {
     const face = this.open(agentId, {
       principal,
       headers,
+      request: seen,
       version,
       isLegacy,
       signal: left.signal,
       base: `${isEncrypted(request) ? 'https' : 'http'}://${headers.host}`,
       cut: () => response.destroy(),
     });
+    try {
+      await this.#serveFace(exchange, face, { path, version, isLegacy });
+    } finally {
+      if (face.failure) seen.fail(face.failure);
+    }
+  }
+
+  async #serveFace(
+    exchange: HttpRequest,
+    face: A2aFace,
+    asked: Pick<AskedFace, 'version' | 'isLegacy'> & { readonly path: string },
+  ): Promise<void> {
+    const { config } = this.#options;
+    const { path, version, isLegacy } = asked;
     if (path === CARD_PATH) return await this.#serveCard(exchange, face, isLegacy);
     assertVersion(version, config.a2a.versions);
-    const trace = answerTrace({ headers, meta: {}, principal });
+    const { request, seen } = exchange;
+    const { trace } = seen;
     if (path === '' || path === '/') {
       if (request.method !== 'POST') throw postOnly();
       return await serveJsonRpc({ exchange, face, version, isLegacy, trace });
@@ -192,10 +208,11 @@ async function translated(card: AgentCard, face: A2aFace) {
   return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
 }
 
-function toCaller({ principal, headers, version, signal, cut }: AskedFace): Caller {
+function toCaller({ principal, headers, request, version, signal, cut }: AskedFace): Caller {
   return {
     principal,
     headers,
+    request,
     meta: {},
     transport: 'http',
     tool: 'a2a',

@@ -1,6 +1,7 @@
 // Which calls become jobs, and what their callers get: a handle at once, or what the call answers when
 // it is there in time.
 
+import type { Trace } from '@starloom/core';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
 import { type ToolResult, toErrorResult, toResult } from '../pipeline/respond.ts';
 import type { JobCalls, JobTerms } from './job-calls.ts';
@@ -52,9 +53,12 @@ export async function runAsJob(
   const { job: accepted } = await jobs.submit(request, caller, terms);
   const job = waitMs === 0 ? accepted : await waitForJob(jobs.desk, accepted, caller, waitMs);
   const { id: job_id, state, trace } = job;
-  if (waitMs > 0 && state === 'succeeded') return toResult(job.result as Record<string, unknown>);
+  if (waitMs > 0 && state === 'succeeded') {
+    const result = job.result as { readonly trace?: Trace };
+    return toResult(result, result.trace ?? trace);
+  }
   if (waitMs > 0 && job.error !== undefined) {
     return toErrorResult({ ok: false, error: job.error, trace });
   }
-  return toResult({ ok: true, job_id, state, trace });
+  return toResult({ ok: true, job_id, state }, trace);
 }

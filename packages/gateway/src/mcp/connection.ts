@@ -1,6 +1,7 @@
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { FabricError } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { ActiveRequest } from '../observe/observer.ts';
 import type { Toolset } from '../tools/catalog.ts';
 import type { ToolNameSetting } from './name-style.ts';
 import type { SessionUpdates } from './session-updates.ts';
@@ -18,6 +19,8 @@ export interface Connection {
   readonly room: () => Promise<void> | undefined;
   /** Ends the connection to a reader that was given up. */
   readonly cut: () => void;
+  /** How a request of this client is observed. */
+  readonly requestOf?: ((id: string | number) => ActiveRequest | undefined) | undefined;
   /** Answers this request with the status and the headers of a limit; over HTTP alone. */
   readonly limited?: ((error: FabricError) => void) | undefined;
   /** Whether the client can be sent something outside of its requests. */

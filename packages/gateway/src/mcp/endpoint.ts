@@ -11,6 +11,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { FabricError, type Log } from '@starloom/core';
 import type { ProtectedResource } from '@starloom/identity';
 import { settlesWithin } from '@starloom/wire';
+import type { Observer } from '../observe/observer.ts';
 import type { Toolset } from '../tools/catalog.ts';
 import { assertFrame } from '../transports/frame.ts';
 import type { HeldBytes } from '../transports/held-bytes.ts';
@@ -38,6 +39,7 @@ export interface McpEndpointOptions {
   readonly webSocket: WebSocketTransport;
   readonly held: HeldBytes;
   readonly log: Log;
+  readonly observer: Pick<Observer, 'requestStarted'>;
   /** Tells OAuth callers which scopes a tool of ours needs. */
   readonly resource?: ProtectedResource | undefined;
   readonly sessions?: Partial<SessionLimits> | undefined;
@@ -68,7 +70,7 @@ export class McpEndpoint {
 
   get routes(): HttpOptions['routes'] {
     const serve = (exchange: HttpRequest) => this.#serveHttp(exchange);
-    return { '/mcp': { assertBody: assertFrame, serve, dialect: 'payload' } };
+    return { '/mcp': { assertBody: assertFrame, serve, face: 'mcp', dialect: 'payload' } };
   }
 
   get upgrades(): HttpOptions['upgrades'] {
@@ -88,6 +90,7 @@ export class McpEndpoint {
       ...this.#listing(request.headers, url),
       room: () => room(response),
       cut: () => response.destroy(),
+      requestOf: () => exchange.seen,
       limited: (error) => markLimited(response, error),
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
@@ -146,9 +149,10 @@ export class McpEndpoint {
   /** Serves one client over a channel of messages; resolves when it is gone. */
   async serveChannel(
     channel: MessageChannel,
-    known: Omit<Connection, 'room' | 'cut' | 'updates' | 'push'>,
+    known: Omit<Connection, 'room' | 'cut' | 'updates' | 'push' | 'requestOf'>,
   ): Promise<void> {
-    const { face, log } = this.#options;
+    const { face, log, observer } = this.#options;
+    const { transport, headers, principal } = known;
     const paced = pacedChannel(channel);
     const { room } = paced;
     const gone = Promise.withResolvers<void>();
@@ -163,7 +167,26 @@ export class McpEndpoint {
       tellListChanged: () => tell((server) => server.sendResourceListChanged()),
     });
     const cut = () => void channel.close();
-    const connection: Connection = { ...known, room, cut, updates, push: true };
+    const about = { face: 'mcp', transport, headers, principal } as const;
+    const messages = new MessageTransport({
+      channel: paced,
+      log,
+      inFlight: face.inFlight,
+      onGone: gone.resolve,
+      observe: (message) => observer.requestStarted({ ...about, message }),
+      intake:
+        updates &&
+        listenGate(updates, (...asked) => face.relay.mayFollow(connection, face)(...asked)),
+      holder: { held: this.#options.held, principalId: principal.id },
+    });
+    const connection: Connection = {
+      ...known,
+      room,
+      cut,
+      updates,
+      push: true,
+      requestOf: (id) => messages.requestOf(id),
+    };
     const handle = serveStdio(
       ({ era }) => {
         const server = createServer(face, era, connection);
@@ -171,14 +194,7 @@ export class McpEndpoint {
         return server;
       },
       {
-        transport: new MessageTransport({
-          channel: paced,
-          log,
-          inFlight: face.inFlight,
-          onGone: gone.resolve,
-          intake: updates && listenGate(updates, face.relay.mayFollow(connection, face)),
-          holder: { held: this.#options.held, principalId: known.principal.id },
-        }),
+        transport: messages,
         onerror: (error) => this.#noteError(error),
       },
     );

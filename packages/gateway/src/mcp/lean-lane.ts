@@ -11,7 +11,7 @@ import { HttpReply } from '../transports/answer.ts';
 import type { Connection } from './connection.ts';
 import { type LeanCall, MODERN_REVISION } from './lean-call.ts';
 import { assertNoCredential } from './meta-credential.ts';
-import { toRelayedError } from './protocol-error.ts';
+import { toProtocolError } from './protocol-error.ts';
 import type { McpFace } from './server-factory.ts';
 import { toCaller } from './to-caller.ts';
 
@@ -67,7 +67,7 @@ export async function serveLeanCall(
   } catch (thrown) {
     const failure = FabricError.from(thrown);
     if (isCallerLimit(failure)) connection.limited?.(failure);
-    const { code, message, data } = toRelayedError(failure);
+    const { code, message, data } = toProtocolError(failure, connection.requestOf?.(call.id));
     const isOlder = call.era === 'legacy';
     const sent = isOlder && code === RESOURCE_NOT_FOUND ? INVALID_PARAMS : code;
     const error = { code: sent, message, ...(data !== undefined && { data }) };

@@ -2,11 +2,10 @@
 // no headers. Everywhere else the credential is in the headers, and one in `_meta` would be a second.
 
 import type { ServerContext } from '@modelcontextprotocol/server';
-import { FabricError, MANDATE } from '@starloom/core';
+import { MANDATE } from '@starloom/core';
 import { assertBound, denied } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
 import { type Connection, connectionOf } from './connection.ts';
-import { toProtocolError } from './protocol-error.ts';
 import type { McpFace } from './server-factory.ts';
 
 export type Credentials = Pick<McpFace, 'credentials'>;
@@ -21,10 +20,7 @@ export async function identifiedConnection(
 ): Promise<Connection> {
   const connection = connectionOf(context, opened);
   const meta = context.mcpReq._meta ?? {};
-  const shown = await identified(credentials, { ...connection, meta }).catch((error: unknown) => {
-    throw toProtocolError(FabricError.from(error));
-  });
-  const { principal } = shown;
+  const { principal } = await identified(credentials, { ...connection, meta });
   return principal === connection.principal ? connection : { ...connection, principal };
 }
 

@@ -36,7 +36,7 @@ import type { Connection } from './connection.ts';
 import type { MayFollow } from './listen-gate.ts';
 import { type Credentials, identified, identifiedConnection } from './meta-credential.ts';
 import { type Named, toResourceUri, uiResourceOf } from './names.ts';
-import { toProtocolError, toRelayedError } from './protocol-error.ts';
+import { answering, requestOf } from './protocol-error.ts';
 import { type Listing, RelayedNames } from './relayed-names.ts';
 import { installSubscriptions } from './resource-subscriptions.ts';
 import type { SessionResources } from './session-resources.ts';
@@ -123,13 +123,18 @@ export class RelayFace {
         request,
         context,
       );
-    const list =
-      (method: string, key: Listing) => async (request: unknown, context: ServerContext) =>
-        (await this.#list(method, key, await read(request, context))) as never;
-    const one =
-      (find: (params: Params) => Named | undefined) =>
-      async (request: unknown, context: ServerContext) =>
-        (await this.#one(find, await read(request, context))) as never;
+    const list = (method: string, key: Listing) =>
+      answering(
+        connection,
+        async (request: unknown, context) =>
+          (await this.#list(method, key, await read(request, context))) as never,
+      );
+    const one = (find: (params: Params) => Named | undefined) =>
+      answering(
+        connection,
+        async (request: unknown, context) =>
+          (await this.#one(find, await read(request, context))) as never,
+      );
     server.setRequestHandler('resources/list', list('resources/list', 'resources'));
     server.setRequestHandler(
       'resources/templates/list',
@@ -138,15 +143,17 @@ export class RelayFace {
     server.setRequestHandler('prompts/list', list('prompts/list', 'prompts'));
     const byUri = ({ uri }: Params) => this.#names.resource(uri);
     server.setRequestHandler('resources/read', one(byUri));
-    server.setRequestHandler('skills/list', { params: anyParams }, async (params, context) => {
+    const skills = answering(connection, async (params: Params, context) => {
       const request = await read({ params }, context);
       return { ...(await this.#list('skills/list', 'skills', request)), ...UNCACHED };
     });
+    server.setRequestHandler('skills/list', { params: anyParams }, skills);
+    const file = answering(connection, async (params: Params, context) => ({
+      ...(await this.#one(byUri, await read({ params }, context))),
+      ...UNCACHED,
+    }));
     for (const method of ['skills/get', 'resources/directory/read']) {
-      server.setRequestHandler(method, { params: anyParams }, async (params, context) => ({
-        ...(await this.#one(byUri, await read({ params }, context))),
-        ...UNCACHED,
-      }));
+      server.setRequestHandler(method, { params: anyParams }, file);
     }
     server.setRequestHandler(
       'prompts/get',
@@ -158,7 +165,7 @@ export class RelayFace {
     );
     if (!connection.push) return;
     const mayFollow = this.mayFollow(connection, credentials);
-    installSubscriptions(server, () => connection.updates, mayFollow);
+    installSubscriptions(server, connection, mayFollow);
   }
 
   async #list(method: string, key: Listing, request: RelayRequest): Promise<Params> {
@@ -257,31 +264,27 @@ export class RelayFace {
   async #one(find: (params: Params) => Named | undefined, request: RelayRequest): Promise<Params> {
     const { method, params: asked, principal } = request;
     const own = this.#options.sessions?.answer(method, asked, principal);
-    if (own) return await own.catch(failAsProtocolError);
+    if (own) return await own;
     const known = find(request.params);
     const isOurs = this.#manifestOf(known, request.principal) !== undefined;
     const { uri } = request.params;
     const isForeign = !isOurs && typeof uri === 'string';
-    const named = isForeign ? await this.#ownerOf(uri, request).catch(failAsProtocolError) : known;
+    const named = isForeign ? await this.#ownerOf(uri, request) : known;
     const manifest = this.#manifestOf(named, request.principal);
-    if (!named || !manifest) throw toProtocolError(unknown());
+    if (!named || !manifest) throw unknown();
     this.#assertAllowed(manifest, request);
     using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
     const { signal } = deadline;
-    try {
-      return await this.#withRelay(manifest, async (relay) => {
-        const _meta = toAgentMeta(request, manifest);
-        const params = { ...toOwnNames(request.params, named.name), _meta };
-        const answer = await relay.request(request.method, params, {
-          signal,
-          ...(request.clientCapabilities && { clientCapabilities: request.clientCapabilities }),
-          onNotification: (notification) => request.notify(notification),
-        });
-        return isForeign ? answer : this.#names.toAnswer(named.agentId, answer);
+    return await this.#withRelay(manifest, async (relay) => {
+      const _meta = toAgentMeta(request, manifest);
+      const params = { ...toOwnNames(request.params, named.name), _meta };
+      const answer = await relay.request(request.method, params, {
+        signal,
+        ...(request.clientCapabilities && { clientCapabilities: request.clientCapabilities }),
+        onNotification: (notification) => request.notify(notification),
       });
-    } catch (error) {
-      throw toRelayedError(FabricError.from(error));
-    }
+      return isForeign ? answer : this.#names.toAnswer(named.agentId, answer);
+    });
   }
 
   /** Contexts of sessions, and what agents tell of that the caller may know of. */
@@ -348,7 +351,7 @@ export class RelayFace {
     });
     if (decision.effect === 'allow') return;
     const { agent_id } = manifest;
-    throw toProtocolError(deniedBy(decision, { agent_id, capability: method }));
+    throw deniedBy(decision, { agent_id, capability: method });
   }
 
   async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
@@ -361,10 +364,6 @@ export class RelayFace {
     const { expose } = this.#options;
     return expose === 'all' || expose.includes(agentId);
   }
-}
-
-function failAsProtocolError(error: unknown): never {
-  throw toProtocolError(FabricError.from(error));
 }
 
 interface RelayRequest {
@@ -392,7 +391,7 @@ function toRequest(
   const meta: Params = mcpReq._meta ?? {};
   const { headers, principal } = connection;
   const origin = readOrigin({ headers, meta, principal });
-  const { traceId, hop } = origin;
+  const trace = requestOf(context, connection)?.trace ?? createTrace(origin.traceId);
   const declared = declaredBy(server, context);
   const logLevel = declared[LOG_LEVEL_META_KEY];
   const { inputResponses } = mcpReq;
@@ -410,7 +409,7 @@ function toRequest(
     hopMeta: {
       ...(meta.progressToken !== undefined && { progressToken: meta.progressToken }),
       ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
-      ...toMeta(createTrace(traceId), hop),
+      ...toMeta(trace, origin.hop),
     },
     clientCapabilities: declared[CLIENT_CAPABILITIES_META_KEY] as Params | undefined,
     signal: mcpReq.signal,

@@ -1,32 +1,31 @@
-import type { Server } from '@modelcontextprotocol/server';
+import type { Server, ServerContext } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
+import type { Connection } from './connection.ts';
 import type { MayFollow } from './listen-gate.ts';
-import { toProtocolError } from './protocol-error.ts';
+import { answering } from './protocol-error.ts';
 import { noSuchSession } from './session-resources.ts';
-import type { SessionUpdates } from './session-updates.ts';
+
+type Subscribed = { readonly params: { readonly uri: string } };
 
 /** How clients of older revisions subscribe, on a connection that takes a push. */
 export function installSubscriptions(
   server: Server,
-  updatesOf: () => SessionUpdates | undefined,
+  connection: Connection,
   mayFollow: MayFollow,
 ): void {
-  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }, { mcpReq }) => {
-    const isAllowed = await mayFollow(uri, mcpReq._meta ?? {}).catch((error: unknown) => {
-      throw toProtocolError(FabricError.from(error));
-    });
-    const updates = updatesOf();
-    if (updates === undefined || !isAllowed) throw toProtocolError(tellsNothing(uri));
+  const subscribe = async ({ params: { uri } }: Subscribed, { mcpReq }: ServerContext) => {
+    const isAllowed = await mayFollow(uri, mcpReq._meta ?? {});
+    const { updates } = connection;
+    if (updates === undefined || !isAllowed) throw tellsNothing(uri);
     const [served] = await updates.subscribe(uri, [uri]);
     if (updates.isFollowed(uri)) return {};
     const { trouble } = updates;
     await updates.unsubscribe(uri);
-    throw toProtocolError(
-      served === undefined ? tellsNothing(uri) : (trouble ?? noSuchSession(uri)),
-    );
-  });
+    throw served === undefined ? tellsNothing(uri) : (trouble ?? noSuchSession(uri));
+  };
+  server.setRequestHandler('resources/subscribe', answering(connection, subscribe));
   server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
-    await updatesOf()?.unsubscribe(uri);
+    await connection.updates?.unsubscribe(uri);
     return {};
   });
 }

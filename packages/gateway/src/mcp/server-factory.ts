@@ -26,7 +26,7 @@ import { declaredBy, notifyClient } from './client-side.ts';
 import { type Connection, connectionOf } from './connection.ts';
 import { identified, identifiedConnection } from './meta-credential.ts';
 import { nameStyleFor } from './name-style.ts';
-import { toProtocolError, toRelayedError } from './protocol-error.ts';
+import { answering } from './protocol-error.ts';
 import { type RelayFace, SKILLS_EXTENSION } from './relay-face.ts';
 import { installTasks } from './tasks.ts';
 import { toCaller } from './to-caller.ts';
@@ -67,16 +67,18 @@ export function createServer(
       inputRequired: { maxRounds: MAX_ROUNDS, roundTimeoutMs: QUESTION_MS },
     },
   );
-  server.setRequestHandler('tools/list', async ({ params }, context) => {
+  const list = async ({ params }: { params?: Params | undefined }, context: ServerContext) => {
     await face.discovery.firstAnswers();
     const own = await identifiedConnection(face, context, connection);
     const exchange = { server, connection: own, context };
-    return listTools(face, exchange, params?.cursor) as never;
-  });
-  server.setRequestHandler('tools/call', ({ params }, context) => {
+    return listTools(face, exchange, params?.cursor as string | undefined) as never;
+  };
+  const call = async ({ params }: { params: Params }, context: ServerContext) => {
     const exchange = { server, connection: connectionOf(context, connection), context };
-    return callTool(face, exchange, params as Params) as never;
-  });
+    return (await callTool(face, exchange, params)) as never;
+  };
+  server.setRequestHandler('tools/list', answering(connection, list));
+  server.setRequestHandler('tools/call', answering(connection, call));
   face.relay.install(server, connection, face);
   if (face.jobs && era === 'modern') installTasks(server, connection, face.jobs, face);
   return server;
@@ -119,11 +121,7 @@ function listTools(
     catalog.list(style, toolsets.filter(isAsked), principal);
   const agents = listed((toolset) => toolset === 'agents');
   const ours = listed((toolset) => toolset !== 'agents');
-  try {
-    return toolPage({ agents, ours }, listLimit, cursor);
-  } catch (error) {
-    throw toProtocolError(FabricError.from(error));
-  }
+  return toolPage({ agents, ours }, listLimit, cursor);
 }
 
 async function callTool(
@@ -133,22 +131,20 @@ async function callTool(
 ): Promise<ToolResult> {
   const { catalog } = face;
   const name = String(params.name);
-  const caller = await identified(face, callerOf(name, exchange)).catch((error: unknown) => {
-    throw toProtocolError(FabricError.from(error));
-  });
+  const caller = await identified(face, callerOf(name, exchange));
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) {
     const error = unknownTool(name, catalog.nearest(name, caller.principal));
     const rule = catalog.hiddenBy(name, caller.principal);
     face.audit(refused({ capability: name }, caller, answerTrace(caller), error, rule));
-    throw toProtocolError(error);
+    throw error;
   }
   try {
     return await tool.run(params.arguments, caller);
   } catch (thrown) {
     const error = FabricError.from(thrown);
     if (isCallerLimit(error)) exchange.connection.limited?.(error);
-    throw toRelayedError(error);
+    throw error;
   }
 }
 
@@ -159,9 +155,7 @@ async function findDiscovered(
   { principal, signal }: Caller,
 ): Promise<Tool | undefined> {
   const find = () => catalog.find(name, principal);
-  return await discovery.awaitTool(name, find, principal, signal).catch((error: unknown) => {
-    throw toProtocolError(FabricError.from(error));
-  });
+  return await discovery.awaitTool(name, find, principal, signal);
 }
 
 function callerOf(tool: string, { server, connection, context }: ServedRequest): Caller {

@@ -22,11 +22,12 @@ import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { answerTask, errorOf, toTaskResult } from '../jobs/run-as-task.ts';
 import { REQUIRED_CAPABILITIES, TASKS_EXTENSION } from '../jobs/tasks-required.ts';
+import type { ActiveRequest } from '../observe/observer.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
 import type { Connection } from './connection.ts';
 import { toGivenInputs, toInputRequests } from './input-required.ts';
 import { type Credentials, identifiedConnection } from './meta-credential.ts';
-import { toRelayedError } from './protocol-error.ts';
+import { requestOf, toProtocolError, toRpcError } from './protocol-error.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -68,13 +69,13 @@ export function installTasks(
   ): Promise<Record<string, unknown>> => {
     const declared: Params = context.mcpReq.envelope ?? {};
     if (!declaresTasks(declared)) throw missingExtension();
-    const { principal } = await identifiedConnection(credentials, context, connection);
     try {
+      const { principal } = await identifiedConnection(credentials, context, connection);
       if (!mayUseAgents(principal)) throw jobNotFound(undefined);
       const job = await jobs.find(principal, taskId);
       return { ...(await run(job, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
     } catch (error) {
-      throw toTaskError(FabricError.from(error));
+      throw toTaskError(FabricError.from(error), requestOf(context, connection));
     }
   };
   server.setRequestHandler('tasks/get', { params: taskSchema }, ({ taskId }, context) =>
@@ -128,7 +129,7 @@ function detailsOf(job: StoredJob, capabilities: Params): Params {
     case 'failed': {
       const error = errorOf(job);
       if (error.isAgentAnswer) return { result: toTaskResult(job) };
-      const { code, message, data } = toRelayedError(error);
+      const { code, message, data } = toRpcError(error, job.trace);
       return { error: { code, message, ...(data !== undefined && { data }) } };
     }
     case 'awaiting_input':
@@ -139,8 +140,9 @@ function detailsOf(job: StoredJob, capabilities: Params): Params {
 }
 
 /** Unknown, foreign and malformed ids are one answer, in the extension's code. */
-function toTaskError(error: FabricError): ProtocolError {
-  if (error.code !== 'JOB_NOT_FOUND') return toRelayedError(error);
+function toTaskError(error: FabricError, request: ActiveRequest | undefined): ProtocolError {
+  if (error.code !== 'JOB_NOT_FOUND') return toProtocolError(error, request);
+  request?.fail(error);
   return new ProtocolError(ProtocolErrorCode.InvalidParams, 'There is no such task');
 }
 

@@ -52,6 +52,7 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
     declared,
     protocolVersion,
     requestId: id,
+    request: id === undefined ? undefined : connection.requestOf?.(id),
     conversation: conversationOf(request, requestState),
     ...(notify && { notify }),
     ...(isParams(capabilities) && {

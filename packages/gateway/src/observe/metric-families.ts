@@ -35,6 +35,17 @@ export function createMetricFamilies(registry: MetricRegistry) {
       'code',
     ]),
     inFlight: registry.gauge('starloom_inflight_calls', 'Calls that have not ended'),
+    requests: registry.counter(
+      'starloom_requests_total',
+      'Requests that were no call of an agent',
+      ['face', 'method', 'code'],
+    ),
+    requestDuration: registry.histogram(
+      'starloom_request_duration_seconds',
+      'From such a request to its answer',
+      SECONDS,
+      ['face', 'method'],
+    ),
     events: registry.counter('starloom_events_total', 'Events passed on', ['type']),
     agentUp: registry.gauge('starloom_agent_up', '1 when the agent answered last', ['agent']),
     breakerState: registry.gauge(

@@ -6,6 +6,7 @@ import type { ErrorCode, EventType, JobCounts } from '@starloom/core';
 import { createMetricFamilies, type MetricFamilies } from './metric-families.ts';
 import { type Counter, type Histogram, MetricRegistry } from './metric-registry.ts';
 import { observeProcess } from './process-metrics.ts';
+import { MCP_METHODS } from './telemetry-names.ts';
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
@@ -26,8 +27,16 @@ export interface CallMeasures {
   readonly firstEventMs: number | null;
 }
 
+export interface RequestMeasures {
+  readonly face: string;
+  readonly method: string;
+  readonly code: ErrorCode | null;
+  readonly ms: number;
+}
+
 /** `null` is success. */
 type CountersByCode = Map<ErrorCode | null, Counter>;
+type RequestSeries = { readonly duration: Histogram; readonly counters: CountersByCode };
 type Outcome = 'ok' | 'error' | 'cancelled';
 
 export class Metrics {
@@ -40,6 +49,8 @@ export class Metrics {
   readonly #attempts = new Map<string, CountersByCode>();
   readonly #unknown = new TargetSeries(this.#families, UNKNOWN, UNKNOWN);
   readonly #agents = new Set<string>();
+  /** By face and method. */
+  readonly #requests = new Map<string, RequestSeries>();
   readonly #events: Record<EventType, Counter>;
 
   constructor(version: string) {
@@ -73,6 +84,18 @@ export class Metrics {
     const counters = this.#attempts.get(agentId) ?? new Map<ErrorCode | null, Counter>();
     const counter = counters.get(code) ?? this.#bindAttempts(counters, agentId, code);
     counter.value += 1;
+  }
+
+  requestEnded({ face, method: asked, code, ms }: RequestMeasures): void {
+    // A caller may write any method, and what fails may never have been one.
+    const isReal = face === 'mcp' ? MCP_METHODS.has(asked) : code === null;
+    const method = isReal || this.#requests.has(`${face} ${asked}`) ? asked : UNKNOWN;
+    const series = this.#requests.get(`${face} ${method}`) ?? this.#bindRequests(face, method);
+    const labels = { face, method, code: code ?? OK };
+    const counter = series.counters.get(code) ?? this.#families.requests.with(labels);
+    series.counters.set(code, counter);
+    counter.value += 1;
+    series.duration.observe(ms / 1000);
   }
 
   certificates(days: Iterable<[name: string, days: number]>): void {
@@ -139,6 +162,13 @@ export class Metrics {
 
   stop(): void {
     this.#stopProcess();
+  }
+
+  #bindRequests(face: string, method: string): RequestSeries {
+    const duration = this.#families.requestDuration.with({ face, method });
+    const series = { duration, counters: new Map() };
+    this.#requests.set(`${face} ${method}`, series);
+    return series;
   }
 
   #bindAttempts(counters: CountersByCode, agentId: string, code: ErrorCode | null): Counter {

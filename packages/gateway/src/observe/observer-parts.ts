@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import type { Clock, Log, Trace } from '@starloom/core';
+import type { RefusalLines } from './active-request.ts';
 import type { RootLog } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { RecentCalls } from './recent-calls.ts';
@@ -11,6 +13,25 @@ export interface ObserverParts {
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly recentCalls: RecentCalls;
+  readonly hashes: PrincipalHashes;
+  readonly refusals: RefusalLines;
+}
+
+const MAX_HASHES = 1000;
+
+/** Telemetry distinguishes principals without naming them. */
+export class PrincipalHashes {
+  readonly #known = new Map<string, string>();
+
+  of(principal: string | null): string | null {
+    if (principal === null) return null;
+    const known = this.#known.get(principal);
+    if (known !== undefined) return known;
+    const short = hash('sha256', principal, 'hex').slice(0, 12);
+    if (this.#known.size >= MAX_HASHES) this.#known.clear();
+    this.#known.set(principal, short);
+    return short;
+  }
 }
 
 /** A logger whose every line names the span. */

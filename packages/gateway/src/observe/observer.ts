@@ -1,7 +1,6 @@
 // Everything the gateway says about itself, behind one object: the log, the metrics, the traces and
 // the calls of late. It costs a call a few microseconds, never throws, and never waits.
 
-import { hash } from 'node:crypto';
 import {
   type BlockReason,
   type Clock,
@@ -12,22 +11,25 @@ import {
 } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
+import { ActiveRequest, RefusalLines, type RequestStart } from './active-request.ts';
 import { CertificateExpiry } from './certificate-expiry.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
 import { type BreakerState, Metrics } from './metrics.ts';
-import type { ObserverParts } from './observer-parts.ts';
+import { type ObserverParts, PrincipalHashes } from './observer-parts.ts';
 import { RecentCalls } from './recent-calls.ts';
 import { createTracing, type TracingTimes } from './tracing.ts';
 
 export type { ActiveAttempt, AttemptOutcome, AttemptStart } from './active-attempt.ts';
 export type { ActiveCall, CallOutcome, CallStart } from './active-call.ts';
+export type { ActiveRequest, Face } from './active-request.ts';
 export { METRICS_CONTENT_TYPE } from './metrics.ts';
 
 export interface Observer {
   readonly log: Log;
   readonly recentCalls: RecentCalls;
   callStarted(call: CallStart): ActiveCall;
-  /** Also a line in the log: such a request has no call that could tell. */
+  /** Every request of every face; what becomes a call is written down by `callStarted`. */
+  requestStarted(request: RequestStart): ActiveRequest;
   authFailed(mode: string, reason: string): void;
   recursionBlocked(reason: BlockReason): void;
   /** Also a line in the log. */
@@ -69,7 +71,6 @@ export interface ObserverOptions {
 const TIMES: TracingTimes = { collectMs: 1000, exportMs: 5000, shutdownMs: 2000 };
 const FLUSH_MS = 1000;
 const COUNT_MS = 500;
-const MAX_HASHES = 1000;
 
 export function createObserver(options: ObserverOptions): Observer {
   const { clock = systemClock, level, destination, version, otlp } = options;
@@ -79,8 +80,9 @@ export function createObserver(options: ObserverOptions): Observer {
   const metrics = new Metrics(version);
   const tracing = createTracing({ otlp, version, log, times });
   const recentCalls = new RecentCalls();
-  const parts: ObserverParts = { clock, rootLog, metrics, tracing, recentCalls };
   const hashes = new PrincipalHashes();
+  const refusals = new RefusalLines({ clock, rootLog });
+  const parts: ObserverParts = { clock, rootLog, metrics, tracing, recentCalls, hashes, refusals };
   const health = new Map<string, boolean>();
   const certificates = new CertificateExpiry(clock, log);
   let readJobs: (() => Promise<JobCounts>) | undefined;
@@ -88,10 +90,8 @@ export function createObserver(options: ObserverOptions): Observer {
     log,
     recentCalls,
     callStarted: (call) => new ObservedCall(call, hashes.of(call.principal), parts),
-    authFailed(mode, reason) {
-      metrics.authFailed(mode, reason);
-      log.warn({ mode, reason }, 'authentication failed');
-    },
+    requestStarted: (request) => new ActiveRequest(request, parts),
+    authFailed: (mode, reason) => metrics.authFailed(mode, reason),
     recursionBlocked: (reason) => metrics.recursionBlocked(reason),
     breakerChanged(agentId, state) {
       metrics.breakerChanged(agentId, state);
@@ -137,19 +137,4 @@ export function createObserver(options: ObserverOptions): Observer {
       await settlesWithin(rootLog.flush(), FLUSH_MS);
     },
   };
-}
-
-/** Telemetry distinguishes principals without naming them. */
-class PrincipalHashes {
-  readonly #known = new Map<string, string>();
-
-  of(principal: string | null): string | null {
-    if (principal === null) return null;
-    const known = this.#known.get(principal);
-    if (known !== undefined) return known;
-    const short = hash('sha256', principal, 'hex').slice(0, 12);
-    if (this.#known.size >= MAX_HASHES) this.#known.clear();
-    this.#known.set(principal, short);
-    return short;
-  }
 }

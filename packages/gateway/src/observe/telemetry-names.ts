@@ -20,6 +20,8 @@ export const ATTRIBUTE = {
   agentName: 'gen_ai.agent.name',
   networkTransport: 'network.transport',
   transport: 'starloom.transport',
+  face: 'starloom.face',
+  rpcMethod: 'rpc.method',
   principal: 'starloom.principal.hash',
   capability: 'starloom.capability',
   depth: 'starloom.hop.depth',
@@ -67,6 +69,24 @@ export interface AgentSpanFacts {
   readonly code: ErrorCode | null;
 }
 
+export interface RequestSpanFacts
+  extends Pick<
+    ServerSpanFacts,
+    'transport' | 'method' | 'name' | 'requestId' | 'principal' | 'code'
+  > {
+  readonly face: string;
+}
+
+/** Of clients. */
+export const MCP_METHODS: ReadonlySet<string> = new Set(
+  (
+    'initialize ping server/discover tools/list tools/call resources/list resources/templates/list resources/read ' +
+    'resources/subscribe resources/unsubscribe prompts/list prompts/get completion/complete logging/setLevel ' +
+    'subscriptions/listen tasks/get tasks/update tasks/cancel notifications/initialized notifications/cancelled ' +
+    'notifications/progress notifications/roots/list_changed'
+  ).split(' '),
+);
+
 const TOOL_CALL = 'tools/call';
 const TARGET_ATTRIBUTES: ReadonlyMap<string, string> = new Map([
   [TOOL_CALL, ATTRIBUTE.tool],
@@ -113,6 +133,25 @@ export function serverAttributes(call: ServerSpanFacts): Attributes {
   attributes[ATTRIBUTE.errorCode] = call.code;
   attributes[ATTRIBUTE.errorType] = call.protocolError ? call.code : 'tool_error';
   if (call.protocolError) attributes[ATTRIBUTE.statusCode] = String(ERRORS[call.code].rpc);
+  return attributes;
+}
+
+/** Of a request that is no call of an agent. */
+export function requestAttributes(request: RequestSpanFacts): Attributes {
+  const { face, transport, method, name, requestId, principal, code } = request;
+  const attributes: Attributes = {
+    [face === 'mcp' ? ATTRIBUTE.method : ATTRIBUTE.rpcMethod]: method,
+    [ATTRIBUTE.face]: face,
+    [ATTRIBUTE.networkTransport]: transport === 'stdio' ? 'pipe' : 'tcp',
+    [ATTRIBUTE.transport]: transport,
+  };
+  const target = TARGET_ATTRIBUTES.get(method);
+  if (target !== undefined && name !== '') attributes[target] = name;
+  if (requestId !== undefined) attributes[ATTRIBUTE.requestId] = String(requestId);
+  if (principal !== null) attributes[ATTRIBUTE.principal] = principal;
+  if (code === null) return attributes;
+  attributes[ATTRIBUTE.errorCode] = code;
+  attributes[ATTRIBUTE.errorType] = code;
   return attributes;
 }
 

@@ -10,6 +10,7 @@ import type {
   TrustTier,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { ActiveRequest } from '../observe/observer.ts';
 import type { ToolResult } from './respond.ts';
 
 /** What a caller asks for, whichever face it came through, with every default filled in. */
@@ -53,6 +54,8 @@ export interface Caller {
   readonly tool: string;
   readonly protocolVersion?: string | undefined;
   readonly requestId?: string | number | undefined;
+  /** How the request is observed; a call that was stored earlier has none. */
+  readonly request?: ActiveRequest | undefined;
   /** What the caller declared of itself, for agents of the same protocol. */
   readonly declared?: Readonly<Record<string, unknown>> | undefined;
   /** The conversation that the request itself goes on with, and its answers. */

@@ -10,6 +10,7 @@ import {
   findCapability,
   type GuardedCall,
   normalName,
+  ROOT_HOP,
   type Trace,
 } from '@starloom/core';
 import { type Authoriser, toAuth } from '@starloom/identity';
@@ -67,29 +68,53 @@ export async function runCall(
   caller: Caller,
   deps: CallDeps,
 ): Promise<CallOutcome> {
-  let trace: Trace | undefined;
+  let guarded: GuardedCall | undefined;
+  let isObserved = false;
   try {
     deps.assertCurrent(caller);
     // A stored call was charged when it was accepted, to its budget too.
     if (!caller.isStored) deps.limits.admit(caller.principal);
-    const guarded = admit(caller, deps.guard);
-    trace = guarded.trace;
+    guarded = admit(caller, deps.guard);
     const spent = caller.isStored ? undefined : deps.mandates.spend(guarded, caller.principal);
     if (spent) await spent;
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
     if (turn) await turn;
     try {
+      isObserved = true;
       const dispatched = await observe(request, caller, guarded, deps);
-      return { ok: true, dispatched, trace };
+      return { ok: true, dispatched, trace: guarded.trace };
     } finally {
       deps.callerSlots.leave(caller.principal.id);
     }
   } catch (thrown) {
     const error = FabricError.from(thrown);
-    const answered = trace ?? answerTrace(caller);
-    auditRefusal(request, caller, answered, error, deps);
-    return { ok: false, error, trace: answered };
+    const trace = guarded?.trace ?? answerTrace(caller);
+    if (caller.request) caller.request.fail(error);
+    else if (!isObserved) {
+      start(request, caller, guarded ?? { trace, hop: ROOT_HOP }, deps).end({ ok: false, error });
+    }
+    auditRefusal(request, caller, trace, error, deps);
+    return { ok: false, error, trace };
   }
+}
+
+function start(
+  { stream }: CallRequest,
+  caller: Caller,
+  { trace, hop }: GuardedCall,
+  { observer }: CallDeps,
+): ActiveCall {
+  return observer.callStarted({
+    trace,
+    transport: caller.transport,
+    method: 'tools/call',
+    name: caller.tool,
+    principal: caller.principal.id,
+    stream,
+    depth: hop.depth,
+    ...(caller.protocolVersion && { protocolVersion: caller.protocolVersion }),
+    ...(caller.requestId !== undefined && { requestId: caller.requestId }),
+  });
 }
 
 async function observe(
@@ -98,17 +123,8 @@ async function observe(
   guarded: GuardedCall,
   deps: CallDeps,
 ): Promise<Dispatched> {
-  const observed = deps.observer.callStarted({
-    trace: guarded.trace,
-    transport: caller.transport,
-    method: 'tools/call',
-    name: caller.tool,
-    principal: caller.principal.id,
-    stream: request.stream,
-    depth: guarded.hop.depth,
-    ...(caller.protocolVersion && { protocolVersion: caller.protocolVersion }),
-    ...(caller.requestId !== undefined && { requestId: caller.requestId }),
-  });
+  const observed = start(request, caller, guarded, deps);
+  caller.request?.becomesCall();
   try {
     const dispatched = await serve(request, caller, guarded, observed, deps);
     observed.end({ ok: true, agentId: dispatched.agentId, fallback: dispatched.fallback });

@@ -17,12 +17,14 @@ import type { Caller } from './call-request.ts';
 /** The variable STARLOOM_PROCESS of the caller, which everything has that an agent starts. */
 const PROCESS_HEADER = 'x-starloom-process';
 
-type Carriers = Pick<Caller, 'headers' | 'meta' | 'principal'>;
+type Carriers = Pick<Caller, 'headers' | 'meta'> & {
+  readonly principal: Caller['principal'] | undefined;
+};
 
 /** Where a call comes from, by metadata and headers; BAD_INPUT when depth or chain are garbled. */
 export function readOrigin({ headers, meta, principal }: Carriers): Origin {
   const stated = mergeOrigins(fromMeta(meta), fromHeaders(headers));
-  const { traceId, depth } = principal.delegation ?? {};
+  const { traceId, depth } = principal?.delegation ?? {};
   if (traceId === undefined || depth === undefined) return stated;
   // A mandate names its trace: its bearer cannot begin another one, nor come up from where it is.
   return mergeOrigins(assignedOrigin(traceId, depth + 1), stated);
@@ -30,19 +32,21 @@ export function readOrigin({ headers, meta, principal }: Carriers): Origin {
 
 /** Gives a call its place in its trace, or refuses it with RECURSION_LIMIT. */
 export function admit(
-  caller: Carriers & Pick<Caller, 'originTier'>,
+  caller: Pick<Caller, 'headers' | 'meta' | 'principal' | 'originTier' | 'request'>,
   guard: RecursionGuard,
 ): GuardedCall {
   const { principal, originTier = principal.tier } = caller;
-  return guard.admit(readOrigin(caller), {
+  const call = guard.admit(readOrigin(caller), {
     principal: onBehalfOf(principal),
     agentId: startedAgent(caller),
     tier: lowerTier(originTier, principal.tier),
   });
+  caller.request?.follow(call.trace);
+  return call;
 }
 
 /** The agent in whose program the caller runs, if this gateway started it. */
-function startedAgent({ headers }: Carriers): string | undefined {
+function startedAgent({ headers }: Pick<Caller, 'headers'>): string | undefined {
   const marks = headers[PROCESS_HEADER];
   return typeof marks === 'string' ? agentOfMarks(marks) : undefined;
 }
@@ -56,7 +60,7 @@ export function toPolicyCall(
   return { depth: hop.depth, time, originTier: originTier ?? principal.tier };
 }
 
-/** A trace to answer with when the call was refused before it had one: the caller's, if it can be read. */
-export function answerTrace(carriers: Carriers): Trace {
-  return toAnswerTrace(() => readOrigin(carriers));
+/** The trace of an answer: that of its request, else the one that the caller names. */
+export function answerTrace(carriers: Carriers & Pick<Caller, 'request'>): Trace {
+  return carriers.request?.trace ?? toAnswerTrace(() => readOrigin(carriers));
 }

@@ -25,9 +25,10 @@ export const META_EVENT = 'io.starloom/event';
 export const META_CURSOR = 'io.starloom/cursor';
 export const META_CONVERSATION = 'io.starloom/conversation';
 
-/** Success of one of our own tools: the same JSON twice, for machines and for models. */
-export function toResult(payload: Record<string, unknown>): ToolResult {
-  return { content: [textOf(payload)], structuredContent: payload };
+/** Success of one of our own tools on its trace: the same JSON twice, for machines and for models. */
+export function toResult(payload: object, trace: Trace): ToolResult {
+  const answer = { ...payload, trace };
+  return { content: [textOf(answer)], structuredContent: answer };
 }
 
 /** Failure of one of our own tools. */
@@ -43,7 +44,7 @@ export function toCallResult(
 ): ToolResult {
   const { upstream: _, ...rest } = result;
   const data = format === 'json' && rest.data === undefined ? parseJson(rest.answer) : rest.data;
-  return toResult({
+  const payload = {
     ok: true,
     result: data === undefined ? rest : { ...rest, data },
     agent_id: agentId,
@@ -51,8 +52,8 @@ export function toCallResult(
     attempts,
     fallback,
     ...(conversationId !== undefined && { conversation_id: conversationId }),
-    trace,
-  });
+  };
+  return toResult(payload, trace);
 }
 
 /** The answer of a capability's own tool: what the agent wrote, ours in `_meta` alone. */

@@ -8,6 +8,7 @@ import { FabricError, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import { streamTurns, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
+import type { ActiveRequest } from '../observe/observer.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import { Backlog, type Load } from '../transports/backlog.ts';
 import { parseValue } from '../transports/frame.ts';
@@ -16,6 +17,7 @@ import type { Incoming, MessageChannel } from '../transports/message-channel.ts'
 import { idFor, textOf } from '../transports/message-transport.ts';
 import { type PacedChannel, pacedChannel } from '../transports/paced-channel.ts';
 import { loadOfWait, mayWait } from './may-wait.ts';
+import { errorIn } from './posts.ts';
 
 export interface RpcChannelOptions {
   readonly coordination: Coordination;
@@ -28,6 +30,8 @@ export interface RpcChannelOptions {
   /** Without it, as on standard input and output, messages are not counted. */
   readonly limits?: Pick<CallLimits, 'messages'> | undefined;
   readonly log: Log;
+  /** A message has come. */
+  readonly observe: () => ActiveRequest;
 }
 
 const MOST_IN_TURN: Load = { requests: 256, bytes: 4 << 20 };
@@ -76,13 +80,14 @@ class RpcChannel {
   }
 
   #take(incoming: Incoming): Promise<void> | undefined {
-    const { message, refusal } = read(incoming);
+    const seen = this.#options.observe();
+    const { message, refusal } = read(incoming, seen);
     const bytes = typeof incoming === 'string' ? incoming.length : 0;
     const isWait = mayWait(message);
     const load = isWait ? loadOfWait(message, bytes) : { requests: 1, bytes };
     const tooOften = this.#charge(message, load);
     if (isWait && !tooOften && !this.#waiting.isFull) {
-      const answered = this.#afterTurn(() => this.#answerInTime(message));
+      const answered = this.#afterTurn(() => this.#answerInTime(message, seen));
       void this.#waiting.add(this.#held(answered, load), load);
       return undefined;
     }
@@ -91,8 +96,9 @@ class RpcChannel {
     this.#turn = this.#afterTurn(async () => {
       try {
         if (refusal !== undefined) await this.#channel.write(refusal);
-        else await this.#answer(await this.#peer.reply(message, cut));
+        else await this.#answer(await this.#peer.reply(message, cut), seen);
       } finally {
+        seen.end();
         void this.#channel.flushed().then(leave);
       }
     });
@@ -118,14 +124,19 @@ class RpcChannel {
     return held ? work.then(() => held.give(principal.id, bytes)) : work;
   }
 
-  async #answer(reply: RpcReply | undefined): Promise<void> {
+  async #answer(reply: RpcReply | undefined, seen: ActiveRequest): Promise<void> {
+    seen.answeredWith(errorIn(reply));
     if (reply) await this.#channel.write(reply.toText());
   }
 
   /** Nothing is asked for, and no text is made, that the client has no room for. */
-  async #answerInTime(message: unknown): Promise<void> {
-    const reply = await this.#whenRoom(() => this.#peer.reply(message));
-    await this.#whenRoom(() => this.#answer(reply));
+  async #answerInTime(message: unknown, seen: ActiveRequest): Promise<void> {
+    try {
+      const reply = await this.#whenRoom(() => this.#peer.reply(message));
+      await this.#whenRoom(() => this.#answer(reply, seen));
+    } finally {
+      seen.end();
+    }
   }
 
   /** No other request takes the room between the check and the work: there is no await in between. */
@@ -163,11 +174,14 @@ interface Read {
   readonly refusal?: string;
 }
 
-function read(incoming: Incoming): Read {
+function read(incoming: Incoming, seen: ActiveRequest): Read {
   try {
-    return { message: parseValue(textOf(incoming)) };
+    const message = parseValue(textOf(incoming));
+    seen.read(message);
+    return { message };
   } catch (error) {
-    return { refusal: toRefusal(error, idFor(incoming, error), 'details').body };
+    seen.fail(error);
+    return { refusal: toRefusal(error, idFor(incoming, error), 'details', seen.trace).body };
   }
 }
 

@@ -11,6 +11,7 @@ import {
 import { type AgentRecord, FabricError, type Log } from '@starloom/core';
 import type { Principal, ProtectedResource } from '@starloom/identity';
 import type { InFlight } from '../in-flight.ts';
+import type { Observer } from '../observe/observer.ts';
 import type { AgentLookup } from '../pipeline/authorise.ts';
 import type { CallLimits } from '../pipeline/call-limits.ts';
 import type { HeldBytes } from '../transports/held-bytes.ts';
@@ -31,6 +32,7 @@ export interface RpcEndpointOptions {
   /** Tells OAuth callers which scope coordination needs. */
   readonly resource?: ProtectedResource | undefined;
   readonly log: Log;
+  readonly observer: Pick<Observer, 'requestStarted'>;
 }
 
 export class RpcEndpoint {
@@ -44,7 +46,7 @@ export class RpcEndpoint {
   }
 
   get routes(): HttpOptions['routes'] {
-    const route = { dialect: 'details' } as const;
+    const route = { face: 'rpc', dialect: 'details' } as const;
     const post = { ...route, serve: (exchange: HttpRequest) => this.#servePost(exchange) };
     const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
     const served = Object.fromEntries(paths.map((path) => [path, post]));
@@ -80,14 +82,16 @@ export class RpcEndpoint {
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
-    const { webSocket, coordination, inFlight, limits, held, log } = this.#options;
-    const { principal } = upgrade;
+    const { webSocket, observer, ...options } = this.#options;
+    const { principal, request } = upgrade;
+    const { headers } = request;
+    const about = { face: 'rpc', transport: 'ws', headers, principal } as const;
+    const observe = () => observer.requestStarted(about);
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
       this.#channels.add(close);
       const gatewayAgents = () => this.#list(principal);
-      const shared = { coordination, gatewayAgents, inFlight, limits, held, log };
-      await serveRpcChannel(channel, { ...shared, principal });
+      await serveRpcChannel(channel, { ...options, gatewayAgents, principal, observe });
       this.#channels.delete(close);
     });
   }

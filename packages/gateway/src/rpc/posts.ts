@@ -92,9 +92,11 @@ export class RpcPosts {
     await this.#inFlight.untilIdle(Math.max(ms, FAREWELL_MS));
   }
 
-  async #answer({ response, principal, body }: HttpRequest): Promise<void> {
+  async #answer({ response, principal, body, seen }: HttpRequest): Promise<void> {
     await this.#withPeer(response, this.#client(principal), async (asking) => {
-      const text = (await ask(asking, body))?.toText();
+      const reply = await ask(asking, body);
+      seen.answeredWith(errorIn(reply));
+      const text = reply?.toText();
       if (text === undefined) response.writeHead(204).end();
       else response.writeHead(200, { 'content-type': 'application/json' }).end(text);
       if (this.#isClosing) await untilClosed(response);
@@ -102,7 +104,7 @@ export class RpcPosts {
   }
 
   /** The answer as the first event, then what is pushed, until the client leaves or all is said. */
-  async #stream({ response, principal, body, detach }: HttpRequest): Promise<void> {
+  async #stream({ response, principal, body, seen, detach }: HttpRequest): Promise<void> {
     response.writeHead(200, SSE_HEADERS);
     await using stream = createSseWriter(response, { keepAliveMs: KEEP_ALIVE_MS });
     const send = (data: string) => stream.send({ event: 'message', data });
@@ -124,6 +126,7 @@ export class RpcPosts {
     await this.#withPeer(response, client, async (asking) => {
       try {
         const reply = await ask(asking, body);
+        seen.answeredWith(errorIn(reply));
         if (reply !== undefined) await send(reply.toText());
         isSubscribed = resultsOf(SUBSCRIBE, body, reply?.answer).length > 0;
         tickets.add(body, reply?.answer);
@@ -170,6 +173,11 @@ export class RpcPosts {
 function isLarge({ bytes, request, body }: HttpRequest): boolean {
   if (bytes < LARGE_BYTES || mayWait(body)) return false;
   return !accepts(request.headers.accept, 'text/event-stream');
+}
+
+/** Of a single request. */
+export function errorIn(reply: RpcReply | undefined): unknown {
+  return reply && 'error' in reply.answer ? reply.answer.error : undefined;
 }
 
 function ask({ peer, cut }: Asking, message: unknown): Promise<RpcReply | undefined> {

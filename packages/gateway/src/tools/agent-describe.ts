@@ -2,7 +2,6 @@ import { agentIdSchema, FabricError } from '@starloom/core';
 import { z } from 'zod';
 import type { Discovery } from '../discovery.ts';
 import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
-import { toResult } from '../pipeline/respond.ts';
 import { toAgentView, withSaid } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -28,7 +27,7 @@ export function agentDescribeTool(access: Access, discovery: Discovery): Tool {
       if (!record) throw unknownAgent(agent_id, agents);
       const missing = discovery.missingOf(record.manifest);
       const agent = withSaid(toAgentView(record), discovery.saidBy(record.manifest));
-      return toResult({ ok: true, agent: missing.length > 0 ? { ...agent, missing } : agent });
+      return { ok: true, agent: missing.length > 0 ? { ...agent, missing } : agent };
     },
   });
 }

@@ -1,7 +1,6 @@
 import { HEALTH_STATES, TRUST_TIERS } from '@starloom/core';
 import { z } from 'zod';
 import { type Access, agentsFor } from '../pipeline/authorise.ts';
-import { toResult } from '../pipeline/respond.ts';
 import { toAgentView, toSummary } from './agent-view.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -25,7 +24,7 @@ export function agentListTool(access: Access): Tool {
       const agents = agentsFor(principal, access)
         .list(filter)
         .map((record) => toAgentView(record, record.capabilities.map(toSummary)));
-      return toResult({ ok: true, agents, count: agents.length });
+      return { ok: true, agents, count: agents.length };
     },
   });
 }

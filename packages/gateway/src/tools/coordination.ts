@@ -77,7 +77,7 @@ async function ask(
 
 function toToolResult(answer: unknown, caller: Caller) {
   const { result, error } = answer as RpcAnswer;
-  if (!error) return toResult({ ok: true, ...result });
+  if (!error) return toResult({ ok: true, ...result }, answerTrace(caller));
   const { details: message, code, fix, ...details } = error.data;
   const failure = new FabricError(isErrorCode(code) ? code : 'BAD_INPUT', message, {
     details: {
@@ -86,6 +86,7 @@ function toToolResult(answer: unknown, caller: Caller) {
       rpc_code: error.code,
     },
   });
+  caller.request?.fail(failure);
   return toErrorResult(failure.toPayload(answerTrace(caller)));
 }
 

@@ -2,7 +2,6 @@ import { type Clock, HEALTH_STATES, type HeldCapability } from '@starloom/core';
 import { z } from 'zod';
 import { type Access, agentsFor } from '../pipeline/authorise.ts';
 import type { Breakers } from '../pipeline/breaker.ts';
-import { toResult } from '../pipeline/respond.ts';
 import { toHeldView } from './agent-view.ts';
 import { type Engine, engineHealth } from './engine-health.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -55,7 +54,7 @@ export function healthTool(deps: HealthDeps): Tool {
       const isEveryEngineWell = checked.every(([, { status }]) => status === 'ok');
       const isUnchanged = records.every(({ held }) => held.every(isExpected));
       const well = registryStatus.ok && count('offline') === 0 && isEveryEngineWell && isUnchanged;
-      return toResult({
+      return {
         ok: true,
         status: well ? 'ok' : 'degraded',
         gateway: {
@@ -66,7 +65,7 @@ export function healthTool(deps: HealthDeps): Tool {
         registry: registryStatus,
         engines: Object.fromEntries(checked),
         agents,
-      });
+      };
     },
   });
 }

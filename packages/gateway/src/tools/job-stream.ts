@@ -2,7 +2,6 @@ import type { FabricEvent } from '@starloom/core';
 import { toJobDocument } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { toResult } from '../pipeline/respond.ts';
 import { jobIdSchema } from './job-id.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -32,13 +31,13 @@ export function jobStreamTool(jobs: JobCalls): Tool {
       if (send === undefined) {
         const page = await desk.events(principal.id, job_id, { after, limit: PAGE });
         const job = toJobDocument(await desk.status(principal.id, job_id));
-        return toResult({ ok: true, ...page, job });
+        return { ok: true, ...page, job };
       }
       for await (const { event, cursor } of desk.stream(principal.id, job_id, { after, signal })) {
         // The error that ends a job is an event of its own type, which only jobs have.
         await send(event as FabricEvent, { cursor });
       }
-      return toResult({ ok: true, job: toJobDocument(await desk.status(principal.id, job_id)) });
+      return { ok: true, job: toJobDocument(await desk.status(principal.id, job_id)) };
     },
   });
 }

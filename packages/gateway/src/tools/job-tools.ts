@@ -3,7 +3,6 @@ import { toJobDocument } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { type ToolResult, toResult } from '../pipeline/respond.ts';
 import { jobIdSchema } from './job-id.ts';
 import { jobStreamTool } from './job-stream.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
@@ -71,7 +70,7 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
         });
         const next = page.next !== undefined && { next_cursor: page.next };
         const visible = page.jobs.filter((job) => jobs.maySee(principal, job));
-        return toResult({ ok: true, jobs: visible.map(toJobDocument), ...next });
+        return { ok: true, jobs: visible.map(toJobDocument), ...next };
       },
     }),
     onJob(
@@ -99,6 +98,6 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
   ];
 }
 
-export function jobResult(job: StoredJob): ToolResult {
-  return toResult({ ok: true, job: toJobDocument(job) });
+export function jobResult(job: StoredJob) {
+  return { ok: true, job: toJobDocument(job) } as const;
 }

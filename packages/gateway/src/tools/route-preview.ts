@@ -2,7 +2,6 @@ import { agentIdSchema, type Clock, capabilityNameSchema } from '@starloom/core'
 import { z } from 'zod';
 import { type Access, agentsForCall } from '../pipeline/authorise.ts';
 import { admit, toPolicyCall } from '../pipeline/origin.ts';
-import { toResult } from '../pipeline/respond.ts';
 import { type RouteDeps, reasonOf, route } from '../pipeline/route.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
@@ -47,7 +46,7 @@ export function routePreviewTool(
           reason: reasonOf(candidate, primaryId, request),
         };
       });
-      return toResult({ ok: true, capability, primary, fallbacks, skipped, trace: guarded.trace });
+      return { ok: true, capability, primary, fallbacks, skipped };
     },
   });
 }

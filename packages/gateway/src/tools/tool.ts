@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
-import { type ToolResult, toErrorResult, toPayload } from '../pipeline/respond.ts';
+import { type ToolResult, toErrorResult, toPayload, toResult } from '../pipeline/respond.ts';
 
 /** How a tool is listed; JSON Schemas as MCP wants them. */
 export interface ToolDefinition {
@@ -38,8 +38,11 @@ export interface ToolSpec<Schema extends z.ZodType> {
   readonly input: Schema;
   readonly output: Record<string, unknown>;
   readonly annotations: Record<string, boolean>;
-  run(args: z.output<Schema>, caller: Caller): ToolResult | Promise<ToolResult>;
+  /** A payload becomes a result on the trace of the request. */
+  run(args: z.output<Schema>, caller: Caller): Answer | Promise<Answer>;
 }
+
+type Answer = ToolResult | { readonly ok: true; readonly [field: string]: unknown };
 
 export const READ_ONLY = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
 
@@ -53,13 +56,19 @@ export function defineTool<Schema extends z.ZodType>(spec: ToolSpec<Schema>): To
     mayUse: mayUseAgents,
     async run(args, caller) {
       try {
-        return await spec.run(parseArguments(name, spec.input, args), caller);
+        const answer = await spec.run(parseArguments(name, spec.input, args), caller);
+        return isResult(answer) ? answer : toResult(answer, answerTrace(caller));
       } catch (error) {
+        caller.request?.fail(error);
         if (isRefusedByHttp(FabricError.from(error), caller)) throw error;
         return toErrorResult(toPayload(error, answerTrace(caller)));
       }
     },
   };
+}
+
+function isResult(answer: Answer): answer is ToolResult {
+  return 'content' in answer;
 }
 
 export function parseArguments<Schema extends z.ZodType>(

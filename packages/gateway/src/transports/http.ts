@@ -3,7 +3,7 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { FabricError } from '@starloom/core';
+import { FabricError, type Trace } from '@starloom/core';
 import {
   type Authenticator,
   type Principal,
@@ -22,6 +22,7 @@ import {
 } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import { type InboundWebhooks, NOTICE_ROOT } from '../inbound-webhooks.ts';
+import type { ActiveRequest, Face } from '../observe/observer.ts';
 import { BodyBudget } from './body-budget.ts';
 import { assertFraming, assertJson, parseTarget } from './check-request.ts';
 import { certificateOf } from './client-certificate.ts';
@@ -49,7 +50,7 @@ export interface HttpOptions extends ProbeOptions {
   /** Requests count from their head until their answer has left. */
   readonly inFlight: InFlight;
   /** A credential was refused. */
-  readonly onDenied: (credential: string, reason: string) => void;
+  readonly onDenied: (credential: string, reason: string, traceId: string) => void;
   /** Of agents; each has a token of its own instead of a key. */
   readonly webhooks: Pick<InboundWebhooks, 'take'>;
   readonly routes: Readonly<Record<string, Route>>;
@@ -65,6 +66,8 @@ export interface Route {
   readonly mayBeEmpty?: boolean;
   /** Serves a checked request. */
   readonly serve: (exchange: HttpRequest) => Promise<void>;
+  /** What the path is for, as the log names it. */
+  readonly face: Face;
   /** How refusals are written, at this path and below it. */
   readonly dialect: RefusalDialect;
   /** Serves every path below it, too. */
@@ -72,7 +75,12 @@ export interface Route {
   /** Throws for a POST whose media type is not taken; by default anything but plain JSON. */
   readonly assertMediaType?: (request: IncomingMessage) => void;
   /** Writes refusals in place of the dialect. */
-  readonly toRefusal?: (error: unknown, id: string | number | null, at: URL | null) => Refusal;
+  readonly toRefusal?: (
+    error: unknown,
+    id: string | number | null,
+    at: URL | null,
+    trace: Trace,
+  ) => Refusal;
 }
 
 export interface HttpRequest {
@@ -84,6 +92,8 @@ export interface HttpRequest {
   readonly body: unknown;
   /** Its length, as text. */
   readonly bytes: number;
+  /** How it is observed. */
+  readonly seen: ActiveRequest;
   /** It stays open for as long as the client likes: a shutdown does not wait for it. */
   readonly detach: () => void;
 }
@@ -180,19 +190,29 @@ export class HttpTransport {
     const { inFlight } = this.#options;
     const isLate = inFlight.isClosing;
     const leave = inFlight.enter();
-    response.on('close', leave);
+    const seen = this.#observe(request, 'http');
+    let route: Route | undefined;
+    response.on('close', () => {
+      leave();
+      // Probes and notices are no requests of a face.
+      if (route) endWith(response, seen);
+    });
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = isProbe(url.pathname) ? await this.#probe(request, url.pathname) : undefined;
+      const probe = isProbe(url.pathname)
+        ? await this.#probe(request, url.pathname, seen)
+        : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       if (url.pathname.startsWith(NOTICE_ROOT)) return await this.#notice(request, response, url);
-      const proven = this.#authenticate(request, 'http');
+      const proven = this.#authenticate(request, 'http', seen);
       const principal = proven instanceof Promise ? await proven : proven;
+      seen.principal = principal;
       response.countFor(principal.id, this.#options.held);
       isKnown = true;
-      const route = findRoute(this.#options.routes, url);
+      route = findRoute(this.#options.routes, url);
+      seen.face = route.face;
       let body: unknown;
       let bytes = 0;
       if (request.method !== 'POST') inFlight.assertOpen();
@@ -209,19 +229,22 @@ export class HttpTransport {
           throw error;
         }
         id = idOf(body);
+        seen.read(body);
         if (bytes >= LARGE_LENGTH) await this.#large.enter(principal.id);
         if (isLate && !belongsToCall(body)) inFlight.assertOpen();
       }
       const detach = () => {
         this.#sockets.add(principal.id, response);
         leave();
+        seen.end();
         this.#endWithCredential(response, principal, () => response.destroy());
       };
-      await route.serve({ request, response, principal, url, body, bytes, detach });
+      await route.serve({ request, response, principal, url, body, bytes, seen, detach });
     } catch (error) {
-      this.#noteFailure(error);
+      seen.fail(error);
       if (isGone(error)) return void response.destroy();
-      const refusal = this.#toRefusal(request, error, id);
+      const refusal = this.#toRefusal(request, error, id, seen);
+      seen.end();
       if (request.complete) writeRefusal(response, refusal);
       else this.#unread.refuse(request, response, refusal, isKnown);
     }
@@ -277,22 +300,27 @@ export class HttpTransport {
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     const onError = () => socket.destroy();
     socket.on('error', onError);
+    const seen = this.#observe(request, 'ws');
     try {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const proven = this.#authenticate(request, 'ws');
+      const proven = this.#authenticate(request, 'ws', seen);
       const principal = proven instanceof Promise ? await proven : proven;
+      seen.principal = principal;
       const serve = find(this.#options.upgrades, url);
       this.#options.inFlight.assertOpen();
       this.#sockets.add(principal.id, socket);
       const end = () => socket.end(toCloseFrame(POLICY_VIOLATION, 'the credential has ended'));
       this.#endWithCredential(socket, principal, end);
       socket.off('error', onError);
+      seen.face = this.#routeAbove(url)?.face ?? 'http';
+      seen.end();
       serve({ request, socket, head, principal, url });
     } catch (error) {
-      this.#noteFailure(error);
-      const { status, body, headers } = this.#toRefusal(request, error, null);
+      seen.fail(error);
+      const { status, body, headers } = this.#toRefusal(request, error, null, seen);
+      seen.end();
       const lines = Object.entries({ ...headers, connection: 'close' }).map(
         ([k, v]) => `${k}: ${v}`,
       );
@@ -303,6 +331,7 @@ export class HttpTransport {
   #authenticate(
     request: IncomingMessage,
     transport: 'http' | 'ws',
+    seen: ActiveRequest,
   ): Principal | Promise<Principal> {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
@@ -311,7 +340,8 @@ export class HttpTransport {
       const reason = String(FabricError.from(error).details.reason ?? 'error');
       const credential = kindOf(headers, certificate);
       this.#options.observer.authFailed(credential, reason);
-      this.#options.onDenied(credential, reason);
+      this.#options.onDenied(credential, reason, seen.trace.trace_id);
+      seen.fail(error, credential);
       throw error;
     };
     try {
@@ -334,29 +364,53 @@ export class HttpTransport {
     connection.once('close', () => this.#stale.remove(connection));
   }
 
-  #probe(request: IncomingMessage, path: string) {
-    return answerProbe(request, path, this.#options, () => this.#authenticate(request, 'http'));
+  #observe(request: IncomingMessage, transport: 'http' | 'ws'): ActiveRequest {
+    const { headers, method } = request;
+    return this.#options.observer.requestStarted({ face: 'http', transport, headers, method });
+  }
+
+  #probe(request: IncomingMessage, path: string, seen: ActiveRequest) {
+    const authenticate = () => this.#authenticate(request, 'http', seen);
+    return answerProbe(request, path, this.#options, authenticate);
   }
 
   /** Whatever is wrong with a request, where it was sent to decides how that is said. */
-  #toRefusal({ url = '/' }: IncomingMessage, error: unknown, id: string | number | null): Refusal {
+  #toRefusal(
+    { url = '/' }: IncomingMessage,
+    error: unknown,
+    id: string | number | null,
+    seen: ActiveRequest,
+  ): Refusal {
     const target = URL.parse(url, 'http://gateway');
     const path = target?.pathname ?? '';
-    const routes = Object.entries(this.#options.routes);
-    const above = routes.find(([at]) => path === at || path.startsWith(`${at}/`))?.[1];
+    const above = this.#routeAbove(target);
+    if (above) seen.face = above.face;
+    const { trace } = seen;
     const refusal =
-      above?.toRefusal?.(error, id, target) ?? toRefusal(error, id, above?.dialect ?? 'payload');
+      above?.toRefusal?.(error, id, target, trace) ??
+      toRefusal(error, id, above?.dialect ?? 'payload', trace);
     const challenge = this.#options.resource?.challenge(FabricError.from(error), path);
     if (challenge === undefined) return refusal;
     return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': challenge } };
   }
 
-  #noteFailure(thrown: unknown): void {
-    const error = FabricError.from(thrown);
-    const { log } = this.#options.observer;
-    if (error.code === 'INTERNAL') log.error({ error }, 'a request failed');
-    else log.debug({ error }, 'a request was refused');
+  #routeAbove(target: URL | null): Route | undefined {
+    const path = target?.pathname ?? '';
+    const routes = Object.entries(this.#options.routes);
+    return routes.find(([at]) => path === at || path.startsWith(`${at}/`))?.[1];
   }
+}
+
+/** What was answered decides, where no failure was noted. */
+function endWith(response: ServerResponse, seen: ActiveRequest): void {
+  if (!response.writableEnded) seen.fail(new FabricError('CANCELLED', 'The client left'));
+  else if (response.statusCode >= 400) seen.fail(fromStatus(response.statusCode));
+  seen.end();
+}
+
+function fromStatus(status: number): FabricError {
+  const code = status >= 500 ? 'INTERNAL' : 'BAD_INPUT';
+  return new FabricError(code, `Answered with ${status}`, { details: { http_status: status } });
 }
 
 /** To parse and serve a body of this length takes a moment, which others should not have to wait for. */

@@ -7,6 +7,7 @@ import type { JSONRPCMessage, JSONRPCRequest, Transport } from '@modelcontextpro
 import { FabricError, type Log } from '@starloom/core';
 import { settlesWithin, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
+import type { ActiveRequest } from '../observe/observer.ts';
 import { parseFrame, refusedId } from './frame.ts';
 import type { Incoming } from './message-channel.ts';
 import { type Holder, OpenRequests } from './open-requests.ts';
@@ -22,6 +23,7 @@ export interface MessageTransportOptions {
   readonly inFlight: InFlight;
   /** Called once, when the other side is gone. */
   readonly onGone: () => void;
+  readonly observe: (message: unknown) => ActiveRequest;
   readonly intake?: Intake | undefined;
   readonly holder?: Holder | undefined;
 }
@@ -45,8 +47,13 @@ export class MessageTransport implements Transport {
   readonly #account: InFlight;
   /** How to end each request in the account. */
   readonly #inFlight = new Map<string | number, () => void>();
+  readonly #observe: MessageTransportOptions['observe'];
+  /** What is not answered yet. */
+  readonly #seen = new Map<string | number, ActiveRequest>();
 
-  constructor({ channel, log, inFlight, onGone, intake, holder }: MessageTransportOptions) {
+  constructor({ channel, log, inFlight, onGone, observe, ...options }: MessageTransportOptions) {
+    const { intake, holder } = options;
+    this.#observe = observe;
     this.#open = new OpenRequests(MOST_OPEN, holder);
     this.#account = inFlight;
     this.#channel = channel;
@@ -60,6 +67,7 @@ export class MessageTransport implements Transport {
       (text) => this.#receive(text),
       () => {
         for (const leave of this.#inFlight.values()) leave();
+        for (const id of [...this.#seen.keys()]) this.#cancelled(id);
         this.#open.close();
         this.onclose?.();
         this.#onGone();
@@ -70,6 +78,8 @@ export class MessageTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const answered = 'method' in message ? undefined : message.id;
     if (answered === undefined) return await this.#channel.write(JSON.stringify(message));
+    this.#seen.get(answered)?.answeredWith('error' in message ? message.error : undefined);
+    this.#end(answered);
     const written = this.#writeAnswer(JSON.stringify(message));
     void settlesWithin(written, READ_MS).then(() => this.#leave(answered));
     try {
@@ -77,6 +87,11 @@ export class MessageTransport implements Transport {
     } finally {
       this.#open.end(answered);
     }
+  }
+
+  /** How a request is observed that is not answered yet. */
+  requestOf(id: string | number): ActiveRequest | undefined {
+    return this.#seen.get(id);
   }
 
   /** Resolves when the answer has left this process. */
@@ -101,8 +116,10 @@ export class MessageTransport implements Transport {
       for (const message of messages) this.#intake(message, (taken) => this.onmessage?.(taken));
     } catch (thrown) {
       const error = FabricError.from(thrown);
-      this.#log.debug({ error }, 'a message was refused');
-      void this.#refuse(toRefusal(error, idFor(text, error)).body);
+      const refused = this.#observe(undefined);
+      refused.fail(error);
+      void this.#refuse(toRefusal(error, idFor(text, error), 'payload', refused.trace).body);
+      refused.end();
     }
     return this.#channel.room();
   }
@@ -111,13 +128,25 @@ export class MessageTransport implements Transport {
   #note(message: JSONRPCMessage, bytes: number): void {
     if (isRequest(message)) {
       this.#open.begin(message.id, bytes);
+      this.#seen.set(message.id, this.#observe(message));
       if (message.method !== LISTEN) this.#inFlight.set(message.id, this.#account.enter());
     } else if ('method' in message && message.method === CANCEL) {
       const { requestId } = message.params ?? {};
       if (!isId(requestId)) return;
       this.#open.end(requestId);
+      this.#cancelled(requestId);
       this.#leave(requestId);
     }
+  }
+
+  #cancelled(id: string | number): void {
+    this.#seen.get(id)?.fail(new FabricError('CANCELLED', 'The client cancelled, or left'));
+    this.#end(id);
+  }
+
+  #end(id: string | number): void {
+    this.#seen.get(id)?.end();
+    this.#seen.delete(id);
   }
 
   #leave(id: string | number): void {

@@ -132,9 +132,8 @@ describe('observer', () => {
     expect(JSON.stringify(observer.recentCalls.list()).length).toBeLessThan(2000);
   });
 
-  it('says in the log what no call could: refused callers, breakers, agents that come and go', () => {
+  it('says in the log what no call could: breakers, agents that come and go', () => {
     const { observer, lines } = openObserver();
-    observer.authFailed('psk', 'wrong_key');
     observer.breakerChanged('percy', 'open');
     observer.breakerChanged('percy', 'closed');
     observer.agentHealth('percy', { status: 'online', checked_at: null });
@@ -142,7 +141,6 @@ describe('observer', () => {
     observer.agentHealth('percy', { status: 'offline', checked_at: null, message: 'gone' });
     observer.agentHealth('percy', { status: 'online', checked_at: null });
     expect(lines.all).toMatchObject([
-      { level: 'warn', mode: 'psk', reason: 'wrong_key', message: 'authentication failed' },
       { level: 'warn', agent_id: 'percy', state: 'open', message: 'breaker changed' },
       { level: 'info', agent_id: 'percy', state: 'closed', message: 'breaker changed' },
       { level: 'warn', agent_id: 'percy', message: 'agent is offline' },

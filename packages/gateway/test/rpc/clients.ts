@@ -9,6 +9,7 @@ import { WebSocket } from 'ws';
 import { serveRpcChannel, stdioChannel } from '../../src/index.ts';
 import type { CoordinationWorld } from '../coordination-world.ts';
 import { bearer } from '../message-clients.ts';
+import { startRequest } from '../observe/support/observed.ts';
 import { KEY } from '../test-gateway.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read into messages freely
@@ -55,7 +56,12 @@ export function openPipes({ coordination }: CoordinationWorld, maxLineBytes = 65
   const { input, output, received } = pipes();
   const channel = stdioChannel({ input, output, maxLineBytes, log: silentLog });
   const principal = { ...LOCAL_PRINCIPAL, id: 'tester' };
-  const served = serveRpcChannel(channel, { coordination, principal, log: silentLog });
+  const served = serveRpcChannel(channel, {
+    coordination,
+    principal,
+    log: silentLog,
+    observe: startRequest,
+  });
   return {
     received,
     served,

@@ -3,6 +3,7 @@ import type { Coordination, RpcReply } from '@starloom/coordination';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { RpcPosts } from '../../src/rpc/posts.ts';
+import { startRequest } from '../observe/support/observed.ts';
 import { FakeResponse } from '../transports/fake-response.ts';
 import { request } from './clients.ts';
 
@@ -31,6 +32,7 @@ function openPosts() {
       url: new URL('http://gateway/rpc'),
       body: request(1, method, params),
       bytes,
+      seen: startRequest(),
       detach: () => {},
     });
   return { begun, send };

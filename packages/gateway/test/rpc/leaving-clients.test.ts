@@ -3,6 +3,7 @@ import { silentLog } from '@starloom/core';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { expect, it } from 'vitest';
 import { type MessageChannel, serveRpcChannel } from '../../src/index.ts';
+import { startRequest } from '../observe/support/observed.ts';
 
 const CLIENTS = 40;
 
@@ -28,7 +29,12 @@ it('clients that leave at once are cleaned up over many turns of the event loop'
     flushed: async () => {},
     close: async () => {},
   };
-  const options = { coordination, principal: LOCAL_PRINCIPAL, log: silentLog };
+  const options = {
+    coordination,
+    principal: LOCAL_PRINCIPAL,
+    log: silentLog,
+    observe: startRequest,
+  };
   const served = Array.from({ length: CLIENTS }, () => serveRpcChannel(channel, options));
   setImmediate(count);
   // In one turn, each as an event of its own.

@@ -3,6 +3,7 @@ import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { type MessageChannel, serveRpcChannel } from '../../src/index.ts';
 import { type CoordinationWorld, openCoordinationWorld } from '../coordination-world.ts';
+import { startRequest } from '../observe/support/observed.ts';
 import { type Message, openLocked, openSocket, request } from './clients.ts';
 
 const LARGE = 'x'.repeat(1_000_000);
@@ -28,7 +29,12 @@ function openReader({ coordination }: CoordinationWorld) {
     close: async () => {},
   };
   const principal = { ...LOCAL_PRINCIPAL, id: 'tester' };
-  const served = serveRpcChannel(channel, { coordination, principal, log: silentLog });
+  const served = serveRpcChannel(channel, {
+    coordination,
+    principal,
+    log: silentLog,
+    observe: startRequest,
+  });
   return {
     received,
     /** A promise when nothing more is read. */

@@ -5,6 +5,7 @@ import { InFlight } from '../../src/in-flight.ts';
 import type { MessageChannel } from '../../src/index.ts';
 import { MessageTransport } from '../../src/transports/message-transport.ts';
 import { pacedChannel } from '../../src/transports/paced-channel.ts';
+import { startRequest } from '../observe/support/observed.ts';
 
 async function openTransport() {
   const written: { id: unknown; error?: { code: number } }[] = [];
@@ -28,6 +29,7 @@ async function openTransport() {
     log: silentLog,
     inFlight: new InFlight(),
     onGone: () => {},
+    observe: startRequest,
   });
   transport.onmessage = (message) => taken.push(message);
   await transport.start();

@@ -77,7 +77,7 @@ export class AuditLog {
   }
 
   /** A credential that was refused; many in one second share a line. */
-  denied(credential: string, reason: string): void {
+  denied(credential: string, reason: string, trace_id?: string): void {
     const second = Math.floor(this.#options.clock.now() / 1000);
     const before = this.#denied;
     if (before.second !== second) {
@@ -87,7 +87,7 @@ export class AuditLog {
     }
     this.#denied.count += 1;
     if (this.#denied.count <= DENIED_PER_SECOND) {
-      this.record({ type: 'denied', credential, reason });
+      this.record({ type: 'denied', credential, reason, ...(trace_id && { trace_id }) });
     }
   }
 

@@ -57,6 +57,7 @@ const mintFields = {
 const deniedFields = {
   credential: z.string(),
   reason: z.string(),
+  trace_id: z.string().optional(),
   /** Further ones in the same second, which have no line of their own. */
   more: z.int().optional(),
 };

@@ -38,7 +38,10 @@ export async function serveRpc(terminal: Terminal, options: GlobalOptions): Prom
   const serve = async () => {
     if (running) return await passOn(channel, running);
     const { coordination, close } = await openPlane(config, undefined, log);
-    await serveRpcChannel(channel, { coordination, principal: LOCAL_PRINCIPAL, log });
+    const principal = LOCAL_PRINCIPAL;
+    const about = { face: 'rpc', transport: 'stdio', headers: {}, principal } as const;
+    const observe = () => observer.requestStarted(about);
+    await serveRpcChannel(channel, { coordination, principal, log, observe });
     await close();
   };
   try {

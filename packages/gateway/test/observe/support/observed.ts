@@ -23,6 +23,12 @@ export function openObserver(options: Partial<ObserverOptions> = {}) {
   return { observer, lines, clock };
 }
 
+/** A request whose line is written to no log. */
+export function startRequest() {
+  const { observer } = openObserver();
+  return observer.requestStarted({ face: 'rpc', transport: 'ws', headers: {} });
+}
+
 export function startCall(observer: Observer, more: Partial<CallStart> = {}) {
   return observer.callStarted({
     trace: createTrace(),
