@@ -11,7 +11,7 @@ export interface Requirement {
 
 const CLAIMED = new Set(
   (
-    'G1 G2 G3 G4 G5 G6 G7 G8 G9 G10 G11 G12 G13 G14 G15 G16 G17 G20 G21 G22 G23 G24 G25 G26 G27 G28 G29 G30 G31 G32 G34 G36 G37 ' +
+    'G1 G2 G3 G4 G5 G6 G7 G8 G9 G10 G11 G12 G13 G14 G15 G16 G17 G20 G21 G22 G23 G24 G25 G26 G27 G28 G29 G30 G31 G32 G34 G36 G37 G39 G40 G41 ' +
     'A1 A2 A3 A4 A5 A6 A7 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 S1 S2 S3 S8 ' +
     'P1 P2 P3 P4 P5 P6 P7 P10 P11'
   ).split(' '),
@@ -57,6 +57,9 @@ const SENTENCES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     G36: 'health status tracking drives routing',
     G37: 'registry backends and adapters are pluggable: one from another npm package loads by its name in the configuration',
     G38: 'a node runs adapters beside its agents and serves them to gateways elsewhere',
+    G39: "`response.format`: `text`, `json` and `toolcalls` each shape the answer, whatever the agent's protocol",
+    G40: "the profile is announced: `AF-MCP` 0.1 in the server's discovery answer and in `fabric.health`",
+    G41: 'a log line, a span and metrics for every request of every face: tools, lists, refusals, `/rpc`',
   },
   'inter-agent-mcp.md': {
     A1: 'an agent is MCP server and MCP client at once',
@@ -82,6 +85,7 @@ const SENTENCES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     C12: 'on Redis; the onboarding workflow connect → discover → register → session → subscribe → heartbeat works as written',
     C13: "survives an agent's failure and keeps the session whole",
     C14: "no direct agent-to-agent message in this plane: everything passes through the session's context",
+    C15: 'agents register to take part: an agent that creates or joins a session is registered, with presence',
   },
   'standards-support.md': {
     S1: 'MCP client: servers started as subprocesses from `[[mcp.servers]]` (`name`, `command`, `env`, `allowed_tools`), tools registered, lifetime tied to the agent',
@@ -106,6 +110,7 @@ const SENTENCES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     P9: 'tool retrieval: intent, vector search, top-N injection, for thousands of tools',
     P10: 'unparsable model output: an error in a text segment, or `AgentPainException`',
     P11: 'a call to a tool that does not exist becomes a system observation and the model corrects itself',
+    P12: "plugins of other packages and files load by name; a provider or tool written from the seed's interfaces alone works, with the tool result where the seed says it is read in round two",
   },
 };
 

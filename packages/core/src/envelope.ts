@@ -7,6 +7,9 @@ import { agentIdSchema, capabilityNameSchema, trustTierSchema } from './manifest
 import { traceSchema } from './trace.ts';
 
 export const AUTH_MODES = ['psk', 'passport', 'mtls', 'oauth', 'none'] as const;
+/** What the gateway implements of the seed, as it is announced. */
+export const PROFILE = { name: 'AF-MCP', version: '0.1' } as const;
+
 export const RESPONSE_FORMATS = ['text', 'json', 'toolcalls'] as const;
 export const DEFAULT_TIMEOUT_MS = 60_000;
 

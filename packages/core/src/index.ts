@@ -37,6 +37,7 @@ export {
   type Envelope,
   type EnvelopeInput,
   envelopeSchema,
+  PROFILE,
   parseEnvelope,
   RESPONSE_FORMATS,
 } from './envelope.ts';

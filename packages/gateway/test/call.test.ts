@@ -1,4 +1,4 @@
-import { FabricError } from '@starloom/core';
+import { type EventBody, FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { openCoordinationWorld } from './coordination-world.ts';
 import { answers, call, connect, fails, openTestGateway, type TestAgent } from './test-gateway.ts';
@@ -88,11 +88,51 @@ describe('fabric.call', () => {
     expect(result.content).toEqual([{ type: 'text', text: JSON.stringify(payload) }]);
   });
 
-  it('gives an answer that is JSON as data to who asked for it', async () => {
-    await using gateway = await openTestGateway({ percy: { run: answers('{"n": 1}') } });
-    await using client = await connect(gateway.url);
-    const { payload } = await call(client, 'fabric.call', { capability: 'work', format: 'json' });
-    expect(payload.result).toEqual({ answer: '{"n": 1}', data: { n: 1 } });
+  describe('with a format', () => {
+    const toolCall = { id: '1', name: 'search', args: { q: 'x' } };
+    const asked: EventBody[] = [
+      { type: 'tool_call', data: { ...toolCall, phase: 'start' } },
+      { type: 'tool_call', data: { ...toolCall, phase: 'end', result: 'found' } },
+    ];
+    const onlyData: TestAgent['run'] = async function* () {
+      yield { type: 'final', data: { answer: '', data: { n: 1 } } };
+    };
+    const calls = [
+      { id: '7', type: 'function', function: { name: 'pay', arguments: '{"sum":2}' } },
+    ];
+    const openAi = JSON.stringify({ tool_calls: calls });
+    const paid = [{ id: '7', name: 'pay', args: { sum: 2 } }];
+    const searched = [{ ...toolCall, result: 'found' }];
+
+    it.each([
+      ['text', answers('hello'), { answer: 'hello' }],
+      ['text', answers('{"n": 1}'), { answer: '{"n": 1}' }],
+      ['text', onlyData, { answer: '{"n":1}', data: { n: 1 } }],
+      ['json', answers('{"n": 1}'), { answer: '{"n": 1}', data: { n: 1 } }],
+      ['json', answers('```json\n[1]\n```'), { answer: '```json\n[1]\n```', data: [1] }],
+      ['json', answers('hello'), { answer: 'hello', data: { answer: 'hello' } }],
+      ['json', onlyData, { answer: '{"n":1}', data: { n: 1 } }],
+      ['toolcalls', answers('done', ...asked), { answer: 'done', tool_calls: searched }],
+      ['toolcalls', answers('done'), { answer: 'done', tool_calls: [] }],
+      ['toolcalls', answers(openAi), { answer: openAi, tool_calls: paid }],
+    ] as const)('[G39] %s shapes the answer (%#)', async (format, run, result) => {
+      await using gateway = await openTestGateway({ percy: { run } });
+      await using client = await connect(gateway.url);
+      const { payload } = await call(client, 'fabric.call', { capability: 'work', format });
+      expect(payload.result).toEqual(result);
+    });
+
+    it('[G39] toolcalls asks the agent for its events also when the caller wants none', async () => {
+      let streams: boolean | undefined;
+      const run: TestAgent['run'] = async function* ({ response }) {
+        streams = response.stream;
+        yield { type: 'final', data: { answer: '' } };
+      };
+      await using gateway = await openTestGateway({ percy: { run } });
+      await using client = await connect(gateway.url);
+      await call(client, 'fabric.call', { capability: 'work', format: 'toolcalls' });
+      expect(streams).toBe(true);
+    });
   });
 
   it('belongs to a session only when the caller has an agent there', async () => {

@@ -40,6 +40,21 @@ const agents = { percy, eye };
 const ids = (payload: { agents: { agent_id: string }[] }) =>
   payload.agents.map(({ agent_id }) => agent_id);
 
+describe('the profile', () => {
+  it.each(['auto', 'legacy'] as const)(
+    '[G40] is announced to a %s client when it connects, and in fabric.health',
+    async (mode) => {
+      await using gateway = await openTestGateway(agents);
+      await using client = await connect(gateway.url, mode);
+      expect(client.getServerCapabilities()?.experimental).toEqual({
+        'AF-MCP': { version: '0.1' },
+      });
+      const { payload } = await call(client, 'fabric.health', {});
+      expect(payload.gateway.profile).toEqual({ name: 'AF-MCP', version: '0.1' });
+    },
+  );
+});
+
 describe('fabric.agent.list', () => {
   it('[G2] lists agents with capabilities, trust tier and health, by any filter', async () => {
     await using gateway = await openTestGateway(agents);

@@ -8,7 +8,12 @@ export {
 export { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
 export { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
 export { toManifestEntry } from './manifest-entry.ts';
-export { type OpenedRegistry, openRegistry, type RegistryConfig } from './open-registry.ts';
+export {
+  assertOpenable,
+  type OpenedRegistry,
+  openRegistry,
+  type RegistryConfig,
+} from './open-registry.ts';
 export {
   openPackageRegistry,
   type PackageRegistryConfig,

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { FabricError, type Registry } from '@starloom/core';
 import {
+  loadPackage,
   openPackageRegistry,
   type PackageRegistryConfig,
   type RegistryDependencies,
@@ -31,6 +32,12 @@ export async function openRegistry(
     default:
       throw notAvailable(config.kind);
   }
+}
+
+/** Refuses what `openRegistry` refuses before it reaches anything outside of this machine. */
+export async function assertOpenable(config: RegistryConfig, folder: string): Promise<void> {
+  if (config.kind === 'package') await loadPackage(config.package, folder);
+  else if (config.kind !== 'yaml') throw notAvailable(config.kind);
 }
 
 function notAvailable(kind: string): FabricError {

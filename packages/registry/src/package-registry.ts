@@ -28,7 +28,17 @@ export async function openPackageRegistry(
   { package: name, options = {} }: PackageRegistryConfig,
   dependencies: RegistryDependencies,
 ): Promise<Registry> {
-  const { folder } = dependencies;
+  const loaded = await loadPackage(name, dependencies.folder);
+  const registry = await open(loaded, options, dependencies).catch((cause: unknown) => {
+    throw FabricError.is(cause) ? cause : refused(name, 'cannot be opened', SEE_CAUSE, cause);
+  });
+  const missing = METHODS.filter((method) => !hasMethod(registry, method));
+  if (missing.length === 0) return registry as Registry;
+  throw refused(name, `opened a registry without ${missing.join(', ')}`, 'use a newer version');
+}
+
+/** BAD_INPUT when there is no such package, or it is none of a registry. */
+export async function loadPackage(name: string, folder: string): Promise<RegistryPackage> {
   const loaded = await importPackage(name, folder).catch((cause: unknown) => {
     throw refused(name, 'cannot be loaded', SEE_CAUSE, cause);
   });
@@ -37,12 +47,7 @@ export async function openPackageRegistry(
     const fix = 'name a package that exports the function openRegistry(options, dependencies)';
     throw refused(name, 'does not export openRegistry', fix);
   }
-  const registry = await open(loaded, options, dependencies).catch((cause: unknown) => {
-    throw FabricError.is(cause) ? cause : refused(name, 'cannot be opened', SEE_CAUSE, cause);
-  });
-  const missing = METHODS.filter((method) => !hasMethod(registry, method));
-  if (missing.length === 0) return registry as Registry;
-  throw refused(name, `opened a registry without ${missing.join(', ')}`, 'use a newer version');
+  return loaded;
 }
 
 async function importPackage(name: string, folder: string): Promise<unknown> {

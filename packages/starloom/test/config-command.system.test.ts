@@ -134,6 +134,20 @@ describe.concurrent('starloom config validate', () => {
     expect(up.stderr).toContain('agents.yaml:11:7  [1].endpoint.options.poolde');
   });
 
+  it.each([
+    [
+      'kind: etcd, endpoints: ["http://127.0.0.1:1"]',
+      '1:18  registry.kind  The registry kind "etcd"',
+    ],
+    ['kind: package, package: no-such', '1:36  registry.package  The registry package no-such'],
+  ])('refuses a registry that "up" cannot open: {%s}', async (registry, problem) => {
+    const files = { 'starloom.yaml': `registry: {${registry}}\n` };
+    const { code, stdout, stderr } = await starloom('config validate', files);
+    expect({ code, stdout }).toEqual({ code: 78, stdout: 'starloom.yaml: 1 problem\n' });
+    expect(stderr).toContain(`starloom.yaml:${problem}`);
+    expect((await starloom('up --port 0', files)).code).not.toBe(0);
+  });
+
   it('refuses to serve callers without keys beyond loopback, and exits 78', async () => {
     const files = { 'starloom.yaml': 'listen: {host: 0.0.0.0}\nauth: {anonymous: true}\n' };
     const up = await starloom('up --port 0', files);

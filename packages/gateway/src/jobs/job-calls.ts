@@ -303,7 +303,7 @@ export class JobCalls {
       agentId: dispatched.agentId,
       final: { answer, ...(citations && { citations }), ...(data !== undefined && { data }) },
       result: {
-        ...toCallResult(dispatched, request, trace).structuredContent,
+        ...toCallResult(dispatched, trace).structuredContent,
         ...(isTask && { result: dispatched.result }),
       },
     };

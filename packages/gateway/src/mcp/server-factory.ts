@@ -8,7 +8,7 @@ import {
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { FabricError, QUESTION_MS } from '@starloom/core';
+import { FabricError, PROFILE, QUESTION_MS } from '@starloom/core';
 import type { Identity } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
@@ -97,6 +97,7 @@ function capabilitiesOf(
     prompts: { listChanged },
     completions: {},
     logging: {},
+    experimental: { [PROFILE.name]: { version: PROFILE.version } },
     extensions: {
       [SKILLS_EXTENSION]: { directoryRead: true },
       ...(jobs && era === 'modern' && { [TASKS_EXTENSION]: {} }),

@@ -29,6 +29,11 @@ export function ownTimeoutOf({ capability }: Candidate): number {
   return capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
 }
 
+/** Tool calls are events: an agent that is not asked for any may report none. */
+export function wantsEvents({ stream, format }: CallRequest): boolean {
+  return stream || format === 'toolcalls';
+}
+
 /** Every MCP agent can report progress, whatever its capabilities say of tokens. */
 export function canStream({ record, capability }: Candidate): boolean {
   return capability.streaming || protocolOf(record.manifest.endpoint) === 'mcp';

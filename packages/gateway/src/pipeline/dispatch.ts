@@ -45,6 +45,7 @@ import {
   ownTimeoutOf,
   timeoutOf,
   toAttempt,
+  wantsEvents,
 } from './attempt-rules.ts';
 import { deniedBy } from './authorise.ts';
 import type { Breakers } from './breaker.ts';
@@ -55,6 +56,7 @@ import { buildEnvelope, type EnvelopeParts, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
 import type { CarriedMandate, Mandated, Mandates } from './mandates.ts';
 import { withReadableLinks } from './resource-links.ts';
+import { toFormat } from './response-format.ts';
 import type { Candidate, Route } from './route.ts';
 import type { Asking } from './running-call.ts';
 
@@ -161,7 +163,8 @@ class Walk {
 
   dispatched(): Dispatched {
     if (!this.#answered) throw new FabricError('INTERNAL', 'No agent answered');
-    return { ...this.#answered, attempts: this.#attempts };
+    const result = toFormat(this.#answered.result, this.#call.request.format);
+    return { ...this.#answered, result, attempts: this.#attempts };
   }
 
   /** After the own error of the primary only agents that were named for it, and declare the same. */
@@ -354,7 +357,7 @@ class Walk {
           auth: mandate ? { ...auth, ...mandate.auth } : auth,
           agentId: agent_id,
           capability,
-          stream: request.stream && canStream(candidate) && !degrade,
+          stream: wantsEvents(request) && canStream(candidate) && !degrade,
           deadlineMs: this.#deadline.remainingMs(),
         }),
         context,

@@ -9,7 +9,7 @@ import {
   type InputRequest,
   type Trace,
 } from '@starloom/core';
-import type { Caller, CallRequest, EventPlace } from './call-request.ts';
+import type { Caller, EventPlace } from './call-request.ts';
 import type { Dispatched } from './dispatch.ts';
 
 export interface ToolResult {
@@ -39,14 +39,12 @@ export function toErrorResult(payload: ErrorPayload): ToolResult {
 /** The answer of `fabric.call`. */
 export function toCallResult(
   { result, agentId, capability, attempts, fallback, conversationId }: Dispatched,
-  { format }: Pick<CallRequest, 'format'>,
   trace: Trace,
 ): ToolResult {
   const { upstream: _, ...rest } = result;
-  const data = format === 'json' && rest.data === undefined ? parseJson(rest.answer) : rest.data;
   const payload = {
     ok: true,
-    result: data === undefined ? rest : { ...rest, data },
+    result: rest,
     agent_id: agentId,
     capability,
     attempts,
@@ -162,15 +160,6 @@ function messageOf({ type, data }: FabricEvent): string | undefined {
       return data.name ?? data.id;
     default:
       return undefined;
-  }
-}
-
-/** Who asked for JSON gets an answer that is JSON as data too. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

@@ -120,7 +120,7 @@ export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
         if (isRefusedByHttp(error, caller)) throw error;
         return askingResult(error, caller) ?? toErrorResult(error.toPayload(trace));
       }
-      return toCallResult(outcome.dispatched, request, outcome.trace);
+      return toCallResult(outcome.dispatched, outcome.trace);
     },
   });
 }

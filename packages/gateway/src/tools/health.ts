@@ -1,4 +1,4 @@
-import { type Clock, HEALTH_STATES, type HeldCapability } from '@starloom/core';
+import { type Clock, HEALTH_STATES, type HeldCapability, PROFILE } from '@starloom/core';
 import { z } from 'zod';
 import { type Access, agentsFor } from '../pipeline/authorise.ts';
 import type { Breakers } from '../pipeline/breaker.ts';
@@ -60,6 +60,7 @@ export function healthTool(deps: HealthDeps): Tool {
         gateway: {
           status: 'ok',
           version,
+          profile: PROFILE,
           uptime_s: Math.round((clock.monotonic() - began) / 1000),
         },
         registry: registryStatus,

@@ -1,9 +1,15 @@
 import { existsSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
-import { type LoadedConfig, loadConfig, type Problem, problemsOf } from '@starloom/config';
-import { lookAlikes, type Manifest, RESERVED_AGENT_IDS } from '@starloom/core';
+import {
+  configError,
+  type LoadedConfig,
+  loadConfig,
+  type Problem,
+  problemsOf,
+} from '@starloom/config';
+import { FabricError, lookAlikes, type Manifest, RESERVED_AGENT_IDS } from '@starloom/core';
 import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
-import { endpointOptions } from '@starloom/registry';
+import { assertOpenable, endpointOptions } from '@starloom/registry';
 import { CONFIG_FILES, configKindOf } from '../config-files.ts';
 import type { GlobalOptions } from '../global-options.ts';
 import { count, EXIT_BAD_CONFIGURATION, formatProblem } from '../report-error.ts';
@@ -66,9 +72,19 @@ function agentsFileOf(
   return relative(cwd, path);
 }
 
-function loadGateway(terminal: Terminal, path: string | undefined, { secrets }: Options) {
+/** What the schema takes may still be something that the gateway cannot open. */
+async function loadGateway(terminal: Terminal, path: string | undefined, { secrets }: Options) {
   const { env, cwd } = terminal;
-  return loadGatewayConfig({ path, env, cwd, resolveSecrets: secrets });
+  const loaded = await loadGatewayConfig({ path, env, cwd, resolveSecrets: secrets });
+  const { value, folder, origins, file = 'built-in defaults' } = loaded;
+  await assertOpenable(value.registry, folder).catch((thrown: unknown) => {
+    const { message, details } = FabricError.from(thrown);
+    const key = `registry.${value.registry.kind === 'package' ? 'package' : 'kind'}`;
+    const { kind, ...place } = { kind: 'default', ...origins.get(key) };
+    const at = kind === 'file' ? place : {};
+    throw configError([{ file, ...at, key, message, fix: String(details.fix) }]);
+  });
+  return loaded;
 }
 
 async function loadAgents({ env, cwd }: Terminal, path: string) {
