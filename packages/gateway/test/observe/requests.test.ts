@@ -64,7 +64,7 @@ describe('every request', () => {
     ['fabric.call', { capability: 'work' }],
     ['fabric.call', { capability: 'work', async: true }],
     ['session.list', {}],
-  ])('[G15] [G41] %s answers with its trace, and leaves a line and a span', async (name, args) => {
+  ])('[G15][G41] %s answers with its trace, and leaves a line and a span', async (name, args) => {
     await using world = await openWorld();
     await using client = await connect(world.url);
     const { payload, result } = await call(client, name, args);
