@@ -242,7 +242,6 @@ export {
   fromHeaders,
   fromMeta,
   HEADER,
-  isOriginKey,
   META,
   mergeOrigins,
   type Origin,

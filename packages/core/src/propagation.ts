@@ -62,11 +62,6 @@ export function fromMeta(meta: Carrier): Origin {
   return toOrigin((field) => values[field]);
 }
 
-/** Whether a key of `_meta` belongs to one hop: it is written anew for the next one. */
-export function isOriginKey(key: string): boolean {
-  return FIELDS.has(key.toLowerCase());
-}
-
 /** Two carriers of one call: each field from the first that has it, the depth being the larger. */
 export function mergeOrigins(first: Origin, second: Origin): Origin {
   const chain = first.hop.chain.length > 0 ? first.hop.chain : second.hop.chain;

@@ -63,7 +63,7 @@ describe('every request', () => {
     ['fabric.job.list', {}],
     ['fabric.call', { capability: 'work' }],
     ['fabric.call', { capability: 'work', async: true }],
-    ['session.list', {}],
+    ['session.list', { agent_id: 'percy' }],
   ])('[G15][G41] %s answers with its trace, and leaves a line and a span', async (name, args) => {
     await using world = await openWorld();
     await using client = await connect(world.url);
