@@ -2,7 +2,7 @@
 
 import type { Coordination } from '@starloom/coordination';
 import { FabricError, type JobEngine, type Log } from '@starloom/core';
-import { Authoriser, LOCAL_PRINCIPAL } from '@starloom/identity';
+import { Authoriser, type Identity, LOCAL_PRINCIPAL } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
 import { findPrincipal, type GatewayConfig } from './config.ts';
 import type { JobCalls } from './jobs/job-calls.ts';
@@ -41,12 +41,15 @@ export function enginesOf(options: {
   readonly config: GatewayConfig;
   readonly coordination?: Coordination | undefined;
   readonly jobs?: JobEngine | undefined;
+  readonly identity?: Pick<Identity, 'audit'> | undefined;
 }): Readonly<Record<string, Engine>> {
-  const { coordination, jobs, config } = options;
+  const { coordination, jobs, config, identity } = options;
+  const audit = identity?.audit;
   const { kind } = config.coordination;
   return {
     ...(coordination && { coordination: { kind, check: () => coordination.check() } }),
     ...(jobs && { jobs: { kind: jobs.kind, check: () => jobs.check().then(() => []) } }),
+    ...(audit && { audit: { kind: 'file', check: () => audit.check().then(() => []) } }),
   };
 }
 

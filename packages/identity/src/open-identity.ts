@@ -2,6 +2,7 @@
 // `identity` of the state, opened once and followed while it changes.
 
 import { type Clock, Closers, type Log, systemClock } from '@starloom/core';
+import { keepReserve, makeOwnFolder } from '@starloom/wire';
 import type { JSONWebKeySet } from 'jose';
 import { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-record.ts';
@@ -81,12 +82,14 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
     onChange();
     void sync?.hint();
   };
+  await makeOwnFolder(folder);
   const keys = await KeyRing.open({ folder, configured, clock, log, onChange: onRevoked });
   opened.add(() => keys.close());
   const signing = await SigningKeys.open({ folder, clock, log, onChange: onRevoked });
   opened.add(() => signing.close());
   const revocations = await Revocations.open(folder, log, onRevoked);
   opened.add(() => revocations.close());
+  await keepReserve(folder);
   const files = {
     changeRevocations: revocations.change.bind(revocations),
     changeKeys: keys.change.bind(keys),

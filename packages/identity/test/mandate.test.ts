@@ -320,7 +320,7 @@ describe('must be rejected as a mandate:', () => {
     ['a list of agents', 'bad_claims', () => signed({ aud: ['coder'] })],
     ['no exp', 'bad_claims', () => signed({ exp: undefined })],
     ['expired', 'expired', () => signed({ iat: at(-120), nbf: at(-120), exp: at(-31) })],
-    ['not yet valid', 'not_yet_valid', () => signed({ nbf: at(40), iat: at(40), exp: at(100) })],
+    ['not yet valid', 'not_yet_valid', () => signed({ nbf: at(130), iat: at(130), exp: at(190) })],
     ['a life of ten minutes', 'lives_too_long', () => signed({ exp: at(600) })],
     ['a bound key without a proof', 'bound_to_key', () => signed({ cnf: {} })],
     ['sub = prn without the flag', 'bad_claims', () => signed({ sub: 'ada' })],

@@ -1,6 +1,13 @@
 import { Buffer } from 'node:buffer';
+import { silentLog } from '@starloom/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { revoke, rotateSigningKey, signStructuredPassport, suspendGrant } from '../src/index.ts';
+import {
+  revoke,
+  rotateSigningKey,
+  SigningKeys,
+  signStructuredPassport,
+  suspendGrant,
+} from '../src/index.ts';
 import { mintFor, openTokenWorld, type TokenWorld } from './support/token-world.ts';
 
 const TYPE = { typ: 'passport+jwt' };
@@ -173,8 +180,8 @@ describe('must be rejected as a passport, where callers without credentials are 
     ['no exp', 'bad_claims', () => signed({ exp: undefined })],
     ['exp as text', 'bad_claims', () => signed({ exp: '4102444800' })],
     ['exp in the past', 'expired', () => signed({ iat: at(-99), nbf: at(-99), exp: at(-31) })],
-    ['nbf in the future', 'not_yet_valid', () => signed({ nbf: at(31) })],
-    ['iat in the future', 'not_yet_valid', () => signed({ iat: at(31) })],
+    ['nbf in the future', 'not_yet_valid', () => signed({ nbf: at(121) })],
+    ['iat in the future', 'not_yet_valid', () => signed({ iat: at(121) })],
     ['iat too old', 'lives_too_long', () => signed({ iat: at(-86_500), exp: at(60) })],
     ['nbf too old', 'lives_too_long', () => signed({ nbf: at(-90_000) })],
     ['a life of two days', 'lives_too_long', () => signed({ exp: at(172_800) })],
@@ -244,3 +251,32 @@ function swapPayload(token: string, world: TokenWorld): string {
   const [header, , signature] = token.split('.');
   return [header, encode(world.passportClaims({ prn: 'eve' })), signature].join('.');
 }
+
+describe('a clock that is behind the signing key', () => {
+  const openKeys = ({ folder, clock }: TokenWorld) =>
+    SigningKeys.open({ folder, clock, log: silentLog });
+
+  it('works up to two minutes: at the start, for new mandates and for tokens made before', async () => {
+    await using world = await openTokenWorld();
+    const passport = await world.passport();
+    world.clock.advance(-119_000);
+    const person = await world.authenticate(HEADER, passport);
+    const { token } = await mintFor(world.identity, 'coder', { principal: person });
+    await world.authenticate('x-agent-mandate', token);
+    const again = await openKeys(world);
+    expect(again.currentKid).toBe(world.kid);
+    await again.close();
+  });
+
+  it('is named by the one error beyond that, at the start and for a mandate', async () => {
+    await using world = await openTokenWorld();
+    world.clock.advance(-121_000);
+    const behind = {
+      code: 'OVERLOADED',
+      message: expect.stringContaining('clock'),
+      details: { reason: 'clock_behind', fix: expect.stringContaining('clock') },
+    };
+    await expect(openKeys(world)).rejects.toMatchObject(behind);
+    await expect(mintFor(world.identity, 'coder')).rejects.toMatchObject(behind);
+  });
+});

@@ -1,23 +1,23 @@
-// Processes that change a file take turns by a lock file beside it, which holds the id of the process
-// that has the turn. A lock of a process that is gone does not count.
+// Processes that change a file take turns by a lock file beside it. It names the process that has the
+// turn, and when that process started; it is written elsewhere and linked, so that it is whole from its
+// first moment. A lock of a process that is gone does not count, nor does one that names none.
 
-import { readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError } from '@starloom/core';
+import { writeFresh } from './own-file.ts';
 
 const WAIT_MS = 10_000;
 const RETRY_MS = 15;
+/** Earlier versions made the file first and wrote to it after that. */
+const EMPTY_MS = 2_000;
 
 export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   const target = await realpath(path).catch(() => path);
   const lock = join(dirname(target), `.${basename(target)}.lock`);
-  const began = performance.now();
-  while (!(await isTaken(lock))) {
-    if (await isAbandoned(lock)) await rm(lock, { force: true });
-    else if (performance.now() - began > WAIT_MS) throw busy(path, lock);
-    else await delay(RETRY_MS);
-  }
+  await take(lock, path);
   try {
     return await work();
   } finally {
@@ -25,27 +25,86 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>): Pro
   }
 }
 
-/** True when the turn is ours from now on. */
-async function isTaken(lock: string): Promise<boolean> {
+/** Resolves when the turn is ours. */
+async function take(lock: string, path: string): Promise<void> {
+  const text = `${process.pid} ${(await startOf(process.pid)) ?? ''}\n`;
+  const fresh = `${lock}.${randomUUID()}`;
+  const began = performance.now();
   try {
-    await writeFile(lock, String(process.pid), { flag: 'wx' });
+    await writeFresh(fresh, text);
+    while (!(await isTaken(lock, fresh, text))) {
+      if (await removeAbandoned(lock)) continue;
+      if (performance.now() - began > WAIT_MS) throw busy(path, lock);
+      await delay(RETRY_MS);
+    }
+  } finally {
+    await rm(fresh, { force: true });
+  }
+}
+
+/** True when the turn is ours from now on. */
+async function isTaken(lock: string, fresh: string, text: string): Promise<boolean> {
+  try {
+    await link(fresh, lock);
+    return true;
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return false;
+    if (!NO_LINKS.has(code)) throw error;
+    return await isMade(lock, text);
+  }
+}
+
+/** Of file systems without hard links. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+async function isMade(lock: string, text: string): Promise<boolean> {
+  try {
+    await writeFile(lock, text, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    await rm(lock, { force: true });
     throw error;
   }
 }
 
-async function isAbandoned(lock: string): Promise<boolean> {
-  const pid = Number(await readFile(lock, 'utf8').catch(() => ''));
-  // Empty for a moment, between its creation and its first write.
-  if (!Number.isInteger(pid) || pid <= 0) return false;
+/** Moved away first, so that of all who find it abandoned one removes it, and no lock of another. */
+async function removeAbandoned(lock: string): Promise<boolean> {
+  const text = await readFile(lock, 'utf8').catch(() => undefined);
+  if (text === undefined) return true;
+  if (!(await isAbandoned(lock, text))) return false;
+  const aside = `${lock}.${randomUUID()}`;
   try {
-    process.kill(pid, 0);
-    return false;
+    await rename(lock, aside);
+    if ((await readFile(aside, 'utf8')) !== text) await link(aside, lock).catch(() => {});
+  } catch {
+    return true; // Another process was quicker.
+  }
+  await rm(aside, { force: true });
+  return true;
+}
+
+async function isAbandoned(lock: string, text: string): Promise<boolean> {
+  const [, pid, start] = /^(\d+)(?: (\d+))?\s*$/.exec(text) ?? [];
+  if (pid === undefined) {
+    const made = await stat(lock).catch(() => undefined);
+    return made === undefined || Math.abs(Date.now() - made.mtimeMs) > EMPTY_MS;
+  }
+  try {
+    process.kill(Number(pid), 0);
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ESRCH';
   }
+  const now = await startOf(Number(pid));
+  return start !== undefined && now !== undefined && now !== start;
+}
+
+/** When a process started, in the system's own count: another one with its id started later. */
+async function startOf(pid: number): Promise<string | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+  // The second field, the name in parentheses, may hold anything.
+  return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19];
 }
 
 function busy(path: string, lock: string): FabricError {

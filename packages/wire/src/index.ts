@@ -54,7 +54,15 @@ export {
 export { type BadLine, LineSplitter, type LineSplitterOptions } from './line-splitter.ts';
 export { type ReadLinesOptions, readLines } from './lines.ts';
 export { readNdjson, type WriteNdjsonOptions, writeNdjson } from './ndjson.ts';
-export { writeOwnFile } from './own-file.ts';
+export {
+  closeToOthers,
+  isDiskFull,
+  keepReserve,
+  makeOwnFolder,
+  refillReserve,
+  releaseReserve,
+  writeOwnFile,
+} from './own-file.ts';
 export {
   agentOfMarks,
   type ManagedProcess,

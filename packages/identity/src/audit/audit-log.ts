@@ -1,11 +1,20 @@
 // Writes the audit log. Entries are written in batches, in order, a few milliseconds after they were
 // made; a mint waits until its line is in the file. Where a line cannot be written, nothing is
 // skipped in silence: entries wait within bounds, and what had to be dropped is counted in the log itself.
+// A batch that could not be written whole is cut off again; once there is room the file is marked, and
+// goes on.
 
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { type FileHandle, open, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { type Clock, FabricError, type Log } from '@starloom/core';
+import {
+  isDiskFull,
+  keepReserve,
+  makeOwnFolder,
+  refillReserve,
+  releaseReserve,
+} from '@starloom/wire';
 import type { SigningKeys } from '../tokens/signing-keys.ts';
 import { type AuditEntry, FIRST_LINK, linkOf, toSignedBytes } from './audit-record.ts';
 
@@ -44,6 +53,7 @@ export class AuditLog {
   #file: AuditFile | undefined;
   #waiting: Waiting[] = [];
   #lost = 0;
+  #failure: FabricError | undefined;
   #flushing: Promise<void> | undefined;
   #batching: NodeJS.Timeout | undefined;
   #files = 0;
@@ -58,10 +68,21 @@ export class AuditLog {
   }
 
   static async open(options: AuditLogOptions): Promise<AuditLog> {
-    await mkdir(options.folder, { recursive: true, mode: 0o700 });
     const log = new AuditLog(options);
-    log.#file = await log.#begin();
+    try {
+      await makeOwnFolder(options.folder);
+      log.#file = await log.#begin();
+      await keepReserve(options.folder);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      log.#failed(error);
+    }
     return log;
+  }
+
+  /** Rejects while entries cannot be written. */
+  async check(): Promise<void> {
+    if (this.#failure) throw this.#failure;
   }
 
   /** Written soon; never throws and never waits. */
@@ -69,7 +90,7 @@ export class AuditLog {
     this.#add({ entry, at: this.#options.clock.now() });
   }
 
-  /** Resolves when the line is in the file; INTERNAL when it cannot be written. */
+  /** Resolves when the line is in the file; OVERLOADED when it cannot be written. */
   async recorded(entry: AuditEntry): Promise<void> {
     const written = Promise.withResolvers<void>();
     this.#add({ entry, at: this.#options.clock.now(), written });
@@ -103,7 +124,7 @@ export class AuditLog {
   #add(waiting: Waiting): void {
     if (this.#closed || this.#waiting.length >= MOST_WAITING) {
       this.#lost += 1;
-      waiting.written?.reject(notWritten());
+      waiting.written?.reject(this.#failure ?? notWritten());
       return;
     }
     this.#waiting.push(waiting);
@@ -138,13 +159,14 @@ export class AuditLog {
       this.#file ??= await this.#begin();
       await this.#file.write(this.#withLost(batch));
       for (const { written } of batch.splice(0)) written?.resolve();
+      if (this.#failure) await this.#recovered();
       if (this.#file.bytes > (this.#options.fileBytes ?? FILE_BYTES)) await this.#turnOver();
       else if (this.#file.unsealed >= SEAL_AFTER) await this.#file.seal();
       return true;
     } catch (error) {
-      for (const { written } of batch) written?.reject(notWritten());
-      this.#waiting = [...batch.filter(({ written }) => !written), ...this.#waiting];
       this.#failed(error);
+      for (const { written } of batch) written?.reject(this.#failure);
+      this.#waiting = [...batch.filter(({ written }) => !written), ...this.#waiting];
       setTimeout(() => this.#flushSoon(), RETRY_MS).unref();
       return false;
     }
@@ -166,11 +188,21 @@ export class AuditLog {
     await this.#prune();
   }
 
-  /** A file that failed is left as it is; another one continues from its last whole line. */
+  /** A file that cannot be used any more is left as it is: another one continues from its last line. */
   #failed(error: unknown): void {
-    void this.#file?.abandon();
-    this.#file = undefined;
-    this.#options.log.error({ error: FabricError.from(error) }, 'the audit log cannot be written');
+    if (!this.#file?.isWhole) {
+      void this.#file?.abandon();
+      this.#file = undefined;
+    }
+    if (this.#failure) return;
+    this.#failure = notWritten(error);
+    this.#options.log.error({ error: this.#failure }, 'the audit log cannot be written');
+  }
+
+  async #recovered(): Promise<void> {
+    this.#failure = undefined;
+    this.#options.log.info({}, 'the audit log is written again');
+    await refillReserve(this.#options.folder);
   }
 
   #seal(): void {
@@ -189,7 +221,9 @@ export class AuditLog {
     const { folder, keys, clock } = this.#options;
     const continues = known ?? (await lastLink(folder));
     this.#files += 1;
-    const path = join(folder, nameAt(clock.now(), this.#files));
+    // Names are in the order of the files, also after the clock was set back.
+    const last = timeOf((await auditFiles(folder)).at(-1));
+    const path = join(folder, nameAt(Math.max(clock.now(), last + 1), this.#files));
     return await AuditFile.create(path, { keys, clock, continues });
   }
 
@@ -208,8 +242,14 @@ export class AuditLog {
   }
 }
 
-function notWritten(): FabricError {
-  return new FabricError('INTERNAL', 'The audit log cannot be written');
+function notWritten(cause?: unknown): FabricError {
+  const [reason, fix] = isDiskFull(cause)
+    ? ['disk_full', 'Free space on the disk of the state folder; no restart is needed']
+    : ['audit_unavailable', 'Make the folder of the audit log writable'];
+  return new FabricError('OVERLOADED', 'The audit log cannot be written', {
+    details: { reason, fix },
+    cause,
+  });
 }
 
 interface Continued {
@@ -232,6 +272,9 @@ class AuditFile {
   bytes = 0;
   /** Lines that no signature covers yet. */
   unsealed = 0;
+  /** It ends with a whole line: more can follow. */
+  isWhole = true;
+  #isInterrupted = false;
 
   private constructor(path: string, handle: FileHandle, options: AuditFileOptions) {
     this.#path = path;
@@ -243,8 +286,14 @@ class AuditFile {
   static async create(path: string, options: AuditFileOptions): Promise<AuditFile> {
     const file = new AuditFile(path, await open(path, 'ax', 0o600), options);
     const { continues } = options;
-    await file.#sign({ type: 'open', version: 1, continues });
-    return file;
+    try {
+      await file.#sign({ type: 'open', version: 1, continues });
+      return file;
+    } catch (error) {
+      await file.abandon();
+      await rm(path, { force: true });
+      throw error;
+    }
   }
 
   /** Where another file goes on. */
@@ -253,6 +302,10 @@ class AuditFile {
   }
 
   async write(entries: readonly Waiting[]): Promise<void> {
+    if (this.#isInterrupted) {
+      await this.#sign({ type: 'seal', interrupted: true });
+      this.#isInterrupted = false;
+    }
     const lines: string[] = [];
     let [seq, prev] = [this.#seq, this.#prev];
     for (const { entry, at } of entries) {
@@ -294,8 +347,20 @@ class AuditFile {
 
   async #append(lines: readonly string[]): Promise<void> {
     const text = Buffer.from(`${lines.join('\n')}\n`);
-    await this.#handle.appendFile(text);
-    this.bytes += text.length;
+    for (;;) {
+      try {
+        await this.#handle.appendFile(text);
+        this.bytes += text.length;
+        return;
+      } catch (error) {
+        this.isWhole = false;
+        await this.#handle.truncate(this.bytes);
+        this.isWhole = true;
+        if (isDiskFull(error) && (await releaseReserve(dirname(this.#path)))) continue;
+        this.#isInterrupted = true;
+        throw error;
+      }
+    }
   }
 }
 
@@ -305,13 +370,14 @@ export async function auditFiles(folder: string): Promise<string[]> {
   return names.filter((name) => name.endsWith('.jsonl')).sort();
 }
 
-/** Where the next file goes on: the last whole line of the last file. */
+/** Where the next file goes on: the last whole line of all. */
 async function lastLink(folder: string): Promise<Continued | null> {
-  const file = (await auditFiles(folder)).at(-1);
-  if (file === undefined) return null;
-  const lines = (await readFile(join(folder, file), 'utf8')).split('\n').slice(0, -1);
-  const line = lines.at(-1);
-  return { file, hash: line === undefined ? FIRST_LINK : linkOf(line) };
+  for (const file of (await auditFiles(folder)).reverse()) {
+    const lines = (await readFile(join(folder, file), 'utf8')).split('\n').slice(0, -1);
+    const line = lines.at(-1);
+    if (line !== undefined) return { file, hash: linkOf(line) };
+  }
+  return null;
 }
 
 /** Sorts by time, then by number; two processes that begin at once still differ. */
@@ -319,4 +385,11 @@ function nameAt(ms: number, number: number): string {
   const time = new Date(ms).toISOString().replaceAll(/[:.]/g, '-');
   const id = randomBytes(4).toString('hex');
   return `${time}-${String(number).padStart(6, '0')}-${id}.jsonl`;
+}
+
+/** When the file of that name began; of an unknown name, before all others. */
+function timeOf(name = ''): number {
+  const [, day, hours, minutes, rest = ''] = /^([\d-]{10}T)(\d\d)-(\d\d)-(\S{7})/.exec(name) ?? [];
+  const ms = Date.parse(`${day}${hours}:${minutes}:${rest.replace('-', '.')}`);
+  return Number.isNaN(ms) ? 0 : ms;
 }

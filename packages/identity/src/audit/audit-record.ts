@@ -89,7 +89,8 @@ export const auditRecordSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('denied'), ...deniedFields, ...placed }),
   z.strictObject({ type: z.literal('pin'), ...pinFields, ...placed }),
   z.strictObject({ type: z.literal('lost'), entries: z.int(), ...placed }),
-  z.strictObject({ type: z.literal('seal'), ...signed }),
+  /** `interrupted`: before it the file could not be written for a while, as when the disk is full. */
+  z.strictObject({ type: z.literal('seal'), interrupted: z.literal(true).optional(), ...signed }),
   z.strictObject({ type: z.literal('close'), ...signed }),
 ]);
 

@@ -1,6 +1,6 @@
 // Checks audit files. What it finds: a line changed, removed, added or moved; a file taken away between
 // two others; a signature of another key. The oldest files are removed when the log is full, so that the
-// first file may continue one that is gone. Lines at the end of the newest file, after its last
+// first file may continue one that is gone. A file without a line is one whose first could not be written. Lines at the end of the newest file, after its last
 // signature, are checked for their order; that some of them were cut off cannot be seen.
 
 import { readFile } from 'node:fs/promises';
@@ -41,6 +41,8 @@ export interface AuditReport {
   readonly unsealed: number;
   /** Without an end: still written, or its process was killed. */
   readonly open: readonly string[];
+  /** How often the log could not be written for a while, and went on. */
+  readonly interrupted: number;
   readonly problems: readonly AuditProblem[];
 }
 
@@ -58,7 +60,8 @@ export async function verifyAudit(
   const problems: AuditProblem[] = [];
   const open: string[] = [];
   const links = new Map<string, ReadonlySet<string>>();
-  let [records, unsealed] = [0, 0];
+  let [records, unsealed, interrupted] = [0, 0, 0];
+  const empty = new Set<string>();
   const begun: { file: string; continues: Continues }[] = [];
   for (const path of files) {
     const file = basename(path);
@@ -67,17 +70,27 @@ export async function verifyAudit(
     links.set(file, check.links);
     records += check.records;
     unsealed += check.unsealed;
+    interrupted += check.interrupted;
+    if (check.isEmpty) {
+      empty.add(file);
+      continue;
+    }
     if (!check.isClosed) open.push(file);
     begun.push({ file, continues: check.continues });
   }
-  const [oldest] = begun;
-  for (const { file, continues } of begun.slice(1)) {
+  const oldest = basename(files[0] ?? '');
+  for (const [index, { file, continues }] of begun.entries()) {
+    if (file === oldest || (index === 0 && continues === null)) continue;
     const isThere = continues && links.get(continues.file)?.has(continues.hash);
-    const isPruned = continues && oldest && continues.file < oldest.file;
-    if (!isThere && !isPruned) problems.push({ file, line: 1, flaw: 'missing_before' });
+    const isPruned = continues && continues.file < oldest;
+    if (isThere || isPruned) continue;
+    problems.push({ file, line: 1, flaw: 'missing_before' });
+    if (continues && empty.has(continues.file)) {
+      problems.push({ file: continues.file, line: 1, flaw: 'not_begun' });
+    }
   }
   const intact = problems.length === 0;
-  return { intact, files: files.length, records, unsealed, open, problems };
+  return { intact, files: files.length, records, unsealed, open, interrupted, problems };
 }
 
 type Continues = Extract<AuditRecord, { type: 'open' }>['continues'];
@@ -86,6 +99,8 @@ class FileCheck {
   readonly links = new Set<string>();
   records = 0;
   unsealed = 0;
+  interrupted = 0;
+  isEmpty = false;
   isClosed = false;
   continues: Continues = null;
   readonly #file: string;
@@ -104,7 +119,9 @@ class FileCheck {
     const lines = text.split('\n');
     // A last line without its end was being written when its process was killed.
     lines.pop();
-    if (lines.length === 0) this.#problems.push({ file: this.#file, line: 1, flaw: 'not_begun' });
+    this.isEmpty = lines.length === 0;
+    // Earlier versions went on from such a file as from the beginning.
+    if (this.isEmpty) this.links.add(FIRST_LINK);
     for (const line of lines) this.#take(line);
   }
 
@@ -119,6 +136,7 @@ class FileCheck {
     this.records += 1;
     this.unsealed = 'signature' in record && !flaw ? 0 : this.unsealed + 1;
     this.isClosed = record.type === 'close';
+    if (record.type === 'seal' && record.interrupted) this.interrupted += 1;
     this.#options.onRecord?.(record);
   }
 

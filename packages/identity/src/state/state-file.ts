@@ -1,10 +1,18 @@
 // A JSON file of the state folder that several processes share: gateways read it live, commands change
 // it. Writers take turns by a lock, a change is put in place at once, and readers follow within a second.
 
-import { chmod, mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FabricError, type Log } from '@starloom/core';
-import { FileWatch, fingerprintOf, withFileLock, writeOwnFile } from '@starloom/wire';
+import {
+  closeToOthers,
+  FileWatch,
+  fingerprintOf,
+  isDiskFull,
+  refillReserve,
+  withFileLock,
+  writeOwnFile,
+} from '@starloom/wire';
 import type { z } from 'zod';
 
 export interface StateFileOptions<T> {
@@ -45,13 +53,19 @@ export async function changeState<T>(
   edit: (value: T) => T | Promise<T>,
 ): Promise<T> {
   const { path } = options;
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
-  return await withFileLock(path, async () => {
+  const folder = dirname(path);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const change = async () => {
     const before = await readState(options);
     const after = await edit(before);
     if (after !== before) await writeOwnFile(path, `${JSON.stringify(after, null, 2)}\n`);
     return after;
+  };
+  const changed = await withFileLock(path, change).catch((error: unknown) => {
+    throw isDiskFull(error) ? noRoom(path, error) : error;
   });
+  await refillReserve(folder);
+  return changed;
 }
 
 /** The file as it is now. A file that became unusable is logged, and what it said before stays. */
@@ -70,7 +84,9 @@ export class LiveFile<T> {
     const { path, log } = options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const known = await fingerprintOf(path);
-    await closeToOthers(path, log);
+    if (await closeToOthers(path)) {
+      log.warn({ path }, 'other users could read the file; its mode is 0600 now');
+    }
     const file = new LiveFile(options, await readState(options));
     const onChange = () => void file.reload();
     file.#watch = new FileWatch({
@@ -117,23 +133,20 @@ export class LiveFile<T> {
   }
 }
 
-/** Other users must not read it, however it came here. */
-async function closeToOthers(path: string, log: Log): Promise<void> {
-  const mode = await stat(path).then(
-    (found) => found.mode,
-    () => undefined,
-  );
-  if (mode === undefined || (mode & 0o077) === 0 || process.platform === 'win32') return;
-  await chmod(path, 0o600);
-  log.warn({ path }, 'other users could read the file; its mode is 0600 now');
-}
-
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+function noRoom(path: string, cause: unknown): FabricError {
+  const fix = 'Free space on the disk of the state folder, then try again';
+  return new FabricError('OVERLOADED', `The disk is full: ${path} cannot be written`, {
+    details: { reason: 'disk_full', file: path, fix },
+    cause,
+  });
 }
 
 function unusable(path: string, why: string, fix: string, cause?: unknown): FabricError {

@@ -11,6 +11,8 @@ export const MANDATE_TYPE = 'mandate+jwt';
 
 /** How far clocks may differ, in seconds. */
 export const SKEW_S = 30;
+/** How far ahead the clock may have been that a token or key of our own realm was made by. */
+export const AHEAD_S = 120;
 export const MAX_PASSPORT_S = 24 * 60 * 60;
 export const MIN_MANDATE_S = 60;
 export const MAX_MANDATE_S = 300;
@@ -18,6 +20,7 @@ export const MAX_CAP = 64;
 /** Of grants that came with a passport, and end with it. */
 export const GRANT_PREFIX = 'grant:';
 
+export const CLOCK_FIX = 'set the clock of this machine right';
 const FIX = 'ask for another one: "starloom passport create"';
 
 const name = z.string().min(1).max(256);
@@ -113,8 +116,8 @@ export function assertClaims(
   if (exp - Math.min(iat, nbf) > maxLife) {
     throw denied('lives_too_long', `The token lives longer than ${maxLife} seconds`, FIX);
   }
-  if (iat > at + SKEW_S || nbf > at + SKEW_S) {
-    throw denied('not_yet_valid', 'The token is not valid yet', 'set the clocks right');
+  if (iat > at + AHEAD_S || nbf > at + AHEAD_S) {
+    throw denied('not_yet_valid', 'The clock is behind: the token is not valid yet', CLOCK_FIX);
   }
   if (exp <= at - SKEW_S || iat < at - maxLife - SKEW_S) {
     throw denied('expired', 'The token has expired', FIX);

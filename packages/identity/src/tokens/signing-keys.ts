@@ -13,7 +13,7 @@ import {
   verify,
 } from 'node:crypto';
 import { join } from 'node:path';
-import type { Clock, Log } from '@starloom/core';
+import { type Clock, FabricError, type Log } from '@starloom/core';
 import {
   CompactSign,
   type CryptoKey,
@@ -23,7 +23,7 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
-import { MAX_PASSPORT_S, SKEW_S } from './claims.ts';
+import { AHEAD_S, CLOCK_FIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
 import { ALGORITHM, type FindKey, unknownSigner } from './read-token.ts';
 
 const keySchema = z.strictObject({
@@ -87,6 +87,7 @@ export class SigningKeys {
     const file = await LiveFile.open({ ...signingFile(folder), log, onChange: () => onChange() });
     const keys = new SigningKeys(options, file);
     await keys.#rotateWhenDue();
+    keys.#current();
     return keys;
   }
 
@@ -151,14 +152,17 @@ export class SigningKeys {
     await this.#file.close();
   }
 
+  /** By a clock that is behind that of its maker the newest key may be from the future. */
   #current(): SigningKey {
     const now = this.#options.clock.now();
-    const usable = this.#file.value.keys.filter(
-      (key) => key.d !== undefined && Date.parse(key.use_from) <= now && !isOver(key, now),
-    );
-    const key = usable.toSorted((a, b) => Date.parse(b.use_from) - Date.parse(a.use_from))[0];
-    if (key) return key;
-    throw new Error('there is no signing key');
+    const own = this.#file.value.keys.filter((key) => key.d !== undefined && !isOver(key, now));
+    const usable = (at: number) => own.filter((key) => Date.parse(key.use_from) <= at);
+    const newestFirst = (a: SigningKey, b: SigningKey) =>
+      Date.parse(b.use_from) - Date.parse(a.use_from);
+    const [key] = usable(now).toSorted(newestFirst);
+    const [soon] = usable(now + AHEAD_S * 1000).toSorted((a, b) => newestFirst(b, a));
+    if (key ?? soon) return (key ?? soon) as SigningKey;
+    throw noKey(own[0]?.use_from, now);
   }
 
   #published(kid: string): SigningKey | undefined {
@@ -231,6 +235,14 @@ export function isSigned(x: string, bytes: Uint8Array, signature: string): boole
   }
 }
 
+function noKey(useFrom: string | undefined, now: number): FabricError {
+  if (useFrom === undefined) throw new Error('there is no signing key');
+  const clock = new Date(now).toISOString();
+  const message = `The clock is behind: the signing key is in use from ${useFrom}, and it is ${clock}`;
+  const fix = `${CLOCK_FIX}; if it is right, wait, or run "starloom keys rotate --signing --at-once"`;
+  return new FabricError('OVERLOADED', message, { details: { reason: 'clock_behind', fix } });
+}
+
 const OKP = { kty: 'OKP', crv: 'Ed25519' } as const;
 
 export function signingFile(folder: string): StateFileOptions<SigningFile> {
@@ -238,6 +250,7 @@ export function signingFile(folder: string): StateFileOptions<SigningFile> {
 }
 
 async function createFirst(folder: string, now: number): Promise<void> {
+  if ((await readState(signingFile(folder))).keys.length > 0) return;
   const key = await createSigningKey(now, now);
   await changeState(signingFile(folder), (file) => {
     return file.keys.length > 0 ? file : { ...withIssuer(file), keys: [key] };

@@ -43,10 +43,12 @@ export async function verifyAuditLog(
   for (const { file, line: number, flaw } of report.problems) {
     terminal.print(line`${file}:${number}  ${flaw}`);
   }
-  const { records, unsealed, open } = report;
+  const { records, unsealed, open, interrupted } = report;
   const state = report.intact ? 'intact' : `${count(report.problems.length, 'problem')} found`;
   terminal.print(`${state}: ${count(records, 'record')} in ${count(report.files, 'file')}`);
   if (unsealed > 0) terminal.tell(`${count(unsealed, 'record')} at the end not signed yet`);
+  if (interrupted > 0)
+    terminal.tell(`could not be written ${count(interrupted, 'time')}; see "lost"`);
   if (open.length > 0) terminal.tell(`still written, or not ended: ${open.join(', ')}`);
 }
 
@@ -105,7 +107,8 @@ async function withDecisions(audit: Report, files: readonly string[]): Promise<R
     problems.push(...found.problems.map(({ line, flaw }) => ({ file, line, flaw })));
   }
   const all = audit.files + files.length;
-  return { intact: problems.length === 0, files: all, records, unsealed, open, problems };
+  const intact = problems.length === 0;
+  return { ...audit, intact, files: all, records, unsealed, open, problems };
 }
 
 async function allFiles(home: string): Promise<string[]> {
