@@ -4,6 +4,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { type Clock, type Log, systemClock } from '@starloom/core';
+import { closeToOthers } from '@starloom/wire';
 import type { CoordinationStore, StoreWarning } from './coordination-store.ts';
 import { afterLoss } from './embedded/after-loss.ts';
 import { LogCheckpoint } from './embedded/checkpoint.ts';
@@ -46,7 +47,8 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const latest = Math.max(now, replay.now);
   const ahead_ms = latest - clock.now();
   if (ahead_ms > 1000) log.warn({ path, ahead_ms }, 'the clock is behind the coordination store');
-  const journal = new SqliteJournal({ thread, checkpoint, last: replay.last, log });
+  const folder = dirname(path);
+  const journal = new SqliteJournal({ folder, thread, checkpoint, last: replay.last, log });
   const warnings = missing ? [lossOf(missing)] : [];
   const store = new MachineStore({
     machine,
@@ -74,6 +76,8 @@ async function createPrivateFile(path: string): Promise<void> {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, 'a', 0o600);
     await file.close();
+    const files = ['', '-wal', '-shm', '-mark'].map((ending) => path + ending);
+    await Promise.all(files.map((each) => closeToOthers(each)));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw toFabricError(path, { reason: 'io', message }, error);

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import type { CoordinationStore } from '../src/coordination-store.ts';
@@ -151,7 +152,13 @@ describe('a snapshot that cannot be made', () => {
     const checkpoint = new LogCheckpoint({ copy, log, smallestLogBytes: 500 });
     const reader = { snapshots: () => {}, records: () => {} };
     const { thread } = await LogThread.open(world.path, reader);
-    const journal = new SqliteJournal({ thread, checkpoint, last: 0, log });
+    const journal = new SqliteJournal({
+      folder: dirname(world.path),
+      thread,
+      checkpoint,
+      last: 0,
+      log,
+    });
     const store = new MachineStore({ machine, now: () => 1000, journal });
     for (let n = 1; n <= 50; n += 1) expect(await count(store)).toEqual({ ok: true, version: n });
     await store.close();

@@ -126,7 +126,7 @@ export {
   type StoredJob,
   type UpstreamHandle,
 } from './jobs/job.ts';
-export { jobNotFound } from './jobs/job-errors.ts';
+export { assertQuota, type JobQuota, jobNotFound } from './jobs/job-errors.ts';
 export {
   assertCursor,
   type EventText,
@@ -148,6 +148,7 @@ export {
   type RemoteLedger,
 } from './jobs/ledger-engine.ts';
 export { createMemoryJobEngine, MemoryJobTables } from './jobs/memory-job-engine.ts';
+export { FILE_MARK, NO_CALL, SMALL_CALL_BYTES, storedBytes } from './jobs/stored-text.ts';
 export {
   type Asked,
   answered,

@@ -305,6 +305,24 @@ const jobRules = {
   keep_hours: z.number().min(24).max(87_600).default(168).describe('How long finished jobs stay'),
   concurrency: z.int().min(1).max(10_000).default(256).describe('Jobs that run here at once'),
   per_agent: z.int().min(1).optional().describe('Jobs of one agent that run at once'),
+  per_principal: z
+    .int()
+    .min(1)
+    .max(10_000_000)
+    .default(10_000)
+    .describe('Jobs of one caller that are not over'),
+  bytes_per_principal: z
+    .int()
+    .min(1024)
+    .max(1024 * GIBIBYTE)
+    .default(4 * GIBIBYTE)
+    .describe('Bytes that the jobs of one caller take; with sqlite at most a quarter of the disk'),
+  ahead_hours: z
+    .number()
+    .min(1)
+    .max(87_600)
+    .default(2_208)
+    .describe('How far ahead `run_at` of a job may lie'),
   webhook_hosts: z
     .array(z.string().min(1))
     .default([])

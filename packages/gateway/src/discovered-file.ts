@@ -2,7 +2,7 @@
 // manifest names the same agent: its version and how it is reached. The file is a convenience: when it cannot be read or written, agents are
 // asked as if there were none.
 
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import {
   type Capability,
   canonicalJson,
@@ -12,6 +12,7 @@ import {
   type Manifest,
   sha256Hex,
 } from '@starloom/core';
+import { writeOwnFile } from '@starloom/wire';
 import { z } from 'zod';
 
 /** What agents said in earlier runs. */
@@ -84,9 +85,7 @@ export class DiscoveredFile implements DiscoveredCapabilities {
     const text = JSON.stringify({ version: 1, agents: Object.fromEntries(this.#entries) });
     try {
       if (text.length > MAX_FILE_LENGTH) throw new Error(`longer than ${MAX_FILE_LENGTH}`);
-      const draft = `${this.#path}.${process.pid}.tmp`;
-      await writeFile(draft, text, { mode: 0o600 });
-      await rename(draft, this.#path);
+      await writeOwnFile(this.#path, text);
     } catch (error) {
       this.#log.warn({ path: this.#path, error }, 'discovered tools could not be saved');
     }

@@ -74,5 +74,7 @@ export function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {
     perAgent: jobs.per_agent,
     keepMs: jobs.keep_hours * 3_600_000,
     webhookHosts: jobs.webhook_hosts,
+    quota: { jobs: jobs.per_principal, bytes: jobs.bytes_per_principal },
+    aheadMs: jobs.ahead_hours * 3_600_000,
   };
 }

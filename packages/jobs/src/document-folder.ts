@@ -4,10 +4,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FabricError, type JobDocuments } from '@starloom/core';
-
-/** No JSON begins with it. */
-const MARK = '\u0001file:';
+import { FabricError, FILE_MARK, type JobDocuments } from '@starloom/core';
+import { diskFull, diskRoom, isDiskFull } from '@starloom/wire';
 
 export interface DocumentFolderOptions {
   readonly path: string;
@@ -40,11 +38,11 @@ export class DocumentFolder implements JobDocuments {
     const bytes = Buffer.byteLength(text);
     if (bytes < this.#inlineBytes) return text;
     if (bytes > this.#maxBytes) throw tooLarge(bytes, this.#maxBytes);
-    return this.#write(jobId, text);
+    return this.#write(jobId, text, bytes);
   }
 
   load(stored: string): string | Promise<string> {
-    return stored.startsWith(MARK) ? this.#read(stored.slice(MARK.length)) : stored;
+    return stored.startsWith(FILE_MARK) ? this.#read(stored.slice(FILE_MARK.length)) : stored;
   }
 
   async remove(jobId: string): Promise<void> {
@@ -52,16 +50,20 @@ export class DocumentFolder implements JobDocuments {
     await rm(this.#folder(jobId), { recursive: true, force: true });
   }
 
-  async #write(jobId: string, text: string): Promise<string> {
+  async discard(stored: string): Promise<void> {
+    if (!stored.startsWith(FILE_MARK)) return;
+    await rm(this.#pathOf(stored.slice(FILE_MARK.length)), { force: true });
+  }
+
+  async #write(jobId: string, text: string, bytes: number): Promise<string> {
     const name = createHash('sha256').update(text).digest('hex');
     const folder = this.#folder(jobId);
     try {
-      await mkdir(folder, { recursive: true });
+      await mkdir(folder, { recursive: true, mode: 0o700 });
+      if (diskRoom(folder).room < bytes) throw diskFull('a document of the job cannot be written');
       const path = join(folder, name);
       const temporary = `${path}.${crypto.randomUUID()}`;
-      await using file = await open(temporary, 'wx');
-      await file.writeFile(text);
-      await file.sync();
+      await writeWhole(temporary, text);
       await rename(temporary, path);
       await syncFolder(folder);
       if (!this.#made.has(jobId)) await syncFolder(dirname(folder));
@@ -69,13 +71,13 @@ export class DocumentFolder implements JobDocuments {
     } catch (cause) {
       throw unwritable(cause);
     }
-    return `${MARK}${jobId}/${name}`;
+    return `${FILE_MARK}${jobId}/${name}#${bytes}`;
   }
 
   async #read(reference: string): Promise<string> {
-    const [jobId = '', name = ''] = reference.split('/');
+    const [jobId = '', name = ''] = reference.split(/[/#]/);
     try {
-      const text = await readFile(join(this.#folder(jobId), name), 'utf8');
+      const text = await readFile(this.#pathOf(reference), 'utf8');
       const hash = createHash('sha256').update(text).digest('hex');
       if (hash === name) return text;
       throw new Error('the file is damaged');
@@ -91,9 +93,26 @@ export class DocumentFolder implements JobDocuments {
     }
   }
 
+  #pathOf(reference: string): string {
+    const [jobId = '', name = ''] = reference.split(/[/#]/);
+    return join(this.#folder(jobId), name);
+  }
+
   /** Spread over folders: there may be a million jobs. */
   #folder(jobId: string): string {
     return join(this.#path, jobId.slice(0, 2), jobId);
+  }
+}
+
+/** Leaves nothing behind when it fails. */
+async function writeWhole(path: string, text: string): Promise<void> {
+  try {
+    await using file = await open(path, 'wx', 0o600);
+    await file.writeFile(text);
+    await file.sync();
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
   }
 }
 
@@ -109,8 +128,8 @@ function tooLarge(bytes: number, maxBytes: number): FabricError {
 }
 
 function unwritable(cause: unknown): FabricError {
-  const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
-  const isFull = code === 'ENOSPC' || code === 'EDQUOT';
+  if (FabricError.is(cause)) return cause;
+  const isFull = isDiskFull(cause);
   return new FabricError('OVERLOADED', 'A document of the job cannot be written', {
     details: {
       reason: isFull ? 'disk_full' : 'engine_unavailable',

@@ -5,6 +5,7 @@ import {
   isFinal,
   type JobAnswer,
   type JobFilter,
+  type JobQuota,
   type JobRecords,
   jobNotFound,
   type NewJob,
@@ -17,14 +18,16 @@ const MOST_PER_PAGE = 1_000;
 
 export class JobDesk {
   readonly #records: JobRecords;
+  readonly #quota: JobQuota | undefined;
 
-  constructor(records: JobRecords) {
+  constructor(records: JobRecords, quota?: JobQuota) {
     this.#records = records;
+    this.#quota = quota;
   }
 
   /** The job is durable when this resolves. */
   submit(job: NewJob): Promise<{ readonly job: StoredJob; readonly created: boolean }> {
-    return this.#records.create(job);
+    return this.#records.create({ ...job, ...(this.#quota && { quota: this.#quota }) });
   }
 
   async status(principalId: string, id: unknown): Promise<StoredJob> {
@@ -75,8 +78,12 @@ export class JobDesk {
       throw refused('job_not_finished', 'The job is not over yet', job, 'Cancel it first');
     }
     const call = await this.#records.callOf(job.id);
+    if (call === null) {
+      const fix = 'Make the call again';
+      throw refused('call_removed', 'The call of a cancelled job is not kept', job, fix);
+    }
     const hadMs = job.deadline_at === undefined ? undefined : job.deadline_at - job.created_at;
-    const made = await this.#records.create({
+    const made = await this.submit({
       principalId,
       capability: job.capability,
       ...(job.agent_id !== undefined && { agentId: job.agent_id }),

@@ -26,7 +26,7 @@ export async function openJobs(place: JobsPlace, options: OpenJobsOptions): Prom
     case 'sqlite': {
       const { openSqliteJobs } = await import('./sqlite.ts');
       const path = place.path ?? join(stateFolder, 'jobs', 'jobs.sqlite');
-      return openSqliteJobs({ path, ...shared });
+      return openSqliteJobs({ path, log, ...shared });
     }
     case 'postgres': {
       const { openPostgresJobs } = await import('./postgres.ts');

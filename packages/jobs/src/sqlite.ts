@@ -1,6 +1,13 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type Clock, type JobEngine, LedgerJobEngine, systemClock } from '@starloom/core';
+import {
+  type Clock,
+  type JobEngine,
+  LedgerJobEngine,
+  type Log,
+  silentLog,
+  systemClock,
+} from '@starloom/core';
+import { diskRoom, keepReserve } from '@starloom/wire';
 import { DocumentFolder } from './document-folder.ts';
 import { LedgerThread } from './sqlite/ledger-thread.ts';
 
@@ -8,15 +15,25 @@ export interface SqliteJobsOptions {
   /** The database file; large documents go to the folder `documents` beside it. */
   readonly path: string;
   readonly clock?: Clock;
+  readonly log?: Log;
   readonly inlineBytes?: number;
 }
 
+const REFILL_MS = 10_000;
+
 /** Jobs in one file of this machine, for one gateway. */
 export async function openSqliteJobs(options: SqliteJobsOptions): Promise<JobEngine> {
-  const { path, clock = systemClock, inlineBytes } = options;
+  const { path, clock = systemClock, log = silentLog, inlineBytes } = options;
   const folder = dirname(path);
-  await mkdir(folder, { recursive: true });
   const thread = await LedgerThread.open(path);
+  if (thread.problem) {
+    log.error({ error: thread.problem }, 'jobs are not available; calls of agents go on');
+  } else {
+    await keepReserve(folder);
+  }
+  const refilling = setInterval(() => {
+    if (diskRoom(folder).room > 0) void keepReserve(folder).catch(() => {});
+  }, REFILL_MS).unref();
   const documents = new DocumentFolder({
     path: join(folder, 'documents'),
     ...(inlineBytes !== undefined && { inlineBytes }),
@@ -27,6 +44,9 @@ export async function openSqliteJobs(options: SqliteJobsOptions): Promise<JobEng
     clock,
     documents,
     check: () => thread.check(),
-    close: () => thread.close(),
+    close: () => {
+      clearInterval(refilling);
+      return thread.close();
+    },
   });
 }

@@ -1,13 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import type { Log } from '@starloom/core';
+import { isDiskFull } from '@starloom/wire';
 
 const BYTES = 32;
 
 /** A secret of this gateway alone, made at its first start. */
-export async function readOrCreateKey(path: string): Promise<Buffer> {
+export async function readOrCreateKey(path: string, log: Log): Promise<Buffer> {
   const known = await readFile(path).catch(() => undefined);
   if (known?.length === BYTES) return known;
   const key = randomBytes(BYTES);
-  await writeFile(path, key, { mode: 0o600 });
+  try {
+    await writeFile(path, key, { mode: 0o600 });
+  } catch (error) {
+    await rm(path, { force: true });
+    if (!isDiskFull(error)) throw error;
+    log.error({ path }, 'the disk is full: conversations end with this process');
+  }
   return key;
 }

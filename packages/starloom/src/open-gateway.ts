@@ -102,7 +102,7 @@ export async function openGateway(options: OpenGatewayOptions): Promise<OpenedGa
       : undefined;
     if (discovered) closers.add(() => discovered.close());
     const conversationKey = options.stateFolder
-      ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'))
+      ? await readOrCreateKey(join(options.stateFolder, 'conversation.key'), log)
       : undefined;
     const oauth = config.auth.oauth && new OauthVerifier({ ...config.auth.oauth, log });
     if (oauth) closers.add(() => oauth.close());

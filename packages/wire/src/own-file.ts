@@ -4,11 +4,13 @@
 // what must be written there, a revocation say, needs no free block that another program could take.
 
 import { randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync, unlinkSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 const RESERVE = '.reserve';
 const PIECES = 8;
+const PIECE = /^\d$/;
 const PIECE_BYTES = 128 * 1024;
 /** A smaller piece is not worth keeping. */
 const LEAST_BYTES = 16 * 1024;
@@ -78,11 +80,16 @@ export async function refillReserve(folder: string): Promise<void> {
 }
 
 /** Gives a piece of the reserve back to the disk; false when none is left. */
-export async function releaseReserve(folder: string): Promise<boolean> {
-  const [piece] = await piecesIn(folder, 0);
-  if (piece === undefined) return false;
-  await rm(piece, { force: true });
-  return true;
+export function releaseReserve(folder: string): boolean {
+  try {
+    const names = readdirSync(join(folder, RESERVE));
+    const piece = names.find((name) => PIECE.test(name));
+    if (piece === undefined) return false;
+    unlinkSync(join(folder, RESERVE, piece));
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export function isDiskFull(error: unknown): boolean {
@@ -135,7 +142,7 @@ async function writeOverReserve(path: string, text: string): Promise<boolean> {
 /** Those that hold so many bytes, the smallest first. */
 async function piecesIn(folder: string, least: number): Promise<string[]> {
   const names = await readdir(join(folder, RESERVE)).catch(() => []);
-  const pieces = names.filter((name) => /^\d$/.test(name));
+  const pieces = names.filter((name) => PIECE.test(name));
   const paths = pieces.map((name) => join(folder, RESERVE, name));
   const sizes = new Map<string, number>();
   for (const path of paths) sizes.set(path, (await stat(path).catch(() => undefined))?.size ?? 0);

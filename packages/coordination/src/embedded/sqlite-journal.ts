@@ -3,14 +3,25 @@
 // the disk; nothing is answered from it any more.
 
 import { FabricError, type Log } from '@starloom/core';
+import { type DiskRoom, diskFull, diskRoom } from '@starloom/wire';
+import type { StoreWarning } from '../coordination-store.ts';
 import type { Journal, JournalRecord } from '../engine/machine-store.ts';
 import type { LogCheckpoint } from './checkpoint.ts';
 import { encodeRecord } from './journal-record.ts';
 import type { LogThread } from './log-thread.ts';
 
+/** How long what is known of the disk holds. */
+const LOOK_MS = 100;
+/** What is written takes more: in the log of SQLite, in its file, as a snapshot. */
+const ROOM_PER_BYTE = 4;
+/** Heartbeats and the like go on for longer than what fills the disk. */
+const SMALL_BYTES = 4 * 1024;
+
 const MOST_WAITING_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteJournalOptions {
+  /** Of the file. */
+  readonly folder: string;
   readonly thread: LogThread;
   readonly checkpoint: LogCheckpoint;
   /** The last record in the file. */
@@ -30,6 +41,7 @@ class Batch {
 }
 
 export class SqliteJournal implements Journal {
+  readonly #folder: string;
   readonly #thread: LogThread;
   readonly #checkpoint: LogCheckpoint;
   readonly #log: Log;
@@ -40,8 +52,12 @@ export class SqliteJournal implements Journal {
   #writing: Promise<void> | undefined;
   #isClosing = false;
   #failure: FabricError | undefined;
+  #disk: DiskRoom | undefined;
+  #lookedAt = 0;
+  #sinceLook = 0;
 
-  constructor({ thread, checkpoint, last, log }: SqliteJournalOptions) {
+  constructor({ folder, thread, checkpoint, last, log }: SqliteJournalOptions) {
+    this.#folder = folder;
     this.#thread = thread;
     this.#checkpoint = checkpoint;
     this.#last = last;
@@ -60,6 +76,29 @@ export class SqliteJournal implements Journal {
     });
   }
 
+  assertRoom(args: readonly unknown[]): void {
+    const { room, kept } = this.#look();
+    if (room > 0) return;
+    if (room > -kept / 2 && JSON.stringify(args).length <= SMALL_BYTES) return;
+    throw diskFull('coordination takes nothing more');
+  }
+
+  warnings(): readonly StoreWarning[] {
+    if (this.#look().room > 0) return [];
+    const { message: problem, details } = diskFull('coordination takes nothing large');
+    return [{ problem, fix: String(details.fix) }];
+  }
+
+  #look(): DiskRoom {
+    const now = performance.now();
+    if (this.#disk === undefined || now - this.#lookedAt > LOOK_MS) {
+      this.#disk = diskRoom(this.#folder);
+      this.#lookedAt = now;
+      this.#sinceLook = 0;
+    }
+    return { ...this.#disk, room: this.#disk.room - ROOM_PER_BYTE * this.#sinceLook };
+  }
+
   append(record: JournalRecord): void {
     const { partition, now } = record;
     const text = encodeRecord(record);
@@ -67,6 +106,7 @@ export class SqliteJournal implements Journal {
     batch.records.push(text);
     batch.partitions.add(partition);
     batch.bytes += text.length;
+    this.#sinceLook += text.length;
     batch.now = now;
     this.#unwritten.set(partition, batch);
     this.#checkpoint.noteRecord(partition, text.length);

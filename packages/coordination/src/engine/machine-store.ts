@@ -32,6 +32,10 @@ export interface Journal {
   readonly failure: FabricError | undefined;
   /** Throws when nothing can be kept: asked before each operation, so that none is half done. */
   assertReady(): void;
+  /** Throws where there is no room for more; asked before operations that may make it grow. */
+  assertRoom(args: readonly unknown[]): void;
+  /** What is off, though it works. */
+  warnings(): readonly StoreWarning[];
   append(record: JournalRecord): void;
   /** Resolves when all that was appended about the partition is safe; `undefined`: it is. */
   flushed(partition: string): Promise<void> | undefined;
@@ -138,7 +142,7 @@ export class MachineStore implements CoordinationStore {
 
   async check(): Promise<readonly StoreWarning[]> {
     this.#journal.assertReady();
-    return this.#warnings;
+    return [...this.#warnings, ...this.#journal.warnings()];
   }
 
   async size(partitions: readonly string[]): Promise<number> {
@@ -182,6 +186,7 @@ export class MachineStore implements CoordinationStore {
     ...args: Operations[Name]['args']
   ): Promise<Operations[Name]['result']> {
     this.#journal.assertReady();
+    if (GROWING.has(operation)) this.#journal.assertRoom(args);
     const now = this.#now();
     const { result, changed, newEvent } = this.#machine.apply(partition, now, operation, ...args);
     if (changed) this.#journal.append({ partition, now, operation, args });
@@ -196,9 +201,14 @@ export class MachineStore implements CoordinationStore {
   }
 }
 
+/** Others end something, or keep it as it is. */
+const GROWING: ReadonlySet<OperationName> = new Set(['commit', 'acquireAndCommit', 'acquire']);
+
 const noJournal: Journal = {
   failure: undefined,
   assertReady: () => {},
+  assertRoom: () => {},
+  warnings: () => [],
   append: () => {},
   flushed: () => undefined,
   close: async () => {},

@@ -1,5 +1,35 @@
 import { FabricError } from '../errors.ts';
 
+/** What jobs of one principal may take. */
+export interface JobQuota {
+  /** Jobs that are not over. */
+  readonly jobs: number;
+  /** Of their calls at least; an engine on a disk of the gateway counts all that it keeps. */
+  readonly bytes: number;
+}
+
+export function assertQuota(used: JobQuota, asked: number, quota: JobQuota): void {
+  if (used.jobs >= quota.jobs) {
+    throw new FabricError('RATE_LIMITED', `The caller has ${quota.jobs} jobs that are not over`, {
+      details: {
+        reason: 'jobs_quota',
+        limit: quota.jobs,
+        fix: 'Wait for jobs to end, cancel some, or raise `jobs.per_principal`',
+      },
+    });
+  }
+  if (used.bytes + asked <= quota.bytes) return;
+  throw new FabricError('RATE_LIMITED', `The jobs of the caller may take ${quota.bytes} bytes`, {
+    details: {
+      reason: 'job_bytes_quota',
+      limit: quota.bytes,
+      used: used.bytes,
+      asked,
+      fix: 'Cancel jobs, wait until finished ones are deleted, or raise `jobs.bytes_per_principal`',
+    },
+  });
+}
+
 /** One answer for unknown, foreign and malformed ids. */
 export function jobNotFound(id: unknown): FabricError {
   return new FabricError('JOB_NOT_FOUND', 'There is no such job', {

@@ -5,8 +5,9 @@ import { FabricError } from '../errors.ts';
 import type { ClaimOptions, JobFilter, JobNote, QueuePurpose, Renewal } from '../ports/jobs.ts';
 import { createTrace } from '../trace.ts';
 import { isFinal, type Job, type JobAnswer, type NewJob, type UpstreamHandle } from './job.ts';
-import { jobNotFound } from './job-errors.ts';
+import { assertQuota, jobNotFound } from './job-errors.ts';
 import type { JobTables, QueueEntry, ScheduleRow } from './job-tables.ts';
+import { NO_CALL, SMALL_CALL_BYTES, storedBytes } from './stored-text.ts';
 import {
   type Asked,
   answered,
@@ -60,6 +61,8 @@ export interface LedgerNewJob {
 export interface JobLedgerOptions {
   /** The next time of a cron expression after a moment. */
   readonly nextCron: (cron: string, timezone: string, after: number) => number;
+  /** What the jobs of one principal may take at most, whatever their quota says. */
+  readonly mostBytes?: number;
   readonly newId?: () => string;
   readonly random?: () => number;
 }
@@ -67,23 +70,29 @@ export interface JobLedgerOptions {
 export class JobLedger {
   readonly #tables: JobTables;
   readonly #nextCron: JobLedgerOptions['nextCron'];
+  readonly #mostBytes: number;
   readonly #newId: () => string;
   readonly #random: () => number;
 
   constructor(tables: JobTables, options: JobLedgerOptions) {
     this.#tables = tables;
     this.#nextCron = options.nextCron;
+    this.#mostBytes = options.mostBytes ?? Number.POSITIVE_INFINITY;
     this.#newId = options.newId ?? (() => crypto.randomUUID());
     this.#random = options.random ?? Math.random;
   }
 
   create({ id, input, call, fingerprint }: LedgerNewJob, now: number) {
-    const { principalId, idempotencyKey: key } = input;
+    const { principalId, idempotencyKey: key, quota } = input;
     const known = key === undefined ? undefined : this.#tables.key(principalId, key);
     if (known !== undefined && known.expiresAt > now) {
       if (known.fingerprint !== fingerprint) throw keyReused(known.jobId);
       const job = this.#tables.get(known.jobId);
       if (job !== undefined) return { job, result: this.#tables.result(job.id), created: false };
+    }
+    if (quota) {
+      const bytes = Math.min(quota.bytes, this.#mostBytes);
+      assertQuota(this.#tables.usage(principalId), storedBytes(call), { ...quota, bytes });
     }
     const job = createJob({ ...input, call: null }, id, now);
     this.#tables.insert(job, call);
@@ -161,6 +170,7 @@ export class JobLedger {
     const done = this.#change(held, (job) => finished(job, end, events, now), events);
     if (!done) return false;
     if (result !== undefined) this.#tables.setResult(held.id, result);
+    if (end.state === 'cancelled') this.#freeCall(held.id);
     this.#tables.deleteEntry(held.id, held.purpose);
     this.#notifyOfEnd(held.id, now);
     return true;
@@ -185,6 +195,7 @@ export class JobLedger {
       this.#tables.addEvents(id, job.cursor, [JSON.stringify(event)]);
       this.#tables.deleteEntry(id, 'run');
       this.#notifyOfEnd(id, now);
+      this.#freeCall(id);
     } else if (!job.parked && job.state !== 'running') {
       this.#enqueue(job, now, now);
     }
@@ -335,6 +346,12 @@ export class JobLedger {
       readyAt,
       tries: this.#tables.entry(job.id, purpose)?.tries ?? 0,
     });
+  }
+
+  /** Of a job that was cancelled. */
+  #freeCall(id: string): void {
+    const call = this.#tables.call(id) ?? NO_CALL;
+    if (storedBytes(call) > SMALL_CALL_BYTES) this.#tables.setCall(id, NO_CALL);
   }
 
   #notifyOfEnd(id: string, now: number): void {

@@ -1,4 +1,5 @@
 import type { Job, JobState } from './job.ts';
+import type { JobQuota } from './job-errors.ts';
 
 /** A place in the queue. A job has at most one per purpose; one that is over has none to run. */
 export interface QueueEntry {
@@ -41,6 +42,7 @@ export interface JobTables {
   get(id: string): Job | undefined;
   update(job: Job): void;
   call(id: string): string | undefined;
+  setCall(id: string, call: string): void;
   result(id: string): string | undefined;
   setResult(id: string, result: string): void;
   /** Newest first, older than the position `before`. */
@@ -68,6 +70,8 @@ export interface JobTables {
   /** Jobs that ended before a moment, with no idempotency key that is still good. */
   endedBefore(moment: number, now: number, limit: number): readonly string[];
   delete(id: string): void;
+  /** What the jobs of a principal take now: those that are not over, and the bytes of all. */
+  usage(principalId: string): JobQuota;
   counts(): Readonly<Record<JobState, number>>;
   oldestReady(purpose: string): number | undefined;
   schedules(): readonly ScheduleRow[];

@@ -4,6 +4,7 @@
 import type { ErrorPayload } from '../errors.ts';
 import type { FabricEvent } from '../events.ts';
 import type { Trace } from '../trace.ts';
+import type { JobQuota } from './job-errors.ts';
 
 export const JOB_STATES = [
   'queued',
@@ -140,6 +141,8 @@ export interface NewJob {
   readonly labels?: Readonly<Record<string, string>>;
   /** For 24 hours the same principal gets the same job for the same key. */
   readonly idempotencyKey?: string;
+  /** Refused when its principal has more; without one it is not counted. */
+  readonly quota?: JobQuota;
   /** What makes two calls the same for a key, where that is not all of `call`. */
   readonly asked?: unknown;
 }

@@ -40,12 +40,15 @@ export interface JobDocuments {
   load(stored: string): string | Promise<string>;
   /** Deletes the files of a job. */
   remove(jobId: string): Promise<void>;
+  /** Deletes the file that a stored text names. */
+  discard(stored: string): Promise<void>;
 }
 
 export const INLINE_DOCUMENTS: JobDocuments = {
   store: (_, text) => text,
   load: (stored) => stored,
   remove: async () => {},
+  discard: async () => {},
 };
 
 export interface LedgerJobEngineOptions {
@@ -79,7 +82,11 @@ export class LedgerJobEngine implements JobEngine {
     const stored = this.#documents.store(id, JSON.stringify(call ?? null));
     const text = typeof stored === 'string' ? stored : await stored;
     const fingerprint = newJob.idempotencyKey === undefined ? '' : fingerprintOf(newJob);
-    const made = await this.#ledger.create({ id, input, call: text, fingerprint }, this.#now());
+    const asked = { id, input, call: text, fingerprint };
+    const made = await this.#ledger.create(asked, this.#now()).catch(async (error: unknown) => {
+      await this.#documents.discard(text);
+      throw error;
+    });
     if (made.created) this.#watchers.notify(READY);
     else await this.#documents.remove(id);
     return { job: await this.#toStored(made), created: made.created };
@@ -147,8 +154,10 @@ export class LedgerJobEngine implements JobEngine {
         ? await this.#documents.store(claim.job.id, JSON.stringify(outcome.result ?? null))
         : undefined;
     const held = toHeld(claim);
+    const call = end.state === 'cancelled' ? await this.#ledger.callOf(held.id) : undefined;
     const done = await this.#ledger.finish(held, end, texts, result, this.#now());
     if (done) this.#watchers.notify(READY);
+    if (done && call !== undefined) await this.#documents.discard(call);
     return this.#notified(claim, done);
   }
 
@@ -157,7 +166,10 @@ export class LedgerJobEngine implements JobEngine {
   }
 
   async requestCancel(id: string) {
-    return this.#changed(id, await this.#ledger.requestCancel(id, this.#now()));
+    const call = await this.#ledger.callOf(id);
+    const after = await this.#ledger.requestCancel(id, this.#now());
+    if (call !== undefined && after?.job.state === 'cancelled') await this.#documents.discard(call);
+    return this.#changed(id, after);
   }
 
   async note(id: string, note: JobNote): Promise<boolean> {

@@ -4,6 +4,7 @@ import { isFinal, JOB_STATES, type Job, type JobState } from './job.ts';
 import { JobLedger } from './job-ledger.ts';
 import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './job-tables.ts';
 import { LedgerJobEngine, type RemoteLedger } from './ledger-engine.ts';
+import { storedBytes } from './stored-text.ts';
 
 /** Jobs that live as long as the process. Cron expressions are read as "every minute". */
 export function createMemoryJobEngine(
@@ -29,7 +30,7 @@ export function toRemote(ledger: JobLedger): RemoteLedger {
 interface Row {
   readonly position: number;
   job: Job;
-  readonly call: string;
+  call: string;
   readonly events: string[];
   result?: string;
 }
@@ -69,6 +70,13 @@ export class MemoryJobTables implements JobTables {
 
   call(id: string): string | undefined {
     return this.#rows.get(id)?.call;
+  }
+
+  setCall(id: string, call: string): void {
+    const row = this.#rows.get(id);
+    if (row === undefined) return;
+    this.#length += call.length - row.call.length;
+    row.call = call;
   }
 
   result(id: string): string | undefined {
@@ -181,6 +189,13 @@ export class MemoryJobTables implements JobTables {
     if (row === undefined) return;
     this.#length -= row.call.length + (row.result?.length ?? 0) + lengthOf(row.events);
     this.#rows.delete(id);
+  }
+
+  usage(principalId: string) {
+    const own = [...this.#rows.values()].filter(({ job }) => job.principal_id === principalId);
+    const texts = own.flatMap(({ call, result = '', events }) => [call, result, ...events]);
+    const bytes = texts.reduce((sum, text) => sum + storedBytes(text), 0);
+    return { jobs: own.filter(({ job }) => !isFinal(job.state)).length, bytes };
   }
 
   counts(): Readonly<Record<JobState, number>> {

@@ -12,6 +12,7 @@ import {
   type InputRequest,
   type Job,
   type JobEngine,
+  type JobQuota,
   type JobWebhook,
   jobNotFound,
   type Log,
@@ -42,6 +43,9 @@ export interface JobCallsOptions {
   readonly perAgent: number | undefined;
   readonly keepMs: number;
   readonly webhookHosts: readonly string[];
+  readonly quota?: JobQuota;
+  /** How far ahead a job may be put off. */
+  readonly aheadMs?: number;
 }
 
 /** What a call asks of its job, besides the call. */
@@ -58,6 +62,7 @@ export interface JobTerms {
   readonly source?: unknown;
 }
 
+const SCHEDULE_MS = 10_000;
 const DISCOVERY_WAIT_MS = 30_000;
 const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
 /** A longer answer of an agent that failed is not kept in the record of its job. */
@@ -71,13 +76,14 @@ export class JobCalls {
   readonly #options: JobCallsOptions;
   readonly #runner: JobRunner;
   readonly #webhooks: WebhookSender;
+  #scheduling: NodeJS.Timeout | undefined;
 
   constructor(options: JobCallsOptions) {
     const { engine, clock, log, concurrency, perAgent, keepMs, webhookHosts } = options;
     this.#options = options;
     this.engine = engine;
     this.keepMs = keepMs;
-    this.desk = new JobDesk(engine);
+    this.desk = new JobDesk(engine, options.quota);
     options.deps.observer.watchJobs(() => engine.counts());
     this.#webhooks = new WebhookSender({ guard: createAddressGuard({ allow: webhookHosts }), log });
     this.#runner = new JobRunner({
@@ -99,6 +105,21 @@ export class JobCalls {
 
   /** Takes over the schedules of the configuration; others are removed. */
   async schedule(schedules: readonly ScheduledCall[]): Promise<void> {
+    try {
+      await this.#schedule(schedules);
+    } catch (thrown) {
+      const error = FabricError.from(thrown);
+      if (error.details.reason !== 'disk_full') throw error;
+      this.#options.log.error({ error }, 'the schedules of jobs cannot be stored; trying again');
+      const again = () =>
+        this.schedule(schedules).catch((failed: unknown) =>
+          this.#options.log.error({ error: FabricError.from(failed) }, 'jobs have no schedules'),
+        );
+      this.#scheduling = setTimeout(again, SCHEDULE_MS).unref();
+    }
+  }
+
+  async #schedule(schedules: readonly ScheduledCall[]): Promise<void> {
     const { registry } = this.#options.deps;
     const names = new Set(schedules.map(({ name }) => name));
     for (const { name } of await this.engine.schedules()) {
@@ -114,6 +135,7 @@ export class JobCalls {
 
   /** Waits for what runs, then leaves it to the next start, or to another gateway. */
   async stop(graceMs: number): Promise<void> {
+    clearTimeout(this.#scheduling);
     await this.#runner.stop({ graceMs });
     await this.#webhooks.close();
   }
@@ -134,6 +156,7 @@ export class JobCalls {
     const { principal } = caller;
     const { idempotencyKey, agentId } = request;
     if (terms.webhook) this.#webhooks.assertAllowed(terms.webhook.url);
+    this.#assertAhead(terms.runAt);
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     if (!isCharged) deps.limits.admit(principal);
     const guarded = admit(caller, deps.guard);
@@ -182,6 +205,19 @@ export class JobCalls {
     if (isRepetition) deps.limits.giveBack(principal, capability.cost);
     deps.limits.noteCharged(principal, idempotencyKey);
     return accepted;
+  }
+
+  #assertAhead(runAt: number | undefined): void {
+    const { aheadMs, clock } = this.#options;
+    if (runAt === undefined || aheadMs === undefined || runAt <= clock.now() + aheadMs) return;
+    const limit = new Date(clock.now() + aheadMs).toISOString();
+    throw new FabricError('BAD_INPUT', 'run_at lies too far ahead', {
+      details: {
+        reason: 'too_far_ahead',
+        limit,
+        fix: `Name a time before ${limit}, or raise \`jobs.ahead_hours\``,
+      },
+    });
   }
 
   /** A new job with the call of one that is over. */

@@ -356,7 +356,7 @@ class AuditFile {
         this.isWhole = false;
         await this.#handle.truncate(this.bytes);
         this.isWhole = true;
-        if (isDiskFull(error) && (await releaseReserve(dirname(this.#path)))) continue;
+        if (isDiskFull(error) && releaseReserve(dirname(this.#path))) continue;
         this.#isInterrupted = true;
         throw error;
       }

@@ -4,8 +4,11 @@ import {
   JOB_STATES,
   type Job,
   type JobFilter,
+  type JobQuota,
   type JobState,
+  NO_CALL,
   normalName,
+  storedBytes,
   toPosition,
 } from '@starloom/core';
 import type { DatabaseSession } from './database.ts';
@@ -24,9 +27,9 @@ export async function insertJobs(
   rows: readonly { readonly job: Job; readonly call: string; readonly entry: string }[],
 ): Promise<void> {
   await session.executeSql(
-    `INSERT INTO ${S}.job (id, principal, state, capability, entry, record, call)
+    `INSERT INTO ${S}.job (id, principal, state, capability, entry, record, call, bytes)
      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
-       $7::text[])`,
+       $7::text[], $8::bigint[])`,
     [
       rows.map(({ job }) => job.id),
       rows.map(({ job }) => toText(job.principal_id)),
@@ -35,8 +38,21 @@ export async function insertJobs(
       rows.map(({ entry }) => entry),
       rows.map(({ job }) => JSON.stringify(job)),
       rows.map(({ call }) => call),
+      rows.map(({ call }) => storedBytes(call)),
     ],
   );
+}
+
+/** Of jobs that are not over. */
+export async function readUsage(session: DatabaseSession, principalId: string): Promise<JobQuota> {
+  const sql = `SELECT count(*) AS jobs, coalesce(sum(bytes), 0) AS bytes FROM ${S}.job
+    WHERE principal = $1 AND finished_at IS NULL`;
+  const { rows } = await session.executeSql(sql, [toText(principalId)]);
+  return { jobs: Number(rows[0]?.jobs), bytes: Number(rows[0]?.bytes) };
+}
+
+export async function dropCall(session: DatabaseSession, id: string): Promise<void> {
+  await session.executeSql(`UPDATE ${S}.job SET call = $2, bytes = 0 WHERE id = $1`, [id, NO_CALL]);
 }
 
 /** In no order; `lock` keeps others from changing them until the transaction ends. */

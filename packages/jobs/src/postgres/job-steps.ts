@@ -8,7 +8,9 @@ import {
   type Job,
   type JobDocuments,
   type JobEvent,
+  SMALL_CALL_BYTES,
   type StoredJob,
+  storedBytes,
   type Watchers,
 } from '@starloom/core';
 import type { BossQueue, Entry } from './boss-queue.ts';
@@ -71,17 +73,18 @@ export class JobSteps {
     const { id } = claim.job;
     const entry = toEntry(claim);
     const lost = new Error('the claim is lost');
-    const step = async (session: DatabaseSession): Promise<Change> => {
+    const step = async (session: DatabaseSession) => {
       if (place === 'complete') await this.#queue.complete(session, 'run', [entry.id]);
       if (place === 'retry') await this.#queue.retry(session, entry);
       const row = (await rows.readJobs(session, [id], true)).get(id);
       if (row === undefined || row.lease !== claim.lease || isFinal(row.job.state)) throw lost;
       const changed = await change(row.job, session);
       await this.#write(session, row, changed);
-      return changed;
+      return { changed, row };
     };
     try {
-      this.#hint(await this.#database.transact(step));
+      const { changed, row } = await this.#database.transact(step);
+      await this.#done(row, changed);
       return true;
     } catch (error) {
       if (error === lost || (FabricError.is(error) && error.cause === lost)) return false;
@@ -110,7 +113,7 @@ export class JobSteps {
       try {
         const changed = await this.#database.transact(step);
         if (changed === undefined) return this.toStored(before.job, before.result);
-        this.#hint(changed);
+        await this.#done(before, changed);
         return changed.job;
       } catch (error) {
         if (error !== moved || left === 1) throw error;
@@ -126,15 +129,22 @@ export class JobSteps {
       texts.push(await this.#documents.store(job.id, JSON.stringify(event)));
     }
     await rows.updateJobs(session, [{ job, entry, lease, result }]);
+    if (isFreed(job, before)) await rows.dropCall(session, job.id);
     await rows.insertEvents(session, job.id, before.job.cursor + 1, texts);
     await rows.notify(session, change.isReady ? [job.id, READY] : [job.id]);
   }
 
-  /** To this process at once; others hear of it from Postgres. */
-  #hint({ job, isReady }: Change): void {
+  /** Told to this process at once; others hear of it from Postgres. */
+  async #done(before: rows.JobRow, { job, isReady }: Change): Promise<void> {
+    if (isFreed(job, before)) await this.#documents.discard(before.call);
     this.#watchers.notify(job.id);
     if (isReady) this.#watchers.notify(READY);
   }
+}
+
+/** The call of a job that was cancelled is not kept, unless it is small. */
+function isFreed({ state }: Job, { call }: rows.JobRow): boolean {
+  return state === 'cancelled' && storedBytes(call) > SMALL_CALL_BYTES;
 }
 
 /** The claim of a place is named by the place and how often it was claimed. */

@@ -7,6 +7,7 @@ import {
   appended,
   asked,
   assertCursor,
+  assertQuota,
   type Claim,
   type ClaimOptions,
   type Clock,
@@ -25,16 +26,19 @@ import {
   type JobFilter,
   type JobNote,
   type JobOutcome,
+  type JobQuota,
   type JobSchedule,
   jobNotFound,
   keyReused,
   modeOf,
   type NewJob,
   noted,
+  RecentMap,
   requeued,
   resumed,
   type StoredJob,
   sent,
+  storedBytes,
   toEventMark,
   type UpstreamHandle,
   type Watchers,
@@ -67,6 +71,7 @@ export class PostgresJobEngine implements JobEngine {
   readonly #creations: Creations;
   readonly #schedules: Schedules;
   readonly #steps: JobSteps;
+  readonly #usage = new Usage();
 
   constructor(options: PostgresJobEngineOptions) {
     this.#options = options;
@@ -82,8 +87,18 @@ export class PostgresJobEngine implements JobEngine {
   async create(newJob: NewJob) {
     const job = createJob(newJob, crypto.randomUUID(), this.#now());
     const call = await this.#documents.store(job.id, JSON.stringify(newJob.call ?? null));
+    try {
+      return await this.#create(newJob, job, call);
+    } catch (error) {
+      await this.#documents.discard(call);
+      throw error;
+    }
+  }
+
+  async #create(newJob: NewJob, job: Job, call: string) {
     const key = newJob.idempotencyKey;
     if (key === undefined) {
+      await this.#usage.take(this.#database, newJob, call);
       await this.#creations.add({ job, call });
       this.#watchers.notify(READY);
       return { job, created: true };
@@ -93,6 +108,7 @@ export class PostgresJobEngine implements JobEngine {
       const expiresAt = job.created_at + IDEMPOTENCY_MS;
       const asked = { principalId: newJob.principalId, key, jobId: job.id, fingerprint, expiresAt };
       if (await rows.takeKey(session, asked, job.created_at)) {
+        await this.#usage.take(session, newJob, call);
         await this.#creations.insert(session, [{ job, call }]);
         return undefined;
       }
@@ -408,3 +424,30 @@ export class PostgresJobEngine implements JobEngine {
     });
   }
 }
+
+/** What principals have in the database, read at most once in a second and before a refusal. */
+class Usage {
+  readonly #known = new RecentMap<{ readonly readAt: number; used: JobQuota }>(PRINCIPALS);
+
+  /** RATE_LIMITED when the job is too much. */
+  async take(
+    session: DatabaseSession,
+    { principalId, quota }: NewJob,
+    call: string,
+  ): Promise<void> {
+    if (quota === undefined) return;
+    const bytes = storedBytes(call);
+    let known = this.#known.get(principalId);
+    const isOver =
+      known && (known.used.jobs >= quota.jobs || known.used.bytes + bytes > quota.bytes);
+    if (!known || isOver || performance.now() - known.readAt > USAGE_MS) {
+      known = { readAt: performance.now(), used: await rows.readUsage(session, principalId) };
+      this.#known.set(principalId, known);
+    }
+    assertQuota(known.used, bytes, quota);
+    known.used = { jobs: known.used.jobs + 1, bytes: known.used.bytes + bytes };
+  }
+}
+
+const PRINCIPALS = 10_000;
+const USAGE_MS = 1_000;

@@ -30,6 +30,8 @@ export const SCHEMA = `
     call text NOT NULL,
     result text
   ) WITH (fillfactor = 70);
+  ALTER TABLE job ADD COLUMN IF NOT EXISTS bytes bigint NOT NULL DEFAULT 0;
+  CREATE INDEX IF NOT EXISTS job_open_of ON job (principal) INCLUDE (bytes) WHERE finished_at IS NULL;
   CREATE INDEX IF NOT EXISTS job_of_principal ON job (principal, position);
   CREATE INDEX IF NOT EXISTS job_by_state ON job (principal, state, position);
   CREATE INDEX IF NOT EXISTS job_ended ON job (finished_at) WHERE finished_at IS NOT NULL;

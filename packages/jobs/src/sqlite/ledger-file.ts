@@ -1,40 +1,67 @@
 // The file: a ledger whose steps are done in batches, each batch one transaction that is on disk before
-// `run` returns. A step that is refused changes nothing, so it does not spoil its batch.
+// `run` returns. A step that is refused changes nothing, so it does not spoil its batch. New jobs are
+// refused before the disk is full; for what else there is no room, the folder has a reserve.
 
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { FabricError, JobLedger } from '@starloom/core';
+import { FabricError, JobLedger, type LedgerNewJob } from '@starloom/core';
+import { diskFull, diskRoom, isDiskFull, releaseReserve } from '@starloom/wire';
 import { nextCron } from '../next-cron.ts';
-import { APPLICATION_ID, FORMAT, PRAGMAS, SCHEMA } from './schema.ts';
+import { APPLICATION_ID, COUNT_USAGE, FORMAT, PRAGMAS, SCHEMA } from './schema.ts';
 import { SqliteJobTables } from './sqlite-job-tables.ts';
 import { type LedgerReply, type LedgerStep, toProblem, WRITE_PROBE } from './thread-messages.ts';
 
+/** Of the disk, for the jobs of one principal. */
+const PRINCIPAL_SHARE = 1 / 4;
+/** A new job takes a few times its call, in the log and in the file, and some pages. */
+const ROOM_PER_BYTE = 3;
+const ROOM_PER_JOB = 32 * 1024;
+/** Steps after which pages may be free. */
+const FREEING: ReadonlySet<string> = new Set(['requestCancel', 'finish', 'prune']);
+/** So many are given back to the disk, at a time. */
+const FREE_PAGES = { least: 64, most: 4096 };
+
 export class LedgerFile {
+  readonly #folder: string;
   readonly #database: DatabaseSync;
   readonly #ledger: JobLedger;
   #failure: FabricError | undefined;
+  /** For new jobs of the batch. */
+  #room = 0;
 
   /** Holds the file for itself until it is closed or the process ends, however that happens. */
   constructor(path: string) {
+    this.#folder = dirname(path);
+    createPrivateFiles(path);
     this.#database = new DatabaseSync(path);
+    const tables = new SqliteJobTables(this.#database);
     try {
       this.#prepare();
     } catch (error) {
       this.#database.close();
       throw error;
     }
-    this.#ledger = new JobLedger(new SqliteJobTables(this.#database), { nextCron });
+    const mostBytes = diskRoom(this.#folder).size * PRINCIPAL_SHARE;
+    this.#ledger = new JobLedger(tables, { nextCron, mostBytes });
   }
 
   /** One reply per step, in order. */
-  run(steps: readonly LedgerStep[]): readonly LedgerReply[] {
+  run(steps: readonly LedgerStep[], isTight = false): readonly LedgerReply[] {
     if (this.#failure !== undefined) return this.#refuseAll(steps, this.#failure);
     try {
+      this.#room = isTight ? 0 : diskRoom(this.#folder).room;
       this.#database.exec('BEGIN IMMEDIATE');
       const replies = steps.map((step) => this.#runOne(step));
       this.#database.exec('COMMIT');
+      if (steps.some(({ method }) => FREEING.has(method))) this.#giveBack();
       return replies;
     } catch (error) {
-      return this.#refuseAll(steps, this.#undo(error));
+      const problem = this.#undo(error);
+      const isFull = problem.details.reason === 'disk_full';
+      const mayRetry = isFull && steps.some(({ method }) => method !== 'create');
+      if (mayRetry && releaseReserve(this.#folder)) return this.run(steps, true);
+      return this.#refuseAll(steps, problem);
     }
   }
 
@@ -45,14 +72,33 @@ export class LedgerFile {
   #runOne({ method, args }: LedgerStep): LedgerReply {
     if (method === WRITE_PROBE) {
       this.#database.exec(`PRAGMA user_version = ${FORMAT}`);
-      return { value: undefined };
+      const isLow = this.#room < ROOM_PER_JOB;
+      return isLow ? { problem: toProblem(noNewJobs()) } : { value: undefined };
     }
     try {
+      if (method === 'create') this.#takeRoom(args[0] as LedgerNewJob);
       const step = this.#ledger[method] as (...values: unknown[]) => unknown;
       return { value: step.apply(this.#ledger, [...args]) };
     } catch (error) {
       if (!FabricError.is(error)) throw error;
       return { problem: toProblem(error) };
+    }
+  }
+
+  #takeRoom({ call }: LedgerNewJob): void {
+    this.#room -= ROOM_PER_JOB + ROOM_PER_BYTE * call.length;
+    if (this.#room < 0) throw noNewJobs();
+  }
+
+  /** A file that shrinks is cut off when the log beside it is written to it. */
+  #giveBack(): void {
+    if (this.#pragma('auto_vacuum') === 0 || this.#pragma('freelist_count') < FREE_PAGES.least)
+      return;
+    try {
+      this.#database.exec(`PRAGMA incremental_vacuum(${FREE_PAGES.most})`);
+      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch (error) {
+      this.#undo(error); // The pages stay free for jobs to come.
     }
   }
 
@@ -75,18 +121,42 @@ export class LedgerFile {
 
   #prepare(): void {
     this.#database.exec('PRAGMA locking_mode = EXCLUSIVE');
-    const pragma = (name: string) => Number(this.#database.prepare(`PRAGMA ${name}`).get()?.[name]);
     const tables = this.#database.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
-    if (pragma('application_id') !== APPLICATION_ID && tables?.n !== 0) {
+    const isOurs = this.#pragma('application_id') === APPLICATION_ID;
+    if (!isOurs && tables?.n !== 0) {
       throw engineError('foreign', 'The file is a database of another program');
     }
-    if (pragma('user_version') > FORMAT) {
+    if (this.#pragma('user_version') > FORMAT) {
       throw engineError('newer_store', 'The file was written by a newer version');
     }
     this.#database.exec(PRAGMAS);
+    // Nothing is written that is there: on a full disk, too, jobs can be read and cancelled.
+    if (!isOurs) this.#database.exec(OURS);
     this.#database.exec(SCHEMA);
+    this.#database.exec(COUNT_USAGE);
     // The file is held by one process: workers of the process before are gone, whatever their leases.
-    this.#database.exec(`UPDATE queue SET ready_at = 0 WHERE state = 'leased'`);
+    this.#database.exec(`UPDATE queue SET ready_at = 0 WHERE state = 'leased' AND ready_at <> 0`);
+  }
+
+  #pragma(name: string): number {
+    return Number(this.#database.prepare(`PRAGMA ${name}`).get()?.[name]);
+  }
+}
+
+function noNewJobs(): FabricError {
+  return diskFull('new jobs are refused');
+}
+
+const OURS = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT};`;
+
+/** SQLite gives the files beside it the same mode. */
+function createPrivateFiles(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
+  if (process.platform === 'win32') return;
+  chmodSync(dirname(path), 0o700);
+  for (const file of ['', '-wal', '-shm'].map((ending) => path + ending)) {
+    if (existsSync(file)) chmodSync(file, 0o600);
   }
 }
 
@@ -107,6 +177,7 @@ const NO_ROOM_FOR_INDEX = 4874;
 
 export function toEngineError(error: unknown): FabricError {
   if (FabricError.is(error)) return error;
+  if (isDiskFull(error)) return diskFull('the job database cannot be written');
   const extended = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0;
   const code = extended === NO_ROOM_FOR_INDEX ? FULL : extended & 0xff;
   const [reason, message] = REASONS[code] ?? ['engine_unavailable', 'The job database failed'];

@@ -23,7 +23,7 @@ interface Waiting extends LedgerStep {
 
 export class LedgerThread {
   readonly #file: ThreadedFile<readonly LedgerStep[], ThreadReply>;
-  readonly #opened = Promise.withResolvers<void>();
+  readonly #opened = Promise.withResolvers<FabricError | undefined>();
   readonly #waiting: Waiting[] = [];
   #running: readonly Waiting[] = [];
   #isScheduled = false;
@@ -35,6 +35,9 @@ export class LedgerThread {
       return (...args: unknown[]) => this.#step(method, args);
     },
   });
+
+  /** Why the file could not be opened yet; steps try again. */
+  problem: FabricError | undefined;
 
   private constructor(path: string) {
     const module = new URL(`./ledger-worker${extname(import.meta.url)}`, import.meta.url);
@@ -49,7 +52,7 @@ export class LedgerThread {
   static async open(path: string): Promise<LedgerThread> {
     const thread = new LedgerThread(path);
     try {
-      await thread.#opened.promise;
+      thread.problem = await thread.#opened.promise;
     } catch (error) {
       await thread.#file.close();
       throw error;
@@ -84,7 +87,7 @@ export class LedgerThread {
   }
 
   #take(reply: ThreadReply): void {
-    if (reply.kind === 'opened') this.#opened.resolve();
+    if (reply.kind === 'opened') this.#opened.resolve(reply.problem && fromProblem(reply.problem));
     else if (reply.kind === 'failed') this.#fail(fromProblem(reply.problem));
     else this.#settle(reply.replies);
   }

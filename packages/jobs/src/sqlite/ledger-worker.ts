@@ -2,19 +2,30 @@
 
 import type { FileService } from '@starloom/wire';
 import { LedgerFile, toEngineError } from './ledger-file.ts';
-import { type LedgerStep, type ThreadReply, toProblem } from './thread-messages.ts';
+import { type LedgerStep, type Problem, type ThreadReply, toProblem } from './thread-messages.ts';
 
 export const service: FileService<readonly LedgerStep[], ThreadReply> = {
   open(path, reply) {
     let file: LedgerFile | undefined;
-    try {
-      file = new LedgerFile(path);
-      reply({ kind: 'opened' });
-    } catch (error) {
-      reply({ kind: 'failed', problem: toProblem(toEngineError(error)) });
-    }
+    let problem: Problem | undefined;
+    const open = () => {
+      try {
+        file = new LedgerFile(path);
+      } catch (error) {
+        problem = toProblem(toEngineError(error));
+      }
+    };
+    open();
+    const isGone = problem !== undefined && problem.details.reason !== 'disk_full';
+    if (problem && isGone) reply({ kind: 'failed', problem });
+    else reply({ kind: 'opened', ...(problem && { problem }) });
     return {
-      take: (steps) => reply({ kind: 'done', replies: file?.run(steps) ?? [] }),
+      take(steps) {
+        // A disk that was full may have room by now.
+        if (!file) open();
+        const refused = problem ? steps.map(() => ({ problem: problem as Problem })) : [];
+        reply({ kind: 'done', replies: file?.run(steps) ?? refused });
+      },
       close: () => file?.close(),
     };
   },

@@ -2,16 +2,18 @@
 export const APPLICATION_ID = 0x534c4a42;
 export const FORMAT = 1;
 
-/** What `COMMIT` answered is on disk: WAL with a sync per commit. One process holds the file. */
+/**
+ * What `COMMIT` answered is on disk: WAL with a sync per commit. One process holds the file. The first
+ * of these works on a file without content alone, which the second gives it.
+ */
 export const PRAGMAS = `
+  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
-  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA temp_store = MEMORY;
   PRAGMA cache_size = -65536;
   PRAGMA wal_autocheckpoint = 4000;
-  PRAGMA application_id = ${APPLICATION_ID};
-  PRAGMA user_version = ${FORMAT};
+  PRAGMA journal_size_limit = ${16 * 1024 * 1024};
 `;
 
 /** Nearly all of these have the note `due`: an index of few rows. */
@@ -61,8 +63,23 @@ export const SCHEMA = `
   CREATE TABLE IF NOT EXISTS counter (
     state TEXT PRIMARY KEY, jobs INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS usage (
+    principal TEXT PRIMARY KEY, jobs INTEGER NOT NULL, bytes INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS schedule (
     name TEXT PRIMARY KEY, cron TEXT NOT NULL, timezone TEXT NOT NULL,
     next_at INTEGER NOT NULL, job TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
+`;
+
+/** What a record and its place in the queue take, roughly. */
+export const RECORD_BYTES = 1024;
+
+/** Of a file of a version that did not count it; `bytes_of` is ours. */
+export const COUNT_USAGE = `
+  INSERT INTO usage
+  SELECT principal, sum(finished_at IS NULL), sum(${RECORD_BYTES}
+    + coalesce((SELECT sum(bytes_of(text)) FROM content WHERE content.id = job.id), 0)
+    + coalesce((SELECT sum(bytes_of(text)) FROM event WHERE event.position = job.position), 0))
+  FROM job WHERE NOT EXISTS (SELECT 1 FROM usage) GROUP BY principal;
 `;

@@ -3,6 +3,7 @@
 
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
 import {
+  isFinal,
   JOB_STATES,
   type Job,
   type JobState,
@@ -11,8 +12,9 @@ import {
   normalName,
   type QueueEntry,
   type ScheduleRow,
+  storedBytes,
 } from '@starloom/core';
-import { IS_DUE } from './schema.ts';
+import { IS_DUE, RECORD_BYTES } from './schema.ts';
 
 type Row = Record<string, SQLOutputValue>;
 
@@ -22,6 +24,7 @@ export class SqliteJobTables implements JobTables {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    database.function('bytes_of', { deterministic: true }, (text) => storedBytes(String(text)));
   }
 
   insert(job: Job, call: string): void {
@@ -35,6 +38,9 @@ export class SqliteJobTables implements JobTables {
     );
     this.#run(`INSERT INTO content (id, kind, text) VALUES (?, 'call', ?)`, job.id, call);
     this.#count(job.state, 1);
+    const grown = `INSERT INTO usage (principal, jobs, bytes) VALUES (?, 1, ?)
+      ON CONFLICT (principal) DO UPDATE SET jobs = jobs + 1, bytes = bytes + excluded.bytes`;
+    this.#run(grown, job.principal_id, RECORD_BYTES + storedBytes(call));
   }
 
   get(id: string): Job | undefined {
@@ -55,10 +61,17 @@ export class SqliteJobTables implements JobTables {
     if (before.state === job.state) return;
     this.#count(before.state as JobState, -1);
     this.#count(job.state, 1);
+    if (!isFinal(job.state)) return;
+    this.#run('UPDATE usage SET jobs = jobs - 1 WHERE principal = ?', job.principal_id);
   }
 
   call(id: string): string | undefined {
     return this.#content(id, 'call');
+  }
+
+  setCall(id: string, call: string): void {
+    this.#grow(id, storedBytes(call) - storedBytes(this.call(id) ?? ''));
+    this.#run(`UPDATE content SET text = ? WHERE id = ? AND kind = 'call'`, call, id);
   }
 
   result(id: string): string | undefined {
@@ -67,6 +80,7 @@ export class SqliteJobTables implements JobTables {
 
   setResult(id: string, result: string): void {
     this.#run(`INSERT INTO content (id, kind, text) VALUES (?, 'result', ?)`, id, result);
+    this.#grow(id, storedBytes(result));
   }
 
   list({ principalId, state, capability, limit, before }: Parameters<JobTables['list']>[0]) {
@@ -98,6 +112,10 @@ export class SqliteJobTables implements JobTables {
     const position = this.#position(id);
     const sql = 'INSERT INTO event (position, number, text) VALUES (?, ?, ?)';
     for (const [index, text] of texts.entries()) this.#run(sql, position, first + index, text);
+    this.#grow(
+      id,
+      texts.reduce((sum, text) => sum + storedBytes(text), 0),
+    );
   }
 
   events(id: string, after: number, limit: number): readonly string[] {
@@ -189,10 +207,18 @@ export class SqliteJobTables implements JobTables {
   delete(id: string): void {
     const position = this.#position(id);
     const job = this.get(id);
+    const kept = `SELECT (SELECT coalesce(sum(bytes_of(text)), 0) FROM event WHERE position = ?)
+      + (SELECT coalesce(sum(bytes_of(text)), 0) FROM content WHERE id = ?) AS bytes`;
+    this.#grow(id, -RECORD_BYTES - Number(this.#get(kept, position, id)?.bytes));
     this.#run('DELETE FROM event WHERE position = ?', position);
     this.#run('DELETE FROM content WHERE id = ?', id);
     this.#run('DELETE FROM job WHERE id = ?', id);
     if (job !== undefined) this.#count(job.state, -1);
+  }
+
+  usage(principalId: string) {
+    const row = this.#get('SELECT jobs, bytes FROM usage WHERE principal = ?', principalId);
+    return { jobs: Number(row?.jobs ?? 0), bytes: Number(row?.bytes ?? 0) };
   }
 
   counts(): Readonly<Record<JobState, number>> {
@@ -245,6 +271,12 @@ export class SqliteJobTables implements JobTables {
 
   #position(id: string): number {
     return Number(this.#get('SELECT position FROM job WHERE id = ?', id)?.position);
+  }
+
+  #grow(id: string, bytes: number): void {
+    const sql = `UPDATE usage SET bytes = bytes + ?
+      WHERE principal = (SELECT principal FROM job WHERE id = ?)`;
+    this.#run(sql, bytes, id);
   }
 
   /** A table of counts, since to count a million rows takes long. */

@@ -13,7 +13,8 @@ export type Problem = ErrorPayload['error'];
 export type LedgerReply = { readonly value: unknown } | { readonly problem: Problem };
 
 export type ThreadReply =
-  | { readonly kind: 'opened' }
+  /** With a problem: the disk is full, and the file is opened as soon as it can be. */
+  | { readonly kind: 'opened'; readonly problem?: Problem }
   | { readonly kind: 'failed'; readonly problem: Problem }
   | { readonly kind: 'done'; readonly replies: readonly LedgerReply[] };
 

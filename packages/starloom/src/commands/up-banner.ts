@@ -6,7 +6,8 @@ import { offersOf } from './offers-of.ts';
 export interface BannerInput {
   readonly url: string;
   readonly key: string;
-  readonly clientFile: string;
+  /** Unset where it could not be written. */
+  readonly clientFile: string | undefined;
   readonly samples: boolean;
   readonly agents: readonly AgentRecord[];
   /** Width of the terminal, if it is one. */
@@ -32,7 +33,7 @@ export function banner(input: BannerInput): string {
     `  A2A        ${url}/a2a/<agent>/   (card: ${url}/.well-known/agent-card.json)`,
     `  sessions   ${url}/rpc   (WebSocket: ${url.replace(/^http/, 'ws')}/rpc/ws)`,
     `  metrics    ${url}/metrics`,
-    `  key        ${key}   (also in ${clientFile})`,
+    `  key        ${key}${clientFile === undefined ? '' : `   (also in ${clientFile})`}`,
     '',
     samples ? 'Agents (with samples):' : 'Agents:',
     ...(rows.length > 0 ? rows : ['  none yet: the first command below adds one']),

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { LoadedConfig } from '@starloom/config';
+import type { FabricError } from '@starloom/core';
 import { findGatewayConfig, type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
 import { generateKey } from '@starloom/identity';
-import { agentsAround } from '@starloom/wire';
+import { agentsAround, isDiskFull, keepReserve } from '@starloom/wire';
 import { readClientFile, writeClientFile } from '../client-file.ts';
 import { writeGatewayFile } from '../gateway-file.ts';
 import type { GlobalOptions } from '../global-options.ts';
@@ -66,6 +67,7 @@ async function serveStdio({ env }: Terminal, plan: Plan): Promise<void> {
 async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise<void> {
   const { env } = terminal;
   const stateFolder = await makeStateFolder(env);
+  await keepReserve(stateFolder);
   const key = (await readClientFile(stateFolder))?.key ?? generateKey();
   const opened = await openGateway({
     ...plan,
@@ -79,8 +81,18 @@ async function serveHttp(terminal: Terminal, plan: Plan, json: boolean): Promise
   try {
     const stopped = untilStopped(opened);
     const url = await opened.gateway.listen();
-    await writeGatewayFile(stateFolder, toGatewayFile(plan, url));
-    const clientFile = await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
+    const write = async () => {
+      await writeGatewayFile(stateFolder, toGatewayFile(plan, url));
+      return await writeClientFile(stateFolder, { url, key, key_id: LOCAL_KEY.key_id });
+    };
+    const clientFile = await write().catch((error: FabricError) => {
+      if (!isDiskFull(error.cause)) throw error;
+      opened.observer.log.error(
+        { error },
+        'the disk is full: other commands cannot find the gateway',
+      );
+      return undefined;
+    });
     const { samples } = plan;
     const { columns } = terminal;
     const agents = opened.registry.list();

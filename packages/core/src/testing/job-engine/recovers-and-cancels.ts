@@ -1,9 +1,47 @@
 import { expect, it } from 'vitest';
 import type { NewJob } from '../../jobs/job.ts';
+import { errorEvent } from '../../jobs/transitions.ts';
 import type { JobContractContext } from '../job-engine-contract.ts';
-import { LEASE_MS, LONG_AGO } from './job-driver.ts';
+import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
 
 export function recoversAndCancels(context: JobContractContext): void {
+  it('refuses more jobs of a principal than it may have, until some are over', async () => {
+    const { engine, driver } = context;
+    const quota = { jobs: 2, bytes: 100_000 };
+    const [first] = [await driver.create({ quota }), await driver.create({ quota })];
+    const over = { code: 'RATE_LIMITED', details: { reason: 'jobs_quota', limit: 2 } };
+    await expect(engine.create(exampleJob({ quota }))).rejects.toMatchObject(over);
+    await driver.create({ quota, principalId: 'another' });
+    await engine.requestCancel(first.id);
+    await driver.create({ quota });
+    await expect(engine.create(exampleJob({ quota }))).rejects.toMatchObject(over);
+  });
+
+  it('refuses more bytes of a principal than it may have; a cancelled job gives its own back', async () => {
+    const { engine, driver } = context;
+    const quota = { jobs: 100, bytes: 100_000 };
+    const large = { quota, call: { text: 'ü'.repeat(30_000) } };
+    const queued = await driver.create(large);
+    const over = { code: 'RATE_LIMITED', details: { reason: 'job_bytes_quota', limit: 100_000 } };
+    await expect(engine.create(exampleJob(large))).rejects.toMatchObject(over);
+    await engine.requestCancel(queued.id);
+    expect(await engine.callOf(queued.id)).toBeNull();
+    const { id } = await driver.create(large);
+    const claim = await driver.claimOne();
+    await engine.requestCancel(id);
+    const error = { code: 'CANCELLED', message: 'cancelled', details: {} } as const;
+    const event = errorEvent(claim.job, error, context.now());
+    expect(await engine.finish(claim, { state: 'cancelled', error }, [event])).toBe(true);
+    await driver.create(large);
+  });
+
+  it('keeps a small call of a cancelled job, for a retry', async () => {
+    const { engine, driver } = context;
+    const { id } = await driver.create({ call: { task: 'echo' } });
+    await engine.requestCancel(id);
+    expect(await engine.callOf(id)).toEqual({ task: 'echo' });
+  });
+
   const claimAfterCrash = async (
     change: Partial<NewJob>,
     before: { sent?: boolean; handle?: boolean },

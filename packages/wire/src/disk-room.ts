@@ -1,0 +1,41 @@
+import { statfsSync } from 'node:fs';
+import { FabricError } from '@starloom/core';
+
+const MOST_KEPT_BYTES = 64 * 1024 ** 2;
+const KEPT_SHARE = 1 / 8;
+
+export interface DiskRoom {
+  readonly size: number;
+  /** What is kept back. */
+  readonly kept: number;
+  /** What may be filled; negative where what is kept back is in use. */
+  readonly room: number;
+}
+
+const MUCH = Number.POSITIVE_INFINITY;
+const UNKNOWN: DiskRoom = { size: MUCH, kept: 0, room: MUCH };
+
+/**
+ * The disk of a folder. An eighth of it, at most 64 MiB, is kept back from what callers can make grow:
+ * for revocations, cancellations, the audit log, and the end of what has begun.
+ */
+export function diskRoom(folder: string): DiskRoom {
+  try {
+    const { blocks, bavail, bsize } = statfsSync(folder);
+    const size = blocks * bsize;
+    if (size === 0) return UNKNOWN;
+    const kept = Math.min(MOST_KEPT_BYTES, size * KEPT_SHARE);
+    return { size, kept, room: bavail * bsize - kept };
+  } catch {
+    return UNKNOWN; // What is wrong with the folder is said by the one who writes there.
+  }
+}
+
+export function diskFull(what: string): FabricError {
+  return new FabricError('OVERLOADED', `The disk is full: ${what}`, {
+    details: {
+      reason: 'disk_full',
+      fix: 'Free space on the disk of the state folder; no restart is needed',
+    },
+  });
+}
