@@ -19,7 +19,7 @@ export interface SqliteJobsOptions {
   readonly inlineBytes?: number;
 }
 
-const REFILL_MS = 10_000;
+const LOOK_MS = 10_000;
 
 /** Jobs in one file of this machine, for one gateway. */
 export async function openSqliteJobs(options: SqliteJobsOptions): Promise<JobEngine> {
@@ -28,12 +28,21 @@ export async function openSqliteJobs(options: SqliteJobsOptions): Promise<JobEng
   const thread = await LedgerThread.open(path);
   if (thread.problem) {
     log.error({ error: thread.problem }, 'jobs are not available; calls of agents go on');
-  } else {
-    await keepReserve(folder);
   }
-  const refilling = setInterval(() => {
-    if (diskRoom(folder).room > 0) void keepReserve(folder).catch(() => {});
-  }, REFILL_MS).unref();
+  let isLow = false;
+  let keeping = Promise.resolve();
+  const look = () => {
+    const { room } = diskRoom(folder);
+    if (room > 0)
+      keeping = keepReserve(folder).catch((err: unknown) => log.warn({ err }, 'no reserve'));
+    if (room <= 0 === isLow) return;
+    isLow = !isLow;
+    if (isLow) log.warn({ folder }, 'the disk is nearly full: new jobs are refused');
+    else log.info({ folder }, 'the disk has room again: new jobs are taken');
+  };
+  look();
+  await keeping;
+  const looking = setInterval(look, LOOK_MS).unref();
   const documents = new DocumentFolder({
     path: join(folder, 'documents'),
     ...(inlineBytes !== undefined && { inlineBytes }),
@@ -44,9 +53,10 @@ export async function openSqliteJobs(options: SqliteJobsOptions): Promise<JobEng
     clock,
     documents,
     check: () => thread.check(),
-    close: () => {
-      clearInterval(refilling);
-      return thread.close();
+    close: async () => {
+      clearInterval(looking);
+      await keeping;
+      await thread.close();
     },
   });
 }

@@ -1,5 +1,6 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import {
   createJobDriver,
   exampleJob,
@@ -70,12 +71,58 @@ describe('sqlite jobs', () => {
       return all.filter((name) => name.length > 64);
     };
     expect(await files()).toHaveLength(4);
+    for (const name of await readdir(folder.path, { recursive: true })) {
+      expect((await stat(join(folder.path, name))).mode & 0o077).toBe(0);
+    }
     expect(await engine.get(id)).toMatchObject({ result: { answer: large } });
     const { events } = await engine.events(id, { after: 0, limit: 9 });
     expect(events).toMatchObject([{ data: { text: large } }, { data: { answer: large } }]);
     expect(await engine.prune({ before: Date.now() + 1000, limit: 9 })).toBe(1);
     expect(await files()).toHaveLength(0);
     await engine.close();
+  });
+
+  it('deletes the file of a large call when its job is cancelled or refused', async () => {
+    await using folder = await temporaryFolder();
+    const engine = await openSqliteJobs({
+      path: join(folder.path, 'jobs.sqlite'),
+      inlineBytes: 1000,
+    });
+    const driver = createJobDriver(engine, Date.now);
+    const quota = { jobs: 9, bytes: 10_000 };
+    const large = { quota, call: { large: 'x'.repeat(5_000) } };
+    const files = async () => {
+      const all = await readdir(join(folder.path, 'documents'), { recursive: true });
+      return all.filter((name) => name.length > 64).length;
+    };
+    const { id } = await driver.create(large);
+    await expect(engine.create(exampleJob(large))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    expect(await files()).toBe(1);
+    await engine.requestCancel(id);
+    expect(await files()).toBe(0);
+    await driver.create(large);
+    await engine.close();
+  });
+
+  it('counts what a principal has stored, finished jobs too, until they are deleted', async () => {
+    await using folder = await temporaryFolder();
+    const path = join(folder.path, 'jobs.sqlite');
+    const first = await openSqliteJobs({ path });
+    const driver = createJobDriver(first, Date.now);
+    const large = { quota: { jobs: 9, bytes: 20_000 }, call: { large: 'x'.repeat(8_000) } };
+    await driver.create(large);
+    await driver.succeed(await driver.claimOne(), 'y'.repeat(8_000));
+    const over = { code: 'RATE_LIMITED', details: { reason: 'job_bytes_quota' } };
+    await expect(first.create(exampleJob(large))).rejects.toMatchObject(over);
+    await first.close();
+    const database = new DatabaseSync(path);
+    database.exec('DROP TABLE usage');
+    database.close();
+    const second = await openSqliteJobs({ path });
+    await expect(second.create(exampleJob(large))).rejects.toMatchObject(over);
+    expect(await second.prune({ before: Date.now() + 1_000, limit: 9 })).toBe(1);
+    await second.create(exampleJob(large));
+    await second.close();
   });
 
   it('refuses a result that is too large, and keeps the job', async () => {

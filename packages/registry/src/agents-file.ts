@@ -85,7 +85,7 @@ async function removeIfEmpty(path: string): Promise<void> {
 
 async function createIfMissing(path: string): Promise<boolean> {
   try {
-    await writeFile(path, EMPTY, { flag: 'wx' });
+    await writeFile(path, EMPTY, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exampleManifest } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
@@ -30,6 +30,7 @@ describe('a change of agents.yaml', () => {
     });
     await changeAgentsFile(world.path, change, { create: true });
     expect(idsOf(await world.open())).toEqual(['a']);
+    expect((await stat(world.path)).mode & 0o777).toBe(0o600);
   });
 
   it('loses none of many that are made at once', async () => {

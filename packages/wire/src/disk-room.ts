@@ -31,6 +31,14 @@ export function diskRoom(folder: string): DiskRoom {
   }
 }
 
+/**
+ * How many pages of 4 KiB SQLite may keep in its log before they are written to the file, which then
+ * grows: little of a small disk.
+ */
+export function logPages(folder: string, most: number): number {
+  return Math.max(64, Math.min(most, Math.floor(diskRoom(folder).size / 128 / 4096)));
+}
+
 export function diskFull(what: string): FabricError {
   return new FabricError('OVERLOADED', `The disk is full: ${what}`, {
     details: {

@@ -11,7 +11,7 @@ export {
   type DeadlineSignalOptions,
   deadlineSignal,
 } from './deadline-signal.ts';
-export { type DiskRoom, diskFull, diskRoom } from './disk-room.ts';
+export { type DiskRoom, diskFull, diskRoom, logPages } from './disk-room.ts';
 export { type DrainedOptions, drained } from './drained.ts';
 export {
   agentsAround,

@@ -105,7 +105,8 @@ async function makePiece(path: string): Promise<boolean> {
   try {
     await using file = await open(fresh, 'w', 0o600);
     while (length < bytes.length) {
-      const { bytesWritten } = await file.write(bytes, length, LEAST_BYTES, length);
+      const some = Math.min(LEAST_BYTES, bytes.length - length);
+      const { bytesWritten } = await file.write(bytes, length, some, length);
       length += bytesWritten;
     }
   } catch (error) {

@@ -4,12 +4,16 @@
 // a checksum per row finds what rotted since.
 
 import { randomInt } from 'node:crypto';
+import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
+import { logPages } from '@starloom/wire';
 import { LogMark } from './log-mark.ts';
 import type { LogBatch, LogProblem, LogReply, SnapshotRow } from './log-messages.ts';
-import { APPLICATION_ID, FORMAT, PRAGMAS, SCHEMA, UPGRADES } from './sqlite-schema.ts';
+import { APPLICATION_ID, FORMAT, NEW_FILE, PRAGMAS, SCHEMA, UPGRADES } from './sqlite-schema.ts';
 
+/** Of the log that SQLite keeps beside the file. */
+const MOST_LOG_PAGES = 1000;
 const MOST_ROWS_PER_REPLY = 512;
 const BYTES_PER_REPLY = 1024 * 1024;
 /** At a time, so that no batch waits long for it. */
@@ -102,7 +106,13 @@ export class SqliteLog {
     if (format > FORMAT) {
       throw new SqliteLogError('newer', 'the file was written by a newer version');
     }
+    if (id !== APPLICATION_ID) this.#database.exec(NEW_FILE);
     this.#database.exec(PRAGMAS);
+    const pages = logPages(dirname(this.#path), MOST_LOG_PAGES);
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+    this.#database.exec(`PRAGMA journal_size_limit = ${4 * pages * 4096}`);
+    // A file that is as it should be is not written to: on a full disk it can be read.
+    if (id === APPLICATION_ID && format === FORMAT) return;
     this.#transact(() => this.#database.exec(`${UPGRADES[format] ?? ''}${SCHEMA}`));
   }
 

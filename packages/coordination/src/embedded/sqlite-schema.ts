@@ -5,11 +5,11 @@
 export const APPLICATION_ID = 0x53544c4d;
 export const FORMAT = 2;
 
-/** What a file does not need any more can be given back; the log beside it is not kept large. */
+/** Of a new file, before anything else: what it does not need any more can be given back. */
+export const NEW_FILE = 'PRAGMA auto_vacuum = INCREMENTAL';
+
 export const PRAGMAS = `
-  PRAGMA auto_vacuum = INCREMENTAL;
   PRAGMA journal_mode = WAL;
-  PRAGMA journal_size_limit = ${16 * 1024 * 1024};
   PRAGMA synchronous = FULL;
 `;
 

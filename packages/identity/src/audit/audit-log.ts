@@ -157,7 +157,9 @@ export class AuditLog {
     this.#waiting = [];
     try {
       this.#file ??= await this.#begin();
-      await this.#file.write(this.#withLost(batch));
+      const lost = this.#lost;
+      await this.#file.write(this.#withLost(batch, lost));
+      this.#lost -= lost;
       for (const { written } of batch.splice(0)) written?.resolve();
       if (this.#failure) await this.#recovered();
       if (this.#file.bytes > (this.#options.fileBytes ?? FILE_BYTES)) await this.#turnOver();
@@ -173,10 +175,9 @@ export class AuditLog {
   }
 
   /** What waited for too long is gone, and the log says how much. */
-  #withLost(waiting: readonly Waiting[]): readonly Waiting[] {
-    if (this.#lost === 0) return waiting;
-    const entry = { type: 'lost', entries: this.#lost } as const;
-    this.#lost = 0;
+  #withLost(waiting: readonly Waiting[], lost: number): readonly Waiting[] {
+    if (lost === 0) return waiting;
+    const entry = { type: 'lost', entries: lost } as const;
     return [{ entry, at: this.#options.clock.now() }, ...waiting];
   }
 
@@ -306,6 +307,7 @@ class AuditFile {
       await this.#sign({ type: 'seal', interrupted: true });
       this.#isInterrupted = false;
     }
+    if (entries.length === 0) return;
     const lines: string[] = [];
     let [seq, prev] = [this.#seq, this.#prev];
     for (const { entry, at } of entries) {

@@ -6,9 +6,17 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FabricError, JobLedger, type LedgerNewJob } from '@starloom/core';
-import { diskFull, diskRoom, isDiskFull, releaseReserve } from '@starloom/wire';
+import { diskFull, diskRoom, isDiskFull, logPages, releaseReserve } from '@starloom/wire';
 import { nextCron } from '../next-cron.ts';
-import { APPLICATION_ID, COUNT_USAGE, FORMAT, PRAGMAS, SCHEMA } from './schema.ts';
+import {
+  APPLICATION_ID,
+  COUNT_USAGE,
+  FORMAT,
+  MOST_LOG_PAGES,
+  NEW_FILE,
+  PRAGMAS,
+  SCHEMA,
+} from './schema.ts';
 import { SqliteJobTables } from './sqlite-job-tables.ts';
 import { type LedgerReply, type LedgerStep, toProblem, WRITE_PROBE } from './thread-messages.ts';
 
@@ -19,8 +27,9 @@ const ROOM_PER_BYTE = 3;
 const ROOM_PER_JOB = 32 * 1024;
 /** Steps after which pages may be free. */
 const FREEING: ReadonlySet<string> = new Set(['requestCancel', 'finish', 'prune']);
-/** So many are given back to the disk, at a time. */
-const FREE_PAGES = { least: 64, most: 4096 };
+/** So many are given back to the disk at a time: few while it is full. */
+const FEW_PAGES = 16;
+const MANY_PAGES = 4096;
 
 export class LedgerFile {
   readonly #folder: string;
@@ -90,15 +99,23 @@ export class LedgerFile {
     if (this.#room < 0) throw noNewJobs();
   }
 
-  /** A file that shrinks is cut off when the log beside it is written to it. */
+  /**
+   * Pages are moved through the log beside the file, and the file is cut off when the log is written to
+   * it. While there is room, free pages are better kept for jobs to come.
+   */
   #giveBack(): void {
-    if (this.#pragma('auto_vacuum') === 0 || this.#pragma('freelist_count') < FREE_PAGES.least)
-      return;
+    if (this.#pragma('auto_vacuum') === 0) return;
+    const isLow = this.#room <= 0;
+    const pages = isLow ? FEW_PAGES : MANY_PAGES;
+    const least = isLow ? FEW_PAGES : Math.max(MANY_PAGES, this.#pragma('page_count') / 2);
     try {
-      this.#database.exec(`PRAGMA incremental_vacuum(${FREE_PAGES.most})`);
-      this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      for (let left = MANY_PAGES; left > 0; left -= pages) {
+        if (this.#pragma('freelist_count') < least) return;
+        this.#database.exec(`PRAGMA incremental_vacuum(${pages})`);
+        this.#database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      }
     } catch (error) {
-      this.#undo(error); // The pages stay free for jobs to come.
+      this.#undo(error);
     }
   }
 
@@ -129,9 +146,12 @@ export class LedgerFile {
     if (this.#pragma('user_version') > FORMAT) {
       throw engineError('newer_store', 'The file was written by a newer version');
     }
-    this.#database.exec(PRAGMAS);
     // Nothing is written that is there: on a full disk, too, jobs can be read and cancelled.
-    if (!isOurs) this.#database.exec(OURS);
+    if (!isOurs) this.#database.exec(NEW_FILE);
+    this.#database.exec(PRAGMAS);
+    const pages = logPages(this.#folder, MOST_LOG_PAGES);
+    this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+    this.#database.exec(`PRAGMA journal_size_limit = ${pages * 4096}`);
     this.#database.exec(SCHEMA);
     this.#database.exec(COUNT_USAGE);
     // The file is held by one process: workers of the process before are gone, whatever their leases.
@@ -146,8 +166,6 @@ export class LedgerFile {
 function noNewJobs(): FabricError {
   return diskFull('new jobs are refused');
 }
-
-const OURS = `PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${FORMAT};`;
 
 /** SQLite gives the files beside it the same mode. */
 function createPrivateFiles(path: string): void {

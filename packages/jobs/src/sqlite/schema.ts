@@ -2,19 +2,23 @@
 export const APPLICATION_ID = 0x534c4a42;
 export const FORMAT = 1;
 
-/**
- * What `COMMIT` answered is on disk: WAL with a sync per commit. One process holds the file. The first
- * of these works on a file without content alone, which the second gives it.
- */
-export const PRAGMAS = `
+/** Of a new file, before anything else. Each of these writes, even where it changes nothing. */
+export const NEW_FILE = `
   PRAGMA auto_vacuum = INCREMENTAL;
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${FORMAT};
+`;
+
+/** What `COMMIT` answered is on disk: WAL with a sync per commit. One process holds the file. */
+export const PRAGMAS = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = FULL;
   PRAGMA temp_store = MEMORY;
   PRAGMA cache_size = -65536;
-  PRAGMA wal_autocheckpoint = 4000;
-  PRAGMA journal_size_limit = ${16 * 1024 * 1024};
 `;
+
+/** Of the log beside the file. */
+export const MOST_LOG_PAGES = 4000;
 
 /** Nearly all of these have the note `due`: an index of few rows. */
 export const IS_DUE = `instr(record, '"due":{') > 0`;
