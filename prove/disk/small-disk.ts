@@ -29,13 +29,8 @@ export function mountSmallDisk(path: string, megabytes: number): SmallDisk | str
     },
     fill: () => {
       const file = openSync(filler, 'a', 0o600);
-      try {
-        for (const block = Buffer.alloc(4096); ; ) writeSync(file, block);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
-      } finally {
-        closeSync(file);
-      }
+      for (const bytes of [1024 ** 2, 4096]) writeUntilFull(file, Buffer.alloc(bytes));
+      closeSync(file);
     },
     empty: () => rmSync(filler, { force: true }),
     [Symbol.dispose]: () => {
@@ -43,4 +38,12 @@ export function mountSmallDisk(path: string, megabytes: number): SmallDisk | str
       if (status !== 0) spawnSync('umount', ['-l', path]);
     },
   };
+}
+
+function writeUntilFull(file: number, block: Buffer): void {
+  try {
+    for (;;) writeSync(file, block);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  }
 }

@@ -1,13 +1,10 @@
 // Gateways, their engine and their agent, with all that can go wrong around them.
 
-import { execFile } from 'node:child_process';
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { openEngine, temporaryFolder } from '@starloom/testkit';
 import type { Random } from '../coordination/random.ts';
 import { TcpProxy } from '../coordination/tcp-proxy.ts';
+import { mountSmallDisk } from '../disk/small-disk.ts';
 import type { Door } from './door.ts';
 import { FlakyAgent } from './flaky-agent.ts';
 import { GatewayProcess } from './gateway-process.ts';
@@ -31,9 +28,7 @@ export interface World extends AsyncDisposable {
 const LEASE_MS = 2_000;
 const DOWN_MS = 300;
 const FULL_MS = 700;
-const DISK_BYTES = 192 * 1024 * 1024;
-
-const run = promisify(execFile);
+const DISK_MEGABYTES = 192;
 
 export function openWorld(engine: EngineName, random: Random): Promise<World> {
   return engine === 'postgres' ? openPostgresWorld(random) : openSqliteWorld(random);
@@ -48,8 +43,8 @@ export interface Mortal {
 export async function openSqliteWorld(random: Random, mortal: Mortal = {}): Promise<World> {
   await using opened = new AsyncDisposableStack();
   const folder = opened.use(await temporaryFolder());
-  const hasDisk = await mountDisk(folder.path);
-  if (hasDisk) opened.defer(async () => void (await run('umount', ['-l', folder.path])));
+  const disk = mountSmallDisk(folder.path, DISK_MEGABYTES);
+  if (typeof disk !== 'string') opened.use(disk);
   const agent = opened.use(await FlakyAgent.open(random.fork()));
   const jobs = { kind: 'sqlite' };
   const gateway = opened.use(
@@ -64,7 +59,13 @@ export async function openSqliteWorld(random: Random, mortal: Mortal = {}): Prom
     onDeath: deathsOf([gateway]),
     faults: {
       ...gatewayFaults([gateway], random),
-      ...(hasDisk && { fill_disk: () => fillDisk(folder.path) }),
+      ...(typeof disk !== 'string' && {
+        async fill_disk() {
+          disk.fill();
+          await delay(FULL_MS);
+          disk.empty();
+        },
+      }),
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
@@ -117,22 +118,4 @@ function deathsOf(gateways: readonly GatewayProcess[]) {
   return (listener: (why: string) => void) => {
     for (const gateway of gateways) gateway.onDeath = listener;
   };
-}
-
-/** Only root may, and only on Linux. */
-async function mountDisk(path: string): Promise<boolean> {
-  try {
-    await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', path]);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-async function fillDisk(folder: string): Promise<void> {
-  const path = join(folder, 'filler');
-  // The last write comes short; then the disk is full to the last page.
-  await writeFile(path, Buffer.alloc(DISK_BYTES)).catch(() => {});
-  await delay(FULL_MS);
-  await rm(path, { force: true });
 }

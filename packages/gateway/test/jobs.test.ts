@@ -299,6 +299,47 @@ describe('jobs of the gateway', () => {
     await gateway.close();
   });
 
+  it('refuses jobs beyond the quota of their principal, or too far ahead, with reason and fix', async () => {
+    const config = { jobs: { kind: 'sqlite', per_principal: 2, ahead_hours: 48 } };
+    const gateway = await open({ percy: { run: answers('42') } }, { config });
+    await using client = await connect(gateway.url);
+    const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString();
+    const submit = (hours: number) =>
+      call(client, 'fabric.call', { capability: 'work', async: true, run_at: inHours(hours) });
+    expect((await submit(49)).payload.error).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'too_far_ahead', fix: expect.stringContaining('jobs.ahead_hours') },
+    });
+    const { payload } = await submit(47);
+    await submit(47);
+    const over = {
+      code: 'RATE_LIMITED',
+      details: { reason: 'jobs_quota', limit: 2, fix: expect.stringContaining('per_principal') },
+    };
+    expect((await submit(47)).payload.error).toMatchObject(over);
+    await call(client, 'fabric.job.cancel', { job_id: payload.job_id });
+    const retried = await call(client, 'fabric.job.retry', { job_id: payload.job_id });
+    expect(retried.payload).toMatchObject({ ok: true, job: { retry_of: payload.job_id } });
+    await gateway.close();
+  });
+
+  it('does not keep a large call of a cancelled job, and says so to a retry', async () => {
+    const gateway = await open({ percy: { run: answers('42') } });
+    await using client = await connect(gateway.url);
+    const run_at = new Date(Date.now() + 3_600_000).toISOString();
+    const task = 'x'.repeat(10_000);
+    const asked = { capability: 'work', task, async: true, run_at };
+    const { payload } = await call(client, 'fabric.call', asked);
+    const { job_id } = payload;
+    await call(client, 'fabric.job.cancel', { job_id });
+    const retried = await call(client, 'fabric.job.retry', { job_id });
+    expect(retried.payload.error).toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'call_removed' },
+    });
+    await gateway.close();
+  });
+
   it('goes on after a restart with what it had accepted', async () => {
     const first = await open({ percy: { run: slow(new Promise(() => {})) } });
     await using client = await connect(first.url);
