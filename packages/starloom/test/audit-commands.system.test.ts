@@ -1,5 +1,6 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { auditFiles } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
 import { AGENTS, startGateway } from './running-gateway.ts';
 
@@ -40,7 +41,7 @@ describe('starloom audit', () => {
     await gateway.stop();
     expect(await verify()).toMatchObject({ code: 0, intact: true, open: [], unsealed: 0 });
     const folder = join(gateway.home, 'audit');
-    const [name = ''] = await readdir(folder);
+    const [name = ''] = await auditFiles(folder);
     const text = await readFile(join(folder, name), 'utf8');
     await writeFile(join(folder, name), text.replace('nobody', 'echo'));
     expect(await verify()).toMatchObject({ code: 1, intact: false });
@@ -56,7 +57,7 @@ describe('starloom audit', () => {
     expect(turn.code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ intact: true, files: 2 });
     const folder = join(gateway.home, 'agents', 'helper', 'decisions');
-    const [name = ''] = await readdir(folder);
+    const [name = ''] = await auditFiles(folder);
     const text = await readFile(join(folder, name), 'utf8');
     await writeFile(join(folder, name), text.replace('"executed"', '"denied"'));
     const after = await gateway.run('audit', 'verify', join(folder, name), '--json');

@@ -1,9 +1,9 @@
 // Secrets are planted everywhere that has one, everything is made to fail, and all that was written or
 // answered is searched for them.
 
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { generateKey } from '@starloom/identity';
+import { auditFiles, generateKey } from '@starloom/identity';
 import { childEnvironment, spawnProcess } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { LAUNCHER, runStarloom, scratch } from './run-starloom.ts';
@@ -108,7 +108,7 @@ describe('planted secrets', () => {
     }
     written.push(child.stderrTail());
     const audit = join(home, 'audit');
-    for (const name of await readdir(audit))
+    for (const name of await auditFiles(audit))
       written.push(await readFile(join(audit, name), 'utf8'));
     const signing = JSON.parse(await readFile(join(home, 'identity/signing-keys.json'), 'utf8'));
     const canaries = [...secrets, passport, ...mandates, signing.keys[0].d];
