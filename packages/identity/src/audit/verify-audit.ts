@@ -1,7 +1,8 @@
 // Checks audit files. What it finds: a line changed, removed, added or moved; a file taken away between
 // two others; a signature of another key. The oldest files are removed when the log is full, so that the
-// first file may continue one that is gone. A file without a line is one whose first could not be written. Lines at the end of the newest file, after its last
-// signature, are checked for their order; that some of them were cut off cannot be seen.
+// first file may continue one that is gone. A file without a line is one whose first line could not be
+// written. Lines at the end of the newest file, after its last signature, are checked for their order;
+// that some of them were cut off cannot be seen.
 
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
