@@ -3,8 +3,7 @@
 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { createJob } from '@starloom/core';
-import { openSqliteJobs } from '@starloom/jobs';
+import { createJob, openSqliteJobs } from '@starloom/jobs';
 import { temporaryFolder } from '@starloom/testkit';
 import { inFlight, measureRates, type Target } from './rate.ts';
 import { sampleJob } from './sample-job.ts';

@@ -2,7 +2,7 @@
 // "crashes" is cut off from its engine for good, as a process is that was killed.
 
 import type { JobEngine } from '@starloom/core';
-import { createMemoryJobEngine } from '@starloom/core/testing';
+import { createMemoryJobEngine } from '@starloom/jobs';
 import type { Random } from '../coordination/random.ts';
 import { FlakyAgent } from './flaky-agent.ts';
 import { createRunner, openLocalDoor } from './gateway.ts';

@@ -118,6 +118,7 @@ export {
   type JobEvent,
   type JobInput,
   type JobOutcome,
+  type JobQuota,
   type JobRetryPolicy,
   type JobState,
   type JobWebhook,
@@ -125,58 +126,7 @@ export {
   openInputs,
   type StoredJob,
   type UpstreamHandle,
-} from './jobs/job.ts';
-export { assertQuota, type JobQuota, jobNotFound } from './jobs/job-errors.ts';
-export {
-  assertCursor,
-  type EventText,
-  type Held,
-  JobLedger,
-  type JobLedgerOptions,
-  keyReused,
-  type LedgerClaim,
-  type LedgerNewJob,
-  toPosition,
-} from './jobs/job-ledger.ts';
-export type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './jobs/job-tables.ts';
-export {
-  fingerprintOf,
-  INLINE_DOCUMENTS,
-  type JobDocuments,
-  LedgerJobEngine,
-  type LedgerJobEngineOptions,
-  type RemoteLedger,
-} from './jobs/ledger-engine.ts';
-export { createMemoryJobEngine, MemoryJobTables } from './jobs/memory-job-engine.ts';
-export { FILE_MARK, NO_CALL, SMALL_CALL_BYTES, storedBytes } from './jobs/stored-text.ts';
-export {
-  type Asked,
-  answered,
-  appended,
-  asked,
-  type Cancelled,
-  type ClaimMode,
-  cancelDelivered,
-  cancelRequested,
-  claimed,
-  createJob,
-  type EventMark,
-  errorEvent,
-  finished,
-  IDEMPOTENCY_MS,
-  INPUT_MS,
-  type JobEnd,
-  MAX_PRIORITY,
-  modeOf,
-  noted,
-  requeued,
-  resumed,
-  retryDelayMs,
-  sent,
-  toEventMark,
-  withHandle,
-} from './jobs/transitions.ts';
-export { Watchers } from './jobs/watchers.ts';
+} from './job.ts';
 export { type Fields, isObject, type Json, type JsonObject, toFields } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
 export { lookAlikes, looksLike, skeletonOf } from './look-alike.ts';
@@ -222,7 +172,9 @@ export type {
   ProtocolNotification,
 } from './ports/adapter.ts';
 export {
+  type Asked,
   type Claim,
+  type ClaimMode,
   type ClaimOptions,
   type JobCounts,
   type JobEngine,

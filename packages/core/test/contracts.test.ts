@@ -2,10 +2,7 @@ import type { CallContext } from '../src/index.ts';
 import {
   adapterContract,
   ContractAgent,
-  createMemoryJobEngine,
   exampleManifest,
-  jobEngineContract,
-  ManualClock,
   MemoryAdapter,
   MemoryRegistry,
   registryContract,
@@ -44,10 +41,3 @@ function converse({ handle, keep }: CallContext): string {
 }
 
 registryContract('memory', async () => ({ registry: new MemoryRegistry(), close: nothing }));
-
-jobEngineContract('memory', async () => {
-  const clock = new ManualClock();
-  const advance = async (ms: number) => clock.advance(ms);
-  const now = () => clock.now();
-  return { engine: createMemoryJobEngine(clock), now, advance, close: nothing };
-});

@@ -4,8 +4,10 @@
 import { createHash } from 'node:crypto';
 import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FabricError, FILE_MARK, type JobDocuments } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import { diskFull, diskRoom, isDiskFull } from '@starloom/wire';
+import type { JobDocuments } from './ledger/ledger-engine.ts';
+import { FILE_MARK } from './ledger/stored-text.ts';
 
 export interface DocumentFolderOptions {
   readonly path: string;

@@ -1,4 +1,5 @@
-import { isFinal, type JobEvent, type JobRecords, jobNotFound } from '@starloom/core';
+import { isFinal, type JobEvent, type JobRecords } from '@starloom/core';
+import { jobNotFound } from './job-errors.ts';
 
 export interface FollowedEvent {
   readonly cursor: number;

@@ -2,6 +2,8 @@ export { DocumentFolder, type DocumentFolderOptions } from './document-folder.ts
 export { type FollowedEvent, followJob } from './follow-job.ts';
 export { JobDesk } from './job-desk.ts';
 export { type JobDocument, toJobDocument } from './job-document.ts';
+export { jobNotFound } from './job-errors.ts';
+export { createMemoryJobEngine, MemoryJobTables } from './memory.ts';
 export { isCron } from './next-cron.ts';
 export { type JobsPlace, type OpenJobsOptions, openJobs } from './open-jobs.ts';
 export { openPostgresJobs, type PostgresJobsOptions } from './postgres.ts';
@@ -15,3 +17,4 @@ export type {
 export { type PostFailure, type SignedPost, SignedPosts } from './runner/signed-posts.ts';
 export { WebhookSender, type WebhookSenderOptions } from './runner/webhook-sender.ts';
 export { openSqliteJobs, type SqliteJobsOptions } from './sqlite.ts';
+export { createJob, INPUT_MS, MAX_PRIORITY } from './transitions.ts';

@@ -7,11 +7,11 @@ import {
   type JobFilter,
   type JobQuota,
   type JobRecords,
-  jobNotFound,
   type NewJob,
   type StoredJob,
 } from '@starloom/core';
 import { type FollowedEvent, followJob } from './follow-job.ts';
+import { jobNotFound } from './job-errors.ts';
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MOST_PER_PAGE = 1_000;

@@ -5,9 +5,9 @@ import {
   type Log,
   silentLog,
   systemClock,
-  Watchers,
 } from '@starloom/core';
 import { DocumentFolder } from './document-folder.ts';
+import { Watchers } from './ledger/watchers.ts';
 import { BossQueue } from './postgres/boss-queue.ts';
 import { Database } from './postgres/database.ts';
 import { Notifications } from './postgres/notifications.ts';

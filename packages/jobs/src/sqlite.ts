@@ -1,14 +1,8 @@
 import { dirname, join } from 'node:path';
-import {
-  type Clock,
-  type JobEngine,
-  LedgerJobEngine,
-  type Log,
-  silentLog,
-  systemClock,
-} from '@starloom/core';
+import { type Clock, type JobEngine, type Log, silentLog, systemClock } from '@starloom/core';
 import { diskRoom, keepReserve } from '@starloom/wire';
 import { DocumentFolder } from './document-folder.ts';
+import { LedgerJobEngine } from './ledger/ledger-engine.ts';
 import { LedgerThread } from './sqlite/ledger-thread.ts';
 
 export interface SqliteJobsOptions {

@@ -1,7 +1,13 @@
 import { CLAIM_LOST, FabricError, isFinal, type JobEngine, type NewJob } from '@starloom/core';
-import { createMemoryJobEngine, exampleJob } from '@starloom/core/testing';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { JobDesk, JobRunner, type JobRunnerOptions, type RunJob } from '../src/index.ts';
+import {
+  createMemoryJobEngine,
+  JobDesk,
+  JobRunner,
+  type JobRunnerOptions,
+  type RunJob,
+} from '../src/index.ts';
+import { exampleJob } from '../src/testing/index.ts';
 
 const LEASE_MS = 300;
 const NO_WAIT = { attempts: 3, backoff_ms: 0, max_backoff_ms: 0 };

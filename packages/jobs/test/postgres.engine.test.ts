@@ -1,8 +1,8 @@
-import { createJobDriver, exampleJob, jobEngineContract } from '@starloom/core/testing';
 import { describeWithEngine, temporaryFolder } from '@starloom/testkit';
 import { TestClock } from 'pg-boss';
 import { expect, it } from 'vitest';
 import { openPostgresJobs } from '../src/index.ts';
+import { createJobDriver, exampleJob, jobEngineContract } from '../src/testing/index.ts';
 import { emptyDatabase } from './empty-database.ts';
 
 const STEP_MS = 1_000;

@@ -1,16 +1,12 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import {
-  createJobDriver,
-  exampleJob,
-  jobEngineContract,
-  ManualClock,
-} from '@starloom/core/testing';
+import { ManualClock } from '@starloom/core/testing';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openSqliteJobs } from '../src/index.ts';
 import { toEngineError } from '../src/sqlite/ledger-file.ts';
+import { createJobDriver, exampleJob, jobEngineContract } from '../src/testing/index.ts';
 
 jobEngineContract('sqlite', async () => {
   const folder = await temporaryFolder();

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type JobEngine, silentLog } from '@starloom/core';
-import { createJobDriver, createMemoryJobEngine, ManualClock } from '@starloom/core/testing';
+import { ManualClock } from '@starloom/core/testing';
 import { createAddressGuard } from '@starloom/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { WebhookSender } from '../src/index.ts';
+import { createMemoryJobEngine, WebhookSender } from '../src/index.ts';
+import { createJobDriver } from '../src/testing/index.ts';
 
 describe('webhook sender', () => {
   const clock = new ManualClock();

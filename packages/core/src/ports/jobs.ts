@@ -1,21 +1,38 @@
 // Durable calls, as two ports over one engine. `JobRecords` keeps jobs, events and transitions;
-// `JobQueue` decides who works on what and when. An engine fills both in the same transaction, and may
-// leave the queue to a library (pg-boss).
+// `JobQueue` decides who works on what and when. An engine fills both in the same transaction.
 
 import type {
   Job,
   JobAnswer,
   JobEvent,
+  JobInput,
   JobOutcome,
   JobState,
   NewJob,
   StoredJob,
   UpstreamHandle,
-} from '../jobs/job.ts';
-import type { Asked, ClaimMode } from '../jobs/transitions.ts';
+} from '../job.ts';
 
 export const QUEUE_PURPOSES = ['run', 'webhook'] as const;
 export type QueuePurpose = (typeof QUEUE_PURPOSES)[number];
+
+/**
+ * What a worker has to do with a job it claimed.
+ * - `start`: call the agent; nothing was sent for this attempt.
+ * - `repeat`: call again; the capability is idempotent.
+ * - `rejoin`: go on with the upstream task of `job.handle`; the call is not sent again.
+ * - `interrupted`: the call may have been sent and must not be sent again: fail the job.
+ * - `cancel`: deliver the cancellation where possible, then end the job as cancelled.
+ * - `late`, `unanswered`: the deadline or the open question has expired.
+ */
+export type ClaimMode =
+  | 'start'
+  | 'repeat'
+  | 'rejoin'
+  | 'interrupted'
+  | 'cancel'
+  | 'late'
+  | 'unanswered';
 
 /** A job in the hands of one worker. */
 export interface Claim {
@@ -64,6 +81,14 @@ export interface JobCounts {
   readonly states: Readonly<Record<JobState, number>>;
   /** When the oldest job that waits for a worker became ready. */
   readonly oldest_queued_at?: number;
+}
+
+/** A question of the agent that runs a job. */
+export interface Asked {
+  readonly inputs: readonly JobInput[];
+  readonly expiresAt: number;
+  /** Set when the agent keeps the question; without it the worker waits for the answer itself. */
+  readonly handle?: UpstreamHandle;
 }
 
 /**

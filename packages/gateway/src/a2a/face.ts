@@ -19,14 +19,8 @@ import {
   type TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
 import type { A2ARequestHandler } from '@a2a-js/sdk/server';
-import {
-  FabricError,
-  isFinal,
-  type Job,
-  jobNotFound,
-  openInputs,
-  type StoredJob,
-} from '@starloom/core';
+import { FabricError, isFinal, type Job, openInputs, type StoredJob } from '@starloom/core';
+import { jobNotFound } from '@starloom/jobs';
 import type { Discovery } from '../discovery.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { waitForJob } from '../jobs/wait-for-job.ts';

@@ -1,4 +1,5 @@
-import { FabricError, type JobRecords, jobNotFound } from '@starloom/core';
+import { FabricError, type JobRecords } from '@starloom/core';
+import { jobNotFound } from '@starloom/jobs';
 
 const MOST_TRIES = 20;
 

@@ -1,10 +1,5 @@
-import {
-  type Clock,
-  createMemoryJobEngine,
-  FabricError,
-  type JobEngine,
-  MemoryJobTables,
-} from '@starloom/core';
+import { type Clock, FabricError, type JobEngine } from '@starloom/core';
+import { createMemoryJobEngine, MemoryJobTables } from '@starloom/jobs';
 
 const MOST_TASKS = 1_000;
 const MOST_LENGTH = 64 * 1024 * 1024;

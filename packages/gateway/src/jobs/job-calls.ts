@@ -8,19 +8,25 @@ import {
   type FabricEvent,
   findCapability,
   type GivenInput,
-  INPUT_MS,
   type InputRequest,
   type Job,
   type JobEngine,
   type JobQuota,
   type JobWebhook,
-  jobNotFound,
   type Log,
   type StoredJob,
   toMeta,
 } from '@starloom/core';
 import { denied, type Principal } from '@starloom/identity';
-import { JobDesk, JobRunner, type JobRunResult, type RunJob, WebhookSender } from '@starloom/jobs';
+import {
+  INPUT_MS,
+  JobDesk,
+  JobRunner,
+  type JobRunResult,
+  jobNotFound,
+  type RunJob,
+  WebhookSender,
+} from '@starloom/jobs';
 import { createAddressGuard } from '@starloom/wire';
 import { auditRefusal } from '../pipeline/audit-call.ts';
 import { agentsForCall } from '../pipeline/authorise.ts';

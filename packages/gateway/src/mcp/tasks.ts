@@ -13,11 +13,11 @@ import {
   FabricError,
   type InputRequest,
   isFinal,
-  jobNotFound,
   openInputs,
   type StoredJob,
 } from '@starloom/core';
 import { mayUseAgents } from '@starloom/identity';
+import { jobNotFound } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { answerTask, errorOf, toTaskResult } from '../jobs/run-as-task.ts';

@@ -5,9 +5,9 @@ import {
   capabilityNameSchema,
   DEFAULT_TIMEOUT_MS,
   givenInputSchema,
-  MAX_PRIORITY,
   RESPONSE_FORMATS,
 } from '@starloom/core';
+import { MAX_PRIORITY } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { runAsJob, toTerms } from '../jobs/run-as-job.ts';

@@ -1,8 +1,8 @@
 // What a message becomes: which capability of which agent is called, with what, and where its task lives.
 
 import { join } from 'node:path';
-import { createMemoryJobEngine, type InputRequest, type JobEngine } from '@starloom/core';
-import { openSqliteJobs } from '@starloom/jobs';
+import type { InputRequest, JobEngine } from '@starloom/core';
+import { createMemoryJobEngine, openSqliteJobs } from '@starloom/jobs';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { createBoundedJobs } from '../../src/a2a/memory-jobs.ts';

@@ -1,4 +1,4 @@
-import { createMemoryJobEngine } from '@starloom/core';
+import { createMemoryJobEngine } from '@starloom/jobs';
 import { describe, expect, it } from 'vitest';
 import { answers, openTestGateway, type TestAgent } from '../test-gateway.ts';
 import {

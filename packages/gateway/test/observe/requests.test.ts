@@ -1,11 +1,6 @@
 import { createCoordination, openStore } from '@starloom/coordination';
-import {
-  createMemoryJobEngine,
-  createTrace,
-  silentLog,
-  toMeta,
-  toW3cTraceId,
-} from '@starloom/core';
+import { createTrace, silentLog, toMeta, toW3cTraceId } from '@starloom/core';
+import { createMemoryJobEngine } from '@starloom/jobs';
 import { describe, expect, it } from 'vitest';
 import { bearer, open, SocketTransport } from '../message-clients.ts';
 import { post, request } from '../rpc/clients.ts';

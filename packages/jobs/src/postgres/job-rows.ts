@@ -6,11 +6,10 @@ import {
   type JobFilter,
   type JobQuota,
   type JobState,
-  NO_CALL,
   normalName,
-  storedBytes,
-  toPosition,
 } from '@starloom/core';
+import { toPosition } from '../ledger/job-ledger.ts';
+import { NO_CALL, storedBytes } from '../ledger/stored-text.ts';
 import type { DatabaseSession } from './database.ts';
 import { CHANNEL, IS_DUE, SCHEMA_NAME as S } from './schema.ts';
 

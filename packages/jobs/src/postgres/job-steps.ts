@@ -6,13 +6,12 @@ import {
   FabricError,
   isFinal,
   type Job,
-  type JobDocuments,
   type JobEvent,
-  SMALL_CALL_BYTES,
   type StoredJob,
-  storedBytes,
-  type Watchers,
 } from '@starloom/core';
+import type { JobDocuments } from '../ledger/ledger-engine.ts';
+import { SMALL_CALL_BYTES, storedBytes } from '../ledger/stored-text.ts';
+import type { Watchers } from '../ledger/watchers.ts';
 import type { BossQueue, Entry } from './boss-queue.ts';
 import type { Database, DatabaseSession } from './database.ts';
 import * as rows from './job-rows.ts';

@@ -3,24 +3,11 @@
 
 import {
   type Asked,
-  answered,
-  appended,
-  asked,
-  assertCursor,
-  assertQuota,
   type Claim,
   type ClaimOptions,
   type Clock,
-  cancelDelivered,
-  cancelRequested,
-  claimed,
-  createJob,
-  fingerprintOf,
-  finished,
-  IDEMPOTENCY_MS,
   type Job,
   type JobAnswer,
-  type JobDocuments,
   type JobEngine,
   type JobEvent,
   type JobFilter,
@@ -28,22 +15,34 @@ import {
   type JobOutcome,
   type JobQuota,
   type JobSchedule,
-  jobNotFound,
-  keyReused,
-  modeOf,
   type NewJob,
-  noted,
   RecentMap,
+  type StoredJob,
+  type UpstreamHandle,
+} from '@starloom/core';
+import { assertQuota, jobNotFound } from '../job-errors.ts';
+import { assertCursor, keyReused } from '../ledger/job-ledger.ts';
+import { fingerprintOf, type JobDocuments } from '../ledger/ledger-engine.ts';
+import { storedBytes } from '../ledger/stored-text.ts';
+import type { Watchers } from '../ledger/watchers.ts';
+import {
+  answered,
+  appended,
+  asked,
+  cancelDelivered,
+  cancelRequested,
+  claimed,
+  createJob,
+  finished,
+  IDEMPOTENCY_MS,
+  modeOf,
+  noted,
   requeued,
   resumed,
-  type StoredJob,
   sent,
-  storedBytes,
   toEventMark,
-  type UpstreamHandle,
-  type Watchers,
   withHandle,
-} from '@starloom/core';
+} from '../transitions.ts';
 import type { BossQueue } from './boss-queue.ts';
 import { Creations } from './creations.ts';
 import type { Database, DatabaseSession } from './database.ts';

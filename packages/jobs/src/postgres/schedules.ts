@@ -1,8 +1,9 @@
 // Calls at certain times. pg-boss says when one is due, while a gateway runs; a time that passed while
 // none did is found when the schedule is taken over again, and becomes one job.
 
-import { createJob, createTrace, type JobSchedule, type NewJob } from '@starloom/core';
+import { createTrace, type JobSchedule, type NewJob } from '@starloom/core';
 import { nextCron } from '../next-cron.ts';
+import { createJob } from '../transitions.ts';
 import type { BossQueue } from './boss-queue.ts';
 import type { Creations } from './creations.ts';
 import type { Database, DatabaseSession } from './database.ts';

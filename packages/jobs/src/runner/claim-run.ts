@@ -6,9 +6,7 @@ import {
   type Claim,
   type Clock,
   type EventBody,
-  errorEvent,
   FabricError,
-  INPUT_MS,
   type Job,
   type JobAnswer,
   type JobEngine,
@@ -16,6 +14,7 @@ import {
   type Log,
 } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
+import { errorEvent, INPUT_MS } from '../transitions.ts';
 import { ClaimLost, EventWriter } from './event-writer.ts';
 import { persist } from './persist.ts';
 import type { CancelUpstream, JobRunContext, JobRunResult, RunJob } from './run-job.ts';

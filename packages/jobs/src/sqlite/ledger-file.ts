@@ -5,9 +5,9 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { FabricError, JobLedger, type LedgerNewJob } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import { diskFull, diskRoom, isDiskFull, logPages, releaseReserve } from '@starloom/wire';
-import { nextCron } from '../next-cron.ts';
+import { JobLedger, type LedgerNewJob } from '../ledger/job-ledger.ts';
 import {
   APPLICATION_ID,
   COUNT_USAGE,
@@ -52,7 +52,7 @@ export class LedgerFile {
       throw error;
     }
     const mostBytes = diskRoom(this.#folder).size * PRINCIPAL_SHARE;
-    this.#ledger = new JobLedger(tables, { nextCron, mostBytes });
+    this.#ledger = new JobLedger(tables, { mostBytes });
   }
 
   /** One reply per step, in order. */

@@ -2,8 +2,9 @@
 // that any number of steps share one sync.
 
 import { extname } from 'node:path';
-import { FabricError, type RemoteLedger } from '@starloom/core';
+import { FabricError } from '@starloom/core';
 import { ThreadedFile } from '@starloom/wire';
+import type { RemoteLedger } from '../ledger/ledger-engine.ts';
 import {
   fromProblem,
   type LedgerReply,

@@ -2,18 +2,9 @@
 // is one.
 
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
-import {
-  isFinal,
-  JOB_STATES,
-  type Job,
-  type JobState,
-  type JobTables,
-  type KeyRow,
-  normalName,
-  type QueueEntry,
-  type ScheduleRow,
-  storedBytes,
-} from '@starloom/core';
+import { isFinal, JOB_STATES, type Job, type JobState, normalName } from '@starloom/core';
+import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from '../ledger/job-tables.ts';
+import { storedBytes } from '../ledger/stored-text.ts';
 import { IS_DUE, RECORD_BYTES } from './schema.ts';
 
 type Row = Record<string, SQLOutputValue>;

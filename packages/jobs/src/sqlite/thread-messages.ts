@@ -1,4 +1,5 @@
-import { type ErrorPayload, FabricError, type JobLedger } from '@starloom/core';
+import { type ErrorPayload, FabricError } from '@starloom/core';
+import type { JobLedger } from '../ledger/job-ledger.ts';
 
 /** Writes something of no meaning, to see that it can be done. */
 export const WRITE_PROBE = 'writeProbe';

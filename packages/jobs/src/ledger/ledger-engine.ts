@@ -1,29 +1,28 @@
 // A job engine over a `JobLedger` that may live in another thread. Documents become texts here, and
 // listeners are called here: all changes of this engine pass through one process.
 
-import { canonicalJson } from '../canonical-json.ts';
-import type { Clock } from '../clock.ts';
-import type {
-  Claim,
-  ClaimOptions,
-  JobEngine,
-  JobFilter,
-  JobNote,
-  JobSchedule,
-} from '../ports/jobs.ts';
-import { sha256Hex } from '../sha256.ts';
 import {
+  type Asked,
+  type Claim,
+  type ClaimOptions,
+  type Clock,
+  canonicalJson,
   isFinal,
   type Job,
   type JobAnswer,
+  type JobEngine,
   type JobEvent,
+  type JobFilter,
+  type JobNote,
   type JobOutcome,
+  type JobSchedule,
   type NewJob,
   type StoredJob,
+  sha256Hex,
   type UpstreamHandle,
-} from './job.ts';
+} from '@starloom/core';
+import { toEventMark } from '../transitions.ts';
 import type { EventText, Held, JobLedger } from './job-ledger.ts';
-import { type Asked, toEventMark } from './transitions.ts';
 import { Watchers } from './watchers.ts';
 
 /** The methods of a ledger, called from elsewhere: what they return comes back as a promise. */

@@ -1,6 +1,6 @@
+import type { NewJob } from '@starloom/core';
 import { expect, it } from 'vitest';
-import type { NewJob } from '../../jobs/job.ts';
-import { errorEvent } from '../../jobs/transitions.ts';
+import { errorEvent } from '../../transitions.ts';
 import type { JobContractContext } from '../job-engine-contract.ts';
 import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
 

@@ -1,9 +1,15 @@
+import {
+  type Claim,
+  createTrace,
+  type EventBody,
+  type Job,
+  type JobEngine,
+  type JobEvent,
+  type JobOutcome,
+  type NewJob,
+} from '@starloom/core';
 import { expect } from 'vitest';
-import type { EventBody } from '../../events.ts';
-import type { Job, JobEvent, JobOutcome, NewJob } from '../../jobs/job.ts';
-import { errorEvent } from '../../jobs/transitions.ts';
-import type { Claim, JobEngine } from '../../ports/jobs.ts';
-import { createTrace } from '../../trace.ts';
+import { errorEvent } from '../../transitions.ts';
 
 export const LEASE_MS = 10_000;
 /** Until another worker has a job at the latest: the lease, and the backoff of the queue. */

@@ -1,19 +1,23 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { normalName } from '../tool-names.ts';
-import { isFinal, JOB_STATES, type Job, type JobState } from './job.ts';
-import { JobLedger } from './job-ledger.ts';
-import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './job-tables.ts';
-import { LedgerJobEngine, type RemoteLedger } from './ledger-engine.ts';
-import { storedBytes } from './stored-text.ts';
+import {
+  type Clock,
+  isFinal,
+  JOB_STATES,
+  type Job,
+  type JobState,
+  normalName,
+  systemClock,
+} from '@starloom/core';
+import { JobLedger } from './ledger/job-ledger.ts';
+import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './ledger/job-tables.ts';
+import { LedgerJobEngine, type RemoteLedger } from './ledger/ledger-engine.ts';
+import { storedBytes } from './ledger/stored-text.ts';
 
-/** Jobs that live as long as the process. Cron expressions are read as "every minute". */
+/** Jobs that live as long as the process. */
 export function createMemoryJobEngine(
   clock: Clock = systemClock,
   tables: JobTables = new MemoryJobTables(),
 ): LedgerJobEngine {
-  const nextCron = (_cron: string, _timezone: string, after: number) =>
-    (Math.floor(after / 60_000) + 1) * 60_000;
-  const ledger = new JobLedger(tables, { nextCron });
+  const ledger = new JobLedger(tables);
   return new LedgerJobEngine({ kind: 'memory', ledger: toRemote(ledger), clock });
 }
 

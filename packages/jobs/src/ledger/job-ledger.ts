@@ -1,19 +1,28 @@
 // Jobs and their queue over synchronous tables: what the in-memory fake and SQLite have in common. Each
 // method is one step that happens as a whole; it checks before it writes. Texts pass through unread.
 
-import { FabricError } from '../errors.ts';
-import type { ClaimOptions, JobFilter, JobNote, QueuePurpose, Renewal } from '../ports/jobs.ts';
-import { createTrace } from '../trace.ts';
-import { isFinal, type Job, type JobAnswer, type NewJob, type UpstreamHandle } from './job.ts';
-import { assertQuota, jobNotFound } from './job-errors.ts';
-import type { JobTables, QueueEntry, ScheduleRow } from './job-tables.ts';
-import { NO_CALL, SMALL_CALL_BYTES, storedBytes } from './stored-text.ts';
 import {
   type Asked,
+  type ClaimMode,
+  type ClaimOptions,
+  createTrace,
+  FabricError,
+  isFinal,
+  type Job,
+  type JobAnswer,
+  type JobFilter,
+  type JobNote,
+  type NewJob,
+  type QueuePurpose,
+  type Renewal,
+  type UpstreamHandle,
+} from '@starloom/core';
+import { assertQuota, jobNotFound } from '../job-errors.ts';
+import { nextCron } from '../next-cron.ts';
+import {
   answered,
   appended,
   asked,
-  type ClaimMode,
   cancelDelivered,
   cancelRequested,
   claimed,
@@ -29,7 +38,9 @@ import {
   retryDelayMs,
   sent,
   withHandle,
-} from './transitions.ts';
+} from '../transitions.ts';
+import type { JobTables, QueueEntry, ScheduleRow } from './job-tables.ts';
+import { NO_CALL, SMALL_CALL_BYTES, storedBytes } from './stored-text.ts';
 
 /** An event as it is stored, and what the record takes over from it. */
 export interface EventText extends EventMark {
@@ -59,8 +70,6 @@ export interface LedgerNewJob {
 }
 
 export interface JobLedgerOptions {
-  /** The next time of a cron expression after a moment. */
-  readonly nextCron: (cron: string, timezone: string, after: number) => number;
   /** What the jobs of one principal may take at most, whatever their quota says. */
   readonly mostBytes?: number;
   readonly newId?: () => string;
@@ -69,14 +78,12 @@ export interface JobLedgerOptions {
 
 export class JobLedger {
   readonly #tables: JobTables;
-  readonly #nextCron: JobLedgerOptions['nextCron'];
   readonly #mostBytes: number;
   readonly #newId: () => string;
   readonly #random: () => number;
 
-  constructor(tables: JobTables, options: JobLedgerOptions) {
+  constructor(tables: JobTables, options: JobLedgerOptions = {}) {
     this.#tables = tables;
-    this.#nextCron = options.nextCron;
     this.#mostBytes = options.mostBytes ?? Number.POSITIVE_INFINITY;
     this.#newId = options.newId ?? (() => crypto.randomUUID());
     this.#random = options.random ?? Math.random;
@@ -279,7 +286,7 @@ export class JobLedger {
   schedule(row: Omit<ScheduleRow, 'nextAt'>, now: number): void {
     const before = this.#tables.schedules().find(({ name }) => name === row.name);
     const isSame = before?.cron === row.cron && before.timezone === row.timezone;
-    const nextAt = this.#nextCron(row.cron, row.timezone, now);
+    const nextAt = nextCron(row.cron, row.timezone, now);
     // A time that passed while no process was up is still due.
     this.#tables.putSchedule({ ...row, nextAt: isSame ? before.nextAt : nextAt });
   }
@@ -315,7 +322,7 @@ export class JobLedger {
     const input = { ...given, trace: createTrace() };
     const id = this.#newId();
     this.create({ id, input, call: JSON.stringify(call), fingerprint: '' }, now);
-    const nextAt = this.#nextCron(row.cron, row.timezone, now);
+    const nextAt = nextCron(row.cron, row.timezone, now);
     this.#tables.putSchedule({ ...row, nextAt });
   }
 

@@ -1,7 +1,7 @@
 // What every job engine must do.
 
+import type { JobEngine } from '@starloom/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { JobEngine } from '../ports/jobs.ts';
 import { asksAndAnswers } from './job-engine/asks-and-answers.ts';
 import { claimsAndLeases } from './job-engine/claims-and-leases.ts';
 import { createJobDriver, type JobDriver } from './job-engine/job-driver.ts';

@@ -1,12 +1,4 @@
-import { FabricError } from '../errors.ts';
-
-/** What jobs of one principal may take. */
-export interface JobQuota {
-  /** Jobs that are not over. */
-  readonly jobs: number;
-  /** Of their calls at least; an engine on a disk of the gateway counts all that it keeps. */
-  readonly bytes: number;
-}
+import { FabricError, type JobQuota } from '@starloom/core';
 
 export function assertQuota(used: JobQuota, asked: number, quota: JobQuota): void {
   if (used.jobs >= quota.jobs) {

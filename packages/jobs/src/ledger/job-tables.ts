@@ -1,5 +1,4 @@
-import type { Job, JobState } from './job.ts';
-import type { JobQuota } from './job-errors.ts';
+import type { Job, JobQuota, JobState } from '@starloom/core';
 
 /** A place in the queue. A job has at most one per purpose; one that is over has none to run. */
 export interface QueueEntry {

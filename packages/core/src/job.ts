@@ -1,10 +1,9 @@
 // The record of one durable call. Its call and its outcome are kept beside it: they can be large and
 // change at most once, while the record changes with every event.
 
-import type { ErrorPayload } from '../errors.ts';
-import type { FabricEvent } from '../events.ts';
-import type { Trace } from '../trace.ts';
-import type { JobQuota } from './job-errors.ts';
+import type { ErrorPayload } from './errors.ts';
+import type { FabricEvent } from './events.ts';
+import type { Trace } from './trace.ts';
 
 export const JOB_STATES = [
   'queued',
@@ -119,6 +118,14 @@ export type JobOutcome =
 /** A job with what `fabric.call` would have answered, once it succeeded. */
 export interface StoredJob extends Job {
   readonly result?: unknown;
+}
+
+/** What jobs of one principal may take. */
+export interface JobQuota {
+  /** Jobs that are not over. */
+  readonly jobs: number;
+  /** Of their calls at least; an engine on a disk of the gateway counts all that it keeps. */
+  readonly bytes: number;
 }
 
 export interface NewJob {

@@ -1,5 +1,5 @@
+import type { Claim } from '@starloom/core';
 import { expect, it } from 'vitest';
-import type { Claim } from '../../ports/jobs.ts';
 import type { JobContractContext } from '../job-engine-contract.ts';
 import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
 

@@ -1,10 +1,11 @@
 // Every change of a job's state, as pure functions. The engines store what comes out and add nothing,
 // so that all of them agree. A job ends exactly once: a final record has no transition left.
 
-import { backoffMs } from '../backoff.ts';
-import { FabricError } from '../errors.ts';
-import type { JobNote } from '../ports/jobs.ts';
 import {
+  type Asked,
+  backoffMs,
+  type ClaimMode,
+  FabricError,
   type FinalJobState,
   isFinal,
   type Job,
@@ -12,10 +13,10 @@ import {
   type JobError,
   type JobErrorEvent,
   type JobEvent,
-  type JobInput,
+  type JobNote,
   type NewJob,
   type UpstreamHandle,
-} from './job.ts';
+} from '@starloom/core';
 
 /** So long does an idempotency key stand for its first call. */
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
@@ -25,24 +26,6 @@ export const INPUT_MS = 24 * 60 * 60 * 1000;
 export const MAX_PRIORITY = 1000;
 
 const DEFAULT_RETRY = { attempts: 3, backoff_ms: 1_000, max_backoff_ms: 60_000 };
-
-/**
- * What a worker has to do with a job it claimed.
- * - `start`: call the agent; nothing was sent for this attempt.
- * - `repeat`: call again; the capability is idempotent.
- * - `rejoin`: go on with the upstream task of `job.handle`; the call is not sent again.
- * - `interrupted`: the call may have been sent and must not be sent again: fail the job.
- * - `cancel`: deliver the cancellation where possible, then end the job as cancelled.
- * - `late`, `unanswered`: the deadline or the open question has expired.
- */
-export type ClaimMode =
-  | 'start'
-  | 'repeat'
-  | 'rejoin'
-  | 'interrupted'
-  | 'cancel'
-  | 'late'
-  | 'unanswered';
 
 export function createJob(input: NewJob, id: string, now: number): Job {
   const { priority = 0, runAt, deadlineMs } = input;
@@ -139,13 +122,6 @@ export function appended(job: Job, events: readonly EventMark[], now: number): J
     ...(progress !== undefined && { progress }),
     updated_at: now,
   };
-}
-
-export interface Asked {
-  readonly inputs: readonly JobInput[];
-  readonly expiresAt: number;
-  /** Set when the agent keeps the question; without it the worker waits for the answer itself. */
-  readonly handle?: UpstreamHandle;
 }
 
 export function asked(job: Job, { inputs, expiresAt, handle }: Asked, now: number): Job {

@@ -1,0 +1,10 @@
+import { ManualClock } from '@starloom/core/testing';
+import { createMemoryJobEngine } from '../src/index.ts';
+import { jobEngineContract } from '../src/testing/index.ts';
+
+jobEngineContract('memory', async () => {
+  const clock = new ManualClock();
+  const advance = async (ms: number) => clock.advance(ms);
+  const now = () => clock.now();
+  return { engine: createMemoryJobEngine(clock), now, advance, close: async () => {} };
+});
