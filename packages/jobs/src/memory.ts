@@ -5,10 +5,17 @@ import {
   type Job,
   type JobState,
   normalName,
+  type QueuePurpose,
   systemClock,
 } from '@starloom/core';
 import { JobLedger } from './ledger/job-ledger.ts';
-import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from './ledger/job-tables.ts';
+import {
+  AgentTurns,
+  type JobTables,
+  type KeyRow,
+  type QueueEntry,
+  type ScheduleRow,
+} from './ledger/job-tables.ts';
 import { LedgerJobEngine, type RemoteLedger } from './ledger/ledger-engine.ts';
 import { storedBytes } from './ledger/stored-text.ts';
 
@@ -138,7 +145,7 @@ export class MemoryJobTables implements JobTables {
     }
   }
 
-  entry(jobId: string, purpose: string): QueueEntry | undefined {
+  entry(jobId: string, purpose: QueuePurpose): QueueEntry | undefined {
     return this.#entries.get(`${jobId} ${purpose}`);
   }
 
@@ -146,7 +153,7 @@ export class MemoryJobTables implements JobTables {
     this.#entries.set(`${entry.jobId} ${entry.purpose}`, entry);
   }
 
-  deleteEntry(jobId: string, purpose: string): void {
+  deleteEntry(jobId: string, purpose: QueuePurpose): void {
     this.#entries.delete(`${jobId} ${purpose}`);
   }
 
@@ -156,25 +163,20 @@ export class MemoryJobTables implements JobTables {
     }
   }
 
-  ready(purpose: string, limit: number, perAgent = Number.POSITIVE_INFINITY) {
-    const running = new Map<string, number>();
+  ready(purpose: QueuePurpose, limit: number, perAgent = Number.POSITIVE_INFINITY) {
     const all = [...this.#entries.values()].filter((entry) => entry.purpose === purpose);
-    const count = ({ agentId }: QueueEntry) => {
-      if (agentId !== undefined) running.set(agentId, (running.get(agentId) ?? 0) + 1);
-    };
-    for (const entry of all) if (entry.state === 'leased') count(entry);
+    const running = new Map<string, number>();
+    for (const { state, agentId } of all) {
+      if (state !== 'leased' || agentId === undefined) continue;
+      running.set(agentId, (running.get(agentId) ?? 0) + 1);
+    }
     const order = [...this.#rows.keys()];
     const ready = all
       .filter(({ state }) => state === 'ready')
       .sort((a, b) => b.priority - a.priority || order.indexOf(a.jobId) - order.indexOf(b.jobId));
-    const chosen: QueueEntry[] = [];
-    for (const entry of ready) {
-      if (chosen.length === limit) break;
-      if ((running.get(entry.agentId ?? '') ?? 0) >= perAgent) continue;
-      count(entry);
-      chosen.push(entry);
-    }
-    return chosen;
+    const turns = new AgentTurns(running, perAgent, limit);
+    turns.take(ready);
+    return turns.chosen;
   }
 
   endedBefore(moment: number, now: number, limit: number): readonly string[] {
@@ -208,7 +210,7 @@ export class MemoryJobTables implements JobTables {
     return counts as Record<JobState, number>;
   }
 
-  oldestReady(purpose: string): number | undefined {
+  oldestReady(purpose: QueuePurpose): number | undefined {
     const times = [...this.#entries.values()]
       .filter((entry) => entry.purpose === purpose && entry.state === 'ready')
       .map(({ readyAt }) => readyAt);

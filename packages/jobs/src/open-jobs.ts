@@ -14,13 +14,12 @@ export type JobsPlace =
 export interface OpenJobsOptions {
   readonly stateFolder: string;
   readonly log: Log;
-  readonly leaseMs?: number;
   readonly clock?: Clock;
 }
 
 /** Opens the engine that the configuration names, and loads nothing of the other one. */
 export async function openJobs(place: JobsPlace, options: OpenJobsOptions): Promise<JobEngine> {
-  const { stateFolder, log, leaseMs, clock } = options;
+  const { stateFolder, log, clock } = options;
   const shared = { ...(clock !== undefined && { clock }) };
   switch (place.kind) {
     case 'sqlite': {
@@ -33,7 +32,6 @@ export async function openJobs(place: JobsPlace, options: OpenJobsOptions): Prom
       return openPostgresJobs({
         url: place.url,
         documents: place.documents ?? join(stateFolder, 'jobs', 'documents'),
-        ...(leaseMs !== undefined && { leaseMs }),
         log,
         ...shared,
       });

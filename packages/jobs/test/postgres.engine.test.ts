@@ -1,28 +1,21 @@
+import type { NewJob } from '@starloom/core';
+import { ManualClock } from '@starloom/core/testing';
 import { describeWithEngine, temporaryFolder } from '@starloom/testkit';
-import { TestClock } from 'pg-boss';
-import { expect, it } from 'vitest';
-import { openPostgresJobs } from '../src/index.ts';
+import { expect, it, vi } from 'vitest';
+import { createJob, openPostgresJobs } from '../src/index.ts';
 import { createJobDriver, exampleJob, jobEngineContract } from '../src/testing/index.ts';
 import { emptyDatabase } from './empty-database.ts';
-
-const STEP_MS = 1_000;
+import { connect, writeFormat1 } from './format-1.ts';
 
 describeWithEngine('postgres', (postgres) => {
   jobEngineContract('postgres', async () => {
     const folder = await temporaryFolder();
     const url = await emptyDatabase(postgres().url);
-    const time = new TestClock(Date.UTC(2026, 0, 1));
-    const clock = Object.assign(time, { monotonic: () => time.now() });
-    const engine = await openPostgresJobs({ url, documents: folder.path, leaseMs: 10_000, clock });
+    const clock = new ManualClock(Date.UTC(2026, 0, 1));
     return {
-      engine,
-      now: () => time.now(),
-      async advance(ms) {
-        const target = time.now() + ms;
-        // Long waits need no supervision in between.
-        if (ms > 600_000) await time.setTime(target - 60 * STEP_MS);
-        while (time.now() < target) await time.tick(Math.min(STEP_MS, target - time.now()));
-      },
+      engine: await openPostgresJobs({ url, documents: folder.path, clock }),
+      now: () => clock.now(),
+      advance: async (ms) => clock.advance(ms),
       close: async () => folder[Symbol.asyncDispose](),
     };
   });
@@ -37,7 +30,8 @@ describeWithEngine('postgres', (postgres) => {
       for (const one of schedules) await engine.schedule(one);
       const claims = await engine.claim({ limit: 10, leaseMs: 10_000 });
       await engine.close();
-      return claims.length;
+      // Not those of earlier times, whose leases have expired by now.
+      return claims.filter(({ job }) => job.attempt === 1).length;
     };
     const hour = 3_600_000;
     const start = Date.now() - 24 * hour;
@@ -93,6 +87,151 @@ describeWithEngine('postgres', (postgres) => {
     await Promise.all(engines.map((engine) => engine.close()));
   });
 
+  it('takes over the jobs of format 1, with their places in the queue of pg-boss', async () => {
+    await using folder = await temporaryFolder();
+    const url = await emptyDatabase(postgres().url);
+    const at = Date.now();
+    const make = (n: number, change: Partial<NewJob> = {}) =>
+      createJob(exampleJob(change), `00000000-0000-4000-8000-00000000000${n}`, at);
+    const queue = 'jobs' as const;
+    const webhook = { url: 'https://example.com/hook' };
+    const claimed = { ...make(3), state: 'running' as const, attempt: 1 };
+    const ended = { state: 'succeeded' as const, finished_at: at, cursor: 1, seq: 1 };
+    await writeFormat1(url, {
+      jobs: [
+        { job: claimed, call: { n: 3 }, place: { queue }, isClaimed: true },
+        { job: make(1, { priority: -5 }), call: { n: 1 }, place: { queue } },
+        { job: make(2, { priority: 5 }), call: { n: 2 }, place: { queue } },
+        { job: make(4), call: { n: 4 }, place: { queue, startAfter: new Date(at + 600_000) } },
+        { job: { ...make(5, { webhook }), ...ended }, call: 5, place: { queue: 'webhooks' } },
+        { job: { ...make(6), ...ended, notes: { due: { at } } }, call: 6, events: [{ seq: 1 }] },
+        // Its place is gone.
+        { job: make(7, { priority: -9 }), call: { n: 7 } },
+      ],
+      schedules: [
+        { name: 'hourly', cron: '0 * * * *', job: exampleJob(), firedAt: at - 7_200_000 },
+      ],
+    });
+    const clock = new ManualClock(Date.now() + 1_000);
+    const engine = await openPostgresJobs({ url, documents: folder.path, clock });
+    const claim = () => engine.claim({ leaseMs: 3_600_000, limit: 10 });
+    const ready = await claim();
+    expect(ready.map(({ call }) => call)).toEqual([{ n: 2 }, { n: 1 }, { n: 7 }, { task: 'echo' }]);
+    expect(ready.map(({ tries }) => tries)).toEqual([2, 2, 1, 1]);
+    expect(await engine.claim({ purpose: 'webhook', leaseMs: 1_000, limit: 9 })).toMatchObject([
+      { call: 5, tries: 2, job: { webhook, state: 'succeeded' } },
+    ]);
+    expect(await engine.listDue(9)).toMatchObject([{ notes: { due: { at } } }]);
+    expect((await engine.events(make(6).id, { after: 0, limit: 9 })).events).toEqual([{ seq: 1 }]);
+    await engine.unschedule('hourly');
+    clock.advance(45_000);
+    expect(await claim()).toMatchObject([{ call: { n: 3 }, mode: 'start', job: { attempt: 2 } }]);
+    clock.advance(600_000);
+    expect(await claim()).toMatchObject([{ call: { n: 4 }, mode: 'start' }]);
+    const quota = { jobs: 6, bytes: 1_000 };
+    await expect(engine.create(exampleJob({ quota }))).rejects.toMatchObject({
+      details: { reason: 'jobs_quota' },
+    });
+    await engine.close();
+    const again = await openPostgresJobs({ url, documents: folder.path, clock });
+    expect((await again.counts()).states).toMatchObject({ running: 6, succeeded: 2 });
+    await again.close();
+    await using client = await connect(url);
+    const schemas = `SELECT 1 FROM pg_namespace WHERE nspname = 'starloom_queue'`;
+    expect((await client.query(schemas)).rows).toEqual([]);
+  });
+
+  it('refuses a database that gateways of format 1 use, and changes nothing of one it cannot take over', async () => {
+    await using folder = await temporaryFolder();
+    const url = await emptyDatabase(postgres().url);
+    const job = createJob(exampleJob(), '00000000-0000-4000-8000-000000000001', Date.now());
+    const bad = { name: 'bad', cron: 'never', job: exampleJob(), firedAt: 0 };
+    await writeFormat1(url, {
+      jobs: [{ job, call: { n: 1 }, place: { queue: 'jobs' } }],
+      schedules: [bad],
+    });
+    const openIt = () => openPostgresJobs({ url, documents: folder.path });
+    const older = await connect(url, 'starloom-listen');
+    await expect(openIt()).rejects.toMatchObject({
+      code: 'OVERLOADED',
+      details: { reason: 'older_gateways', fix: expect.stringContaining('Stop all gateways') },
+    });
+    await older.end();
+    await expect(openIt()).rejects.toMatchObject({ details: { reason: 'bad_schedule' } });
+    await using client = await connect(url);
+    const places =
+      'SELECT entry FROM starloom_jobs.job JOIN starloom_queue.job q ON q.id::text = entry';
+    expect((await client.query(places)).rows).toHaveLength(1);
+    await client.query('DELETE FROM starloom_jobs.schedule');
+    const engine = await openIt();
+    expect(await engine.claim({ leaseMs: 1_000, limit: 9 })).toMatchObject([{ call: { n: 1 } }]);
+    await engine.close();
+    await client.query('INSERT INTO starloom_jobs.format VALUES (99)');
+    await expect(openIt()).rejects.toMatchObject({ details: { reason: 'newer_store' } });
+  });
+
+  it('holds a quota over all gateways that create at once, and one call by its key is one job', async () => {
+    await using folder = await temporaryFolder();
+    const url = await emptyDatabase(postgres().url);
+    const engines = await Promise.all([open(url, folder.path), open(url, folder.path)]);
+    const quota = { jobs: 10, bytes: 100_000 };
+    const asked = Array.from({ length: 40 }, (_, n) =>
+      engines[n % 2]?.create(exampleJob({ quota })).then(
+        () => 'created',
+        ({ details }) => details.reason,
+      ),
+    );
+    const answers = await Promise.all(asked);
+    expect(answers.filter((answer) => answer === 'created')).toHaveLength(10);
+    expect(answers.filter((answer) => answer === 'jobs_quota')).toHaveLength(30);
+    const keyed = exampleJob({ idempotencyKey: 'once', principalId: 'bob' });
+    const made = await Promise.all([...engines, ...engines].map((engine) => engine.create(keyed)));
+    expect(new Set(made.map(({ job }) => job.id)).size).toBe(1);
+    expect(made.filter(({ created }) => created)).toHaveLength(1);
+    await Promise.all(engines.map((engine) => engine.close()));
+  });
+
+  it('refuses a job that Postgres cannot store, and no other of its batch', async () => {
+    await using folder = await temporaryFolder();
+    const engine = await open(await emptyDatabase(postgres().url), folder.path);
+    const runAt = [undefined, Number.NaN, undefined];
+    const made = await Promise.allSettled(
+      runAt.map((at) => engine.create(exampleJob(at === undefined ? {} : { runAt: at }))),
+    );
+    expect(made.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect((await engine.counts()).states.queued).toBe(2);
+    await engine.close();
+  });
+
+  it('goes by the time of the database, not by that of the gateway', async () => {
+    await using folder = await temporaryFolder();
+    const url = await emptyDatabase(postgres().url);
+    const engine = await open(url, folder.path);
+    await using client = await connect(url);
+    const read = async () =>
+      Number((await client.query('SELECT extract(epoch FROM now()) * 1000 AS at')).rows[0]?.at);
+    const wrong = vi.spyOn(Date, 'now').mockReturnValue(0);
+    const before = await read();
+    const { job } = await engine.create(exampleJob());
+    wrong.mockRestore();
+    const after = await read();
+    // Its clock was read half-way between a question and an answer.
+    expect(job.created_at).toBeGreaterThan(before - 1_000);
+    expect(job.created_at).toBeLessThan(after + 1_000);
+    await engine.close();
+  });
+
+  it('runs no more jobs of one agent than it may, over gateways that claim at once', async () => {
+    await using folder = await temporaryFolder();
+    const url = await emptyDatabase(postgres().url);
+    const engines = await Promise.all([open(url, folder.path), open(url, folder.path)]);
+    await Promise.all(Array.from({ length: 20 }, () => engines[0].create(exampleJob())));
+    const options = { leaseMs: 10_000, limit: 3, perAgent: 5 };
+    const claims = [...engines, ...engines, ...engines].map((engine) => engine.claim(options));
+    expect((await Promise.all(claims)).flat()).toHaveLength(5);
+    await Promise.all(engines.map((engine) => engine.close()));
+  });
+
   it('keeps what it accepted over a kill of Postgres, and goes on by itself', async () => {
     await using folder = await temporaryFolder();
     const url = await emptyDatabase(postgres().url);
@@ -126,5 +265,5 @@ describeWithEngine('postgres', (postgres) => {
 });
 
 function open(url: string, documents: string) {
-  return openPostgresJobs({ url, documents, leaseMs: 5_000 });
+  return openPostgresJobs({ url, documents });
 }

@@ -1,114 +1,16 @@
-// Jobs and their queue over synchronous tables: what the in-memory fake and SQLite have in common. Each
-// method is one step that happens as a whole; it checks before it writes. Texts pass through unread.
+// A ledger of jobs over synchronous tables: the steps, and what is read.
 
-import {
-  type Asked,
-  type ClaimMode,
-  type ClaimOptions,
-  createTrace,
-  FabricError,
-  isFinal,
-  type Job,
-  type JobAnswer,
-  type JobFilter,
-  type JobNote,
-  type NewJob,
-  type QueuePurpose,
-  type Renewal,
-  type UpstreamHandle,
-} from '@starloom/core';
-import { assertQuota, jobNotFound } from '../job-errors.ts';
-import { nextCron } from '../next-cron.ts';
-import {
-  answered,
-  appended,
-  asked,
-  cancelDelivered,
-  cancelRequested,
-  claimed,
-  createJob,
-  type EventMark,
-  finished,
-  IDEMPOTENCY_MS,
-  type JobEnd,
-  modeOf,
-  noted,
-  requeued,
-  resumed,
-  retryDelayMs,
-  sent,
-  withHandle,
-} from '../transitions.ts';
-import type { JobTables, QueueEntry, ScheduleRow } from './job-tables.ts';
-import { NO_CALL, SMALL_CALL_BYTES, storedBytes } from './stored-text.ts';
+import { FabricError, type Job, type JobFilter } from '@starloom/core';
+import { jobNotFound } from '../job-errors.ts';
+import { JobSteps, type JobStepsOptions } from './job-steps.ts';
+import type { JobTables, ListedJob } from './job-tables.ts';
 
-/** An event as it is stored, and what the record takes over from it. */
-export interface EventText extends EventMark {
-  readonly text: string;
-}
-
-export interface LedgerClaim {
-  readonly job: Job;
-  readonly call: string;
-  readonly mode: ClaimMode;
-  readonly lease: string;
-  readonly tries: number;
-}
-
-/** Names a claim. */
-export interface Held {
-  readonly id: string;
-  readonly lease: string;
-  readonly purpose: QueuePurpose;
-}
-
-export interface LedgerNewJob {
-  readonly id: string;
-  readonly input: Omit<NewJob, 'call'>;
-  readonly call: string;
-  readonly fingerprint: string;
-}
-
-export interface JobLedgerOptions {
-  /** What the jobs of one principal may take at most, whatever their quota says. */
-  readonly mostBytes?: number;
-  readonly newId?: () => string;
-  readonly random?: () => number;
-}
-
-export class JobLedger {
+export class JobLedger extends JobSteps {
   readonly #tables: JobTables;
-  readonly #mostBytes: number;
-  readonly #newId: () => string;
-  readonly #random: () => number;
 
-  constructor(tables: JobTables, options: JobLedgerOptions = {}) {
+  constructor(tables: JobTables, options: JobStepsOptions = {}) {
+    super(tables, options);
     this.#tables = tables;
-    this.#mostBytes = options.mostBytes ?? Number.POSITIVE_INFINITY;
-    this.#newId = options.newId ?? (() => crypto.randomUUID());
-    this.#random = options.random ?? Math.random;
-  }
-
-  create({ id, input, call, fingerprint }: LedgerNewJob, now: number) {
-    const { principalId, idempotencyKey: key, quota } = input;
-    const known = key === undefined ? undefined : this.#tables.key(principalId, key);
-    if (known !== undefined && known.expiresAt > now) {
-      if (known.fingerprint !== fingerprint) throw keyReused(known.jobId);
-      const job = this.#tables.get(known.jobId);
-      if (job !== undefined) return { job, result: this.#tables.result(job.id), created: false };
-    }
-    if (quota) {
-      const bytes = Math.min(quota.bytes, this.#mostBytes);
-      assertQuota(this.#tables.usage(principalId), storedBytes(call), { ...quota, bytes });
-    }
-    const job = createJob({ ...input, call: null }, id, now);
-    this.#tables.insert(job, call);
-    if (key !== undefined) {
-      const row = { jobId: id, fingerprint, expiresAt: now + IDEMPOTENCY_MS };
-      this.#tables.setKey(principalId, key, row);
-    }
-    this.#enqueue(job, job.run_at ?? now, now);
-    return { job, result: undefined, created: true };
   }
 
   get(id: string) {
@@ -124,10 +26,7 @@ export class JobLedger {
     const before = cursor === undefined ? undefined : toPosition(cursor);
     const asked = { principalId, state, capability, limit: limit + 1, before };
     const rows = this.#tables.list(asked);
-    const page = rows.slice(0, limit);
-    const last = rows.length > limit ? page.at(-1)?.position : undefined;
-    const jobs = page.map(({ job }) => job);
-    return last === undefined ? { jobs } : { jobs, next: String(last) };
+    return toPage(rows, limit);
   }
 
   events(id: string, after: number, limit: number): readonly string[] {
@@ -135,86 +34,6 @@ export class JobLedger {
     if (job === undefined) throw jobNotFound(id);
     assertCursor(job, after);
     return this.#tables.events(id, after, limit);
-  }
-
-  append(held: Held, events: readonly EventText[], now: number): boolean {
-    return this.#change(held, (job) => appended(job, events, now), events);
-  }
-
-  markSent(held: Held, now: number): boolean {
-    return this.#change(held, (job) => sent(job, now));
-  }
-
-  keepHandle(held: Held, handle: UpstreamHandle, now: number): boolean {
-    return this.#change(held, (job) => withHandle(job, handle, now));
-  }
-
-  markCancelDelivered(held: Held, now: number): boolean {
-    return this.#change(held, (job) => cancelDelivered(job, now));
-  }
-
-  ask(held: Held, question: Asked, events: readonly EventText[], now: number): boolean {
-    const change = (job: Job) => asked(appended(job, events, now), question, now);
-    const done = this.#change(held, change, events);
-    const job = this.#tables.get(held.id);
-    if (done && job !== undefined && question.handle !== undefined) {
-      this.#enqueue(job, question.expiresAt, now);
-    }
-    return done;
-  }
-
-  resume(held: Held, now: number): boolean {
-    return this.#change(held, (job) => resumed(job, now));
-  }
-
-  finish(
-    held: Held,
-    end: JobEnd,
-    events: readonly EventText[],
-    result: string | undefined,
-    now: number,
-  ): boolean {
-    const done = this.#change(held, (job) => finished(job, end, events, now), events);
-    if (!done) return false;
-    if (result !== undefined) this.#tables.setResult(held.id, result);
-    if (end.state === 'cancelled') this.#freeCall(held.id);
-    this.#tables.deleteEntry(held.id, held.purpose);
-    this.#notifyOfEnd(held.id, now);
-    return true;
-  }
-
-  answer(id: string, answers: readonly JobAnswer[], now: number) {
-    const job = this.#tables.get(id);
-    if (job === undefined) return undefined;
-    const next = answered(job, answers, now);
-    this.#tables.update(next);
-    if (next.state === 'queued') this.#enqueue(next, now, now);
-    return { job: next, result: undefined };
-  }
-
-  requestCancel(id: string, now: number) {
-    const before = this.#tables.get(id);
-    if (before === undefined) return undefined;
-    const { job, event } = cancelRequested(before, now);
-    if (job === before) return { job, result: this.#tables.result(id) };
-    this.#tables.update(job);
-    if (event !== undefined) {
-      this.#tables.addEvents(id, job.cursor, [JSON.stringify(event)]);
-      this.#tables.deleteEntry(id, 'run');
-      this.#notifyOfEnd(id, now);
-      this.#freeCall(id);
-    } else if (!job.parked && job.state !== 'running') {
-      this.#enqueue(job, now, now);
-    }
-    return { job, result: undefined };
-  }
-
-  note(id: string, note: JobNote): boolean {
-    const job = this.#tables.get(id);
-    const next = job && noted(job, note);
-    if (next === undefined) return false;
-    this.#tables.update(next);
-    return true;
   }
 
   listDue(limit: number): readonly Job[] {
@@ -234,136 +53,8 @@ export class JobLedger {
     return oldest === undefined ? { states } : { states, oldest_queued_at: oldest };
   }
 
-  claim({ purpose = 'run', leaseMs, limit, perAgent }: ClaimOptions, now: number) {
-    if (purpose === 'run') for (const row of this.#tables.dueSchedules(now)) this.#fire(row, now);
-    this.#tables.wake(now);
-    const claims: LedgerClaim[] = [];
-    for (const entry of this.#tables.ready(purpose, limit, perAgent)) {
-      const claim = this.#claim(entry, now + leaseMs, now);
-      if (claim !== undefined) claims.push(claim);
-    }
-    return claims;
-  }
-
-  renew(claims: readonly Held[], leaseMs: number, now: number): readonly Renewal[] {
-    return claims.map((held) => {
-      const entry = this.#tables.entry(held.id, held.purpose);
-      if (entry?.lease !== held.lease) return { held: false, cancelRequested: false };
-      this.#tables.putEntry({ ...entry, state: 'leased', readyAt: now + leaseMs });
-      const cancelRequested = this.#tables.get(held.id)?.cancel !== undefined;
-      return { held: true, cancelRequested };
-    });
-  }
-
-  retry(held: Held, events: readonly EventText[], now: number): boolean {
-    const change = (job: Job) => requeued(appended(job, events, now), now);
-    if (!this.#change(held, change, events)) return false;
-    const job = this.#tables.get(held.id);
-    if (job !== undefined) this.#enqueue(job, now + retryDelayMs(job, this.#random()), now);
-    return true;
-  }
-
-  release(held: Held, now: number): boolean {
-    const job = this.#held(held);
-    if (job === undefined) return false;
-    if (!job.sent && job.state === 'running') {
-      this.#tables.update({ ...requeued(job, now), attempt: job.attempt - 1 });
-    }
-    this.#enqueue(job, now, now);
-    return true;
-  }
-
-  settle({ id, lease, purpose }: Held): void {
-    if (this.#tables.entry(id, purpose)?.lease === lease) this.#tables.deleteEntry(id, purpose);
-  }
-
-  postpone({ id, lease, purpose }: Held, readyAt: number): void {
-    const entry = this.#tables.entry(id, purpose);
-    if (entry?.lease !== lease) return;
-    this.#tables.putEntry({ ...entry, state: 'deferred', readyAt });
-  }
-
-  schedule(row: Omit<ScheduleRow, 'nextAt'>, now: number): void {
-    const before = this.#tables.schedules().find(({ name }) => name === row.name);
-    const isSame = before?.cron === row.cron && before.timezone === row.timezone;
-    const nextAt = nextCron(row.cron, row.timezone, now);
-    // A time that passed while no process was up is still due.
-    this.#tables.putSchedule({ ...row, nextAt: isSame ? before.nextAt : nextAt });
-  }
-
-  unschedule(name: string): void {
-    this.#tables.deleteSchedule(name);
-  }
-
   schedules() {
     return this.#tables.schedules().map(({ name, cron, timezone }) => ({ name, cron, timezone }));
-  }
-
-  #claim(entry: QueueEntry, readyAt: number, now: number): LedgerClaim | undefined {
-    const { jobId, purpose } = entry;
-    const before = this.#tables.get(jobId);
-    const mode = purpose === 'run' ? before && modeOf(before, now) : 'start';
-    if (before === undefined || mode === undefined) {
-      this.#tables.deleteEntry(jobId, purpose);
-      return undefined;
-    }
-    const lease = this.#newId();
-    const tries = entry.tries + 1;
-    this.#tables.putEntry({ ...entry, state: 'leased', lease, readyAt, tries });
-    const job = purpose === 'run' ? claimed(before, mode, now) : before;
-    if (job !== before) this.#tables.update(job);
-    const call = this.#tables.call(jobId) ?? 'null';
-    return { job, call, mode, lease, tries };
-  }
-
-  /** At most one job for all the times that passed while no process was up. */
-  #fire(row: ScheduleRow, now: number): void {
-    const { call, ...given } = JSON.parse(row.job) as NewJob;
-    const input = { ...given, trace: createTrace() };
-    const id = this.#newId();
-    this.create({ id, input, call: JSON.stringify(call), fingerprint: '' }, now);
-    const nextAt = nextCron(row.cron, row.timezone, now);
-    this.#tables.putSchedule({ ...row, nextAt });
-  }
-
-  #change(held: Held, change: (job: Job) => Job, events: readonly EventText[] = []): boolean {
-    const job = this.#held(held);
-    if (job === undefined) return false;
-    this.#tables.update(change(job));
-    if (events.length > 0) {
-      const texts = events.map(({ text }) => text);
-      this.#tables.addEvents(held.id, job.cursor + 1, texts);
-    }
-    return true;
-  }
-
-  #held({ id, lease, purpose }: Held): Job | undefined {
-    if (this.#tables.entry(id, purpose)?.lease !== lease) return undefined;
-    const job = this.#tables.get(id);
-    return job === undefined || isFinal(job.state) ? undefined : job;
-  }
-
-  #enqueue(job: Job, readyAt: number, now: number, purpose: QueuePurpose = 'run'): void {
-    this.#tables.putEntry({
-      jobId: job.id,
-      purpose,
-      priority: job.priority,
-      ...(job.agent_id !== undefined && { agentId: job.agent_id }),
-      state: readyAt > now ? 'deferred' : 'ready',
-      readyAt,
-      tries: this.#tables.entry(job.id, purpose)?.tries ?? 0,
-    });
-  }
-
-  /** Of a job that was cancelled. */
-  #freeCall(id: string): void {
-    const call = this.#tables.call(id) ?? NO_CALL;
-    if (storedBytes(call) > SMALL_CALL_BYTES) this.#tables.setCall(id, NO_CALL);
-  }
-
-  #notifyOfEnd(id: string, now: number): void {
-    const job = this.#tables.get(id);
-    if (job?.webhook !== undefined) this.#enqueue(job, now, now, 'webhook');
   }
 }
 
@@ -379,23 +70,17 @@ export function assertCursor(job: Job, after: number): void {
   });
 }
 
-export function keyReused(jobId: string): FabricError {
-  return new FabricError(
-    'BAD_INPUT',
-    'The idempotency key belongs to a call with other arguments',
-    {
-      details: {
-        reason: 'idempotency_key_reused',
-        job_id: jobId,
-        fix: 'Use a new key for a new call',
-      },
-    },
-  );
-}
-
 export function toPosition(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw new FabricError('BAD_INPUT', 'The cursor is not one that a page of jobs gave', {
     details: { reason: 'bad_cursor', fix: 'Pass `next_cursor` of the page before' },
   });
+}
+
+/** Of one row more than the page may have, where there are more. */
+export function toPage(rows: readonly ListedJob[], limit: number) {
+  const page = rows.slice(0, limit);
+  const last = rows.length > limit ? page.at(-1)?.position : undefined;
+  const jobs = page.map(({ job }) => job);
+  return last === undefined ? { jobs } : { jobs, next: String(last) };
 }

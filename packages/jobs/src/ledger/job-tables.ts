@@ -1,9 +1,9 @@
-import type { Job, JobQuota, JobState } from '@starloom/core';
+import type { Job, JobQuota, JobState, QueuePurpose } from '@starloom/core';
 
 /** A place in the queue. A job has at most one per purpose; one that is over has none to run. */
 export interface QueueEntry {
   readonly jobId: string;
-  readonly purpose: string;
+  readonly purpose: QueuePurpose;
   readonly priority: number;
   readonly agentId?: string;
   /**
@@ -32,11 +32,8 @@ export interface ScheduleRow {
   readonly job: string;
 }
 
-/**
- * Synchronous storage for a `JobLedger`: no rules, only rows. Calls, results and events are texts that
- * it does not read. Order is the order of insertion.
- */
-export interface JobTables {
+/** Rows for `JobSteps`: no rules. Calls, results and events are texts that they do not read. */
+export interface StepTables {
   insert(job: Job, call: string): void;
   get(id: string): Job | undefined;
   update(job: Job): void;
@@ -44,6 +41,31 @@ export interface JobTables {
   setCall(id: string, call: string): void;
   result(id: string): string | undefined;
   setResult(id: string, result: string): void;
+  addEvents(id: string, first: number, texts: readonly string[]): void;
+  key(principalId: string, key: string): KeyRow | undefined;
+  setKey(principalId: string, key: string, row: KeyRow): void;
+  entry(jobId: string, purpose: QueuePurpose): QueueEntry | undefined;
+  putEntry(entry: QueueEntry): void;
+  deleteEntry(jobId: string, purpose: QueuePurpose): void;
+  /** Makes entries ready whose time has come: deferred ones, and leased ones that expired. */
+  wake(now: number): void;
+  /** Ready ones by priority, then age; without those of agents that have `perAgent` leased. */
+  ready(purpose: QueuePurpose, limit: number, perAgent: number | undefined): readonly QueueEntry[];
+  /** What the jobs of a principal take now: those that are not over, and the bytes of all. */
+  usage(principalId: string): JobQuota;
+  schedules(): readonly ScheduleRow[];
+  dueSchedules(now: number): readonly ScheduleRow[];
+  putSchedule(row: ScheduleRow): void;
+  deleteSchedule(name: string): void;
+}
+
+export interface ListedJob {
+  readonly job: Job;
+  readonly position: number;
+}
+
+/** All rows of a `JobLedger`. Order is the order of insertion. */
+export interface JobTables extends StepTables {
   /** Newest first, older than the position `before`. */
   list(filter: {
     readonly principalId: string;
@@ -51,30 +73,55 @@ export interface JobTables {
     readonly capability: string | undefined;
     readonly limit: number;
     readonly before: number | undefined;
-  }): readonly { readonly job: Job; readonly position: number }[];
+  }): readonly ListedJob[];
   /** Jobs whose note `due` is set, oldest first. */
   due(limit: number): readonly Job[];
-  addEvents(id: string, first: number, texts: readonly string[]): void;
   events(id: string, after: number, limit: number): readonly string[];
-  key(principalId: string, key: string): KeyRow | undefined;
-  setKey(principalId: string, key: string, row: KeyRow): void;
   dropKeys(expiredAt: number): void;
-  entry(jobId: string, purpose: string): QueueEntry | undefined;
-  putEntry(entry: QueueEntry): void;
-  deleteEntry(jobId: string, purpose: string): void;
-  /** Makes entries ready whose time has come: deferred ones, and leased ones that expired. */
-  wake(now: number): void;
-  /** Ready ones by priority, then age; without those of agents that have `perAgent` leased. */
-  ready(purpose: string, limit: number, perAgent: number | undefined): readonly QueueEntry[];
   /** Jobs that ended before a moment, with no idempotency key that is still good. */
   endedBefore(moment: number, now: number, limit: number): readonly string[];
   delete(id: string): void;
-  /** What the jobs of a principal take now: those that are not over, and the bytes of all. */
-  usage(principalId: string): JobQuota;
   counts(): Readonly<Record<JobState, number>>;
-  oldestReady(purpose: string): number | undefined;
-  schedules(): readonly ScheduleRow[];
-  dueSchedules(now: number): readonly ScheduleRow[];
-  putSchedule(row: ScheduleRow): void;
-  deleteSchedule(name: string): void;
+  oldestReady(purpose: QueuePurpose): number | undefined;
+}
+
+/** Chooses entries in their order, so that no agent has more than it may. */
+export class AgentTurns {
+  readonly #running: Map<string, number>;
+  readonly #perAgent: number;
+  readonly #limit: number;
+  readonly #chosen = new Map<string, QueueEntry>();
+
+  constructor(running: Map<string, number>, perAgent: number, limit: number) {
+    this.#running = running;
+    this.#perAgent = perAgent;
+    this.#limit = limit;
+  }
+
+  get chosen(): readonly QueueEntry[] {
+    return [...this.#chosen.values()];
+  }
+
+  /** Agents that have as many as they may. */
+  get full(): readonly string[] {
+    return [...this.#running].filter(([, n]) => n >= this.#perAgent).map(([agent]) => agent);
+  }
+
+  /** True when another page is needed: this one may hide jobs of other agents behind those of a full one. */
+  take(page: readonly QueueEntry[]): boolean {
+    const before = this.#chosen.size;
+    for (const entry of page) {
+      if (this.#chosen.size === this.#limit) return false;
+      const { agentId } = entry;
+      if (this.#chosen.has(entry.jobId)) continue;
+      if (agentId !== undefined) {
+        const n = this.#running.get(agentId) ?? 0;
+        if (n >= this.#perAgent) continue;
+        this.#running.set(agentId, n + 1);
+      }
+      this.#chosen.set(entry.jobId, entry);
+    }
+    const isFull = this.#chosen.size === this.#limit;
+    return !isFull && this.#chosen.size > before && page.length >= this.#limit;
+  }
 }

@@ -1,5 +1,5 @@
-// A job engine over a `JobLedger` that may live in another thread. Documents become texts here, and
-// listeners are called here: all changes of this engine pass through one process.
+// A job engine over a `JobLedger` that may live in another thread, or in a database. Documents become texts
+// here, and listeners are called here for what this process does.
 
 import {
   type Asked,
@@ -22,7 +22,8 @@ import {
   type UpstreamHandle,
 } from '@starloom/core';
 import { toEventMark } from '../transitions.ts';
-import type { EventText, Held, JobLedger } from './job-ledger.ts';
+import type { JobLedger } from './job-ledger.ts';
+import type { EventText, Held } from './job-steps.ts';
 import { Watchers } from './watchers.ts';
 
 /** The methods of a ledger, called from elsewhere: what they return comes back as a promise. */
@@ -55,24 +56,28 @@ export interface LedgerJobEngineOptions {
   readonly ledger: RemoteLedger;
   readonly clock: Clock;
   readonly documents?: JobDocuments;
+  /** Where an engine of several processes passes on what the others do: by the id of a job, or `READY`. */
+  readonly watchers?: Watchers;
   readonly check?: () => Promise<void>;
   readonly close?: () => Promise<void>;
 }
 
-const READY = '';
+/** What listeners of `onReady` watch. */
+export const READY = 'ready';
 
 export class LedgerJobEngine implements JobEngine {
   readonly kind: string;
   readonly #options: LedgerJobEngineOptions;
   readonly #ledger: RemoteLedger;
   readonly #documents: JobDocuments;
-  readonly #watchers = new Watchers();
+  readonly #watchers: Watchers;
 
   constructor(options: LedgerJobEngineOptions) {
     this.kind = options.kind;
     this.#options = options;
     this.#ledger = options.ledger;
     this.#documents = options.documents ?? INLINE_DOCUMENTS;
+    this.#watchers = options.watchers ?? new Watchers();
   }
 
   async create(newJob: NewJob) {

@@ -1,12 +1,11 @@
-// One pool for our tables and for pg-boss, so that both can be written in one transaction. Errors of the
-// connection become OVERLOADED: the caller may try again.
+// One pool. Errors of the connection become OVERLOADED: the caller may try again.
 
 import { FabricError } from '@starloom/core';
 import type { Pool, PoolClient, QueryResultRow } from 'pg';
 
-/** What pg-boss needs of a connection, and what we do. */
 export interface DatabaseSession {
-  executeSql(text: string, values?: unknown[]): Promise<{ rows: QueryResultRow[] }>;
+  /** The rows; none when the text has several statements. */
+  query(text: string, values?: unknown[]): Promise<QueryResultRow[]>;
 }
 
 export interface DatabaseOptions {
@@ -20,8 +19,6 @@ const MOST_TRIES = 5;
 
 export class Database implements DatabaseSession {
   readonly #pool: Pool;
-  #sessionStatements: readonly string[] = [];
-  readonly #prepared = new WeakSet<PoolClient>();
 
   private constructor(pool: Pool) {
     this.#pool = pool;
@@ -33,7 +30,7 @@ export class Database implements DatabaseSession {
       connectionString: url,
       max: maxConnections,
       connectionTimeoutMillis: CONNECT_MS,
-      application_name: 'starloom',
+      application_name: 'starloom-jobs',
     });
     pool.on('error', onError);
     // A connection that breaks while it is in use says so twice: to its query, and here.
@@ -41,39 +38,13 @@ export class Database implements DatabaseSession {
     return new Database(pool);
   }
 
-  async executeSql(text: string, values?: unknown[]) {
+  async query(text: string, values?: unknown[]): Promise<QueryResultRow[]> {
     try {
-      return await this.#execute(text, values);
+      const { rows } = await this.#pool.query(text, values);
+      return rows;
     } catch (error) {
       throw toEngineError(error);
     }
-  }
-
-  /** For pg-boss, which reads the errors of Postgres itself. */
-  get raw() {
-    return {
-      executeSql: (text: string, values?: unknown[]) => this.#execute(text, values),
-      setSessionStatements: (statements: string[]) => this.setSessionStatements(statements),
-    };
-  }
-
-  /** Does the work while no other gateway does such work. */
-  async exclusively<Result>(lock: number, work: () => Promise<Result>): Promise<Result> {
-    const client = await this.#connect();
-    try {
-      await client.query('SELECT pg_advisory_lock($1)', [lock]);
-      return await work();
-    } catch (error) {
-      throw toEngineError(error);
-    } finally {
-      // Ends the connection, and the lock with it.
-      client.release(true);
-    }
-  }
-
-  /** For the clock of tests: each connection runs them first. */
-  async setSessionStatements(statements: string[]): Promise<void> {
-    this.#sessionStatements = statements;
   }
 
   /**
@@ -94,15 +65,6 @@ export class Database implements DatabaseSession {
     await this.#pool.end();
   }
 
-  async #execute(text: string, values?: unknown[]) {
-    const client = await this.#connect();
-    try {
-      return await query(client, text, values);
-    } finally {
-      client.release();
-    }
-  }
-
   async #transactOnce<Result>(
     work: (session: DatabaseSession) => Promise<Result>,
   ): Promise<Result> {
@@ -110,7 +72,9 @@ export class Database implements DatabaseSession {
     let failure: Error | undefined;
     try {
       await client.query('BEGIN');
-      const result = await work({ executeSql: (text, values) => query(client, text, values) });
+      const query = async (text: string, values?: unknown[]) =>
+        (await client.query(text, values)).rows ?? [];
+      const result = await work({ query });
       await client.query('COMMIT');
       return result;
     } catch (error) {
@@ -124,27 +88,12 @@ export class Database implements DatabaseSession {
   }
 
   async #connect(): Promise<PoolClient> {
-    let client: PoolClient;
     try {
-      client = await this.#pool.connect();
+      return await this.#pool.connect();
     } catch (error) {
       throw unavailable(error);
     }
-    if (this.#sessionStatements.length > 0 && !this.#prepared.has(client)) {
-      for (const statement of this.#sessionStatements) await client.query(statement);
-      this.#prepared.add(client);
-    }
-    return client;
   }
-}
-
-/** Several statements in one text give a list of results; the last one counts. */
-async function query(client: PoolClient, text: string, values?: unknown[]) {
-  const result: { rows: QueryResultRow[] } | { rows: QueryResultRow[] }[] = await client.query(
-    text,
-    values,
-  );
-  return Array.isArray(result) ? (result.at(-1) ?? { rows: [] }) : result;
 }
 
 /** Deadlock and serialization failure. */

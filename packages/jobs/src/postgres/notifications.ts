@@ -1,5 +1,5 @@
-// Hints of other gateways: a connection that only listens. While it is down nothing is heard, so after
-// each new start every listener is called once.
+// Hints of other gateways: a connection that only listens, and asks for the time. While it is down nothing is
+// heard, so after each new start every listener is called once.
 
 import type { Client } from 'pg';
 import { CHANNEL } from './schema.ts';
@@ -9,6 +9,8 @@ export interface NotificationsOptions {
   readonly onHint: (payload: string) => void;
   /** Hints may have been missed. */
   readonly onGap: () => void;
+  /** The time of the database in milliseconds, now and every few seconds. */
+  readonly onTime: (now: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
@@ -43,7 +45,7 @@ export class Notifications {
     const client = new pg.Client({
       connectionString: this.#options.url,
       connectionTimeoutMillis: PROBE_MS,
-      application_name: 'starloom-listen',
+      application_name: 'starloom-jobs-listen',
     });
     this.#client = client;
     client.on('notification', ({ payload = '' }) => this.#options.onHint(payload));
@@ -51,13 +53,14 @@ export class Notifications {
     client.on('end', () => this.#lost(client, undefined));
     await client.connect();
     await client.query(`LISTEN ${CHANNEL}`);
+    await this.#askTime(client);
     this.#probeLater(client);
   }
 
   #probeLater(client: Client): void {
     this.#timer = setTimeout(() => {
       const late = setTimeout(() => this.#lost(client, new Error('no answer')), PROBE_MS);
-      client.query('SELECT 1').then(
+      this.#askTime(client).then(
         () => {
           clearTimeout(late);
           if (this.#client === client && !this.#isClosed) this.#probeLater(client);
@@ -68,6 +71,15 @@ export class Notifications {
         },
       );
     }, PROBE_MS).unref();
+  }
+
+  async #askTime(client: Client): Promise<void> {
+    const askedAt = performance.now();
+    const { rows } = await client.query(
+      'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now',
+    );
+    // Read half-way between question and answer.
+    this.#options.onTime(Number(rows[0]?.now) + (performance.now() - askedAt) / 2);
   }
 
   #lost(client: Client, error: unknown): void {

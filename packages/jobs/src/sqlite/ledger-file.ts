@@ -7,7 +7,15 @@ import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FabricError } from '@starloom/core';
 import { diskFull, diskRoom, isDiskFull, logPages, releaseReserve } from '@starloom/wire';
-import { JobLedger, type LedgerNewJob } from '../ledger/job-ledger.ts';
+import { JobLedger } from '../ledger/job-ledger.ts';
+import type { LedgerNewJob } from '../ledger/job-steps.ts';
+import {
+  type LedgerReply,
+  type LedgerStep,
+  runStep,
+  toProblem,
+  WRITE_PROBE,
+} from '../ledger/step-batches.ts';
 import {
   APPLICATION_ID,
   COUNT_USAGE,
@@ -18,7 +26,6 @@ import {
   SCHEMA,
 } from './schema.ts';
 import { SqliteJobTables } from './sqlite-job-tables.ts';
-import { type LedgerReply, type LedgerStep, toProblem, WRITE_PROBE } from './thread-messages.ts';
 
 /** Of the disk, for the jobs of one principal. */
 const PRINCIPAL_SHARE = 1 / 4;
@@ -78,25 +85,22 @@ export class LedgerFile {
     this.#database.close();
   }
 
-  #runOne({ method, args }: LedgerStep): LedgerReply {
-    if (method === WRITE_PROBE) {
+  #runOne(step: LedgerStep): LedgerReply {
+    if (step.method === WRITE_PROBE) {
       this.#database.exec(`PRAGMA user_version = ${FORMAT}`);
       const isLow = this.#room < ROOM_PER_JOB;
       return isLow ? { problem: toProblem(noNewJobs()) } : { value: undefined };
     }
-    try {
-      if (method === 'create') this.#takeRoom(args[0] as LedgerNewJob);
-      const step = this.#ledger[method] as (...values: unknown[]) => unknown;
-      return { value: step.apply(this.#ledger, [...args]) };
-    } catch (error) {
-      if (!FabricError.is(error)) throw error;
-      return { problem: toProblem(error) };
+    if (step.method === 'create') {
+      const refusal = this.#takeRoom(step.args[0] as LedgerNewJob);
+      if (refusal) return { problem: toProblem(refusal) };
     }
+    return runStep(this.#ledger, step);
   }
 
-  #takeRoom({ call }: LedgerNewJob): void {
+  #takeRoom({ call }: LedgerNewJob): FabricError | undefined {
     this.#room -= ROOM_PER_JOB + ROOM_PER_BYTE * call.length;
-    if (this.#room < 0) throw noNewJobs();
+    return this.#room < 0 ? noNewJobs() : undefined;
   }
 
   /**

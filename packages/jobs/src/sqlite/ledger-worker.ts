@@ -1,8 +1,19 @@
 // Serves a ledger file in the thread of files.
 
 import type { FileService } from '@starloom/wire';
+import {
+  type LedgerReply,
+  type LedgerStep,
+  type Problem,
+  toProblem,
+} from '../ledger/step-batches.ts';
 import { LedgerFile, toEngineError } from './ledger-file.ts';
-import { type LedgerStep, type Problem, type ThreadReply, toProblem } from './thread-messages.ts';
+
+export type ThreadReply =
+  /** With a problem: the disk is full, and the file is opened as soon as it can be. */
+  | { readonly kind: 'opened'; readonly problem?: Problem }
+  | { readonly kind: 'failed'; readonly problem: Problem }
+  | { readonly kind: 'done'; readonly replies: readonly LedgerReply[] };
 
 export const service: FileService<readonly LedgerStep[], ThreadReply> = {
   open(path, reply) {

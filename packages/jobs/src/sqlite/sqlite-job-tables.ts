@@ -2,8 +2,21 @@
 // is one.
 
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
-import { isFinal, JOB_STATES, type Job, type JobState, normalName } from '@starloom/core';
-import type { JobTables, KeyRow, QueueEntry, ScheduleRow } from '../ledger/job-tables.ts';
+import {
+  isFinal,
+  JOB_STATES,
+  type Job,
+  type JobState,
+  normalName,
+  type QueuePurpose,
+} from '@starloom/core';
+import {
+  AgentTurns,
+  type JobTables,
+  type KeyRow,
+  type QueueEntry,
+  type ScheduleRow,
+} from '../ledger/job-tables.ts';
 import { storedBytes } from '../ledger/stored-text.ts';
 import { IS_DUE, RECORD_BYTES } from './schema.ts';
 
@@ -137,7 +150,7 @@ export class SqliteJobTables implements JobTables {
     this.#run('DELETE FROM idempotency WHERE expires_at <= ?', expiredAt);
   }
 
-  entry(jobId: string, purpose: string): QueueEntry | undefined {
+  entry(jobId: string, purpose: QueuePurpose): QueueEntry | undefined {
     const row = this.#get('SELECT * FROM queue WHERE job_id = ? AND purpose = ?', jobId, purpose);
     return row && toEntry(row);
   }
@@ -151,7 +164,7 @@ export class SqliteJobTables implements JobTables {
     this.#run(sql, ...values, Math.ceil(readyAt), lease ?? null, tries);
   }
 
-  deleteEntry(jobId: string, purpose: string): void {
+  deleteEntry(jobId: string, purpose: QueuePurpose): void {
     this.#run('DELETE FROM queue WHERE job_id = ? AND purpose = ?', jobId, purpose);
   }
 
@@ -159,32 +172,15 @@ export class SqliteJobTables implements JobTables {
     this.#run(`UPDATE queue SET state = 'ready' WHERE state <> 'ready' AND ready_at <= ?`, now);
   }
 
-  ready(purpose: string, limit: number, perAgent: number | undefined): readonly QueueEntry[] {
+  ready(purpose: QueuePurpose, limit: number, perAgent: number | undefined): readonly QueueEntry[] {
     if (perAgent === undefined) return this.#readyWithout([], purpose, limit);
     const running = new Map<string, number>();
     const leased = `SELECT agent, count(*) AS n FROM queue
       WHERE purpose = ? AND state = 'leased' AND agent IS NOT NULL GROUP BY agent`;
     for (const { agent, n } of this.#all(leased, purpose)) running.set(String(agent), Number(n));
-    const chosen = new Map<string, QueueEntry>();
-    for (;;) {
-      const full = [...running].filter(([, n]) => n >= perAgent).map(([agent]) => agent);
-      const rows = this.#readyWithout(full, purpose, limit);
-      const before = chosen.size;
-      for (const entry of rows) {
-        if (chosen.size === limit) break;
-        const { agentId } = entry;
-        if (chosen.has(entry.jobId)) continue;
-        if (agentId !== undefined) {
-          const n = running.get(agentId) ?? 0;
-          if (n >= perAgent) continue;
-          running.set(agentId, n + 1);
-        }
-        chosen.set(entry.jobId, entry);
-      }
-      // A page that was full may hide jobs of other agents behind those of one that is full now.
-      if (chosen.size === limit || chosen.size === before || rows.length < limit) break;
-    }
-    return [...chosen.values()];
+    const turns = new AgentTurns(running, perAgent, limit);
+    while (turns.take(this.#readyWithout(turns.full, purpose, limit)));
+    return turns.chosen;
   }
 
   endedBefore(moment: number, now: number, limit: number): readonly string[] {
@@ -220,7 +216,7 @@ export class SqliteJobTables implements JobTables {
     return counts as Record<JobState, number>;
   }
 
-  oldestReady(purpose: string): number | undefined {
+  oldestReady(purpose: QueuePurpose): number | undefined {
     const sql = `SELECT min(ready_at) AS at FROM queue WHERE purpose = ? AND state = 'ready'`;
     const at = this.#get(sql, purpose)?.at;
     return at === null || at === undefined ? undefined : Number(at);
@@ -244,7 +240,7 @@ export class SqliteJobTables implements JobTables {
     this.#run('DELETE FROM schedule WHERE name = ?', name);
   }
 
-  #readyWithout(agents: readonly string[], purpose: string, limit: number): QueueEntry[] {
+  #readyWithout(agents: readonly string[], purpose: QueuePurpose, limit: number): QueueEntry[] {
     const without =
       agents.length === 0
         ? ''
@@ -302,7 +298,7 @@ export class SqliteJobTables implements JobTables {
 function toEntry(row: Row): QueueEntry {
   return {
     jobId: String(row.job_id),
-    purpose: String(row.purpose),
+    purpose: String(row.purpose) as QueuePurpose,
     priority: Number(row.priority),
     ...(row.agent !== null && { agentId: String(row.agent) }),
     state: String(row.state) as QueueEntry['state'],
