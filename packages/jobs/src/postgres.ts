@@ -58,7 +58,7 @@ export async function openPostgresJobs(options: PostgresJobsOptions): Promise<Jo
   }
 }
 
-/** The time of the database: gateways agree on leases, however their own clocks are set. */
+/** The time of the database, once it is known: gateways agree on leases, however their own clocks are set. */
 class DatabaseClock implements Clock {
   #now = Date.now();
   #at = performance.now();

@@ -157,7 +157,8 @@ describeWithEngine('postgres', (postgres) => {
       details: { reason: 'older_gateways', fix: expect.stringContaining('Stop all gateways') },
     });
     await older.end();
-    await expect(openIt()).rejects.toMatchObject({ details: { reason: 'bad_schedule' } });
+    const refusal = () => openIt().catch(({ details }) => details.reason);
+    await expect.poll(refusal).toBe('bad_schedule');
     await using client = await connect(url);
     const places =
       'SELECT entry FROM starloom_jobs.job JOIN starloom_queue.job q ON q.id::text = entry';
@@ -215,9 +216,9 @@ describeWithEngine('postgres', (postgres) => {
     const { job } = await engine.create(exampleJob());
     wrong.mockRestore();
     const after = await read();
-    // Its clock was read half-way between a question and an answer.
-    expect(job.created_at).toBeGreaterThan(before - 1_000);
-    expect(job.created_at).toBeLessThan(after + 1_000);
+    // What it knows of that clock may be some seconds old.
+    expect(job.created_at).toBeGreaterThan(before - 60_000);
+    expect(job.created_at).toBeLessThan(after + 60_000);
     await engine.close();
   });
 

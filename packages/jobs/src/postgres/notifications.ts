@@ -9,7 +9,7 @@ export interface NotificationsOptions {
   readonly onHint: (payload: string) => void;
   /** Hints may have been missed. */
   readonly onGap: () => void;
-  /** The time of the database in milliseconds, now and every few seconds. */
+  /** The time of the database in milliseconds, every few seconds. */
   readonly onTime: (now: number) => void;
   readonly onError: (error: unknown) => void;
 }
@@ -17,6 +17,7 @@ export interface NotificationsOptions {
 const RECONNECT_MS = 250;
 /** A connection that died in silence is noticed by then. */
 const PROBE_MS = 5_000;
+const LATE_MS = 1_000;
 
 export class Notifications {
   readonly #options: NotificationsOptions;
@@ -75,11 +76,10 @@ export class Notifications {
 
   async #askTime(client: Client): Promise<void> {
     const askedAt = performance.now();
-    const { rows } = await client.query(
-      'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now',
-    );
-    // Read half-way between question and answer.
-    this.#options.onTime(Number(rows[0]?.now) + (performance.now() - askedAt) / 2);
+    const sql = 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now';
+    const { rows } = await client.query(sql);
+    // Late answers say little: this process may have been paused.
+    if (performance.now() - askedAt < LATE_MS) this.#options.onTime(Number(rows[0]?.now));
   }
 
   #lost(client: Client, error: unknown): void {
