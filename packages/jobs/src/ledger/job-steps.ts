@@ -72,21 +72,15 @@ export interface LedgerNewJob {
 export interface JobStepsOptions {
   /** What the jobs of one principal may take at most, whatever their quota says. */
   readonly mostBytes?: number;
-  readonly newId?: () => string;
-  readonly random?: () => number;
 }
 
 export class JobSteps {
   readonly #tables: StepTables;
   readonly #mostBytes: number;
-  readonly #newId: () => string;
-  readonly #random: () => number;
 
   constructor(tables: StepTables, options: JobStepsOptions = {}) {
     this.#tables = tables;
     this.#mostBytes = options.mostBytes ?? Number.POSITIVE_INFINITY;
-    this.#newId = options.newId ?? (() => crypto.randomUUID());
-    this.#random = options.random ?? Math.random;
   }
 
   create({ id, input, call, fingerprint }: LedgerNewJob, now: number) {
@@ -216,7 +210,7 @@ export class JobSteps {
     const change = (job: Job) => requeued(appended(job, events, now), now);
     if (!this.#change(held, change, events)) return false;
     const job = this.#tables.get(held.id);
-    if (job !== undefined) this.#enqueue(job, now + retryDelayMs(job, this.#random()), now);
+    if (job !== undefined) this.#enqueue(job, now + retryDelayMs(job, Math.random()), now);
     return true;
   }
 
@@ -260,7 +254,7 @@ export class JobSteps {
       this.#tables.deleteEntry(jobId, purpose);
       return undefined;
     }
-    const lease = this.#newId();
+    const lease = crypto.randomUUID();
     const tries = entry.tries + 1;
     this.#tables.putEntry({ ...entry, state: 'leased', lease, readyAt, tries });
     const job = purpose === 'run' ? claimed(before, mode, now) : before;
@@ -274,7 +268,7 @@ export class JobSteps {
     // Jobs of a schedule are not counted, and a key would make all of them one.
     const { call, quota: _, idempotencyKey: __, ...given } = JSON.parse(row.job) as NewJob;
     const input = { ...given, trace: createTrace() };
-    const id = this.#newId();
+    const id = crypto.randomUUID();
     this.create({ id, input, call: JSON.stringify(call), fingerprint: '' }, now);
     const nextAt = nextCron(row.cron, row.timezone, now);
     this.#tables.putSchedule({ ...row, nextAt });

@@ -101,7 +101,7 @@ function isConflict(error: unknown): boolean {
   return ['40P01', '40001'].includes(codeOf(error) ?? '');
 }
 
-export function toEngineError(error: unknown): FabricError {
+function toEngineError(error: unknown): FabricError {
   if (FabricError.is(error)) return error;
   const code = codeOf(error) ?? '';
   if (code === '53100') {
