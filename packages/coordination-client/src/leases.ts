@@ -35,7 +35,7 @@ const TTL_MS = 60_000;
 const MARGIN_MS = 1_000;
 const MARGIN_SHARE = 1 / 20;
 /** By which an agent gives up all that it holds, in a session or altogether. */
-const LEAVING = ['memory_locker.release_all', 'session_manager.leave', 'agent_registry.unregister'];
+const LEAVING = ['session_manager.leave', 'agent_registry.unregister'];
 
 /** By which it may end a session with all that is held there: only its answer tells. */
 const ENDING = 'session_manager.end';

@@ -229,15 +229,6 @@ export class AgentRegistry {
     return agents.filter((agent) => isOffering(agent, capability));
   }
 
-  async capabilities(): Promise<readonly { capability: string; agents: number }[]> {
-    const agents = await this.list();
-    const counts = new Map<string, number>();
-    for (const agent of agents.filter(({ status }) => status !== 'inactive')) {
-      for (const name of new Set(namesOf(agent))) counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-    return [...counts].sort().map(([capability, count]) => ({ capability, agents: count }));
-  }
-
   /** The epoch under which the caller acts; 0 for an agent that never registered. */
   async epochOf(caller: Caller): Promise<number> {
     const current = await this.#currentEpoch(caller);

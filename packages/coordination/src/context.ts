@@ -129,15 +129,6 @@ export class Context {
     throw tooBusy(request.session_id, toView(latest));
   }
 
-  async stats(caller: Caller, sessionId: string) {
-    const { store, access } = this.#options;
-    const snapshot = await store.read(partitionOf.session(sessionId));
-    await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
-    const view = toView(snapshot);
-    const { entries: keys, bytes } = amountOf(view);
-    return { keys, bytes, version: view.version, cursor: snapshot.version };
-  }
-
   /** The plan; or, if the request was done before, the answer it had then. */
   async #mayPlan(access: Access, request: ContextUpdate): Promise<SizedPlan | UpdateAnswer> {
     try {

@@ -43,7 +43,6 @@ const EVENTS: readonly EventDescription[] = [
   },
   { type: 'session.granted', summary: 'An owner gave a right', fields: ['agent_id'] },
   { type: 'session.revoked', summary: 'An owner took a right back', fields: ['agent_id'] },
-  { type: 'session.updated', summary: 'An owner changed the metadata', fields: ['agent_id'] },
   {
     type: 'session.checkpoint',
     summary: 'The context was kept as it was at `context_version`',

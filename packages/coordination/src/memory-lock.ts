@@ -9,7 +9,6 @@ import type { CoordinationStore, Lease, LeaseMode } from './coordination-store.t
 import { keyReused } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { LogWatch } from './feed/log-watch.ts';
-import { freeHolders } from './locks/free-locks.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
 import {
   awaitTurn,
@@ -21,7 +20,6 @@ import {
 import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Access, Need, SessionAccess } from './session/session-access.ts';
-import { inBatches } from './support/in-batches.ts';
 
 /** The lock that an update of the context needs. */
 export const CONTEXT_RESOURCE = 'context';
@@ -131,14 +129,6 @@ export class MemoryLock {
     const { released } = await store.release(admitted.partition, lock);
     if (!released) throw staleToken(lock, await this.#leases(admitted, lock.resource));
     return { released };
-  }
-
-  async releaseAll(caller: Caller, sessionId: string): Promise<readonly string[]> {
-    const { store, access } = this.#options;
-    const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
-    const places = (await store.waiting(partition)).filter((place) => place.holder === holder);
-    await inBatches(places, (place) => cancelPlace(store, { partition, ...place }, caller.agentId));
-    return await freeHolders(store, partition, (each) => each === holder, 'released');
   }
 
   /** Gives up a place in the queue; a lock that was granted meanwhile is released. */

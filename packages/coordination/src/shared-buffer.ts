@@ -63,7 +63,7 @@ export class SharedBuffer {
     this.#options = options;
     this.#index = new ChunkIndex(store, clock);
     this.#eviction = new ChunkEviction(store);
-    const fix = 'evict chunks, or release references to them';
+    const fix = 'evict chunks that no agent refers to';
     this.#meter = new Meter({ limits, entries: 'buffer_chunks', bytes: 'buffer_bytes', fix });
   }
 
@@ -79,7 +79,7 @@ export class SharedBuffer {
     const known = await this.#index.get(sessionId, chunk_id);
     if (known) await this.#noteAgain(sessionId, known, chunk);
     else await this.#add(caller, chunk, content, chunk_id, meta.principal);
-    if (chunk.retain) await this.retain(caller, sessionId, chunk_id);
+    if (chunk.retain) await this.#retain(caller, sessionId, chunk_id);
     const { media_type } = known ?? chunk;
     return { chunk_id, bytes, media_type, deduplicated: known !== undefined };
   }
@@ -105,19 +105,6 @@ export class SharedBuffer {
     await this.#admit(caller, sessionId, 'reader');
     const chunks = await this.#index.all(sessionId);
     return by === undefined ? chunks : chunks.filter(({ agent_id }) => agent_id === by);
-  }
-
-  async retain(caller: Caller, sessionId: string, chunkId: string): Promise<void> {
-    await this.#admit(caller, sessionId, 'writer');
-    const key = referenceKey(chunkId, caller.agentId);
-    const write = { kind: 'put', key, value: true } as const;
-    await this.#index.change(sessionId, chunkId, { write });
-  }
-
-  /** False when the caller had no reference. */
-  async release(caller: Caller, sessionId: string, chunkId: string): Promise<boolean> {
-    await this.#admit(caller, sessionId, 'writer');
-    return await this.#index.removeReference(sessionId, chunkId, caller.agentId);
   }
 
   /** One chunk, or as many of the least used as it takes to free some bytes. */
@@ -146,6 +133,12 @@ export class SharedBuffer {
     const stats = await this.#index.stats(sessionId);
     if (reset) await this.#index.reset(sessionId);
     return stats;
+  }
+
+  /** The chunk is not evicted while the caller is there. */
+  async #retain({ agentId }: Caller, sessionId: string, chunkId: string): Promise<void> {
+    const write = { kind: 'put', key: referenceKey(chunkId, agentId), value: true } as const;
+    await this.#index.change(sessionId, chunkId, { write });
   }
 
   async #admit(caller: Caller, sessionId: string, role: Role): Promise<Access> {
@@ -220,6 +213,6 @@ function stillNeeded(chunk: IndexedChunk, references: readonly string[]) {
     references,
     current_version: version,
     current: { references: chunk.references },
-    fix: 'they release it with shared_buffer.release, or leave the session',
+    fix: 'evict it when they have left the session',
   });
 }

@@ -84,7 +84,7 @@ it('[C14] has no way for an agent to send another a message: only the context pa
     capabilities: [],
     metadata: { note: words },
   });
-  await a.call('session_manager.update', { session_id, metadata: { note: words } });
+  await a.call('session_manager.checkpoint', { session_id, name: words });
   await a.call('shared_buffer.put', { session_id, content: words });
   await a.call('tool_cache.put', { tool: 't', result: words });
   await a.call('memory_locker.acquire', { session_id, resource: words });

@@ -92,7 +92,6 @@ async function busySession(world: World) {
   await owner.call('memory_locker.break', inSession);
   const { checkpoint_id } = await owner.call('session_manager.checkpoint', inSession);
   await owner.call('session_manager.remove_checkpoint', { ...inSession, checkpoint_id });
-  await owner.call('session_manager.update', { ...inSession, metadata: { title: 'x' } });
   await owner.call('session_manager.grant', { ...inSession, member: 'b', role: 'reader' });
   const again = await world.agent('b');
   await again.call('agent_registry.unregister', {});

@@ -93,15 +93,4 @@ export interface AgentRegistryMethods {
       }[];
     };
   };
-  'agent_registry.capabilities': {
-    params: CommonParams;
-    result: { capabilities: { capability: string; agents: number }[] };
-  };
-  'agent_registry.stats': {
-    params: CommonParams;
-    result: {
-      total: number;
-      by_status: Record<'active' | 'idle' | 'busy' | 'draining' | 'inactive', number>;
-    };
-  };
 }

@@ -30,18 +30,6 @@ export interface ContextCoordinatorMethods {
     };
     result: { version: number; lock_token?: number | undefined };
   };
-  'context_coordinator.diff': {
-    params: CommonParams & { session_id: string; from: number; to?: number | undefined };
-    result: {
-      from: number;
-      to: number;
-      changes: { key: string; before?: Json | undefined; after?: Json | undefined }[];
-    };
-  };
-  'context_coordinator.stats': {
-    params: CommonParams & { session_id: string };
-    result: { keys: number; bytes: number; version: number; cursor: number };
-  };
   'context_coordinator.subscribe': {
     params: CommonParams & {
       session_id: string;

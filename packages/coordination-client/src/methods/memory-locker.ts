@@ -39,10 +39,6 @@ export interface MemoryLockerMethods {
     };
     result: { released: true };
   };
-  'memory_locker.release_all': {
-    params: CommonParams & { session_id: string };
-    result: { released: string[] };
-  };
   'memory_locker.cancel': {
     params: CommonParams & { session_id: string; ticket: string };
     result: { cancelled: boolean };
@@ -89,17 +85,6 @@ export interface MemoryLockerMethods {
         expires_at: number;
         lock_token?: number | undefined;
       }[];
-    };
-  };
-  'memory_locker.stats': {
-    params: CommonParams & { session_id: string };
-    result: {
-      held: number;
-      exclusive: number;
-      shared: number;
-      waiting: number;
-      resources: number;
-      longest_wait_ms: number;
     };
   };
 }

@@ -80,10 +80,6 @@ export interface SessionManagerMethods {
       }[];
     };
   };
-  'session_manager.update': {
-    params: CommonParams & { session_id: string; metadata: JsonObject };
-    result: { session_id: string; metadata: JsonObject };
-  };
   'session_manager.end': {
     params: CommonParams & { session_id: string };
     result: { session_id: string; state: 'ended' };
@@ -115,18 +111,6 @@ export interface SessionManagerMethods {
         agents: Record<string, 'reader' | 'writer' | 'owner'>;
         principals: Record<string, 'reader' | 'writer' | 'owner'>;
       };
-    };
-  };
-  'session_manager.stats': {
-    params: CommonParams & { session_id: string };
-    result: {
-      members: number;
-      connected: number;
-      locks: number;
-      waiting: number;
-      checkpoints: number;
-      version: number;
-      cursor: number;
     };
   };
   'session_manager.suspend': {

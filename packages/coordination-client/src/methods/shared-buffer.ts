@@ -53,14 +53,6 @@ export interface SharedBufferMethods {
       total: number;
     };
   };
-  'shared_buffer.retain': {
-    params: CommonParams & { session_id: string; chunk_id: string };
-    result: { retained: true };
-  };
-  'shared_buffer.release': {
-    params: CommonParams & { session_id: string; chunk_id: string };
-    result: { released: boolean };
-  };
   'shared_buffer.evict': {
     params: CommonParams & {
       session_id: string;

@@ -42,23 +42,6 @@ export interface ToolCacheMethods {
     };
     result: { stored: boolean; key: string };
   };
-  'tool_cache.warm': {
-    params: CommonParams & {
-      scope?: 'principal' | 'agent' | 'session' | undefined;
-      session_id?: string | undefined;
-      entries: {
-        tool: string;
-        params?: Json | undefined;
-        tool_version?: string | undefined;
-        result: Json;
-        ttl_ms?: number | undefined;
-        tags?: string[] | undefined;
-        dependencies?: string[] | undefined;
-        since?: number | undefined;
-      }[];
-    };
-    result: { stored: number };
-  };
   'tool_cache.abandon': {
     params: CommonParams & {
       tool: string;

@@ -14,7 +14,6 @@ import {
   type IndexedChunk,
   infoKey,
   readsKey,
-  referenceKey,
   usedKey,
 } from './chunk-record.ts';
 
@@ -72,23 +71,6 @@ export class ChunkIndex {
         ifKeys: new Map([[key, entry.version]]),
       });
       if (ok) return;
-    }
-  }
-
-  /** False when the agent had none to a chunk that is there. */
-  async removeReference(sessionId: string, chunkId: string, agentId: string): Promise<boolean> {
-    const partition = partitionOf.chunks(sessionId);
-    const key = referenceKey(chunkId, agentId);
-    for (;;) {
-      const { entries } = await this.#store.read(partition, [infoKey(chunkId), key]);
-      if (!entries.has(infoKey(chunkId))) throw notFound('chunk', chunkId);
-      const reference = entries.get(key);
-      if (reference === undefined) return false;
-      const { ok } = await this.#store.commit(partition, {
-        writes: [{ kind: 'delete', key }],
-        ifKeys: new Map([[key, reference.version]]),
-      });
-      if (ok) return true;
     }
   }
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Budgets } from '../budgets.ts';
 import type { CoordinationStore, Entry, StoredEvent } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
-import { jsonSchema, sameJson } from '../json/json.ts';
+import { jsonSchema } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access } from '../session/session-access.ts';
@@ -31,12 +31,6 @@ const BYTES_PER_SNAPSHOT = 4 * 1024 * 1024;
 
 const bodySchema = z.array(z.tuple([z.string(), jsonSchema, z.number()]));
 const versionsSchema = z.array(z.number());
-
-export interface Change {
-  readonly key: string;
-  readonly before?: Json;
-  readonly after?: Json;
-}
 
 export class ContextHistory {
   readonly #options: ContextHistoryOptions;
@@ -63,14 +57,6 @@ export class ContextHistory {
       head = event.version;
     }
     return { ...only({ version: head, entries: context }, keys), cursor: version };
-  }
-
-  async diff(access: Access, from: number, to?: number) {
-    const { store } = this.#options;
-    const before = await this.at(access, from);
-    const after =
-      to === undefined ? await readContext(store, access.partition) : await this.at(access, to);
-    return { from, to: to ?? after.version, changes: changesBetween(before, after) };
   }
 
   /** Called after each update with its size; makes a snapshot when it is time. */
@@ -157,21 +143,6 @@ function only({ version, entries }: ContextView, keys: readonly string[] | undef
   if (keys === undefined) return { version, entries };
   const wanted = new Set(keys);
   return { version, entries: new Map([...entries].filter(([key]) => wanted.has(key))) };
-}
-
-function changesBetween(before: ContextView, after: ContextView): readonly Change[] {
-  const keys = [...new Set([...before.entries.keys(), ...after.entries.keys()])].sort();
-  return keys.flatMap((key) => {
-    const [old, fresh] = [before.entries.get(key)?.value, after.entries.get(key)?.value];
-    if (old !== undefined && fresh !== undefined && sameJson(old, fresh)) return [];
-    return [
-      {
-        key,
-        ...(old !== undefined && { before: old }),
-        ...(fresh !== undefined && { after: fresh }),
-      },
-    ];
-  });
 }
 
 function snapshotKey(version: number): string {

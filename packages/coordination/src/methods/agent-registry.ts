@@ -163,38 +163,4 @@ export const agentRegistryMethods = {
       };
     },
   }),
-
-  'agent_registry.capabilities': defineMethod({
-    summary: 'What the agents that are there offer, and how many offer it',
-    params: request({}),
-    result: z.object({
-      capabilities: z.array(z.object({ capability: z.string(), agents: z.int() })),
-    }),
-    errors: [],
-    effect: 'read',
-    needsAgent: () => false,
-    example: { params: {}, result: { capabilities: [{ capability: 'plan', agents: 1 }] } },
-    run: async ({ services }) => ({ capabilities: [...(await services.agents.capabilities())] }),
-  }),
-
-  'agent_registry.stats': defineMethod({
-    summary: 'How many agents there are, by state',
-    params: request({}),
-    result: z.object({ total: z.int(), by_status: z.record(z.enum(AGENT_STATES), z.int()) }),
-    errors: [],
-    effect: 'read',
-    needsAgent: () => false,
-    example: {
-      params: {},
-      result: { total: 2, by_status: { active: 1, idle: 0, busy: 0, draining: 0, inactive: 1 } },
-    },
-    run: async ({ services }) => {
-      const all = await services.agents.list();
-      const counts = AGENT_STATES.map(
-        (state) => [state, all.filter(({ status }) => status === state).length] as const,
-      );
-      const by_status = Object.fromEntries(counts) as Record<(typeof AGENT_STATES)[number], number>;
-      return { total: all.length, by_status };
-    },
-  }),
 };
