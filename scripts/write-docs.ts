@@ -2,9 +2,9 @@
 // checked in, so that they can be read on a web page; test/docs.test.ts fails when one is out of date.
 
 import { writeFileSync } from 'node:fs';
-import { describeOpenApi } from '@starloom/coordination';
 import { configurationDocs } from './config-docs.ts';
 import { coordinationDocs } from './coordination-docs.ts';
+import { coordinationOpenApi } from './coordination-open-api.ts';
 import { formatJson } from './format-json.ts';
 import { methodTypes } from './method-types.ts';
 
@@ -12,7 +12,7 @@ import { methodTypes } from './method-types.ts';
 export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationDocs,
   'docs/coordination.md': coordinationDocs,
-  'docs/coordination.openapi.json': () => formatJson(describeOpenApi()),
+  'packages/coordination/openapi.json': () => formatJson(coordinationOpenApi()),
   ...methodTypes(),
 };
 

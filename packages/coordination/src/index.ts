@@ -25,13 +25,10 @@ export type {
   Waiting,
   Write,
 } from './coordination-store.ts';
-export { describeEvents, type EventDescription } from './describe-events.ts';
-export type { MethodDescription } from './describe-methods.ts';
-export { describeOpenApi } from './describe-open-api.ts';
-export { describePushes, type PushDescription } from './describe-pushes.ts';
 export { REASONS, type Reason, type RpcError, toRpcError } from './errors.ts';
-export { SERVICE_PATHS } from './methods/discovery.ts';
-export { describeMethods, METHODS, type MethodName } from './methods.ts';
+export type { MethodDescription } from './methods/define-method.ts';
+export { PROTOCOL_VERSION, SERVICE_PATHS } from './methods/discovery.ts';
+export { describeMethods, METHODS, type MethodName, OPEN_API_URL } from './methods.ts';
 export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
 export { toRealmStore } from './realm-store.ts';
 export { openReopeningStore, type ReopeningStoreOptions } from './reopening-store.ts';

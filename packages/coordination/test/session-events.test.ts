@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { describeEvents } from '../src/index.ts';
+import { EVENTS } from '../../../scripts/coordination-events.ts';
 import { type Client, World } from './support/world.ts';
 
-const DESCRIBED = new Map(describeEvents().map(({ type, fields }) => [type, fields]));
+const DESCRIBED = new Map(EVENTS.map(({ type, fields }) => [type, fields]));
 
 it('describes every event of a session, and each as it is read', async () => {
   await using world = new World();

@@ -1,6 +1,6 @@
-// What the server says without being asked. The names are those that rpc/push-messages.ts uses.
+// What the server pushes, and what the log of a session holds. Tests compare both with what happens.
 
-import { exampleSession, exampleTime } from './methods/fields.ts';
+import { exampleSession, exampleTime } from '../packages/coordination/src/methods/fields.ts';
 
 export interface PushDescription {
   readonly method: string;
@@ -16,7 +16,7 @@ const toSubscribers = 'connections that subscribed';
 const toMembers = 'every connected member but the agent it is about';
 const toHolder = 'the agent that held or waited for the lock';
 
-const PUSHES: readonly PushDescription[] = [
+export const PUSHES: readonly PushDescription[] = [
   {
     method: 'context_coordinator.update',
     summary:
@@ -83,7 +83,7 @@ const PUSHES: readonly PushDescription[] = [
   },
   {
     method: 'session_manager.agent_joined',
-    summary: 'An agent joined, or came back in a new life (`returned`)',
+    summary: 'An agent joined, or came back with a new registration (`returned`)',
     to: toMembers,
     example: { ...inSession, agent_id: 'reviewer', role: 'reader', epoch: exampleTime },
   },
@@ -117,8 +117,8 @@ const PUSHES: readonly PushDescription[] = [
   {
     method: 'memory_locker.lost',
     summary:
-      'A lock is gone before it was released: its time was over (expired), or it was ended over the ' +
-      'head of its holder (broken), by an owner or because the life of the holder is over',
+      'A lock ended before it was released: its time was over (expired), or it was ended forcibly ' +
+      '(broken), by an owner or because the registration of its holder ended',
     to: toHolder,
     example: {
       ...inSession,
@@ -132,6 +132,88 @@ const PUSHES: readonly PushDescription[] = [
   },
 ];
 
-export function describePushes(): readonly PushDescription[] {
-  return PUSHES;
+export interface EventDescription {
+  readonly type: string;
+  readonly summary: string;
+  /** Beside `type`, `version` and `at`. Those with a "?" are not always there. */
+  readonly fields: readonly string[];
 }
+
+const lock = ['agent_id', 'epoch', 'resource', 'mode', 'lock_token'];
+
+export const EVENTS: readonly EventDescription[] = [
+  {
+    type: 'context.update',
+    summary: 'The context changed',
+    fields: ['agent_id', 'op', 'update', 'removed?', 'lock_token?', 'cause?', 'trace_id?'],
+  },
+  { type: 'session.created', summary: 'The session began', fields: ['agent_id', 'mode'] },
+  {
+    type: 'session.agent_joined',
+    summary: 'An agent joined, or did so again in another role or registration',
+    fields: ['agent_id', 'role', 'epoch'],
+  },
+  {
+    type: 'session.agent_returned',
+    summary: 'A member came back with a new registration',
+    fields: ['agent_id', 'epoch'],
+  },
+  {
+    type: 'session.agent_disconnected',
+    summary: 'A member is lost (`heartbeat_missed`) or went (`unregistered`)',
+    fields: ['agent_id', 'reason', 'last_seen'],
+  },
+  {
+    type: 'session.agent_left',
+    summary: 'An agent is no longer a member: it `left`, or its right was `revoked`',
+    fields: ['agent_id', 'reason'],
+  },
+  {
+    type: 'session.role_changed',
+    summary: 'A member has another role',
+    fields: ['agent_id', 'role'],
+  },
+  { type: 'session.granted', summary: 'An owner gave a right', fields: ['agent_id'] },
+  { type: 'session.revoked', summary: 'An owner took a right back', fields: ['agent_id'] },
+  {
+    type: 'session.checkpoint',
+    summary: 'The context was kept as it was at `context_version`',
+    fields: ['agent_id', 'checkpoint_id', 'context_version'],
+  },
+  {
+    type: 'session.checkpoint_removed',
+    summary: 'A checkpoint was forgotten',
+    fields: ['agent_id', 'checkpoint_id'],
+  },
+  {
+    type: 'session.suspended',
+    summary: 'No agent writes until it is resumed',
+    fields: ['agent_id'],
+  },
+  { type: 'session.resumed', summary: 'It is open again', fields: ['agent_id'] },
+  {
+    type: 'session.ended',
+    summary: 'An owner `ended` it, it was `empty`, or its time was over (`expired`)',
+    fields: ['agent_id', 'reason'],
+  },
+  {
+    type: 'lock.granted',
+    summary: 'A waiting request received its lock; a lock that was free causes no event',
+    fields: [...lock, 'expires_at', 'ticket'],
+  },
+  {
+    type: 'lock.lost',
+    summary: 'A lock ended before it was released: `expired` or `broken`',
+    fields: [...lock, 'reason'],
+  },
+  {
+    type: 'lock.broken',
+    summary: 'An owner (`agent_id`) ended a lock of `holder`',
+    fields: ['agent_id', 'holder', 'resource', 'lock_token'],
+  },
+  {
+    type: 'lock.cancelled',
+    summary: 'An agent gave up its place in a queue',
+    fields: ['agent_id', 'resource', 'ticket'],
+  },
+];

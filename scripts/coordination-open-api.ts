@@ -1,13 +1,16 @@
 // The table of methods as an OpenAPI 3.1 document. JSON-RPC has one operation per path, so the
 // schema of a request identifies its method; what is pushed stands under webhooks.
 
+import {
+  describeMethods,
+  type MethodDescription,
+  PROTOCOL_VERSION,
+  SERVICE_PATHS,
+} from '@starloom/coordination';
 import type { Json, JsonObject } from '@starloom/core';
-import type { MethodDescription } from './describe-methods.ts';
-import { describePushes, type PushDescription } from './describe-pushes.ts';
-import { PROTOCOL_VERSION, SERVICE_PATHS } from './methods/discovery.ts';
-import { describeMethods } from './methods.ts';
+import { PUSHES, type PushDescription } from './coordination-events.ts';
 
-export function describeOpenApi(): JsonObject {
+export function coordinationOpenApi(): JsonObject {
   const methods = describeMethods();
   const operations: readonly Operation[] = [
     { id: 'rpc', path: '/rpc', summary: 'Every method', methods },
@@ -29,9 +32,7 @@ export function describeOpenApi(): JsonObject {
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
     paths: Object.fromEntries(operations.map((operation) => [operation.path, toPath(operation)])),
-    webhooks: Object.fromEntries(
-      describePushes().map((push) => [push.method, toWebhook(push)] as const),
-    ),
+    webhooks: Object.fromEntries(PUSHES.map((push) => [push.method, toWebhook(push)] as const)),
     components: {
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
       schemas: {
