@@ -13,7 +13,7 @@ export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationDocs,
   'docs/coordination.md': coordinationDocs,
   'packages/coordination/openapi.json': () => formatJson(coordinationOpenApi()),
-  ...methodTypes(),
+  'packages/coordination-client/src/methods.ts': methodTypes,
 };
 
 const root = new URL('../', import.meta.url);
