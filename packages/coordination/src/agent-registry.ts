@@ -15,17 +15,14 @@ import {
 } from './agents/agent-record.ts';
 import { type Bindings, readOwner } from './agents/bindings.ts';
 import type { Caller } from './agents/caller.ts';
-import { CapabilityIndex } from './agents/capability-index.ts';
-import type { Presence } from './agents/presence.ts';
+import { CapabilityIndex, type Presence } from './agents/presence.ts';
 import type { Budgets } from './budgets.ts';
 import type { CoordinationStore, Lease } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
-import type { Amount } from './quota/amount.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
-import { Meter } from './quota/meter.ts';
+import { assertSize, type CoordinationLimits } from './quota/limits.ts';
+import { type Amount, Meter } from './quota/meter.ts';
 import { inBatches } from './support/in-batches.ts';
 
 export interface AgentRegistryOptions {

@@ -3,15 +3,13 @@
 // says that their partitions take. A session counts for the principal that created it, also when
 // others write there. Subscriptions and waits are counted in this process.
 
-import type { Clock } from '@starloom/core';
-import { RecentMap } from '@starloom/core';
-import { sessionCacheScope } from './cache/cache-scope.ts';
+import { type Clock, RecentMap } from '@starloom/core';
+import { sessionCacheScope } from './cache/cache-entry.ts';
 import type { CoordinationStore, Snapshot, Write } from './coordination-store.ts';
 import { overQuota } from './errors.ts';
 import { keyOf, partitionOf, SESSIONS } from './partitions.ts';
-import type { Amount } from './quota/amount.ts';
 import type { CoordinationLimits } from './quota/limits.ts';
-import { Meter } from './quota/meter.ts';
+import { type Amount, Meter } from './quota/meter.ts';
 
 export interface BudgetsOptions {
   readonly store: CoordinationStore;

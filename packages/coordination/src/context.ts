@@ -10,12 +10,14 @@ import { CONTEXT_UPDATE } from './context/context-event.ts';
 import type { ContextHistory } from './context/context-history.ts';
 import {
   type ContextView,
+  contextKeys,
   keysToRead,
   type Plan,
   planUpdate,
+  readContext,
+  toView,
   type UpdateOperation,
 } from './context/context-operations.ts';
-import { contextKeys, readContext, toView } from './context/context-view.ts';
 import type {
   Commit,
   CommitResult,
@@ -28,10 +30,8 @@ import { jsonBytes } from './json/json.ts';
 import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
 import { CONTEXT_RESOURCE, type MemoryLock } from './memory-lock.ts';
 import { HEAD, keyOf, partitionOf } from './partitions.ts';
-import type { Amount } from './quota/amount.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
-import { type Measured, Meter } from './quota/meter.ts';
+import { assertSize, type CoordinationLimits } from './quota/limits.ts';
+import { type Amount, type Measured, Meter } from './quota/meter.ts';
 import {
   type Access,
   accessKeys,

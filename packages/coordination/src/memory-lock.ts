@@ -1,14 +1,12 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
-import type { Clock, Json } from '@starloom/core';
-import { RecentMap } from '@starloom/core';
+import { type Clock, type Json, RecentMap } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
 import type { CoordinationStore, Lease, LeaseMode } from './coordination-store.ts';
 import { keyReused } from './errors.ts';
-import type { EventFeeds } from './feed/event-feed.ts';
-import { LogWatch } from './feed/log-watch.ts';
+import { type EventFeeds, LogWatch } from './feed/event-feed.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
 import {
   awaitTurn,

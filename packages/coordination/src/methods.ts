@@ -6,7 +6,6 @@
 import { agentRegistryMethods } from './methods/agent-registry.ts';
 import { checkpointMethods } from './methods/checkpoints.ts';
 import { contextCoordinatorMethods } from './methods/context-coordinator.ts';
-import { contextEventMethods } from './methods/context-events.ts';
 import { describeTable, type Method, type MethodDescription } from './methods/define-method.ts';
 import { describeMethod, discoveryMethods } from './methods/discovery.ts';
 import { memoryLockerMethods } from './methods/memory-locker.ts';
@@ -19,7 +18,6 @@ const SERVICE_METHODS = {
   ...sessionManagerMethods,
   ...checkpointMethods,
   ...contextCoordinatorMethods,
-  ...contextEventMethods,
   ...memoryLockerMethods,
   ...toolCacheMethods,
   ...sharedBufferMethods,

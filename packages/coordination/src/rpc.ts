@@ -9,15 +9,17 @@ import { findMethod } from './methods.ts';
 import type { RpcConnection } from './rpc/connection.ts';
 import {
   answer,
+  BatchReply,
   failure,
   invalid,
   isResponse,
   parseRequest,
+  type RpcReply,
   type RpcRequest,
   type RpcResponse,
+  toReply,
 } from './rpc/message.ts';
 import { type Named, Peer } from './rpc/peer.ts';
-import { BatchReply, type RpcReply, toReply } from './rpc/reply.ts';
 import type { Services } from './services.ts';
 
 export type RpcAnswer = RpcResponse | readonly RpcResponse[] | undefined;

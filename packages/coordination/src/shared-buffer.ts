@@ -6,8 +6,7 @@ import { isUtf8 } from 'node:buffer';
 import type { Clock, JsonObject } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
-import { ChunkEviction } from './buffer/chunk-eviction.ts';
-import { ChunkIndex } from './buffer/chunk-index.ts';
+import { ChunkEviction, ChunkIndex } from './buffer/chunk-index.ts';
 import {
   type ChunkBody,
   type ChunkEncoding,
@@ -21,8 +20,7 @@ import type { CoordinationStore } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
+import { assertSize, type CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Access, SessionAccess } from './session/session-access.ts';
 import type { Role } from './session/session-record.ts';

@@ -8,8 +8,10 @@ import { type Bindings, readOwner } from './agents/bindings.ts';
 import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
 import type { Budgets } from './budgets.ts';
 import {
+  agentCacheScope,
   type CacheEntry,
   type CacheName,
+  type CacheScope,
   cacheEntrySchema,
   cacheKey,
   claimKey,
@@ -17,25 +19,19 @@ import {
   entryKey,
   entryLabel,
   labelsOf,
+  principalCacheScope,
+  sessionCacheScope,
   tagLabel,
   toolLabel,
 } from './cache/cache-entry.ts';
-import { CacheIndex } from './cache/cache-index.ts';
-import {
-  agentCacheScope,
-  type CacheScope,
-  principalCacheScope,
-  sessionCacheScope,
-} from './cache/cache-scope.ts';
-import { Invalidations } from './cache/invalidations.ts';
+import { CacheIndex, Invalidations } from './cache/cache-index.ts';
 import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single-flight.ts';
 import type { CoordinationStore } from './coordination-store.ts';
 import { refuse } from './errors.ts';
 import type { EventFeeds } from './feed/event-feed.ts';
 import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
+import { assertSize, type CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
 import type { Need, SessionAccess } from './session/session-access.ts';
 

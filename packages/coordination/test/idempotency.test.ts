@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KeptBytes } from '../src/rpc/kept-bytes.ts';
+import { KeptBytes } from '../src/rpc/idempotency.ts';
 import { type Client, World } from './support/world.ts';
 
 const MINUTE_MS = 60_000;

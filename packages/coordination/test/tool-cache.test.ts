@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markKey } from '../src/cache/cache-entry.ts';
-import { principalCacheScope } from '../src/cache/cache-scope.ts';
+import { markKey, principalCacheScope } from '../src/cache/cache-entry.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { countCalls } from './support/counted-calls.ts';
 import { type Client, World } from './support/world.ts';

@@ -18,8 +18,7 @@ import type { NewSession, Sessions } from '../session.ts';
 import { valuesOf } from './context-errors.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
 import { type ContextHistory, fromBody, toBody } from './context-history.ts';
-import { type ContextView, planUpdate } from './context-operations.ts';
-import { readContext, toView } from './context-view.ts';
+import { type ContextView, planUpdate, readContext, toView } from './context-operations.ts';
 
 export const checkpointSchema = z.object({
   checkpoint_id: z.string(),

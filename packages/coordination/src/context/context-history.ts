@@ -13,8 +13,7 @@ import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Access } from '../session/session-access.ts';
 import { fromTheFuture } from './context-errors.ts';
 import { contextEventSchema, isContextUpdate } from './context-event.ts';
-import { type ContextView, replayUpdate } from './context-operations.ts';
-import { readContext, toView } from './context-view.ts';
+import { type ContextView, readContext, replayUpdate, toView } from './context-operations.ts';
 
 export interface ContextHistoryOptions {
   readonly store: CoordinationStore;

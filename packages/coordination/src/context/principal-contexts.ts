@@ -20,7 +20,7 @@ import type { SessionTimers } from '../session/session-timers.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { valuesOf, versionsOf } from './context-errors.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
-import { toView } from './context-view.ts';
+import { toView } from './context-operations.ts';
 
 export interface PrincipalContextsOptions {
   readonly store: CoordinationStore;

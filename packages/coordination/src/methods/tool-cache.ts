@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CACHE_SCOPES, type CacheScope } from '../cache/cache-scope.ts';
+import { CACHE_SCOPES, type CacheScope } from '../cache/cache-entry.ts';
 import { jsonSchema } from '../json/json.ts';
 import { defineMethod, request } from './define-method.ts';
 import { exampleTime, keyName, sessionId, time, waitMs } from './fields.ts';

@@ -5,10 +5,8 @@ import type { Caller } from '../agents/caller.ts';
 import type { CoordinationStore } from '../coordination-store.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';
-import { assertCount } from '../quota/assert-quota.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import { assertCount, type CoordinationLimits } from '../quota/limits.ts';
 import type { Sessions } from '../session.ts';
-import { readMembers } from './read-members.ts';
 import type { Access, SessionAccess } from './session-access.ts';
 import {
   type Member,
@@ -16,6 +14,7 @@ import {
   metaSchema,
   ownRole,
   type Role,
+  readMembers,
   roleByPrincipal,
   type SessionMeta,
 } from './session-record.ts';
