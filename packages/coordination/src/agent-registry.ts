@@ -2,7 +2,7 @@
 // and its token is the epoch of the registration. The registry reads from the lease whether an
 // agent is alive, never from a sweep.
 
-import type { Clock, JsonObject } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import {
   type AgentCapability,
   type AgentRecord,
@@ -13,27 +13,22 @@ import {
   readAgent,
   toJson,
 } from './agents/agent-record.ts';
-import { type Bindings, readOwner } from './agents/bindings.ts';
+import { readOwner } from './agents/bindings.ts';
 import type { Caller } from './agents/caller.ts';
-import { CapabilityIndex, type Presence } from './agents/presence.ts';
-import type { Budgets } from './budgets.ts';
-import type { CoordinationStore, Lease } from './coordination-store.ts';
+import { CapabilityIndex } from './agents/presence.ts';
+import type { Lease } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
-import { assertSize, type CoordinationLimits } from './quota/limits.ts';
+import { assertSize } from './quota/limits.ts';
 import { type Amount, Meter } from './quota/meter.ts';
+import type { Services } from './services.ts';
 import { inBatches } from './support/in-batches.ts';
 
-export interface AgentRegistryOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly bindings: Bindings;
-  readonly presence: Presence;
-  readonly heartbeatIntervalMs: number;
-}
+type AgentRegistryOptions = Pick<
+  Services,
+  'store' | 'clock' | 'limits' | 'budgets' | 'bindings' | 'presence' | 'heartbeatIntervalMs'
+>;
 
 export interface Registration {
   readonly capabilities: readonly AgentCapability[];

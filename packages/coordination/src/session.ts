@@ -3,20 +3,16 @@
 // never lacks one.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock, JsonObject } from '@starloom/core';
-import type { AgentRegistry } from './agent-registry.ts';
-import type { Bindings } from './agents/bindings.ts';
+import type { JsonObject } from '@starloom/core';
 import { type Caller, fromHolder } from './agents/caller.ts';
-import type { Presence } from './agents/presence.ts';
-import type { Budgets } from './budgets.ts';
-import type { Commit, CoordinationStore, Entry, Snapshot } from './coordination-store.ts';
+import type { Commit, Entry, Snapshot } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { freeHolders } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
 import { assertCount, assertSize, type CoordinationLimits } from './quota/limits.ts';
-import { type Access, accessKeys, type SessionAccess } from './session/session-access.ts';
-import type { SessionEnd } from './session/session-end.ts';
+import type { Services } from './services.ts';
+import { type Access, accessKeys } from './session/session-access.ts';
 import { SessionIndex } from './session/session-index.ts';
 import {
   type AccessList,
@@ -28,21 +24,21 @@ import {
   roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
-import type { SessionTimers } from './session/session-timers.ts';
 import { inBatches } from './support/in-batches.ts';
 
-export interface SessionsOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-  readonly agents: AgentRegistry;
-  readonly bindings: Bindings;
-  readonly presence: Presence;
-  readonly timers: SessionTimers;
-  readonly ending: SessionEnd;
-}
+type SessionsOptions = Pick<
+  Services,
+  | 'store'
+  | 'clock'
+  | 'limits'
+  | 'budgets'
+  | 'access'
+  | 'agents'
+  | 'bindings'
+  | 'presence'
+  | 'timers'
+  | 'ending'
+>;
 
 export interface NewSession {
   readonly session_id?: string | undefined;

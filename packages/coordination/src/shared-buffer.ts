@@ -3,9 +3,8 @@
 // for longest first.
 
 import { isUtf8 } from 'node:buffer';
-import type { Clock, JsonObject } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
-import type { Budgets } from './budgets.ts';
 import { ChunkEviction, ChunkIndex } from './buffer/chunk-index.ts';
 import {
   type ChunkBody,
@@ -16,22 +15,16 @@ import {
   referenceKey,
   toChunkBody,
 } from './buffer/chunk-record.ts';
-import type { CoordinationStore } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
-import { assertSize, type CoordinationLimits } from './quota/limits.ts';
+import { assertSize } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { Access, SessionAccess } from './session/session-access.ts';
+import type { Services } from './services.ts';
+import type { Access } from './session/session-access.ts';
 import type { Role } from './session/session-record.ts';
 
-export interface SharedBufferOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-}
+type SharedBufferOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets' | 'access'>;
 
 export interface NewChunk {
   readonly session_id: string;

@@ -10,6 +10,7 @@ import type { CoordinationStore, Entry } from '../coordination-store.ts';
 import { freeClaims, freeHolders } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import { type Member, memberSchema, metaSchema } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
@@ -19,11 +20,7 @@ import { fromHolder } from './caller.ts';
 
 export type LossReason = 'heartbeat_missed' | 'unregistered';
 
-export interface PresenceOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-}
+type PresenceOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
 
 export class Presence {
   readonly #store: CoordinationStore;

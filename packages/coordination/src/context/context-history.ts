@@ -2,25 +2,19 @@
 // after the last snapshot before it. Writers make a snapshot now and then. When that fails, no
 // process makes it: then there is more to apply, or an old version cannot be read.
 
-import { FabricError, type Json, type Log, RecentMap } from '@starloom/core';
+import { FabricError, type Json, RecentMap } from '@starloom/core';
 import { z } from 'zod';
-import type { Budgets } from '../budgets.ts';
-import type { CoordinationStore, Entry, StoredEvent } from '../coordination-store.ts';
+import type { Entry, StoredEvent } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { jsonSchema } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
 import { fromTheFuture } from './context-errors.ts';
 import { contextEventSchema, isContextUpdate } from './context-event.ts';
 import { type ContextView, readContext, replayUpdate, toView } from './context-operations.ts';
 
-export interface ContextHistoryOptions {
-  readonly store: CoordinationStore;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly log: Log;
-}
+type ContextHistoryOptions = Pick<Services, 'store' | 'limits' | 'budgets' | 'log'>;
 
 const PAGE = 500;
 const SNAPSHOTS = 'snapshots';

@@ -4,14 +4,13 @@
 // done again. What is kept for that is bounded: when there is no room, a new key is refused, since
 // to forget one would be to do its request twice.
 
-import { type Clock, type Json, type JsonObject, RecentMap } from '@starloom/core';
+import { type Json, type JsonObject, RecentMap } from '@starloom/core';
 import { z } from 'zod';
-import type { Budgets } from '../budgets.ts';
-import type { CoordinationStore, Idempotency as Key } from '../coordination-store.ts';
+import type { Idempotency as Key } from '../coordination-store.ts';
 import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
 import { digestibleJson, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 
 const UNDER_WAY_MS = 60_000;
 const KEPT_MS = 600_000;
@@ -35,12 +34,7 @@ export function requestOf(params: JsonObject): string {
   return digest(digestibleJson(asked));
 }
 
-export interface IdempotencyOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-}
+type IdempotencyOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets'>;
 
 export class IdempotentAnswers {
   readonly #options: IdempotencyOptions;

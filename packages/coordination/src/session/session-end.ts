@@ -8,17 +8,13 @@ import type { CoordinationStore } from '../coordination-store.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { SessionIndex } from './session-index.ts';
 import { metaSchema, readMembers, type SessionMeta } from './session-record.ts';
 import type { SessionTimers } from './session-timers.ts';
 
-export interface SessionEndOptions {
-  readonly store: CoordinationStore;
-  readonly timers: SessionTimers;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-}
+type SessionEndOptions = Pick<Services, 'store' | 'timers' | 'limits' | 'budgets'>;
 
 const TURN_MS = 60_000;
 

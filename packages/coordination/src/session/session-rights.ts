@@ -2,12 +2,11 @@
 
 import type { Json } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
-import type { CoordinationStore } from '../coordination-store.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';
-import { assertCount, type CoordinationLimits } from '../quota/limits.ts';
-import type { Sessions } from '../session.ts';
-import type { Access, SessionAccess } from './session-access.ts';
+import { assertCount } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
+import type { Access } from './session-access.ts';
 import {
   type Member,
   memberSchema,
@@ -18,15 +17,8 @@ import {
   roleByPrincipal,
   type SessionMeta,
 } from './session-record.ts';
-import type { SessionTimers } from './session-timers.ts';
 
-export interface SessionRightsOptions {
-  readonly store: CoordinationStore;
-  readonly limits: CoordinationLimits;
-  readonly access: SessionAccess;
-  readonly timers: SessionTimers;
-  readonly sessions: Sessions;
-}
+type SessionRightsOptions = Pick<Services, 'store' | 'limits' | 'access' | 'timers' | 'sessions'>;
 
 /** Whom a right is about: an agent, or all agents of a principal. */
 export interface Grantee {
