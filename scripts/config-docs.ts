@@ -4,7 +4,7 @@
 import { gatewayConfigSchema } from '@starloom/gateway/config';
 import { jsonSchemaFor } from '../packages/starloom/src/config-files.ts';
 
-type Schema = { readonly [key: string]: unknown };
+export type Schema = { readonly [key: string]: unknown };
 
 /** Kinds that the schema accepts and the start refuses; test/docs.test.ts checks the list. */
 export const UNAVAILABLE_REGISTRIES = ['postgres', 'etcd'] as const;
@@ -90,7 +90,7 @@ function agents(): string {
   return table(rowsOf('', item));
 }
 
-interface Row {
+export interface Row {
   readonly key: string;
   readonly type: string;
   readonly fallback: string;
@@ -98,7 +98,7 @@ interface Row {
 }
 
 /** The keys below a schema, depth first; items of a list are `name[].key`. */
-function rowsOf(prefix: string, schema: Schema): Row[] {
+export function rowsOf(prefix: string, schema: Schema): Row[] {
   const required = new Set((schema.required as string[] | undefined) ?? []);
   return Object.entries(propertiesOf(schema)).flatMap(([name, property]) => {
     const key = prefix === '' ? name : `${prefix}.${name}`;
@@ -113,7 +113,7 @@ function rowsOf(prefix: string, schema: Schema): Row[] {
   });
 }
 
-function table(rows: readonly Row[]): string {
+export function table(rows: readonly Row[]): string {
   const lines = rows.map(({ key, type, fallback, meaning }) =>
     ['', ` \`${key}\` `, ` ${type} `, ` ${fallback} `, ` ${meaning} `, ''].join('|'),
   );
@@ -160,7 +160,7 @@ function kindText(kind: string): string {
   return `\`kind: ${kind}\``;
 }
 
-function variantsOf(schema: Schema): readonly Schema[] {
+export function variantsOf(schema: Schema): readonly Schema[] {
   return ((schema.oneOf ?? schema.anyOf) as Schema[] | undefined) ?? [];
 }
 

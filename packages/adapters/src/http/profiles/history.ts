@@ -14,7 +14,9 @@ export const historyShape = {
     .min(0)
     .max(65_536)
     .default(0)
-    .describe('How much of a conversation its id holds; 0: the agent keeps it, or there is none'),
+    .describe(
+      'Size of the last messages that conversation_id carries; 0: none, unless the agent keeps them',
+    ),
 };
 
 const messagesSchema = z.array(
