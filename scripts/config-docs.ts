@@ -60,7 +60,7 @@ A list of agents. The gateway reads the file again when it changes; a restart is
 `;
 
 const SEE_ALSO = `
-See also: [command line](cli.md), [security](security.md), [agents from one file](agents.md) for \`agent.json\`.
+See also: [command line](cli.md), [options of agents](agent-options.md), [identity](identity.md), [limits](limits.md), [security](security.md), [agents from one file](agents.md) for \`agent.json\`.
 `;
 
 const NOTES: Readonly<Record<string, string>> = {
