@@ -41,12 +41,13 @@ function tablesOf(schema: Schema): string {
   const shared = first.filter(isShared).filter(({ key }) => key !== 'profile');
   const own = profiles.map((rows) => {
     const [{ type = '' } = {}] = rows.filter(({ key }) => key === 'profile');
-    const keys = rows.filter((row) => !isShared(row));
+    const keys = rows.filter((row) => !isShared(row)).filter(isOption);
     return keys.length === 0 ? [] : [`### Profile ${type}\n\n${table(keys)}`];
   });
   return [`Every profile:\n\n${table(shared)}`, ...own.flat()].join('\n\n');
 }
 
+/** Keys of their own; those below `request` are not repeated where a request of the same form stands. */
 function isOption({ key }: Row): boolean {
-  return key !== '$schema';
+  return !/^\$schema$|^(cancel|calls|poll\.request|poll\.url)\./.test(key);
 }

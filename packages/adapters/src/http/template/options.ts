@@ -61,8 +61,10 @@ const ruleSchema = z.strictObject({
 const pollSchema = z.strictObject({
   request: requestSchema
     .optional()
-    .describe('Request that reads the state; places may begin with /start/body'),
-  url: placeSchema.optional().describe('Instead of request: the address that the agent named'),
+    .describe('Request that reads the state, as in request; places may begin with /start/body'),
+  url: placeSchema
+    .optional()
+    .describe('Instead of poll.request: a place for the address that the agent named'),
   state: pointerSchema.describe('Pointer to the state'),
   done: z.array(z.json()).min(1).describe('States with an answer'),
   failed: z.array(z.json()).default([]).describe('States without an answer'),
@@ -90,7 +92,9 @@ const callShape = {
     })
     .optional()
     .describe('How to poll an agent that answers later'),
-  cancel: requestSchema.optional().describe('Request that is sent when a call ends early'),
+  cancel: requestSchema
+    .optional()
+    .describe('Request that is sent when a call ends early, as in request'),
 };
 
 export const callSchema = z.strictObject(callShape);
