@@ -18,16 +18,12 @@ export const a2aOptionsSchema = z.strictObject({
   url: z
     .url({ protocol: /^(https?|grpcs?)$/ })
     .optional()
-    .describe(
-      'Where the agent serves calls, if the address in its card is wrong, such as http://0.0.0.0:8000',
-    ),
+    .describe('Where the agent serves calls, if the address in its card is wrong'),
   origins: z
     .array(z.string().min(1))
     .max(32)
     .default([])
-    .describe(
-      'Other origins that the card may name: https://host, http://host:port, grpc://host:port, grpcs://host:port',
-    ),
+    .describe('Other origins that the card may name: https://host, grpc://host:port, grpcs://…'),
   allow_private: z
     .boolean()
     .default(false)
@@ -41,9 +37,7 @@ export const a2aOptionsSchema = z.strictObject({
   max_result_bytes: bytes.default(4_000_000).describe('Largest answer or stream event'),
   max_stream_bytes: bytes.default(67_108_864).describe('Largest stream in total'),
   card_timeout_ms: ms.default(10_000).describe('Time limit for reading the card'),
-  idle_ms: ms
-    .default(120_000)
-    .describe('Time without news of a task after which the gateway joins it again'),
+  idle_ms: ms.default(120_000).describe('Time without news after which a task is joined again'),
   push: z
     .boolean()
     .default(true)

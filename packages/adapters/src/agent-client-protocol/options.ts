@@ -16,26 +16,14 @@ export const agentClientProtocolOptionsSchema = z.strictObject({
     .string()
     .min(1)
     .optional()
-    .describe(
-      'Folder in which the gateway serves files to the agent; links that lead outside are refused',
-    ),
-  files: z
-    .enum(['read', 'write'])
-    .default('write')
-    .describe('What the agent may do with files in root'),
-  terminal: z
-    .boolean()
-    .default(false)
-    .describe('Lets the agent run programs through the gateway, in root'),
+    .describe('Folder in which the gateway serves files; links outside are refused'),
+  files: z.enum(['read', 'write']).default('write').describe('What it may do with files in root'),
+  terminal: z.boolean().default(false).describe('Lets the agent run programs in root'),
   permissions: z
     .enum(PERMISSION_POLICIES)
     .default('ask')
     .describe('Answer to requests for permission: ask the caller, always allow, always deny'),
-  auth_method: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Login method to use after the start, by its id at the agent'),
+  auth_method: z.string().min(1).optional().describe('Login method, by its id at the agent'),
   mode: z.string().min(1).optional().describe('Session mode, by its id at the agent'),
   config: z
     .record(z.string(), z.union([z.string(), z.boolean()]))
@@ -45,12 +33,12 @@ export const agentClientProtocolOptionsSchema = z.strictObject({
   sessions: z.int().positive().default(64).describe('Idle sessions kept per process'),
   idle_ms: ms
     .default(300_000)
-    .describe('A process without calls ends after this time, unless a conversation would be lost'),
+    .describe('Ends a process without calls, unless a conversation would be lost'),
   start_timeout_ms: z
     .int()
     .positive()
     .default(120_000)
-    .describe('Time from start to ready; the first start by npx downloads the agent'),
+    .describe('Time limit of a start; npx may download first'),
 });
 
 export type AgentClientProtocolOptions = z.infer<typeof agentClientProtocolOptionsSchema>;

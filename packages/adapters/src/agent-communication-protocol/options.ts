@@ -7,9 +7,7 @@ export const agentCommunicationProtocolOptionsSchema = httpOptionsSchema.extend(
   mode: z
     .enum(RUN_MODES)
     .default('stream')
-    .describe(
-      'How runs are made: stream; async: the run is polled; sync: one answer, cannot be cancelled',
-    ),
+    .describe('How runs are made: stream, async (polled), sync (cannot be cancelled)'),
   poll_ms: z.int().min(10).max(60_000).default(500).describe('Longest wait between two polls'),
 });
 

@@ -21,7 +21,7 @@ export const agentZeroOptionsSchema = httpOptionsSchema.extend({
   keep_chats: z
     .boolean()
     .default(true)
-    .describe('Keeps chats at the agent, so that conversations continue; not with a2a'),
+    .describe('Keeps chats, so that conversations continue; not with a2a'),
   terminate_on_cancel: z
     .boolean()
     .default(false)

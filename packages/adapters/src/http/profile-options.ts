@@ -9,10 +9,7 @@ import { templateShape } from './template/options.ts';
 
 export const httpAdapterOptionsSchema = z.discriminatedUnion('profile', [
   httpOptionsSchema.extend({
-    profile: z
-      .literal('envelope')
-      .default('envelope')
-      .describe('How the adapter speaks to the agent'),
+    profile: z.literal('envelope').default('envelope').describe('How the agent is spoken to'),
   }),
   httpOptionsSchema.extend({ profile: z.literal('template'), ...templateShape }),
   httpOptionsSchema.extend({ profile: z.literal('openai-chat'), ...modelShape, ...historyShape }),
@@ -25,10 +22,7 @@ export const httpAdapterOptionsSchema = z.discriminatedUnion('profile', [
   httpOptionsSchema.extend({ profile: z.literal('langgraph'), ...langGraphShape }),
   httpOptionsSchema.extend({
     profile: z.literal('openapi'),
-    document: z
-      .string()
-      .min(1)
-      .describe('OpenAPI document: an address, or a file relative to starloom.yaml'),
+    document: z.string().min(1).describe('OpenAPI document: address or file'),
   }),
 ]);
 

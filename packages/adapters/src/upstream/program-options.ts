@@ -8,26 +8,16 @@ const bytes = z.int().positive();
 
 export const programOptions = {
   max_line_bytes: bytes.default(16_777_216).describe('Longest line that the program may write'),
-  max_output_bytes: bytes
-    .default(67_108_864)
-    .describe('Most that the program may write for one call'),
-  grace_ms: z
-    .int()
-    .nonnegative()
-    .default(2_000)
-    .describe('Time from cancel to SIGTERM, and from SIGTERM to SIGKILL'),
+  max_output_bytes: bytes.default(67_108_864).describe('Most it may write for one call'),
+  grace_ms: z.int().nonnegative().default(2_000).describe('From cancel to SIGTERM, and to SIGKILL'),
   inherit_env: z
     .array(z.string().min(1))
     .default([])
-    .describe(
-      'Variables of the gateway that the program receives, besides PATH, HOME and the like',
-    ),
+    .describe('Variables of the gateway that it receives, besides PATH, HOME and the like'),
   isolation: z
     .enum(ISOLATION_LEVELS)
     .default('none')
-    .describe(
-      'Bubblewrap: preferred uses it where it is available, required refuses the call without it',
-    ),
+    .describe('Bubblewrap: preferred where available; required refuses calls without it'),
   writable: z
     .array(z.string().min(1))
     .default([])
@@ -42,9 +32,7 @@ export const programOptions = {
     .min(1)
     .max(64)
     .optional()
-    .describe(
-      'User of this machine that the program runs as, instead of bubblewrap; the gateway must run as root',
-    ),
+    .describe('User that it runs as, instead of bubblewrap; the gateway must run as root'),
 } as const;
 
 interface IsolationOptions {

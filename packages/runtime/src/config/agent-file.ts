@@ -23,7 +23,7 @@ export const limitsSchema = z.strictObject({
     .positive()
     .max(86_400)
     .default(600)
-    .describe('Time of one turn, without the time a person takes to approve'),
+    .describe('Time of one turn, without approvals'),
   money: moneySchema.optional(),
   context_tokens: z
     .int()
@@ -39,24 +39,13 @@ const mandateSchema = z.strictObject({
     .url({ protocol: /^https?$/ })
     .describe("The gateway's public keys: http://…/.well-known/jwks.json"),
   issuer: z.string().min(1).describe('The realm: issuer in that document'),
-  audience: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Id of the agent at the gateway; its name by default'),
+  audience: z.string().min(1).optional().describe('Its id at the gateway; default: its name'),
 });
 
 const exposureSchema = z.strictObject({
-  expose_tools: toolNames.describe(
-    'Tools that other agents may call, such as fs:read_file; ask is the agent itself',
-  ),
-  private_tools: toolNames.describe(
-    'Tools that are never exposed, in any spelling, whatever expose_tools says',
-  ),
-  resources: z
-    .array(z.string().min(1))
-    .default([])
-    .describe('Files and folders in the agent folder that others may read'),
+  expose_tools: toolNames.describe('Tools that others may call; ask is the agent itself'),
+  private_tools: toolNames.describe('Tools that are never exposed, in any spelling'),
+  resources: z.array(z.string().min(1)).default([]).describe('Files that others may read'),
   mandate: mandateSchema
     .optional()
     .describe('Serve only calls with a mandate of the gateway, verified by the agent'),

@@ -9,10 +9,7 @@ import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
 
 const mcpToolSchema = z.strictObject({
-  effect: z
-    .enum(['read', 'act'])
-    .optional()
-    .describe('What the tool does; default: by its hints, else by its name'),
+  effect: z.enum(['read', 'act']).optional().describe('Default: by its hints, else its name'),
   targets: z
     .array(z.string())
     .optional()
@@ -25,14 +22,8 @@ const mcpServerSchema = z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/, 'expected 1 to 31 letters, digits, "_" and "-"')
       .describe('Name of the server; its tools are <name>:<tool>'),
-    command: z
-      .array(z.string())
-      .min(1)
-      .optional()
-      .describe('Program and arguments of a server that is a program'),
-    env: settings.describe(
-      'Environment variables of the program; values may be env:NAME or file:PATH',
-    ),
+    command: z.array(z.string()).min(1).optional().describe('Program and arguments that start it'),
+    env: settings.describe('Variables of the program; values may be env:NAME or file:PATH'),
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
@@ -74,24 +65,14 @@ export const agentTomlSchema = z.strictObject({
         .refine((servers) => new Set(servers.map(({ name }) => name)).size === servers.length, {
           error: 'two servers have the same name',
         })
-        .describe(
-          'MCP servers whose tools the agent uses; started on first use, restarted after a crash',
-        ),
+        .describe('MCP servers whose tools the agent uses'),
     })
     .prefault({})
     .describe('What the agent uses over MCP'),
   acp: z
     .strictObject({
-      name: z
-        .string()
-        .min(1)
-        .optional()
-        .describe('Name that editors show; default: that of the agent'),
-      version: z
-        .string()
-        .min(1)
-        .optional()
-        .describe('Version that editors show; default: that of the agent'),
+      name: z.string().min(1).optional().describe('Shown by editors; default: its name'),
+      version: z.string().min(1).optional().describe('Shown by editors; default: its version'),
     })
     .prefault({})
     .describe('The agent as an Agent Client Protocol server'),

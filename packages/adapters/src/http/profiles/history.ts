@@ -14,9 +14,7 @@ export const historyShape = {
     .min(0)
     .max(65_536)
     .default(0)
-    .describe(
-      'Size of the last messages that conversation_id carries; 0: none, unless the agent keeps them',
-    ),
+    .describe('How much history conversation_id carries; 0: the agent keeps it, or there is none'),
 };
 
 const messagesSchema = z.array(

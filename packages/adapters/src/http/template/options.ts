@@ -48,23 +48,14 @@ const EMITTED = [
 
 const ruleSchema = z.strictObject({
   event: z.string().min(1).optional().describe('Name of the server-sent event'),
-  where: z
-    .record(pointerSchema, z.json())
-    .default({})
-    .describe('Pointers, and the values that must be there'),
+  where: z.record(pointerSchema, z.json()).default({}).describe('Values by their pointers'),
   emit: z.enum(EMITTED).describe('Event that the gateway makes of it'),
-  data: treeSchema
-    .default({})
-    .describe('Data of that event, with places for values of the document'),
+  data: treeSchema.default({}).describe('Data of that event, with places'),
 });
 
 const pollSchema = z.strictObject({
-  request: requestSchema
-    .optional()
-    .describe('Request that reads the state, as in request; places may begin with /start/body'),
-  url: placeSchema
-    .optional()
-    .describe('Instead of poll.request: a place for the address that the agent named'),
+  request: requestSchema.optional().describe('How the state is read, as request; with /start/body'),
+  url: placeSchema.optional().describe('Instead: a place for the address that the agent named'),
   state: pointerSchema.describe('Pointer to the state'),
   done: z.array(z.json()).min(1).describe('States with an answer'),
   failed: z.array(z.json()).default([]).describe('States without an answer'),
@@ -80,7 +71,7 @@ const callShape = {
     .array(ruleSchema)
     .max(100)
     .optional()
-    .describe('How the events of a stream are read; the first rule that fits counts'),
+    .describe('How a stream is read; the first rule counts'),
   done: z.string().min(1).optional().describe('Data that ends a stream, such as [DONE]'),
   conversation: z
     .record(z.string().min(1), pointerSchema)
@@ -92,9 +83,7 @@ const callShape = {
     })
     .optional()
     .describe('How to poll an agent that answers later'),
-  cancel: requestSchema
-    .optional()
-    .describe('Request that is sent when a call ends early, as in request'),
+  cancel: requestSchema.optional().describe('Sent when a call ends early, as request'),
 };
 
 export const callSchema = z.strictObject(callShape);
