@@ -40,4 +40,4 @@ export {
 } from './core/slash-commands.ts';
 export { type AgentOptions, openAgent } from './open-agent.ts';
 export { agentStateFolder } from './state-folder.ts';
-export { type DecisionReport, verifyDecisions } from './trust/verify-decisions.ts';
+export { type DecisionReport, verifyDecisions } from './trust/decision-record.ts';

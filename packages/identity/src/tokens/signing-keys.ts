@@ -3,15 +3,7 @@
 // an old one stays published until the last token that it signed has expired. Its public half is kept,
 // so that old audit logs can be verified.
 
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-  verify,
-} from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { join } from 'node:path';
 import { type Clock, FabricError, type Log } from '@starloom/core';
 import {
@@ -22,6 +14,7 @@ import {
   type JSONWebKeySet,
 } from 'jose';
 import { z } from 'zod';
+import { isSigned } from '../chained-log.ts';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
 import { AHEAD_S, CLOCK_FIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
 import { ALGORITHM, type FindKey, unknownSigner } from './read-token.ts';
@@ -224,15 +217,6 @@ export async function withoutKeys(
 export async function readPublicKeys(folder: string): Promise<ReadonlyMap<string, string>> {
   const { keys } = await readState(signingFile(folder));
   return new Map(keys.map(({ kid, x }) => [kid, x]));
-}
-
-export function isSigned(x: string, bytes: Uint8Array, signature: string): boolean {
-  try {
-    const key: KeyObject = createPublicKey({ key: { ...OKP, x }, format: 'jwk' });
-    return verify(null, bytes, key, Buffer.from(signature, 'base64url'));
-  } catch {
-    return false;
-  }
 }
 
 function noKey(useFrom: string | undefined, now: number): FabricError {
