@@ -7,13 +7,11 @@ import { readSse } from '@starloom/wire';
 import { ChatAnswer } from './chat/chat-answer.ts';
 import { toChatRequest } from './chat/chat-request.ts';
 import { type ChatReply, ChatService } from './chat/chat-service.ts';
-import type { OpenaiCompatibleConfig } from './chat/config.ts';
+import type { OpenaiCompatibleConfig } from './config.ts';
 import { ModelErrors } from './model-error.ts';
-import { namesOf } from './names-of.ts';
-import type { OpenedProvider } from './provider-host.ts';
-import { timed } from './timed.ts';
+import { type OpenedProvider, timed } from './provider-host.ts';
 import { toPrompt } from './to-prompt.ts';
-import type { ToolNames } from './tool-names.ts';
+import { namesOf, type ToolNames } from './tool-names.ts';
 
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 

@@ -3,6 +3,7 @@
 // does not depend on the order of the names, so that a prompt cache survives a new tool.
 
 import { sha256Hex } from '@starloom/core';
+import type { IAgentContext } from '@starloom/sdk';
 
 export interface ToolNames {
   /** The name on the wire. */
@@ -60,4 +61,12 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
 function hashed(text: string, salt: string): string {
   const hash = sha256Hex(salt).slice(0, HASH_DIGITS);
   return `${text.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+}
+
+/** The names of one request: of the tools that are there, and of those the conversation mentions. */
+export function namesOf({ tools, blocks = [] }: IAgentContext): ToolNames {
+  const mentioned = blocks.flatMap(({ segments }) =>
+    segments.flatMap(({ toolCall, toolResult }) => toolCall?.name ?? toolResult?.name ?? []),
+  );
+  return createToolNames([...tools.keys(), ...mentioned]);
 }

@@ -18,6 +18,5 @@ export {
   TRUST_LEVELS,
 } from './labels.ts';
 export { foldersIn } from './paths.ts';
-export { pinTools } from './pin-tools.ts';
 export { type TrustPolicy, type TrustPolicyInput, trustPolicySchema } from './policy.ts';
-export { ToolPins } from './tool-pins.ts';
+export { pinTools, ToolPins } from './tool-pins.ts';

@@ -9,9 +9,8 @@ import type { AgentFace } from '../../core/seams.ts';
 import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
 import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
 import type { MandateCheck, MandateRule } from './mandate-check.ts';
-import { progressOf } from './progress.ts';
 import { Resources } from './resources.ts';
-import { toErrorResult, toResult } from './to-result.ts';
+import { progressOf, toErrorResult, toResult } from './to-result.ts';
 
 export interface McpFaceOptions {
   readonly agent: AgentFace;
