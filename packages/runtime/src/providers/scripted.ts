@@ -1,7 +1,7 @@
 // A model that says what its script says: for tests, and for an agent without a key. Every session
 // begins at the first answer, and a session that asks the same gets the same, call ids included.
 
-import { FabricError, orAborted, sha256Hex } from '@starloom/core';
+import { FabricError, orAborted, RecentMap, sha256Hex } from '@starloom/core';
 import { type ContentSegment, defineProvider, type ProviderEvent } from '@starloom/sdk';
 import { z } from 'zod';
 import type { OpenedProvider } from './provider-host.ts';
@@ -15,17 +15,17 @@ export const scriptedSchema = z.strictObject({
 
 export type ScriptedConfig = z.output<typeof scriptedSchema>;
 
-/** Sessions whose place in the script is remembered; the one asked longest ago is forgotten. */
+/** Sessions whose place in the script is remembered at least, those that asked last. */
 const MAX_SESSIONS = 10_000;
 
 export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvider {
   const responses = script.map(toResponse);
-  const places = new Map<string, number>();
+  const places = new RecentMap<number>(MAX_SESSIONS);
   const provider = defineProvider({
     name: 'scripted',
     async *stream(_prompt, { sessionId = '', signal }) {
       const place = places.get(sessionId) ?? 0;
-      remember(places, sessionId, place + 1);
+      places.set(sessionId, place + 1);
       const response = responses[cycle ? place % responses.length : place];
       if (response === undefined) throw ended(responses.length);
       for (const event of toEvents(response, `${sessionId}/${place}`)) {
@@ -38,13 +38,6 @@ export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvide
     },
   });
   return { ...provider, close: async () => {} };
-}
-
-function remember(places: Map<string, number>, sessionId: string, place: number): void {
-  places.delete(sessionId);
-  places.set(sessionId, place);
-  const [oldest] = places.keys();
-  if (places.size > MAX_SESSIONS && oldest !== undefined) places.delete(oldest);
 }
 
 function* toEvents({ segments }: ScriptedResponse, place: string): Generator<ProviderEvent> {

@@ -1,10 +1,17 @@
 // Writes down every decision at once, and signs soon after: one signature covers all decisions since the
 // last one. A crash leaves at most a tail without a signature, and `verifyDecisions` says how long it is.
 
-import { generateKeyPairSync, hash, sign } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Clock, canonicalJson, type Log, type LogFields, toWellFormed } from '@starloom/core';
+import {
+  type Clock,
+  canonicalJson,
+  type Log,
+  type LogFields,
+  sha256Hex,
+  toWellFormed,
+} from '@starloom/core';
 import { Chain, chainFileName, type Extension } from '@starloom/identity/chained-log';
 import type { ITool } from '@starloom/sdk';
 import type { ToolFate, ToolRequest, Verdict } from '../core/seams.ts';
@@ -182,7 +189,7 @@ class DecisionFile {
 
 function digestOf(args: unknown): string {
   const text = canonicalJson(toWellFormed(JSON.parse(JSON.stringify(args) ?? 'null')));
-  return hash('sha256', text, 'hex');
+  return sha256Hex(text);
 }
 
 function describe(error: unknown): string {

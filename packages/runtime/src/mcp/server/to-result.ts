@@ -12,6 +12,7 @@ import {
 } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
 import type { AgentEvent } from '../../core/event-bus.ts';
+import { parseMedia } from '../../core/media.ts';
 
 const CALL_KEY = 'io.starloom/call';
 
@@ -33,14 +34,14 @@ export function toErrorResult(error: FabricError, trace: Trace): CallToolResult 
 
 /** What the agent thought, and which tools it used, is not part of its answer. */
 function toBlocks(segment: ContentSegment): ContentBlock[] {
-  const { type, text = '', data = '', mimeType } = segment;
+  const { type, text = '' } = segment;
   switch (type) {
     case 'text':
       return [{ type: 'text', text }];
     case 'image':
     case 'audio':
     case 'video':
-      return [toMedia(type, data, mimeType ?? `${type}/*`)];
+      return [toMedia(type, segment)];
     case 'ui':
       return [{ type: 'text', text: JSON.stringify(segment.ui) }];
     case 'reasoning':
@@ -50,12 +51,12 @@ function toBlocks(segment: ContentSegment): ContentBlock[] {
   }
 }
 
-function toMedia(type: 'image' | 'audio' | 'video', data: string, mimeType: string): ContentBlock {
-  if (/^https?:/.test(data)) return { type: 'resource_link', uri: data, name: type, mimeType };
-  const [, inner, base64 = data] = /^data:([^;,]+);base64,(.*)$/s.exec(data) ?? [];
-  if (type !== 'video') return { type, data: base64, mimeType: inner ?? mimeType };
-  const resource = { uri: 'agent:video', blob: base64, mimeType: inner ?? mimeType };
-  return { type: 'resource', resource };
+function toMedia(type: 'image' | 'audio' | 'video', segment: ContentSegment): ContentBlock {
+  const media = parseMedia(segment);
+  const { mimeType } = media;
+  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name: type, mimeType };
+  if (type !== 'video') return { type, data: media.base64, mimeType };
+  return { type: 'resource', resource: { uri: 'agent:video', blob: media.base64, mimeType } };
 }
 
 const EVENT_KEY = 'io.starloom/event';

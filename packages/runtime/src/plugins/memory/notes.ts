@@ -3,9 +3,10 @@
 // most of the file is about forgotten notes it is rewritten.
 
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FabricError } from '@starloom/core';
+import { writeOwnFile } from '@starloom/wire/own-file';
 import { z } from 'zod';
 import { TurnsByKey } from '../turns.ts';
 
@@ -107,12 +108,8 @@ export class Notes {
   }
 
   async #rewrite(): Promise<void> {
-    const { path } = this.#options;
-    const temporary = `${path}.${randomUUID()}.tmp`;
-    await using handle = await open(temporary, 'wx', 0o600);
-    for (const note of this.#notes.values()) await handle.appendFile(`${JSON.stringify(note)}\n`);
-    await handle.sync();
-    await rename(temporary, path);
+    const lines = Array.from(this.#notes.values(), (note) => `${JSON.stringify(note)}\n`);
+    await writeOwnFile(this.#options.path, lines.join(''));
   }
 }
 

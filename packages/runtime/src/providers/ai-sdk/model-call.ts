@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ContentSegment, ITool } from '@starloom/sdk';
-import { type Media, parseMedia } from '../media.ts';
+import { type Media, parseMedia } from '../../core/media.ts';
 import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
 import type { Prompt } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
+import { toMediaSegment } from '../../core/media.ts';
 import { parseArguments, textOf } from '../json.ts';
-import { toMediaSegment } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { metadataOf } from './language-model.ts';
 

@@ -4,8 +4,8 @@
 
 import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
+import { fromUrl } from '../../core/media.ts';
 import { numberOf, textOf } from '../json.ts';
-import { fromUrl } from '../media.ts';
 import type { ModelErrors } from '../model-error.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { ChatCalls } from './chat-calls.ts';

@@ -2,7 +2,7 @@
 // many servers take nothing else.
 
 import type { ContentSegment, ITool } from '@starloom/sdk';
-import { parseMedia } from '../media.ts';
+import { parseMedia } from '../../core/media.ts';
 import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
 import type { Prompt } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';
