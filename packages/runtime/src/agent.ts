@@ -172,7 +172,7 @@ export class Agent implements AgentFace, AsyncDisposable {
 
   #save(session: AgentSession, emit: Emit): void {
     try {
-      session.saved();
+      session.assertSaved();
     } catch (cause) {
       const message = 'The session could not be saved; it goes on in memory';
       const error = cause instanceof Error && 'code' in cause ? cause.code : String(cause);

@@ -191,7 +191,7 @@ export async function rotateSigningKey(
     // Another gateway was quicker.
     if (newest !== undefined && before.keys.at(-1)?.kid !== newest) return before;
     const end = new Date(atOnce ? now : useFrom + ACCEPTED_AFTER_MS).toISOString();
-    const older = before.keys.map((known) => ended(known, end, now, atOnce));
+    const older = before.keys.map((known) => withEnd(known, end, now, atOnce));
     made = key;
     return { ...withIssuer(before), keys: [...older, key] };
   });
@@ -208,7 +208,7 @@ export async function withoutKeys(
   const isStolen = (key: SigningKey) => kids.has(key.kid) && !isOver(key, now);
   if (!file.keys.some(isStolen)) return file;
   const end = new Date(now).toISOString();
-  const keys = file.keys.map((key) => (isStolen(key) ? ended(key, end, now, true) : key));
+  const keys = file.keys.map((key) => (isStolen(key) ? withEnd(key, end, now, true) : key));
   const canSign = keys.some((key) => key.d !== undefined && Date.parse(key.use_from) <= now);
   return { ...file, keys: canSign ? keys : [...keys, await createSigningKey(now, now)] };
 }
@@ -255,7 +255,7 @@ function withIssuer(file: SigningFile): SigningFile {
 }
 
 /** Keeps an end that is set; a key that is over loses its private half. */
-function ended(key: SigningKey, end: string, now: number, atOnce: boolean): SigningKey {
+function withEnd(key: SigningKey, end: string, now: number, atOnce: boolean): SigningKey {
   const sooner = key.ends_at === null || atOnce ? end : key.ends_at;
   const ends_at = key.ends_at !== null && key.ends_at < sooner ? key.ends_at : sooner;
   if (Date.parse(ends_at) > now) return { ...key, ends_at };

@@ -44,8 +44,8 @@ export class AgentSession {
   }
 
   /** Tries again what could not be written, if anything; throws when it still cannot be. */
-  saved(): void {
-    this.#file?.saved();
+  assertSaved(): void {
+    this.#file?.assertSaved();
   }
 }
 
@@ -70,7 +70,7 @@ function closeOpenCalls(blocks: readonly Block[], labeller: Labeller): Block[] {
   const closed: Block[] = [];
   const open = new Map<string, string>();
   const answerOpen = () => {
-    for (const [id, name] of open) closed.push(unanswered(id, name, labeller));
+    for (const [id, name] of open) closed.push(missingResult(id, name, labeller));
     open.clear();
   };
   for (const block of blocks) {
@@ -86,7 +86,7 @@ function closeOpenCalls(blocks: readonly Block[], labeller: Labeller): Block[] {
 }
 
 /** A result in the core's own words, as the answer to a call. */
-function unanswered(id: string, name: string, labeller: Labeller): Block {
+function missingResult(id: string, name: string, labeller: Labeller): Block {
   const text = `There is no result of ${name}: the agent was stopped before it came. It may have run.`;
   const toolResult = { id, name, output: [{ type: 'text' as const, text }], isError: true };
   return {

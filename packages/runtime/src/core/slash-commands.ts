@@ -1,4 +1,4 @@
-// `/read notes.txt` runs the same tool, on the same path, as a call of the model's: only who wants it
+// `/read notes.txt` runs the same tool, on the same path, as a call of the model: only the origin
 // differs. A line that begins with a slash and a name is a command, and never reaches the model.
 
 import { closestWord, normalName } from '@starloom/core';

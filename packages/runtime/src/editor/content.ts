@@ -44,12 +44,12 @@ function toSegment(block: ContentBlock): ContentSegment {
     case 'resource_link':
       return { type: 'text', text: `[${block.title ?? block.name}](${block.uri})` };
     case 'resource':
-      return attached(block);
+      return fromAttachment(block);
   }
 }
 
 /** A file that the person attached: pictures and sounds as such, words between marks. */
-function attached({ resource }: EmbeddedResource): ContentSegment {
+function fromAttachment({ resource }: EmbeddedResource): ContentSegment {
   const { uri, mimeType } = resource;
   const of = { ...(mimeType && { mimeType }) };
   if ('text' in resource) {

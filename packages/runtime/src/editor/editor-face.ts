@@ -150,7 +150,7 @@ export class EditorFace {
     for (const block of await this.#agent.history(sessionId)) {
       for (const update of replay(block, this.#view)) updates.send(update);
     }
-    await updates.sent();
+    await updates.flush();
     this.#enter(sessionId, client);
     return {};
   }
@@ -187,10 +187,10 @@ export class EditorFace {
       if (steps === 0) updates.say(segments);
       return { stopReason: updates.stopReason };
     } catch (thrown) {
-      return { stopReason: stopped(FabricError.from(thrown), updates) };
+      return { stopReason: toStopReason(FabricError.from(thrown), updates) };
     } finally {
       running.delete(control);
-      await updates.sent();
+      await updates.flush();
     }
   }
 
@@ -206,8 +206,8 @@ export class EditorFace {
   }
 }
 
-/** Throws what the protocol has no word for. */
-function stopped(error: FabricError, updates: PromptUpdates) {
+/** Throws the error where the protocol has no stop reason for it. */
+function toStopReason(error: FabricError, updates: PromptUpdates) {
   const reason = PromptUpdates.stoppedBy(error);
   const { code, message, details, row } = error;
   if (!reason) throw new RequestError(row.rpc, message, { code, details });

@@ -36,7 +36,7 @@ export class PromptUpdates {
   readonly #sessionId: string;
   readonly #view: ToolView;
   #finish: FinishReason | undefined;
-  /** Ends when all that was said has left. */
+  /** Resolves when all updates have left. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(client: AgentContext, sessionId: string, view: ToolView) {
@@ -51,7 +51,7 @@ export class PromptUpdates {
   };
 
   say(segments: readonly ContentSegment[]): void {
-    for (const segment of segments) this.send(said(segment));
+    for (const segment of segments) this.send(toMessageUpdate(segment));
   }
 
   send(update: SessionUpdate | undefined): void {
@@ -62,8 +62,8 @@ export class PromptUpdates {
     this.#sent = Promise.all([this.#sent, sent.catch(() => {})]).then(() => {});
   }
 
-  /** The answer to the prompt comes after the last of them. */
-  async sent(): Promise<void> {
+  /** Resolves when all updates have left: the answer to the prompt comes after them. */
+  async flush(): Promise<void> {
     await this.#sent;
   }
 
@@ -92,14 +92,14 @@ function toUpdate(event: AgentEvent, view: ToolView): SessionUpdate | undefined 
     case 'STREAM:TEXT':
     case 'STREAM:REASONING': {
       const type = event.type === 'STREAM:TEXT' ? 'text' : 'reasoning';
-      return said({ type, text: event.data.text });
+      return toMessageUpdate({ type, text: event.data.text });
     }
     case 'STREAM:SEGMENT':
-      return said(event.data.segment);
+      return toMessageUpdate(event.data.segment);
     case 'STREAM:DISCARD': {
       // What was shown cannot be taken back.
       const text = `The model is asked again (${event.data.code}): what it said last is void.`;
-      return said({ type: 'reasoning', text });
+      return toMessageUpdate({ type: 'reasoning', text });
     }
     case 'EXEC:TOOL_CALL':
       return { ...describeCall(event.data.call, view), status: 'in_progress' };
@@ -109,14 +109,14 @@ function toUpdate(event: AgentEvent, view: ToolView): SessionUpdate | undefined 
       return { sessionUpdate: 'tool_call_update', toolCallId: call, content };
     }
     case 'EXEC:TOOL_RESULT':
-      return ended(event.data.result);
+      return toResultUpdate(event.data.result);
     default:
       return undefined;
   }
 }
 
 /** Words or pictures of the agent. */
-function said(segment: ContentSegment): SessionUpdate | undefined {
+function toMessageUpdate(segment: ContentSegment): SessionUpdate | undefined {
   const content = toContentBlock(segment);
   if (!content) return undefined;
   const sessionUpdate =
@@ -130,10 +130,10 @@ export function replay({ role, segments }: Block, view: ToolView): SessionUpdate
   return segments.flatMap((segment) => {
     const { toolCall, toolResult } = segment;
     if (toolCall) return describeCall(toolCall, view);
-    if (toolResult) return ended(toolResult);
+    if (toolResult) return toResultUpdate(toolResult);
     const content = toContentBlock(segment);
     if (role === 'user') return content ? { sessionUpdate: 'user_message_chunk', content } : [];
-    return said(segment) ?? [];
+    return toMessageUpdate(segment) ?? [];
   });
 }
 
@@ -152,7 +152,7 @@ export function textContent(text: string): ToolCallContent {
   return { type: 'content', content: { type: 'text', text } };
 }
 
-function ended({ id, output, isError }: ToolResult): SessionUpdate {
+function toResultUpdate({ id, output, isError }: ToolResult): SessionUpdate {
   const content = output.flatMap((segment): ToolCallContent[] => {
     const block = toContentBlock(segment);
     return block ? [{ type: 'content', content: block }] : [];

@@ -11,7 +11,7 @@ import { toFailure } from './ai-sdk/model-failure.ts';
 import { VENDORS } from './ai-sdk/vendors.ts';
 import type { AiSdkConfig } from './config.ts';
 import { ModelErrors } from './model-error.ts';
-import { type OpenedProvider, type ProviderHost, timed } from './provider-host.ts';
+import { type OpenedProvider, type ProviderHost, withLatency } from './provider-host.ts';
 import { toPrompt } from './to-prompt.ts';
 import { namesOf } from './tool-names.ts';
 
@@ -72,7 +72,7 @@ export function createAiSdkProvider(
       const call = { ...settings, ...asked, ...(merged && { providerOptions: merged as never }) };
       yield* send({ ...call, ...(signal && { abortSignal: signal }) }, answer);
       if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.cutOff();
-      for (const event of answer.end()) yield timed(event, started);
+      for (const event of answer.end()) yield withLatency(event, started);
     } catch (error) {
       throw signal?.aborted ? FabricError.from(signal.reason) : toFailure(error, errors);
     }

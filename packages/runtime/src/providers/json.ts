@@ -8,7 +8,7 @@ export function numberOf(value: unknown): number | undefined {
 
 /**
  * The arguments of a call as a model wrote them. None are an empty object; JSON in a JSON string is
- * taken out of it. What is no JSON stays the string it is, for the core to tell the model about.
+ * taken out of it. Text that is no JSON stays a string; the core reports it to the model.
  */
 export function parseArguments(text: string): unknown {
   const value = parse(text);

@@ -16,7 +16,7 @@ export interface OpenedProvider extends IProvider {
 }
 
 /** The event; the last one also says how long the answer took since `started`. */
-export function timed(event: ProviderEvent, started: number): ProviderEvent {
+export function withLatency(event: ProviderEvent, started: number): ProviderEvent {
   if (event.type !== 'finish') return event;
   const latencyMs = Math.round(performance.now() - started);
   return { type: 'finish', metadata: { ...event.metadata, latencyMs } };

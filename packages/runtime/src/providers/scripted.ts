@@ -27,13 +27,13 @@ export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvide
       const place = places.get(sessionId) ?? 0;
       places.set(sessionId, place + 1);
       const response = responses[cycle ? place % responses.length : place];
-      if (response === undefined) throw ended(responses.length);
+      if (response === undefined) throw scriptEnded(responses.length);
       for (const event of toEvents(response, `${sessionId}/${place}`)) {
         if (signal?.aborted) throw FabricError.from(signal.reason);
         yield event;
       }
       if (response.hang) await silence(signal);
-      if (response.error) throw scripted(response.error);
+      if (response.error) throw toScriptedError(response.error);
       yield { type: 'finish', metadata: toMetadata(response) };
     },
   });
@@ -42,13 +42,17 @@ export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvide
 
 function* toEvents({ segments }: ScriptedResponse, place: string): Generator<ProviderEvent> {
   for (const [index, segment] of segments.entries()) {
-    if (segment.type === 'text' || segment.type === 'reasoning') yield* words(segment);
+    if (segment.type === 'text' || segment.type === 'reasoning') yield* toWordEvents(segment);
     else yield { type: 'segment', segment: withId(segment, `${place}/${index}`) };
   }
 }
 
 /** Word by word, as a model would; metadata of a segment comes with its last word. */
-function* words({ type, text = '', providerMetadata }: ContentSegment): Generator<ProviderEvent> {
+function* toWordEvents({
+  type,
+  text = '',
+  providerMetadata,
+}: ContentSegment): Generator<ProviderEvent> {
   const kind = type === 'reasoning' ? 'reasoning' : 'text';
   const pieces = text.match(/\S*\s+|\S+$/g) ?? [];
   for (const piece of pieces) yield { type: kind, text: piece };
@@ -89,11 +93,15 @@ async function silence(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-function scripted({ code, message, details }: NonNullable<ScriptedResponse['error']>): FabricError {
+function toScriptedError({
+  code,
+  message,
+  details,
+}: NonNullable<ScriptedResponse['error']>): FabricError {
   return new FabricError(code, message, { details });
 }
 
-function ended(length: number): FabricError {
+function scriptEnded(length: number): FabricError {
   return new FabricError('UPSTREAM_ERROR', 'The script of the model has ended', {
     details: {
       reason: 'script_ended',

@@ -69,7 +69,9 @@ function pairResults(messages: readonly PromptMessage[]): PromptMessage[] {
   return turns.flatMap(({ assistant, rest }) => {
     const results = rest.flatMap((message) => (message.role === 'tool' ? message.results : []));
     const calls = assistant === undefined ? [] : callsOf(assistant);
-    const paired = calls.map((call) => results.find(({ id }) => id === call.id) ?? lost(call));
+    const paired = calls.map(
+      (call) => results.find(({ id }) => id === call.id) ?? missingResult(call),
+    );
     return [
       ...(assistant === undefined ? [] : [assistant]),
       ...(paired.length > 0 ? [{ role: 'tool' as const, results: paired }] : []),
@@ -105,7 +107,7 @@ function callsOf({ segments }: Assistant): Call[] {
   );
 }
 
-function lost({ id, name }: Call): PromptResult {
+function missingResult({ id, name }: Call): PromptResult {
   return { id, name, text: 'No result: the call was cut off', isError: true, media: [] };
 }
 

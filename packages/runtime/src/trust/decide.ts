@@ -116,7 +116,7 @@ function actRow(facts: CallFacts): Finding | undefined {
   const { tool, grounds, parts } = facts;
   const { targets, cut } = parts;
   const loose = targets.filter((target) => !grounds.isGrounded(target));
-  if (cut || loose.length > 0) return ungrounded(facts, loose);
+  if (cut || loose.length > 0) return ungroundedFinding(facts, loose);
   if (targets.length === 0 && !grounds.namesTool(toolNames(tool))) {
     const name = show(nameWords(tool.name).join(' '));
     const reason = `the user did not ask to ${name}, and ${readBefore(facts)}`;
@@ -128,7 +128,7 @@ function actRow(facts: CallFacts): Finding | undefined {
   return ask('foreign_link', [reason], nameIt(show(link.url), true), [link.origin]);
 }
 
-function ungrounded(facts: CallFacts, loose: readonly Target[]): Finding {
+function ungroundedFinding(facts: CallFacts, loose: readonly Target[]): Finding {
   const origins = new Map(loose.map((one) => [one, facts.grounds.originOf(one.value)]));
   const reasons = loose.slice(0, 5).map((target) => {
     const origin = origins.get(target);

@@ -111,16 +111,16 @@ function readPins(file: string): Map<string, string> {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return new Map();
-    throw damaged(file, error);
+    throw damagedPins(file, error);
   }
   try {
     return new Map(Object.entries(fileSchema.parse(JSON.parse(text)).pins));
   } catch (error) {
-    throw damaged(file, error);
+    throw damagedPins(file, error);
   }
 }
 
-function damaged(file: string, cause: unknown): FabricError {
+function damagedPins(file: string, cause: unknown): FabricError {
   return new FabricError('BAD_INPUT', 'The pins of tool descriptions cannot be read', {
     cause,
     details: {

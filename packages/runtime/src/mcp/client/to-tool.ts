@@ -91,7 +91,7 @@ const MAX_FAILURE = 8_192;
 /** The result of a tool. Throws when the tool says that it failed, or asks instead of answering. */
 export function toOutput(server: string, result: Fields): ContentSegment[] {
   const { resultType = 'complete', isError, content, structuredContent } = result;
-  if (resultType !== 'complete') throw unsupported(server);
+  if (resultType !== 'complete') throw unsupportedResult(server);
   const segments = Array.isArray(content) ? content.filter(isObject).map(toSegment) : [];
   if (isError === true) throw toolFailure(server, result, segments);
   if (segments.length > 0 || structuredContent === undefined) return segments;
@@ -130,7 +130,7 @@ function toolFailure(
   });
 }
 
-function unsupported(server: string): FabricError {
+function unsupportedResult(server: string): FabricError {
   return new FabricError('UPSTREAM_ERROR', `The MCP server "${server}" asks for more input`, {
     details: {
       reason: 'unsupported_result',

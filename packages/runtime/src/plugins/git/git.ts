@@ -37,13 +37,13 @@ export class Git {
     const settings = [...FIXED_SETTINGS, ...disarm(await this.settingNames(run))];
     const output = await this.#execute(args, settings, run);
     if (output.stopped === 'output') return `${output.stdout}\n(cut here: there is more)\n`;
-    return succeeded(output, args).stdout;
+    return assertSucceeded(output, args).stdout;
   }
 
   /** The keys that the repository configures, as git spells them. */
   async settingNames(run: GitRun): Promise<string[]> {
     const args = ['config', '--null', '--name-only', '--list'];
-    const { stdout } = succeeded(await this.#execute(args, [], run), args);
+    const { stdout } = assertSucceeded(await this.#execute(args, [], run), args);
     return stdout.split('\0').filter((name) => name !== '');
   }
 
@@ -120,7 +120,7 @@ function definedOf(env: Readonly<Record<string, string | undefined>>): Environme
   );
 }
 
-function succeeded(output: ProgramOutput, [command]: readonly string[]): ProgramOutput {
+function assertSucceeded(output: ProgramOutput, [command]: readonly string[]): ProgramOutput {
   const { exit, stderr, stopped } = output;
   if (stopped === 'timeout') {
     throw new FabricError('TIMEOUT', `git ${command} took too long`, {
@@ -167,13 +167,13 @@ async function assertRepositoryInside(folder: string): Promise<void> {
   const repository = await realpath(named === undefined ? own : resolve(folder, named)).catch(
     () => undefined,
   );
-  if (repository === undefined || !isInside(root, repository)) throw outside(folder);
+  if (repository === undefined || !isInside(root, repository)) throw repositoryOutside(folder);
   const common = await pointerIn(join(repository, 'commondir'), '');
   const parts = await readdir(repository, { withFileTypes: true });
   const links = parts.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
   for (const place of [...links, ...(common === undefined ? [] : [common])]) {
     const real = await realpath(resolve(repository, place)).catch(() => undefined);
-    if (real === undefined || !isInside(root, real)) throw outside(folder);
+    if (real === undefined || !isInside(root, real)) throw repositoryOutside(folder);
   }
 }
 
@@ -183,7 +183,7 @@ async function pointerIn(file: string, prefix: string): Promise<string | undefin
   return text?.startsWith(prefix) ? text.slice(prefix.length).trim() : undefined;
 }
 
-function outside(folder: string): FabricError {
+function repositoryOutside(folder: string): FabricError {
   return new FabricError('POLICY_DENIED', 'The repository lies outside of its folder', {
     details: {
       reason: 'repository_outside',

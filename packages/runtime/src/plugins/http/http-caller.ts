@@ -50,7 +50,7 @@ export class HttpCaller {
     try {
       const { response, url } = await this.#follow(request, signal);
       const body = await orAborted(readText(response, this.#options.maxBytes), signal);
-      return `${head(response, url)}\n\n${body}`;
+      return `${toHead(response, url)}\n\n${body}`;
     } catch (error) {
       throw callFailure(signal.aborted ? signal.reason : error);
     }
@@ -87,7 +87,7 @@ export class HttpCaller {
 
 const SHOWN_HEADERS = ['content-type', 'last-modified', 'location', 'retry-after'];
 
-function head({ status, statusText, headers }: Response, url: string): string {
+function toHead({ status, statusText, headers }: Response, url: string): string {
   const shown = SHOWN_HEADERS.flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [`${name}: ${value}`];
@@ -177,16 +177,16 @@ function nextRequest(request: HttpRequest, response: Response): HttpRequest | un
   if (location === null) return undefined;
   const from = new URL(request.url);
   const to = URL.parse(location, request.url);
-  if (to === null) throw refused('bad_redirect', 'the server sent an address that is none');
+  if (to === null) throw refusedRedirect('bad_redirect', 'the server sent an address that is none');
   if (from.protocol === 'https:' && to.protocol === 'http:') {
-    throw refused('insecure_redirect', 'call the address with https, if there is one');
+    throw refusedRedirect('insecure_redirect', 'call the address with https, if there is one');
   }
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   if (!isRead && response.status !== 303) {
-    throw refused('redirected_body', 'send the request to the address it leads to');
+    throw refusedRedirect('redirected_body', 'send the request to the address it leads to');
   }
   if (siteOf(from) !== siteOf(to)) {
-    throw refused('redirected_host', `call ${to.href} itself, if that is what is wanted`);
+    throw refusedRedirect('redirected_host', `call ${to.href} itself, if that is what is wanted`);
   }
   const headers = from.origin === to.origin ? request.headers : {};
   return { method: isRead ? request.method : 'GET', url: to.href, headers };
@@ -196,7 +196,7 @@ function siteOf({ hostname }: URL): string {
   return hostname.replace(/^www\./, '');
 }
 
-function refused(reason: string, fix: string): FabricError {
+function refusedRedirect(reason: string, fix: string): FabricError {
   return new FabricError('POLICY_DENIED', 'The redirect was not followed', {
     details: { reason, fix },
   });

@@ -44,7 +44,7 @@ export class Notes {
   put(text: string, tags: readonly string[]): Promise<Note> {
     return this.#inTurn(async () => {
       const { maxNotes, now } = this.#options;
-      if (this.#notes.size >= maxNotes) throw full(maxNotes);
+      if (this.#notes.size >= maxNotes) throw memoryFull(maxNotes);
       const at = new Date(now()).toISOString();
       const note = { id: randomUUID().slice(0, 8), at, text, tags: [...tags] };
       await this.#append(note);
@@ -128,7 +128,7 @@ function parseLine(line: string): unknown {
   }
 }
 
-function full(limit: number): FabricError {
+function memoryFull(limit: number): FabricError {
   return new FabricError('BAD_INPUT', `There are ${limit} notes, and no room for more`, {
     details: { reason: 'memory_full', limit, fix: 'forget some notes, or raise max_notes' },
   });

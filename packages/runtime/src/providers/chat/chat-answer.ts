@@ -33,7 +33,8 @@ export class ChatAnswer {
   /** `chunk` is a whole completion or a part of one. */
   *push(chunk: unknown): Generator<ProviderEvent> {
     if (!isObject(chunk)) throw this.#errors.unreadable(JSON.stringify(chunk));
-    if (chunk.error !== undefined && chunk.error !== null) throw this.#reported(chunk.error);
+    if (chunk.error !== undefined && chunk.error !== null)
+      throw this.#toReportedFailure(chunk.error);
     this.#metadata = { ...this.#metadata, ...readUsage(chunk.usage), ...readModel(chunk.model) };
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isObject(choice)) return;
@@ -78,7 +79,7 @@ export class ChatAnswer {
   }
 
   /** Some services answer 200, and tell of the failure in the body or in the stream. */
-  #reported(error: unknown) {
+  #toReportedFailure(error: unknown) {
     const code = isObject(error) ? (numberOf(error.code) ?? numberOf(error.status)) : undefined;
     const body = JSON.stringify(error);
     return this.#errors.ofStatus({ status: code !== undefined && code >= 400 ? code : 500, body });
