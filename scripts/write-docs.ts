@@ -7,10 +7,12 @@ import { coordinationDocs } from './coordination-docs.ts';
 import { coordinationOpenApi } from './coordination-open-api.ts';
 import { formatJson } from './format-json.ts';
 import { methodTypes } from './method-types.ts';
+import { optionDocs } from './option-docs.ts';
 
 /** By path, as the text of the file. */
 export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationDocs,
+  'docs/agent-options.md': optionDocs,
   'docs/coordination.md': coordinationDocs,
   'packages/coordination/openapi.json': () => formatJson(coordinationOpenApi()),
   'packages/coordination-client/src/methods.ts': methodTypes,

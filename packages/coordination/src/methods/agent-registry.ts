@@ -34,8 +34,8 @@ const exampleAgent = {
 export const agentRegistryMethods = {
   'agent_registry.register': defineMethod({
     summary:
-      'Begins a life of an agent. One that it had before is over: its locks are free, and what it ' +
-      'still sends under its old epoch is refused',
+      'Registers an agent. An earlier registration ends: its locks are released, and requests ' +
+      'under its old epoch are refused',
     params: request({
       agent_id: agentIdSchema.describe(
         'Its name, which belongs to the principal that uses it first',

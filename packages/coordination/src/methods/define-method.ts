@@ -74,7 +74,7 @@ export const commonParams = {
       'Who asks; by default the agent registered on this connection, else the only one that the ' +
         'principal registered, of several the only one in the session',
     ),
-  epoch: z.int().optional().describe('The life of the agent in which it asks, as register gave it'),
+  epoch: z.int().optional().describe('Registration that the request belongs to, from register'),
   idempotency_key: keyName(256).optional().describe('A request with the same key is done once'),
   trace_id: z.string().max(64).optional().describe('The trace that this belongs to'),
 };

@@ -1,6 +1,11 @@
 import { secret } from '@starloom/config';
 import { z } from 'zod';
-import { generationShape } from '../generation.ts';
+
+/** What may be said to any model about how it answers. */
+const generationShape = {
+  temperature: z.number().min(0).exactOptional(),
+  max_tokens: z.int().min(1).exactOptional().describe('Longest answer, in tokens'),
+};
 
 export const aiSdkSchema = z.strictObject({
   kind: z.literal('ai-sdk').describe('Any model of the AI SDK; its package must be installed'),
@@ -22,3 +27,13 @@ export const aiSdkSchema = z.strictObject({
 });
 
 export type AiSdkConfig = z.output<typeof aiSdkSchema>;
+
+export const openaiCompatibleSchema = z.strictObject({
+  kind: z.literal('openai-compatible').describe('Ollama, vLLM, llama.cpp and their like'),
+  base_url: z.url({ protocol: /^https?$/ }).describe('Up to /v1: http://127.0.0.1:11434/v1'),
+  model: z.string().min(1).describe('As the server calls it'),
+  api_key: secret().exactOptional().describe('env:NAME or file:PATH; local servers need none'),
+  ...generationShape,
+});
+
+export type OpenaiCompatibleConfig = z.output<typeof openaiCompatibleSchema>;
