@@ -10,9 +10,8 @@ import {
 } from '@starloom/core';
 import { marksIn } from '@starloom/wire';
 import { z } from 'zod';
-import { readClientFile } from './client-file.ts';
 import { GATEWAY_UNREACHABLE } from './report-error.ts';
-import { stateFolder } from './state-folder.ts';
+import { readClientFile, stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 import type { ToolName, ToolPayloads } from './tool-payloads.ts';
 

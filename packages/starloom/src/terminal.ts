@@ -1,8 +1,7 @@
 // The outside of a command: where it runs and where its output goes. Everything that is printed
 // passes here, and here whatever a terminal would act on is removed from it.
 
-import { FabricError } from '@starloom/core';
-import { asTyped } from './command-name.ts';
+import { asTyped } from './commands.ts';
 import { render, toSequences, wantsColour } from './paint.ts';
 
 export interface Terminal {
@@ -115,13 +114,14 @@ class ProcessTerminal implements Terminal {
   readonly ask = async (question: string): Promise<string | undefined> => {
     if (!this.canAsk) return undefined;
     this.#clearStatus();
+    const { FabricError } = await import('@starloom/core');
     const { createInterface } = await import('node:readline');
     const { stdin, stderr } = this.#process;
     const lines = createInterface({ input: stdin, output: stderr });
     try {
       return await new Promise<string>((resolve, reject) => {
         lines.once('SIGINT', () => lines.close());
-        lines.once('close', () => reject(ended()));
+        lines.once('close', () => reject(new FabricError('CANCELLED', 'Ended at the terminal')));
         lines.question(this.#toErr(question), resolve);
       });
     } catch (error) {
@@ -145,8 +145,4 @@ class ProcessTerminal implements Terminal {
 
 function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
-}
-
-function ended(): FabricError {
-  return new FabricError('CANCELLED', 'Ended at the terminal');
 }

@@ -11,7 +11,7 @@ import {
   generateKey,
 } from '@starloom/identity';
 import { z } from 'zod';
-import { readClientFile, writeClientFile } from '../client-file.ts';
+import { readClientFile, writeClientFile } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
 export interface KeyOptions {

@@ -5,7 +5,7 @@ import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
 import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts';
-import { toPlainText } from './agent-text.ts';
+import { toPlainText } from './agent-turn-view.ts';
 
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
 
@@ -83,4 +83,22 @@ function describe({ name, url, shown, clientFile, anonymous }: Served): string {
     `  key   ${shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`,
     'Ctrl-C stops it.',
   ].join('\n');
+}
+
+/** Serves the editor that started this process, until it leaves. Approval is asked for in the editor. */
+export async function runForEditor(
+  terminal: Terminal,
+  path: string | undefined,
+  { json = false }: RunOptions,
+): Promise<void> {
+  const { EditorApprovals, EditorFace, serveEditor } = await import('@starloom/runtime/editor');
+  const stopped = untilStopped();
+  const approvals = new EditorApprovals();
+  const { approve } = approvals;
+  await using agent = await openCommandAgent(terminal, { path, json, approve });
+  const face = new EditorFace({ agent, approvals, log: createCommandLog(terminal, json) });
+  const served = serveEditor(face, process.stdin, process.stdout);
+  await Promise.race([served.closed, stopped]);
+  served.close();
+  process.stdin.destroy();
 }

@@ -4,7 +4,6 @@
 import type { AgentEvent } from '@starloom/runtime';
 import type { ContentSegment } from '@starloom/sdk';
 import type { Terminal } from '../terminal.ts';
-import { describeSegment, describeSegments, toOneLine, toPlainText } from './agent-text.ts';
 
 const WIDTH = 60;
 const CLEAR_LINE = '\r\x1b[K';
@@ -112,4 +111,77 @@ function foldCall({ call, result, ms }: Result): string {
   const [only = ''] = lines;
   const what = lines.length === 1 ? toOneLine(only, WIDTH) : `${lines.length} lines`;
   return `✓ ${name} ${args} · ${what} · ${Math.round(ms)} ms`;
+}
+
+/** A tool call of a turn that did not run. */
+export interface Refusal {
+  readonly tool: string;
+  readonly args: unknown;
+  readonly rule: string;
+  readonly reasons: readonly string[];
+  readonly fix: string;
+}
+
+/** Collects what was refused in one turn. */
+export class Refusals {
+  readonly refused: Refusal[] = [];
+
+  /** The refusal that the event reports, if any. */
+  note(event: AgentEvent): Refusal | undefined {
+    if (event.type !== 'SAFETY:DENIED') return undefined;
+    const { call, rule, reasons, fix } = event.data;
+    const refusal = { tool: call.name, args: call.args, rule, reasons, fix };
+    this.refused.push(refusal);
+    return refusal;
+  }
+}
+
+export function describeRefusal({ tool, reasons, fix }: Refusal): string {
+  return toPlainText(`refused: ${tool}: ${reasons.join('; ')}\n  fix: ${fix}`);
+}
+
+// What an agent said, as a terminal may show it. Words of models and tools are not ours: control
+// characters could move the cursor, forge a prompt or rename the window, and are left out.
+
+/** Everything but line breaks and tabs that a terminal would act on, and what turns text around. */
+const ACTS_ON_TERMINAL =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be shown
+  /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
+
+export function toPlainText(text: string): string {
+  return text.replace(ACTS_ON_TERMINAL, '');
+}
+
+/** One line, no longer than a glance. */
+export function toOneLine(text: string, width: number): string {
+  const line = toPlainText(text).replace(/\s+/g, ' ').trim();
+  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+}
+
+/** A segment in words; `undefined` for what is not for the reader. */
+export function describeSegment(segment: ContentSegment): string | undefined {
+  const { type, text = '', data = '', mimeType = type, ui } = segment;
+  switch (type) {
+    case 'text':
+      return toPlainText(text);
+    case 'image':
+    case 'audio':
+    case 'video':
+      return toPlainText(`[${mimeType}: ${/^https?:/.test(data) ? data : sizeOf(data)}]`);
+    case 'ui':
+      return toPlainText(JSON.stringify(ui, null, 2) ?? '');
+    case 'reasoning':
+    case 'tool_call':
+    case 'tool_result':
+      return undefined;
+  }
+}
+
+export function describeSegments(segments: readonly ContentSegment[]): string {
+  return segments.flatMap((segment) => describeSegment(segment) ?? []).join('\n');
+}
+
+function sizeOf(data: string): string {
+  const base64 = data.slice(data.indexOf(',') + 1);
+  return `${Math.floor((base64.length * 3) / 4)} bytes`;
 }

@@ -5,8 +5,14 @@ import { resolve } from 'node:path';
 import { type KeyPath, type Problem, toKey } from '@starloom/config';
 import { type Manifest, type ManifestInput, manifestSchema, type TrustTier } from '@starloom/core';
 import { type ClientFile, type ClientServer, isMap } from './client-servers.ts';
-import { type Expanded, expandSetting, expandText } from './expand.ts';
-import { isReference, isSecretName, secretInText } from './secret-names.ts';
+import {
+  type Expanded,
+  expandSetting,
+  expandText,
+  isReference,
+  isSecretName,
+  secretInText,
+} from './expand.ts';
 
 export interface ConvertContext {
   readonly client: ClientFile;

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { childEnvironment } from '@starloom/wire';
 import { expect, it } from 'vitest';
 import { type AgentWorld, agentWorld } from './agent-world.ts';
-import { LAUNCHER } from './run-starloom.ts';
+import { LAUNCHER, runNode } from './run-starloom.ts';
 
 const TELLER = new URL('./tell-modules.ts', import.meta.url).href;
 const AGENT = JSON.stringify({
@@ -31,6 +31,29 @@ it('an agent on stdio answers its first call without loading what it has no use 
   expect(parts.filter((part) => modules.some((url) => url.includes(part)))).toEqual([]);
 });
 
+it('help and a call load their own files and packages alone', async () => {
+  await using world = await agentWorld();
+  const help = await modulesOf(world, '--help');
+  expect(help.filter((url) => /\/packages\/(?!starloom\/)|\/src\/commands\//.test(url))).toEqual(
+    [],
+  );
+  const call = await modulesOf(world, 'call', 'percy', 'reason');
+  const commands = call.flatMap((url) => /\/src\/commands\/([a-z]+)/.exec(url)?.[1] ?? []);
+  expect([...new Set(commands)].toSorted()).toEqual(['call', 'target']);
+  const parts = call.flatMap((url) => /\/packages\/([a-z-]+)\/src\//.exec(url)?.[1] ?? []);
+  const unused = ['adapters', 'coordination', 'gateway', 'identity', 'registry', 'runtime'];
+  expect(unused.filter((part) => parts.includes(part))).toEqual([]);
+});
+
+async function modulesOf({ folder, env }: AgentWorld, ...args: string[]): Promise<string[]> {
+  const run = await runNode(['--import', TELLER, LAUNCHER, ...args], { cwd: folder, env });
+  return toModules(run.stderr);
+}
+
+function toModules(log: string): string[] {
+  return JSON.parse(log.trimEnd().split('\n').at(-1) ?? '[]');
+}
+
 async function callOnce({ folder, env: extra }: AgentWorld) {
   const args = ['--import', TELLER, LAUNCHER, 'agent', 'run', '--mcp', 'stdio'];
   const env = childEnvironment({ extra });
@@ -51,8 +74,7 @@ async function callOnce({ folder, env: extra }: AgentWorld) {
     });
   }
   child.stdin.end();
-  const modules: string[] = JSON.parse((await log).trimEnd().split('\n').at(-1) ?? '[]');
-  return { answer, modules };
+  return { answer, modules: toModules(await log) };
 }
 
 function packageOf(url: string): string | undefined {

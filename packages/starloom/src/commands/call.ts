@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { type Artifact, FabricError, type FabricEvent, type GivenInput } from '@starloom/core';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { goOnCommand, type OpenQuestion, type TypedInputs, toAnswers } from '../ask/answers.ts';
 import { askPerson } from '../ask/ask-person.ts';
-import { goOnCommand } from '../ask/go-on-command.ts';
-import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/to-answers.ts';
+import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
 import { nameConversation, toConversationId } from '../conversation-names.ts';
-import { artifactLine, isHere, openFolder, saveArtifacts } from '../files/artifacts.ts';
-import { contentArtifacts } from '../files/content-artifacts.ts';
+import {
+  artifactLine,
+  contentArtifacts,
+  isHere,
+  openFolder,
+  saveArtifacts,
+} from '../files/artifacts.ts';
 import { readAttachments } from '../files/read-attachments.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { paint } from '../paint.ts';
@@ -15,9 +21,107 @@ import type { Terminal } from '../terminal.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
 import { type Asked, askedIn, toAnswering, toRequest, withAnswerCommand } from './call-request.ts';
 import { CallView } from './call-view.ts';
-import { didYouMean } from './did-you-mean.ts';
-import type { CallCommandOptions } from './fabric.ts';
-import { readTarget, type Target } from './target.ts';
+import { didYouMean, readTarget, type Target } from './target.ts';
+
+export interface CallCommandOptions extends GlobalOptions {
+  readonly stream?: true;
+  readonly arg?: Record<string, unknown>;
+  readonly args?: Record<string, unknown>;
+  readonly context?: Record<string, unknown>;
+  readonly timeout?: number;
+  readonly deadline?: number;
+  readonly format?: string;
+  readonly async?: true;
+  readonly key?: string;
+  readonly conversation?: string;
+  /** Answers by the id of their question. */
+  readonly input?: TypedInputs;
+  /** `false`: ask no person. */
+  readonly person?: false;
+  readonly attach?: readonly string[];
+  readonly save?: string;
+  readonly force?: true;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .argument('<target>', 'agent, tool (percy.reason, percy_reason), or a capability alone')
+    .argument('[words...]', 'capability (after an agent), then the task')
+    .option('--stream', 'show events as they happen; with --json one per line')
+    .option('--arg <key=value>', 'one argument of the capability; repeatable', toArgument)
+    .option('--args <json>', 'all arguments of the capability as JSON', toObject)
+    .option('--context <json>', 'anything the agent should know, as JSON', toObject)
+    .option('--timeout <ms>', 'bounds each attempt', toMilliseconds)
+    .option('--deadline <ms>', 'bounds the whole call', toMilliseconds)
+    .option('--format <format>', 'text, json or toolcalls')
+    .option('--async', 'start a job and print its id; see "starloom jobs"')
+    .option('--key <key>', 'the same key is the same call for 24 hours')
+    .option('--attach <file>', 'a file for the agent; repeatable', toList)
+    .option('--save <folder>', 'write the files that the agent hands over')
+    .option('--force', 'with --save: overwrite files')
+    .option('--conversation <id>', 'go on with a conversation, or with a call that asked')
+    .option('--input <id=answer>', 'answer a question, as JSON or text; repeatable', toInput)
+    .addOption(noInput())
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom call percy reason "Is this sound?" --stream', 'agent, capability, task'],
+        ['starloom call coder.code --arg path=README.md', 'by the name of the tool'],
+        ['starloom call files read_text_file --arg path=README.md --json', ''],
+        ['starloom call scribe write "A letter" --attach notes.md --save letters', ''],
+      ),
+    )
+    .action(action(terminal, () => callAgent));
+}
+
+/** Not the negation of --input: both may be given. */
+function noInput(): Option {
+  const option = new Option(
+    '--no-input',
+    'ask nothing: a question ends the call with exit code 11',
+  );
+  option.attributeName = () => 'person';
+  return option;
+}
+
+function toInput(text: string, before: TypedInputs = {}): TypedInputs {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('expected <id of the question>=<answer>.');
+  const id = text.slice(0, at);
+  if (Object.hasOwn(before, id)) throw new InvalidArgumentError(`"${id}" is answered twice.`);
+  return { ...before, [id]: text.slice(at + 1) };
+}
+
+function toArgument(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('expected key=value.');
+  const value = text.slice(at + 1);
+  return { ...before, [text.slice(0, at)]: parseScalar(value) };
+}
+
+function parseScalar(text: string): unknown {
+  return /^(?:true|false|null|-?\d+(?:\.\d+)?|[[{].*)$/.test(text) ? parseOr(text) : text;
+}
+
+function parseOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function toObject(text: string): Record<string, unknown> {
+  const value = parseOr(text);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new InvalidArgumentError('expected a JSON object.');
+}
+
+function toMilliseconds(text: string): number {
+  const ms = Number(text);
+  if (Number.isInteger(ms) && ms > 0) return ms;
+  throw new InvalidArgumentError('expected milliseconds, a whole number above 0.');
+}
 
 /** How much longer than the call itself we wait for its answer. */
 const GRACE_MS = 5_000;
@@ -40,7 +144,8 @@ interface Means {
 
 export async function callAgent(
   terminal: Terminal,
-  words: readonly string[],
+  first: string,
+  more: readonly string[],
   typed: CallCommandOptions,
 ): Promise<void> {
   const { conversation: before } = typed;
@@ -61,7 +166,7 @@ export async function callAgent(
   if (place) await openFolder(place);
   await using client = await connectToGateway(terminal);
   using interrupted = onInterrupt();
-  const target = await readTarget(client, words);
+  const target = await readTarget(client, [first, ...more]);
   const view = new CallView(terminal);
   const onEvent = (event: FabricEvent) => {
     if (options.json) terminal.print(toSafeJson(event));
