@@ -25,7 +25,7 @@ export interface GatewayClient extends AsyncDisposable {
   ): Promise<ToolPayloads[Name]>;
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** With its number in the stream of a job, where it is of one. */
   readonly onEvent?: (event: FabricEvent, cursor?: number) => void;
   readonly timeoutMs?: number;

@@ -45,7 +45,7 @@ import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
 import { auditFolder, identityFolder } from './state-folder.ts';
 
-export interface OpenGatewayOptions {
+interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly version: string;
@@ -249,14 +249,14 @@ function reloadOf(registry: Registry, observer: Observer): OpenedGateway['reload
   return async () => observer.configReloaded((await reload()).ok);
 }
 
-export interface JobFolders {
+interface JobFolders {
   readonly stateFolder?: string | undefined;
   /** Only of a gateway that has the state to itself: one file serves one gateway. */
   readonly planeFolder?: string | undefined;
 }
 
 /** Durable jobs as the configuration says; none without a place to keep them. */
-export async function openOwnJobs(
+async function openOwnJobs(
   { jobs }: GatewayConfig,
   { stateFolder, planeFolder }: JobFolders,
   log: Log,
@@ -273,7 +273,7 @@ export async function openOwnJobs(
 const BYTES = 32;
 
 /** A secret of this gateway alone, made at its first start. */
-export async function readOrCreateKey(path: string, log: Log): Promise<Buffer> {
+async function readOrCreateKey(path: string, log: Log): Promise<Buffer> {
   const known = await readFile(path).catch(() => undefined);
   if (known?.length === BYTES) return known;
   const key = randomBytes(BYTES);

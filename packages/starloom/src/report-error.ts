@@ -7,14 +7,14 @@ import { questionLines } from './ask/question-lines.ts';
 import { paint } from './paint.ts';
 import { line, toOneLine, toPlainText, toSafeJson, toVisible } from './plain-text.ts';
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly json: boolean;
   readonly tell: (text: string) => void;
   readonly trace?: Trace;
 }
 
-export const EXIT_USAGE = 64;
-export const EXIT_UNREACHABLE = 69;
+const EXIT_USAGE = 64;
+const EXIT_UNREACHABLE = 69;
 export const EXIT_BAD_CONFIGURATION = 78;
 
 /** `details.reason` when no gateway answers: a failure that no gateway reports. */
@@ -67,7 +67,7 @@ function traceOf(cause: unknown): Trace | null {
   return parsed.success ? parsed.data.trace : null;
 }
 
-export function exitCodeOf(error: FabricError): number {
+function exitCodeOf(error: FabricError): number {
   return EXIT_BY_REASON[String(error.details.reason)] ?? error.row.exit;
 }
 

@@ -35,7 +35,7 @@ export function auditFolder(stateFolder: string): string {
   return join(stateFolder, 'audit');
 }
 
-export function notWritable(folder: string, cause: unknown): FabricError {
+function notWritable(folder: string, cause: unknown): FabricError {
   const { code } = cause as NodeJS.ErrnoException;
   return new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {
     details: { reason: 'config', folder, fix: 'make it writable, or set STARLOOM_HOME' },

@@ -68,7 +68,7 @@ function objectIn(text: string): object | undefined {
   }
 }
 
-export interface GoOn {
+interface GoOn {
   readonly agentId: string;
   readonly capability: string;
   readonly conversationId: string;

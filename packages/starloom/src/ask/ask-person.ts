@@ -7,7 +7,7 @@ import type { Terminal } from '../terminal.ts';
 import { choiceLines, type FormField, findChoice, formFields } from './form-field.ts';
 import { linkLines, messageLines } from './question-lines.ts';
 
-export type Asker = Pick<Terminal, 'ask' | 'tell'>;
+type Asker = Pick<Terminal, 'ask' | 'tell'>;
 
 type Response = GivenInput['response'];
 

@@ -1,9 +1,10 @@
 // One field of a form that an agent asks to be filled in. The schema is the agent's: a part of it
 // that has another shape than expected is passed over, and the gateway checks the answer as a whole.
 
+import { toFields } from '@starloom/core';
 import { toOneLine } from '../plain-text.ts';
 
-export type Parsed = { readonly value: unknown } | { readonly problem: string };
+type Parsed = { readonly value: unknown } | { readonly problem: string };
 
 export interface FormField {
   readonly name: string;
@@ -24,10 +25,10 @@ type Schema = Readonly<Record<string, unknown>>;
 const WIDTH = 300;
 
 export function formFields(schema: unknown): FormField[] {
-  const { properties, required } = toMap(schema);
+  const { properties, required } = toFields(schema);
   const wanted = new Set(Array.isArray(required) ? required : []);
-  return Object.entries(toMap(properties)).map(([name, property]) =>
-    toField(name, toMap(property), wanted.has(name)),
+  return Object.entries(toFields(properties)).map(([name, property]) =>
+    toField(name, toFields(property), wanted.has(name)),
   );
 }
 
@@ -70,7 +71,7 @@ function kindOf(schema: Schema): Kind {
     case 'boolean':
       return { expected: 'yes or no', parse: parseBoolean };
     case 'array': {
-      const items = choicesIn(toMap(schema.items));
+      const items = choicesIn(toFields(schema.items));
       return items ? someOf(items, schema) : json;
     }
     default:
@@ -189,12 +190,7 @@ function isWithin(value: number, least: unknown, most: unknown): boolean {
   return isEnough && (typeof most !== 'number' || value <= most);
 }
 
-function toMap(value: unknown): Schema {
-  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? { ...value } : {};
-}
-
-export interface Choice {
+interface Choice {
   readonly value: unknown;
   readonly label: string;
 }
@@ -202,7 +198,7 @@ export interface Choice {
 const CHOICE_WIDTH = 200;
 
 /** Of `enum` (with `enumNames`), or of `oneOf` and `anyOf` with `const` and `title`. */
-export function choicesIn({ enum: values, enumNames, oneOf, anyOf }: Schema): Choice[] | undefined {
+function choicesIn({ enum: values, enumNames, oneOf, anyOf }: Schema): Choice[] | undefined {
   if (Array.isArray(values)) {
     const names = Array.isArray(enumNames) ? enumNames : [];
     return values.map((value, index) => toChoice(value, names[index]));
@@ -213,7 +209,7 @@ export function choicesIn({ enum: values, enumNames, oneOf, anyOf }: Schema): Ch
 }
 
 /** Whether a choice is made by its number: not where a value looks like one itself. */
-export function isNumbered(choices: readonly Choice[]): boolean {
+function isNumbered(choices: readonly Choice[]): boolean {
   return choices.every(({ value }) => !/^\s*\d+\s*$/.test(String(value)));
 }
 

@@ -1,17 +1,12 @@
 import { createInterface, type Interface } from 'node:readline';
 import { createTrace, ERRORS, FabricError } from '@starloom/core';
 import { type Agent, type Approve, listSlashCommands } from '@starloom/runtime';
+import { toPlainText, toSafeJson } from '../plain-text.ts';
 import { reportError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ExecOptions, TurnCommandOptions } from './agent.ts';
 import { approveBy, approveOnce, openCommandAgent } from './agent-open.ts';
-import {
-  describeRefusal,
-  describeSegments,
-  Refusals,
-  TurnView,
-  toPlainText,
-} from './agent-turn-view.ts';
+import { describeRefusal, describeSegments, Refusals, TurnView } from './agent-turn-view.ts';
 
 interface Chat {
   readonly agent: Agent;
@@ -91,7 +86,7 @@ async function takeTurn(
     });
     const { segments, steps, usage } = result;
     const { refused } = refusals;
-    if (json) terminal.print(JSON.stringify({ segments, steps, usage, trace, refused }));
+    if (json) terminal.print(toSafeJson({ segments, steps, usage, trace, refused }));
     else if (steps === 0) {
       view.output(segments);
       if (line.trim() === '/help') terminal.print(LEAVE_HELP);
@@ -145,7 +140,7 @@ export async function execTurn(
   words: readonly string[],
   { agent: path, session, yes, strict, json = false }: ExecOptions,
 ): Promise<void> {
-  const approve = approveOnce({ yes, json });
+  const approve = approveOnce(terminal, { yes, json });
   await using agent = await openCommandAgent(terminal, { path, json, approve });
   const trace = createTrace();
   const interrupted = new AbortController();
@@ -164,7 +159,7 @@ export async function execTurn(
       ...(session !== undefined && { sessionId: session }),
     });
     const { refused } = refusals;
-    if (json) terminal.print(JSON.stringify({ segments, steps, usage, trace, refused }));
+    if (json) terminal.print(toSafeJson({ segments, steps, usage, trace, refused }));
     else terminal.print(describeSegments(segments));
     if (strict && refused.length > 0) terminal.exitCode = ERRORS.POLICY_DENIED.exit;
   } catch (error) {
@@ -175,7 +170,7 @@ export async function execTurn(
 // The lines that the user types, one at a time. What is typed while a turn runs waits for the next
 // one; a question that is open takes the next line first. Ctrl-C never ends it, Ctrl-D does.
 
-export interface ChatInputOptions {
+interface ChatInputOptions {
   readonly isLive: boolean;
   readonly prompt: string;
   /** Slash commands as they can be typed, without the slash. */
@@ -183,7 +178,7 @@ export interface ChatInputOptions {
   readonly onInterrupt: () => void;
 }
 
-export class ChatInput implements Disposable {
+class ChatInput implements Disposable {
   readonly #lines: Interface;
   readonly #isLive: boolean;
   readonly #waiting: string[] = [];

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { FabricError } from '@starloom/core';
 import { type AgentFileInput, parseAgentConfig } from '@starloom/runtime';
+import { toSafeJson } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
 import type { InitOptions } from './agent.ts';
 
@@ -27,8 +27,8 @@ export async function initAgent(
     plugins: DEFAULT_PLUGINS,
     model: modelOf(options),
   };
-  const mayAsk = !yes && !json && process.stdin.isTTY && process.stderr.isTTY;
-  const answers = mayAsk ? await ask(defaults, name === undefined) : defaults;
+  const mayAsk = !yes && !json && terminal.canAsk;
+  const answers = mayAsk ? await ask(terminal, defaults, name === undefined) : defaults;
   const agent = agentFile(answers);
   await parseAgentConfig({ agent: withoutKey(agent), folder: path }, terminal.env);
   const schemas = findAgentSchemas(path);
@@ -36,7 +36,7 @@ export async function initAgent(
   const text = JSON.stringify({ ...$schema, ...agent }, null, 2);
   const texts = [`${text}\n`, agentToml(schemas?.toml)];
   await write(path, files, texts, force === true);
-  if (json) terminal.print(JSON.stringify({ name: agent.name, files }));
+  if (json) terminal.print(toSafeJson({ name: agent.name, files }));
   else terminal.tell(nextSteps(agent.name, files, folder, answers.model));
 }
 
@@ -54,25 +54,22 @@ function withoutKey(agent: AgentFileInput): AgentFileInput {
   });
 }
 
-async function ask(defaults: AgentAnswers, asksName: boolean): Promise<AgentAnswers> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const left = new AbortController();
-  lines.once('close', () => left.abort());
+async function ask(
+  terminal: Terminal,
+  defaults: AgentAnswers,
+  asksName: boolean,
+): Promise<AgentAnswers> {
   const question = async (text: string, otherwise: string) => {
     const shown = otherwise === '' ? '' : ` (${otherwise})`;
-    const answer = await lines.question(`${text}${shown}: `, { signal: left.signal });
-    return answer.trim() || otherwise;
+    const answer = await terminal.ask(`${text}${shown}: `);
+    return answer?.trim() || otherwise;
   };
-  try {
-    const name = asksName ? await question('What is it called', defaults.name) : defaults.name;
-    const purpose = await question('What is it for', defaults.purpose);
-    const plugins = await question('What may it use', defaults.plugins.join(', '));
-    const model = defaults.model ?? (await askModel(question));
-    const names = plugins.split(/[\s,]+/).filter((word) => word !== '');
-    return { name, purpose, plugins: names, model };
-  } finally {
-    lines.close();
-  }
+  const name = asksName ? await question('What is it called', defaults.name) : defaults.name;
+  const purpose = await question('What is it for', defaults.purpose);
+  const plugins = await question('What may it use', defaults.plugins.join(', '));
+  const model = defaults.model ?? (await askModel(question));
+  const names = plugins.split(/[\s,]+/).filter((word) => word !== '');
+  return { name, purpose, plugins: names, model };
 }
 
 async function askModel(

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import type { Log, LogFields } from '@starloom/core';
 import {
   type Agent,
@@ -9,11 +8,11 @@ import {
   type ToolRequest,
   type Verdict,
 } from '@starloom/runtime';
+import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { toOneLine, toPlainText } from './agent-turn-view.ts';
 
-export interface OpenOptions {
+interface OpenOptions {
   /** An `agent.json` or its folder; the one of this folder by default. */
   readonly path: string | undefined;
   readonly json: boolean;
@@ -47,7 +46,7 @@ export function createCommandLog(
 ): Log {
   const say = (level: string) => (fields: LogFields, message: string) => {
     const all = { ...above, ...fields };
-    tell(json ? JSON.stringify({ level, message, ...all }) : forPeople(level, message, all));
+    tell(json ? toSafeJson({ level, message, ...all }) : forPeople(level, message, all));
   };
   return {
     debug: () => {},
@@ -63,7 +62,7 @@ function forPeople(level: string, message: string, fields: LogFields): string {
   const known = Object.entries(rest).filter(([, value]) => value !== undefined && value !== '');
   const shown = known.map(([key, value]) => `${key}=${String(value)}`).join(' ');
   const line = `${level}: ${message}${shown && ` (${shown})`}`;
-  return toPlainText(typeof fix === 'string' ? `${line}\n  fix: ${fix}` : line);
+  return typeof fix === 'string' ? `${line}\n  fix: ${fix}` : line;
 }
 
 // Who approves a tool call that needs it: the option --yes, a person at the terminal, or no one.
@@ -74,13 +73,18 @@ const WIDTH = 300;
 type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>;
 
 /** `undefined` where no person can be asked. */
-export function approveOnce(options: {
-  readonly yes: true | undefined;
-  readonly json: boolean;
-}): Approve | undefined {
-  if (options.yes) return async () => true;
-  if (options.json || !process.stdin.isTTY || !process.stderr.isTTY) return undefined;
-  return approveBy(askAtTerminal);
+export function approveOnce(
+  terminal: Terminal,
+  { yes, json }: { readonly yes: true | undefined; readonly json: boolean },
+): Approve | undefined {
+  if (yes) return async () => true;
+  if (json || !terminal.canAsk) return undefined;
+  return approveBy(async (question, signal) => {
+    return await terminal.ask(question, signal).catch(() => {
+      process.emit('SIGINT');
+      return undefined;
+    });
+  });
 }
 
 /** One question at a time, however many calls need approval at once. */
@@ -96,7 +100,7 @@ export function approveBy(ask: Ask): Approve {
 }
 
 /** The call as it will run, why it needs approval, and the answers. */
-export function approvalQuestion({ call }: ToolRequest, { reasons }: Verdict): string {
+function approvalQuestion({ call }: ToolRequest, { reasons }: Verdict): string {
   const name = toOneLine(call.name, WIDTH);
   const args = Object.entries(Object(call.args)).map(([key, value]) => {
     const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
@@ -113,23 +117,7 @@ export function approvalQuestion({ call }: ToolRequest, { reasons }: Verdict): s
   ].join('\n');
 }
 
-export function toApproval(answer: string): Approval {
+function toApproval(answer: string): Approval {
   if (/^\s*a(lways)?\s*$/i.test(answer)) return 'always';
   return /^\s*y(es)?\s*$/i.test(answer);
-}
-
-async function askAtTerminal(question: string, signal: AbortSignal): Promise<string> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const cancelled = new Promise<string>((resolve) => {
-    lines.once('SIGINT', () => {
-      resolve('');
-      process.emit('SIGINT');
-    });
-    lines.once('close', () => resolve(''));
-  });
-  try {
-    return await Promise.race([lines.question(question, { signal }), cancelled]);
-  } finally {
-    lines.close();
-  }
 }

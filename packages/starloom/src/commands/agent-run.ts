@@ -1,11 +1,11 @@
 import type { Log } from '@starloom/core';
 import type { Agent } from '@starloom/runtime';
 import { AgentMcpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
+import { toSafeJson } from '../plain-text.ts';
 import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
 import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts';
-import { toPlainText } from './agent-turn-view.ts';
 
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
 
@@ -64,7 +64,7 @@ async function serveHttp(
     const { url } = served;
     const clientFile = await save(url);
     const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
-    if (json) terminal.print(JSON.stringify(ready));
+    if (json) terminal.print(toSafeJson(ready));
     else terminal.tell(describe({ name: face.agent.name, url, shown, clientFile, anonymous }));
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
@@ -79,7 +79,7 @@ function describe({ name, url, shown, clientFile, anonymous }: Served): string {
     ...(clientFile === undefined ? [] : [`also in ${clientFile}`]),
   ];
   return [
-    `${toPlainText(name)} serves MCP at ${url}`,
+    `${name} serves MCP at ${url}`,
     `  key   ${shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`,
     'Ctrl-C stops it.',
   ].join('\n');

@@ -3,10 +3,11 @@
 
 import type { AgentEvent } from '@starloom/runtime';
 import type { ContentSegment } from '@starloom/sdk';
+import { paint } from '../paint.ts';
+import { toOneLine, toPlainText } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
 
 const WIDTH = 60;
-const CLEAR_LINE = '\r\x1b[K';
 
 export class TurnView {
   readonly #terminal: Terminal;
@@ -14,7 +15,6 @@ export class TurnView {
   readonly #isLive: boolean;
   readonly #running = new Map<string, string>();
   #isMidLine = false;
-  #hasStatus = false;
 
   constructor(terminal: Terminal, isLive: boolean) {
     this.#terminal = terminal;
@@ -61,15 +61,13 @@ export class TurnView {
 
   /** Leaves the cursor at the beginning of a line: for a question, or at the end. */
   settle(): void {
-    this.#clearStatus();
-    if (this.#isMidLine) this.#terminal.write('\n');
+    this.#terminal.write(this.#isMidLine ? '\n' : '');
     this.#isMidLine = false;
   }
 
   #words(given: string): void {
     const text = toPlainText(given);
     if (text === '') return;
-    this.#clearStatus();
     this.#terminal.write(text);
     this.#isMidLine = !text.endsWith('\n');
   }
@@ -82,20 +80,13 @@ export class TurnView {
 
   #note(text: string): void {
     this.settle();
-    const line = `  ${toPlainText(text)}`;
-    this.#terminal.tell(this.#isLive ? `\x1b[2m${line}\x1b[22m` : line);
+    this.#terminal.tell(paint('dim', `  ${text}`));
   }
 
   #wait(text: string): void {
     if (!this.#isLive) return;
     this.settle();
-    this.#terminal.write(`\x1b[2m  … ${toOneLine(text, WIDTH)}\x1b[22m`);
-    this.#hasStatus = true;
-  }
-
-  #clearStatus(): void {
-    if (this.#hasStatus) this.#terminal.write(CLEAR_LINE);
-    this.#hasStatus = false;
+    this.#terminal.showStatus(paint('dim', `  … ${toOneLine(text, WIDTH)}`));
   }
 }
 
@@ -114,7 +105,7 @@ function foldCall({ call, result, ms }: Result): string {
 }
 
 /** A tool call of a turn that did not run. */
-export interface Refusal {
+interface Refusal {
   readonly tool: string;
   readonly args: unknown;
   readonly rule: string;
@@ -137,39 +128,21 @@ export class Refusals {
 }
 
 export function describeRefusal({ tool, reasons, fix }: Refusal): string {
-  return toPlainText(`refused: ${tool}: ${reasons.join('; ')}\n  fix: ${fix}`);
-}
-
-// What an agent said, as a terminal may show it. Words of models and tools are not ours: control
-// characters could move the cursor, forge a prompt or rename the window, and are left out.
-
-/** Everything but line breaks and tabs that a terminal would act on, and what turns text around. */
-const ACTS_ON_TERMINAL =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be shown
-  /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)|[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
-
-export function toPlainText(text: string): string {
-  return text.replace(ACTS_ON_TERMINAL, '');
-}
-
-/** One line, no longer than a glance. */
-export function toOneLine(text: string, width: number): string {
-  const line = toPlainText(text).replace(/\s+/g, ' ').trim();
-  return line.length > width ? `${line.slice(0, width - 1)}…` : line;
+  return `refused: ${tool}: ${reasons.join('; ')}\n  fix: ${fix}`;
 }
 
 /** A segment in words; `undefined` for what is not for the reader. */
-export function describeSegment(segment: ContentSegment): string | undefined {
+function describeSegment(segment: ContentSegment): string | undefined {
   const { type, text = '', data = '', mimeType = type, ui } = segment;
   switch (type) {
     case 'text':
-      return toPlainText(text);
+      return text;
     case 'image':
     case 'audio':
     case 'video':
-      return toPlainText(`[${mimeType}: ${/^https?:/.test(data) ? data : sizeOf(data)}]`);
+      return `[${mimeType}: ${/^https?:/.test(data) ? data : sizeOf(data)}]`;
     case 'ui':
-      return toPlainText(JSON.stringify(ui, null, 2) ?? '');
+      return JSON.stringify(ui, null, 2) ?? '';
     case 'reasoning':
     case 'tool_call':
     case 'tool_result':

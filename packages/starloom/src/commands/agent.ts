@@ -48,7 +48,7 @@ const FILE = 'an agent.json, or its folder (else the one here)';
 const SESSION = 'go on with this session, or begin it';
 const YES = 'approve every tool call that asks for it';
 
-export function define(agent: Command, { unfiltered: terminal }: Terminal): void {
+export function define(agent: Command, terminal: Terminal): void {
   agent
     .command('init')
     .description('write agent.json and agent.toml; the agent runs at once')

@@ -12,7 +12,7 @@ import { toAgentId } from '../to-agent-id.ts';
 import type { AddOptions } from './agents.ts';
 import { nameOfUrl, toServerManifest } from './agents-add-manifest.ts';
 
-export interface FoundCard {
+interface FoundCard {
   /** As the card says; absent when it could not be read. */
   readonly name?: string;
 }

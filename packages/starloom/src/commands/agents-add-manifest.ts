@@ -18,7 +18,7 @@ import { toUsageError } from '../report-error.ts';
 import { toAgentId } from '../to-agent-id.ts';
 import type { AddOptions } from './agents.ts';
 
-export interface ServerPlace {
+interface ServerPlace {
   /** Where the command was typed. */
   readonly cwd: string;
   /** Where the gateway runs it. */
@@ -125,7 +125,7 @@ function nameMissing(words: readonly string[]): FabricError {
 }
 
 /** What an address of Agent Zero says beside where it is. */
-export interface AgentZeroAddress {
+interface AgentZeroAddress {
   /** Without the token, which must not be in what everyone may list. */
   readonly uri: string;
   readonly token: string;
@@ -135,7 +135,7 @@ export interface AgentZeroAddress {
 const PATH = /^(.*)\/(?:mcp|a2a)\/t-([^/]+)(?:\/p-([^/]+))?(?:\/.*)?$/;
 
 /** `http://host/mcp/t-<token>/p-<project>/http/` and `http://host/a2a/t-<token>/`, as it shows them. */
-export function agentZeroAddress(url: URL): AgentZeroAddress | undefined {
+function agentZeroAddress(url: URL): AgentZeroAddress | undefined {
   const [, base, token, project] = PATH.exec(url.pathname) ?? [];
   if (base === undefined || token === undefined) return undefined;
   return {
@@ -188,7 +188,7 @@ function findPreset(name: string): EditorAgentPreset {
   });
 }
 
-export interface AgentPlace {
+interface AgentPlace {
   /** Of the agent, as the gateway finds it. */
   readonly place: string;
   /** Instead of its name. */

@@ -5,6 +5,7 @@ import {
   Closers,
   closestWord,
   type FabricError,
+  isObject,
   normalName,
   silentLog,
   systemClock,
@@ -192,7 +193,7 @@ function isNamed(name: string, asked: string): boolean {
 // What an operator is shown before an approval: every difference between what was approved and what the
 // agent says now, with characters that are not seen written out.
 
-export interface Difference {
+interface Difference {
   /** Such as `input_schema.properties.path`. */
   readonly path: string;
   /** Absent where it is new. */
@@ -246,8 +247,4 @@ function toLines(value: unknown): string[] {
 
 function memberOf(value: Json, key: string): unknown {
   return Object.hasOwn(value, key) ? value[key] : undefined;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

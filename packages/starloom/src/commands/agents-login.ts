@@ -15,7 +15,7 @@ import type { Terminal } from '../terminal.ts';
 import { findAgentsPlace } from './agents-place.ts';
 import { unknownAgent } from './agents-remove.ts';
 
-export interface LoginCommandOptions extends GlobalOptions {
+interface LoginCommandOptions extends GlobalOptions {
   readonly scope?: string;
 }
 
@@ -93,7 +93,7 @@ async function findManifest(
 const PATH = '/callback';
 const REQUEST_MS = 10_000;
 
-export interface RedirectAnswer {
+interface RedirectAnswer {
   readonly params: URLSearchParams;
   /** Shows the person a line of text. */
   reply(status: number, text: string): Promise<void>;

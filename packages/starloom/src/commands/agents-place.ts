@@ -91,7 +91,7 @@ async function findRunning(
 // After a file of agents changed: waits until the gateway that reads it has seen the change, and
 // says what the new agent offers or why it cannot be reached.
 
-export interface AwaitOptions {
+interface AwaitOptions {
   readonly agentId: string;
   /** When the file was written: an older state of an agent with this id does not count. */
   readonly since: number;

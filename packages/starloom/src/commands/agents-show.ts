@@ -4,6 +4,7 @@ import {
   FabricError,
   type HeldCapability,
   protocolOf,
+  toFields,
 } from '@starloom/core';
 import type { GlobalOptions } from '../command-line.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
@@ -42,7 +43,7 @@ const NONE =
 
 const ADVICE_WIDTH = 200;
 
-export interface DescribeOptions extends GlobalOptions {
+interface DescribeOptions extends GlobalOptions {
   /** Of `starloom agents`, one of which may have been meant. */
   readonly commands?: readonly string[];
 }
@@ -119,7 +120,7 @@ export function heldLines({ agent_id, held = [] }: Pick<AgentView, 'agent_id' | 
   ];
 }
 
-export function heldWords({ reason, changes, like }: HeldCapability): string {
+function heldWords({ reason, changes, like }: HeldCapability): string {
   if (reason === 'changed') return `changed (${changes.join(', ')})`;
   return reason === 'new' ? 'is new' : `is new and looks like "${like}"`;
 }
@@ -203,7 +204,7 @@ export function toolTable(agent: AgentView, columns: number | undefined): string
 }
 
 /** In one word, from the hints of the agent: they are its claim, not a guarantee. */
-export function effectOf({ annotations = {} }: Capability): string {
+function effectOf({ annotations = {} }: Capability): string {
   if (annotations.readOnlyHint === true) return paint('green', 'reads');
   if (annotations.destructiveHint === true) return paint('red', 'destroys');
   if (annotations.readOnlyHint === false) return paint('yellow', 'writes');
@@ -220,14 +221,14 @@ const DESCRIPTION = 200;
  * whatever has another shape than expected is left out.
  */
 export function argumentLines(schema: unknown): string[] {
-  const { properties, required } = toMap(schema);
+  const { properties, required } = toFields(schema);
   const wanted = new Set(Array.isArray(required) ? required : []);
-  const all = Object.entries(toMap(properties));
+  const all = Object.entries(toFields(properties));
   const rows = all.slice(0, MAX_ARGUMENTS).map(([name, property]) => {
-    const { description } = toMap(property);
+    const { description } = toFields(property);
     return {
       name: toOneLine(name, NAME),
-      note: toOneLine(noteOf(toMap(property), wanted.has(name)), NOTE),
+      note: toOneLine(noteOf(toFields(property), wanted.has(name)), NOTE),
       text: typeof description === 'string' ? toOneLine(description, DESCRIPTION) : '',
     };
   });
@@ -249,9 +250,4 @@ function noteOf(property: Readonly<Record<string, unknown>>, isRequired: boolean
     ...(isRequired ? ['required'] : []),
     ...(standard === undefined ? [] : [`default ${JSON.stringify(standard)}`]),
   ].join(', ');
-}
-
-function toMap(value: unknown): Readonly<Record<string, unknown>> {
-  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? { ...value } : {};
 }

@@ -14,7 +14,7 @@ import { count } from '../report-error.ts';
 import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
-export interface AuditShowOptions extends GlobalOptions {
+interface AuditShowOptions extends GlobalOptions {
   readonly trace?: string;
 }
 
@@ -42,7 +42,7 @@ interface Flaw {
 
 type Report = Omit<AuditReport, 'problems'> & { readonly problems: readonly Flaw[] };
 
-export async function verifyAuditLog(
+async function verifyAuditLog(
   terminal: Terminal,
   named: readonly string[],
   { json }: GlobalOptions,

@@ -1,17 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { type Artifact, FabricError, type FabricEvent, type GivenInput } from '@starloom/core';
+import { FabricError, type FabricEvent, type GivenInput, isObject } from '@starloom/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { goOnCommand, type OpenQuestion, type TypedInputs, toAnswers } from '../ask/answers.ts';
+import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/answers.ts';
 import { askPerson } from '../ask/ask-person.ts';
 import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
 import { nameConversation, toConversationId } from '../conversation-names.ts';
-import {
-  artifactLine,
-  contentArtifacts,
-  isHere,
-  openFolder,
-  saveArtifacts,
-} from '../files/artifacts.ts';
+import { contentArtifacts, openFolder, saveArtifacts } from '../files/artifacts.ts';
 import { readAttachments } from '../files/read-attachments.ts';
 import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
 import { paint } from '../paint.ts';
@@ -20,7 +14,7 @@ import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ToolPayloads } from '../tool-payloads.ts';
 import { type Asked, askedIn, toAnswering, toRequest, withAnswerCommand } from './call-request.ts';
-import { CallView } from './call-view.ts';
+import { CallView, printJson, type Shorten, showAnswer } from './call-view.ts';
 import { didYouMean, readTarget, type Target } from './target.ts';
 
 export interface CallCommandOptions extends GlobalOptions {
@@ -113,7 +107,7 @@ function parseOr(text: string): unknown {
 
 function toObject(text: string): Record<string, unknown> {
   const value = parseOr(text);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  if (isObject(value)) return value;
   throw new InvalidArgumentError('expected a JSON object.');
 }
 
@@ -133,16 +127,13 @@ type Payload = ToolPayloads['fabric.call'];
 type Request = Readonly<Record<string, unknown>>;
 type Send = (request: Request, signal?: AbortSignal) => Promise<Payload>;
 
-/** A conversation under a name that a person can type. */
-type Shorten = (agentId: string, conversationId: string) => Promise<string>;
-
 interface Means {
   readonly send: Send;
   readonly view: CallView;
   readonly shorten: Shorten;
 }
 
-export async function callAgent(
+async function callAgent(
   terminal: Terminal,
   first: string,
   more: readonly string[],
@@ -190,7 +181,7 @@ export async function callAgent(
     const artifacts = payload.result.artifacts ?? contentArtifacts(payload.result.content);
     const saved = place && (await saveArtifacts(artifacts, place));
     if (options.json) printJson(terminal, payload, saved, options);
-    else await show(terminal, view, payload, { artifacts, saved }, { ...target, shorten });
+    else await showAnswer(terminal, view, payload, { artifacts, saved }, { ...target, shorten });
   } catch (error) {
     view.settle();
     if (interrupted.signal.aborted) throw error;
@@ -273,54 +264,6 @@ async function toInputs(typed: TypedInputs, request: Request, send: Send): Promi
   return toAnswers(typed, questions as OpenQuestion[]);
 }
 
-interface Files {
-  readonly artifacts: readonly Artifact[];
-  readonly saved: readonly string[] | undefined;
-}
-
-async function show(
-  terminal: Terminal,
-  view: CallView,
-  payload: Payload,
-  { artifacts, saved }: Files,
-  { capability, shorten }: Target & { readonly shorten: Shorten },
-): Promise<void> {
-  const { result, agent_id: agentId, conversation_id: conversationId } = payload;
-  view.finish(result.answer);
-  for (const { title, uri } of result.citations ?? []) {
-    terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
-  }
-  for (const artifact of artifacts) terminal.tell(`  artifact: ${artifactLine(artifact)}`);
-  if (artifacts.some(isHere) && !saved)
-    terminal.tell(paint('dim', '  (--save <folder> writes them)'));
-  for (const path of saved ?? []) terminal.tell(`  saved: ${path}`);
-  terminal.tell(paint('dim', trailOf(payload)));
-  if (conversationId !== undefined) {
-    const name = await shorten(agentId, conversationId);
-    const command = goOnCommand({ agentId, capability, conversationId: name }, '…');
-    terminal.tell(paint('dim', `to go on: "${command}"`));
-  }
-}
-
-/** A stream has its events on stdout; what they do not say goes to stderr. */
-function printJson(
-  terminal: Terminal,
-  payload: Payload,
-  saved: readonly string[] | undefined,
-  { stream }: CallCommandOptions,
-): void {
-  if (!stream) {
-    terminal.print(toSafeJson(saved ? { ...payload, saved } : payload));
-    return;
-  }
-  const { conversation_id } = payload;
-  const more = {
-    ...(conversation_id !== undefined && { conversation_id }),
-    ...(saved && { saved }),
-  };
-  if (Object.keys(more).length > 0) terminal.tell(toSafeJson(more));
-}
-
 /** Arguments that do not fit: where a person sees which are wanted. */
 function withArgumentsFix(error: unknown, agentId: string | undefined): unknown {
   if (!FabricError.is(error) || error.code !== 'BAD_INPUT' || agentId === undefined) return error;
@@ -337,13 +280,6 @@ function call(
 ): Promise<Payload> {
   const timeoutMs = (deadline ?? 3 * timeout) + GRACE_MS;
   return client.call('fabric.call', request, { timeoutMs, signal, ...(stream && { onEvent }) });
-}
-
-function trailOf({ agent_id, attempts, trace }: Payload): string {
-  const trail = attempts
-    .map((attempt) => `${attempt.agent_id} ${attempt.code ?? 'ok'} ${attempt.ms} ms`)
-    .join(', then ');
-  return `answered by ${agent_id} (${trail}), trace ${trace.trace_id}`;
 }
 
 /** The first Ctrl-C cancels the call at the agent, the second ends this process at once. */

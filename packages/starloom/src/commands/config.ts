@@ -54,7 +54,7 @@ interface FileReport {
 
 type Options = GlobalOptions & { readonly secrets: boolean };
 
-export async function validateConfig(
+async function validateConfig(
   terminal: Terminal,
   files: readonly string[],
   options: Options,
@@ -155,7 +155,7 @@ function show(terminal: Terminal, { file, ok, problems, warnings }: FileReport):
   for (const warning of warnings) terminal.tell(`  warning:\n${formatProblem(warning)}`);
 }
 
-export async function showConfig(
+async function showConfig(
   terminal: Terminal,
   options: GlobalOptions & { readonly effective?: boolean },
 ): Promise<void> {

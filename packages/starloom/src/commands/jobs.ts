@@ -12,17 +12,17 @@ import { GATEWAY_UNREACHABLE, typedFix } from '../report-error.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 
-export interface JobsListOptions extends GlobalOptions {
+interface JobsListOptions extends GlobalOptions {
   readonly state?: string;
   readonly capability?: string;
   readonly limit?: number;
 }
 
-export interface JobsWatchOptions extends GlobalOptions {
+interface JobsWatchOptions extends GlobalOptions {
   readonly after: number;
 }
 
-export interface JobsInputOptions extends GlobalOptions {
+interface JobsInputOptions extends GlobalOptions {
   readonly decline?: true;
 }
 
@@ -95,7 +95,7 @@ function actOnJob(tool: 'fabric.job.status' | 'fabric.job.cancel' | 'fabric.job.
   };
 }
 
-export async function answerJob(
+async function answerJob(
   terminal: Terminal,
   job_id: string,
   answers: readonly string[],
@@ -136,7 +136,7 @@ export function toPage(job: JobDocument, now = Date.now()): string {
 }
 
 /** Why the job did not succeed, and what to do about it. */
-export function failureLines({ job_id, error }: JobDocument): string[] {
+function failureLines({ job_id, error }: JobDocument): string[] {
   if (error === undefined) return [];
   const fix = typedFix({ job_id, ...error.details });
   return [
@@ -145,7 +145,7 @@ export function failureLines({ job_id, error }: JobDocument): string[] {
   ];
 }
 
-export function answerOf({ result }: JobDocument): string | undefined {
+function answerOf({ result }: JobDocument): string | undefined {
   const { result: own } = (result ?? {}) as { readonly result?: { readonly answer?: string } };
   return own?.answer;
 }
@@ -189,7 +189,7 @@ const BAR = 24;
  * Follows a job to its end. A person sees a bar and the result; without a terminal, or with --json, the
  * events are lines of JSON and the job is the last one.
  */
-export async function watchJob(
+async function watchJob(
   terminal: Terminal,
   job_id: string,
   { after, json }: JobsWatchOptions,

@@ -25,14 +25,14 @@ import { identityFolder, makeStateFolder } from '../state-folder.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 
-export interface KeysCreateOptions extends GlobalOptions {
+interface KeysCreateOptions extends GlobalOptions {
   readonly principal?: string;
   readonly scope: readonly string[];
   readonly tier: string;
   readonly expires?: number;
 }
 
-export interface KeysRotateOptions extends GlobalOptions {
+interface KeysRotateOptions extends GlobalOptions {
   readonly signing?: true;
   readonly atOnce?: true;
   readonly overlap: number;
@@ -96,7 +96,7 @@ export async function listSharedKeys(terminal: Terminal, { json }: GlobalOptions
   );
 }
 
-export async function createSharedKey(
+async function createSharedKey(
   terminal: Terminal,
   keyId: string,
   options: KeysCreateOptions,
@@ -118,7 +118,7 @@ export async function createSharedKey(
   showOnce(terminal, created, json === true);
 }
 
-export async function rotateSharedKey(
+async function rotateSharedKey(
   terminal: Terminal,
   keyId: string | undefined,
   options: KeysRotateOptions,
@@ -140,7 +140,7 @@ async function replaceSigningKey(terminal: Terminal, folder: string, options: Ke
   if (options.json) terminal.print(toSafeJson({ kid, use_from, ...sharing }));
 }
 
-export async function revokeSharedKey(
+async function revokeSharedKey(
   terminal: Terminal,
   keyId: string,
   options: GlobalOptions,
@@ -190,7 +190,7 @@ export function assertScopes(scopes: readonly string[]): void {
 // What a command revoked in the state folder, given to the gateways with other folders at once. Where
 // that fails the gateway of this folder does it later.
 
-export interface Sharing {
+interface Sharing {
   /** Whether the store has it; absent where the gateway shares no store. */
   readonly shared?: boolean;
   /** Why it does not. */

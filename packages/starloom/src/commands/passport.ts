@@ -24,7 +24,7 @@ import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 import { assertScopes, identityFolderOf, shareNow, toTier } from './keys.ts';
 
-export interface PassportCreateOptions extends GlobalOptions {
+interface PassportCreateOptions extends GlobalOptions {
   readonly delegate?: string;
   readonly scope: readonly string[];
   readonly tier: string;
@@ -35,8 +35,8 @@ export interface PassportCreateOptions extends GlobalOptions {
   readonly certificate?: string;
 }
 
-export const REVOKED_KINDS = ['principal', 'delegate', 'grant'] as const;
-export type RevokedKind = (typeof REVOKED_KINDS)[number];
+const REVOKED_KINDS = ['principal', 'delegate', 'grant'] as const;
+type RevokedKind = (typeof REVOKED_KINDS)[number];
 
 const HOUR_MS = 3_600_000;
 
@@ -98,7 +98,7 @@ function toNumber(text: string): number {
 const MAX_LIFE_MS = 24 * 3_600_000;
 const BUDGET_MS = 24 * 3_600_000;
 
-export async function createPassport(
+async function createPassport(
   terminal: Terminal,
   principal: string,
   options: PassportCreateOptions,
@@ -155,7 +155,7 @@ async function thumbprintOf({ certificate, structured }: PassportCreateOptions) 
   }
 }
 
-export async function showPassport(
+async function showPassport(
   terminal: Terminal,
   given: string,
   { json }: GlobalOptions,
@@ -166,7 +166,7 @@ export async function showPassport(
   if (!json) terminal.tell('not verified; see "starloom passport verify"');
 }
 
-export async function verifyPassport(
+async function verifyPassport(
   terminal: Terminal,
   given: string,
   { json }: GlobalOptions,
@@ -194,7 +194,7 @@ export async function verifyPassport(
   }
 }
 
-export async function revokePassports(
+async function revokePassports(
   terminal: Terminal,
   kind: RevokedKind,
   id: string,

@@ -14,7 +14,7 @@ import type { Terminal } from '../terminal.ts';
 import { type Fixture, fixturesSchema, toAgent, toCall, toPrincipal } from './policy-fixtures.ts';
 import { reportRecorded } from './policy-recorded.ts';
 
-export interface PolicyTestOptions extends GlobalOptions {
+interface PolicyTestOptions extends GlobalOptions {
   readonly fixtures?: string;
   readonly recorded?: true;
 }
@@ -37,7 +37,7 @@ export function define(policy: Command, terminal: Terminal): void {
 
 const FIXTURES = 'policy-tests.yaml';
 
-export async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) {
+async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) {
   const { value, file } = await load(terminal, config);
   const { rules, ...settings } = value.policy;
   const shown = rules.map((rule) => ({ ...rule, ...needsOf(rule.when) }));
@@ -50,7 +50,7 @@ export async function checkPolicy(terminal: Terminal, { config, json }: GlobalOp
   terminal.tell(`${file ?? 'no gateway file'}: ${count(rows.length, 'rule')}, ${otherwise}`);
 }
 
-export async function testPolicy(terminal: Terminal, options: PolicyTestOptions): Promise<void> {
+async function testPolicy(terminal: Terminal, options: PolicyTestOptions): Promise<void> {
   const loaded = await load(terminal, options.config);
   const agents = await openAgents(terminal, loaded);
   try {

@@ -30,7 +30,7 @@ const ALONE =
  * One client, for as long as its input is open. It meets others on Redis, or through the gateway that
  * runs here, which has the embedded store for itself.
  */
-export async function serveRpc(
+async function serveRpc(
   terminal: Terminal,
   options: GlobalOptions & { readonly stdio?: true },
 ): Promise<void> {
@@ -78,7 +78,7 @@ const CONNECT_MS = 5_000;
 const BUFFERED_MAX = 1 << 20;
 
 /** Nothing when none answers, unless the environment names one: then that is a failure. */
-export async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined> {
+async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined> {
   const { url, headers } = await readAddress(env);
   if (url === undefined) return undefined;
   const address = new URL('/rpc/ws', url);
@@ -93,7 +93,7 @@ export async function connectToPlane({ env }: Terminal): Promise<WebSocket | und
 }
 
 /** Messages pass as they are, both ways, until the client is gone and was answered. */
-export async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void> {
+async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void> {
   const answers = new Answers();
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   const lost = once(socket, 'close').then(() => 'lost' as const);

@@ -153,7 +153,7 @@ function untilStopped({ reload, observer }: OpenedGateway): Promise<void> {
   return untilSignalled();
 }
 
-export interface BannerInput {
+interface BannerInput {
   readonly url: string;
   readonly key: string;
   /** Unset where it could not be written. */

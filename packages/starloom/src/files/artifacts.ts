@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { toOneLine, toPlainText } from '../plain-text.ts';
 import { endingFor } from './media-types.ts';
 
-export interface SaveOptions {
+interface SaveOptions {
   readonly folder: string;
   readonly cwd: string;
   /** Overwrite files that were there before. */

@@ -4,7 +4,7 @@
 
 import { homedir } from 'node:os';
 
-export interface ExpandContext {
+interface ExpandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly projectFolder: string | undefined;
 }
