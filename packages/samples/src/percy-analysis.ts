@@ -2,8 +2,7 @@
 // that percy can answer them one after the other.
 
 import { z } from 'zod';
-import { isCommonWord, wordsOf } from '../text/words.ts';
-import { readingLevel } from './reading-level.ts';
+import { isCommonWord, wordsOf } from './text.ts';
 
 const count = z.int().nonnegative();
 
@@ -73,4 +72,56 @@ const COMMITMENT =
 
 function isQuestion(sentence: string): boolean {
   return /\?["'”’)\]]*$/.test(sentence);
+}
+
+// How hard a text is to read, by the formulas of Flesch and of Flesch and Kincaid for English. Both
+// know only the length of sentences and words.
+
+interface ReadingLevel {
+  /** 100 is very easy, 0 very hard. */
+  readonly ease: number;
+  /** School years a reader needs. */
+  readonly grade: number;
+  readonly label: string;
+}
+
+export function readingLevel(words: readonly string[], sentences: number): ReadingLevel {
+  const perSentence = words.length / Math.max(1, sentences);
+  const syllables = words.reduce((sum, word) => sum + countSyllables(word), 0);
+  const perWord = syllables / Math.max(1, words.length);
+  const ease = clamp(206.835 - 1.015 * perSentence - 84.6 * perWord, 0, 100);
+  const grade = clamp(0.39 * perSentence + 11.8 * perWord - 15.59, 0, 20);
+  return { ease: round(ease), grade: round(grade), label: labelOf(ease) };
+}
+
+/** Groups of vowels, without a silent e; at least one. */
+export function countSyllables(word: string): number {
+  const spoken = word.toLowerCase().replace(/(?<=[^aeiouyl])e(?:d|s)?$/, '');
+  return Math.max(1, spoken.match(/[aeiouy]+/g)?.length ?? 0);
+}
+
+function labelOf(ease: number): string {
+  if (ease >= 80) return 'easy';
+  if (ease >= 60) return 'plain';
+  if (ease >= 40) return 'demanding';
+  return 'hard';
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return Math.min(high, Math.max(low, value));
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+const SENTENCES = new Intl.Segmenter('en', { granularity: 'sentence' });
+
+/** The sentences of a text, each on one line; a heading or a list item counts as one. */
+export function sentencesOf(text: string): string[] {
+  return text
+    .split(/\n\s*\n|\n(?=\s*(?:[-*+•#]|\d+[.)])\s)/)
+    .flatMap((block) => [...SENTENCES.segment(block)])
+    .map(({ segment }) => segment.replace(/\s+/g, ' ').trim())
+    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }

@@ -3,11 +3,7 @@
 
 import type { EventBody } from '@starloom/core';
 import { z } from 'zod';
-import type { SampleAgent } from '../agent.ts';
-import { final, progress, speak } from '../events.ts';
-import { sentencesOf } from '../text/sentences.ts';
-import { several } from '../text/several.ts';
-import { shorten } from '../text/shorten.ts';
+import { final, progress, type SampleAgent, speak } from './agent.ts';
 import {
   type Analysis,
   analysisSchema,
@@ -17,7 +13,9 @@ import {
   findQuestions,
   findTerms,
   rateReading,
-} from './analyse-text.ts';
+  sentencesOf,
+} from './percy-analysis.ts';
+import { several, shorten } from './text.ts';
 
 const MAX_CHARACTERS = 200_000;
 const MAX_QUOTED = 120;
@@ -87,3 +85,10 @@ function describeLongest({ sentence, words }: Analysis['longest']) {
   if (words === 0) return 'There is no sentence to measure.';
   return `The longest sentence has ${several(words, 'word')}: "${shorten(sentence, MAX_QUOTED)}"`;
 }
+
+/** Percy's work under another name and another transport, for when percy is away. */
+export const percyBackup: typeof percy = {
+  ...percy,
+  id: 'percy-backup',
+  description: `Stands in for percy. ${percy.description}`,
+};

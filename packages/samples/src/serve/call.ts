@@ -1,6 +1,8 @@
 // What an agent reads of an envelope. Fields it does not know are passed over, so that it keeps
 // working when envelopes learn new ones.
 
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { createTrace, FabricError, type Trace, traceSchema } from '@starloom/core';
 import { z } from 'zod';
 
@@ -38,3 +40,37 @@ const envelopeSchema = z.object({
   }),
   response: z.object({ stream: z.boolean().default(false) }).default({ stream: false }),
 });
+
+/** The error for the caller. The details of a bug go only to the log, which is stderr. */
+export function toFailure(thrown: unknown): FabricError {
+  const failure = FabricError.from(thrown);
+  if (failure.code === 'INTERNAL') console.error(failure.cause ?? failure);
+  return failure;
+}
+
+export interface ServeOptions {
+  /** Loopback port of an HTTP agent; 0 takes a free one. */
+  readonly port: number;
+  /** What the agent may read. */
+  readonly folder: string;
+  readonly pauseMs: number;
+}
+
+const SLOW_MS = 30;
+
+/** `--port N`, `--folder PATH` and `--slow`, which makes a stream pleasant to watch. */
+export function readOptions(args: string[] = process.argv.slice(2)): ServeOptions {
+  const { values } = parseArgs({
+    args,
+    options: {
+      port: { type: 'string', default: '0' },
+      folder: { type: 'string', default: '.' },
+      slow: { type: 'boolean', default: false },
+    },
+  });
+  return {
+    port: Number(values.port),
+    folder: resolve(values.folder),
+    pauseMs: values.slow ? SLOW_MS : 0,
+  };
+}

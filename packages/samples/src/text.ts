@@ -20,3 +20,13 @@ const COMMON = new Set(
   until up upon us use used very was we were what when where whether which while who whom why will
   with within without would yes yet you your`.split(/\s+/),
 );
+
+/** `1 word`, `2 words`. */
+export function several(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** The text, or its beginning where it is longer than `limit` characters. */
+export function shorten(text: string, limit: number): string {
+  return text.length <= limit ? text : `${text.slice(0, limit - 1).trimEnd()}…`;
+}

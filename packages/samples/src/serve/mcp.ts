@@ -1,7 +1,14 @@
 // An agent as an MCP server with one tool. While it works, its events travel in progress
 // notifications, if the caller asked for any; the last one is the result of the tool.
 
-import { type CallToolResult, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { toNodeHandler } from '@modelcontextprotocol/node';
+import {
+  type CallToolResult,
+  createMcpHandler,
+  McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import {
   EventStamper,
   FabricError,
@@ -10,15 +17,12 @@ import {
   fromMeta,
   toAnswerTrace,
 } from '@starloom/core';
-import type { AgentCard, SampleAgent } from '../agent.ts';
-import { runAgent } from '../run-agent.ts';
-import { toFailure } from './failure.ts';
-import type { ServeOptions } from './options.ts';
+import { type AgentCard, runAgent, type SampleAgent } from '../agent.ts';
+import type { ServeOptions } from './call.ts';
+import { toFailure } from './call.ts';
+import { serveLoopback } from './loopback.ts';
 
-export function createMcpServer<Input>(
-  agent: SampleAgent<Input>,
-  options: ServeOptions,
-): McpServer {
+function createMcpServer<Input>(agent: SampleAgent<Input>, options: ServeOptions): McpServer {
   const { id, capability, description, input: inputSchema, output: outputSchema } = agent;
   const server = new McpServer({ name: id, version: '0.1.0' });
   server.registerTool(capability, { description, inputSchema, outputSchema }, (input, context) =>
@@ -60,4 +64,18 @@ function toResult({ answer, data }: FinalData, { output }: AgentCard): CallToolR
 function messageOf({ type, data }: FabricEvent): string {
   if (type === 'token') return data.text;
   return (type === 'progress' || type === 'status' ? data.message : undefined) ?? type;
+}
+
+/** The agent as an MCP server over Streamable HTTP, for clients of every revision. */
+export async function serveMcpHttp<Input>(
+  agent: SampleAgent<Input>,
+  options: ServeOptions,
+): Promise<void> {
+  const handle = toNodeHandler(createMcpHandler(() => createMcpServer(agent, options)));
+  await serveLoopback(options.port, '/mcp', handle);
+}
+
+/** The agent as an MCP server over stdin and stdout. */
+export function serveMcpStdio<Input>(agent: SampleAgent<Input>, options: ServeOptions): void {
+  serveStdio(() => createMcpServer(agent, options));
 }
