@@ -1,3 +1,6 @@
+// The log of the gateway and the signed decisions of agents, verified by one command: the first line of
+// a file says which of the two it is.
+
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
@@ -30,9 +33,6 @@ export function define(audit: Command, terminal: Terminal): void {
     .option('--trace <id>', 'only calls and mandates of this trace')
     .action(action(terminal, () => showAuditLog));
 }
-
-// The log of the gateway and the signed decisions of agents, verified by one command: the first line of
-// a file says which of the two it is.
 
 interface Flaw {
   readonly file: string;
