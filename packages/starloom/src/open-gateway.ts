@@ -38,7 +38,7 @@ import {
 } from '@starloom/identity';
 import { openJobs } from '@starloom/jobs';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
-import { isDiskFull } from '@starloom/wire';
+import { closeToOthers, isDiskFull } from '@starloom/wire';
 import { AgentCertificates } from './agent-certificates.ts';
 import { type OpenedPlane, openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
@@ -275,7 +275,10 @@ const BYTES = 32;
 /** A secret of this gateway alone, made at its first start. */
 async function readOrCreateKey(path: string, log: Log): Promise<Buffer> {
   const known = await readFile(path).catch(() => undefined);
-  if (known?.length === BYTES) return known;
+  if (known?.length === BYTES) {
+    await closeToOthers(path);
+    return known;
+  }
   const key = randomBytes(BYTES);
   try {
     await writeFile(path, key, { mode: 0o600 });

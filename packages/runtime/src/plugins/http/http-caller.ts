@@ -4,8 +4,6 @@
 import { FabricError, orAborted, socketErrorCode } from '@starloom/core';
 import { type AddressGuard, deadlineSignal } from '@starloom/wire';
 import { type Agent, fetch, type Response } from 'undici';
-import { readText } from './read-text.ts';
-import { nextRequest } from './redirect.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -52,7 +50,7 @@ export class HttpCaller {
     try {
       const { response, url } = await this.#follow(request, signal);
       const body = await orAborted(readText(response, this.#options.maxBytes), signal);
-      return `${head(response, url)}\n\n${body}`;
+      return `${toHead(response, url)}\n\n${body}`;
     } catch (error) {
       throw callFailure(signal.aborted ? signal.reason : error);
     }
@@ -89,7 +87,7 @@ export class HttpCaller {
 
 const SHOWN_HEADERS = ['content-type', 'last-modified', 'location', 'retry-after'];
 
-function head({ status, statusText, headers }: Response, url: string): string {
+function toHead({ status, statusText, headers }: Response, url: string): string {
   const shown = SHOWN_HEADERS.flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [`${name}: ${value}`];
@@ -123,5 +121,83 @@ function callFailure(error: unknown): FabricError {
 function tooManyRedirects(count: number): FabricError {
   return new FabricError('UPSTREAM_ERROR', `The server redirects more than ${count} times`, {
     details: { reason: 'too_many_redirects', fix: 'call the address it leads to' },
+  });
+}
+
+const TEXT = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|javascript|yaml|x-ndjson)\b)/i;
+
+/** The body as text, decompressed; UPSTREAM_ERROR when it is none or larger than `maxBytes`. */
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const type = response.headers.get('content-type') ?? 'text/plain';
+  if (response.body === null) return '';
+  if (!TEXT.test(type)) {
+    await response.body.cancel();
+    throw new FabricError('UPSTREAM_ERROR', 'The answer is not text', {
+      details: { reason: 'not_text', content_type: type, fix: 'ask for a text document' },
+    });
+  }
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return decoderFor(type).decode(Buffer.concat(chunks));
+}
+
+function decoderFor(type: string): InstanceType<typeof TextDecoder> {
+  const [, charset = 'utf-8'] = /charset="?([\w-]+)/i.exec(type) ?? [];
+  try {
+    return new TextDecoder(charset);
+  } catch {
+    return new TextDecoder();
+  }
+}
+
+function tooLarge(limit: number): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The answer is larger than ${limit} bytes`, {
+    details: {
+      reason: 'answer_too_large',
+      limit,
+      fix: 'ask for less, or raise max_bytes of the http plugin',
+    },
+  });
+}
+
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+/**
+ * What a redirect asks for, or `undefined` when the response is none. Another host is not followed: a
+ * call of it is judged like any other. Headers stay with the origin they were given for, and a body is
+ * sent to no address that the caller did not name.
+ */
+function nextRequest(request: HttpRequest, response: Response): HttpRequest | undefined {
+  const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
+  if (location === null) return undefined;
+  const from = new URL(request.url);
+  const to = URL.parse(location, request.url);
+  if (to === null) throw refusedRedirect('bad_redirect', 'the server sent an address that is none');
+  if (from.protocol === 'https:' && to.protocol === 'http:') {
+    throw refusedRedirect('insecure_redirect', 'call the address with https, if there is one');
+  }
+  const isRead = request.method === 'GET' || request.method === 'HEAD';
+  if (!isRead && response.status !== 303) {
+    throw refusedRedirect('redirected_body', 'send the request to the address it leads to');
+  }
+  if (siteOf(from) !== siteOf(to)) {
+    throw refusedRedirect('redirected_host', `call ${to.href} itself, if that is what is wanted`);
+  }
+  const headers = from.origin === to.origin ? request.headers : {};
+  return { method: isRead ? request.method : 'GET', url: to.href, headers };
+}
+
+function siteOf({ hostname }: URL): string {
+  return hostname.replace(/^www\./, '');
+}
+
+function refusedRedirect(reason: string, fix: string): FabricError {
+  return new FabricError('POLICY_DENIED', 'The redirect was not followed', {
+    details: { reason, fix },
   });
 }
