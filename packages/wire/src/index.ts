@@ -39,6 +39,7 @@ export {
   sendRefusal,
   toLimitHeaders,
   toRefusal,
+  toRefusalHeaders,
   writeRefusal,
 } from './http-refusal.ts';
 export {
