@@ -1,5 +1,5 @@
 import { FabricError } from '@starloom/core';
-import type { Response } from 'undici';
+import type { HttpHead } from '@starloom/wire';
 import type { HttpRequest } from './http-caller.ts';
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -9,9 +9,12 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
  * call of it is judged like any other. Headers stay with the origin they were given for, and a body is
  * sent to no address that the caller did not name.
  */
-export function nextRequest(request: HttpRequest, response: Response): HttpRequest | undefined {
-  const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
-  if (location === null) return undefined;
+export function nextRequest(
+  request: HttpRequest,
+  { status, headers: shown }: HttpHead,
+): HttpRequest | undefined {
+  const location = REDIRECTS.has(status) ? shown.location : undefined;
+  if (location === undefined) return undefined;
   const from = new URL(request.url);
   const to = URL.parse(location, request.url);
   if (to === null) throw refused('bad_redirect', 'the server sent an address that is none');
@@ -19,7 +22,7 @@ export function nextRequest(request: HttpRequest, response: Response): HttpReque
     throw refused('insecure_redirect', 'call the address with https, if there is one');
   }
   const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (!isRead && response.status !== 303) {
+  if (!isRead && status !== 303) {
     throw refused('redirected_body', 'send the request to the address it leads to');
   }
   if (siteOf(from) !== siteOf(to)) {
