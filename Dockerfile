@@ -18,7 +18,7 @@ RUN npm ci --ignore-scripts --workspace=starloom --omit=dev --omit=optional --om
   && find packages -name '*.map' -delete -o -name '*.tsbuildinfo' -delete
 
 FROM node:26-bookworm-slim
-# With fixed thresholds the C library gives memory back after a peak (docs/security.md).
+# With fixed thresholds the C library gives memory back after a peak (docs/limits.md).
 ENV NODE_ENV=production \
   MALLOC_ARENA_MAX=1 \
   MALLOC_MMAP_THRESHOLD_=131072 \

@@ -3,12 +3,11 @@
 
 import {
   DEFAULT_LIMITS,
-  describeEvents,
   describeMethods,
-  describePushes,
   type MethodDescription,
   REASONS,
 } from '@starloom/coordination';
+import { EVENTS, PUSHES } from './coordination-events.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
@@ -83,7 +82,7 @@ again. This needs a channel for notifications: a WebSocket, standard input and o
 **In TypeScript.** The [coordination client](coordination-client.md) reconnects, sends heartbeats, repeats requests and resumes
 subscriptions. Its page also explains which store to choose.
 
-**As OpenAPI.** [coordination.openapi.json](coordination.openapi.json), which a gateway also serves at
+**As OpenAPI.** [openapi.json](../packages/coordination/openapi.json), which a gateway also serves at
 \`/rpc/openapi.json\`, for callers with a key.
 
 **Parameters** are given by name. Null for an optional parameter is the same as omitting it, unless null is a valid value,
@@ -174,7 +173,7 @@ function typeText(schema: Schema): string {
 }
 
 function pushes(): string {
-  const parts = describePushes().map(({ method, summary, to, example }) =>
+  const parts = PUSHES.map(({ method, summary, to, example }) =>
     [
       `### ${method}\n`,
       `${summary}. Goes to ${to}.\n`,
@@ -190,7 +189,7 @@ function pushes(): string {
 }
 
 function events(): string {
-  const rows = describeEvents().map(({ type, summary, fields }) => {
+  const rows = EVENTS.map(({ type, summary, fields }) => {
     const names = fields.map((name) => `\`${name}\``).join(' ');
     return `| \`${type}\` | ${escapeCell(summary)} | ${names} |`;
   });

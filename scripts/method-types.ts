@@ -28,54 +28,29 @@ const PLAIN: Readonly<Record<string, string>> = {
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const BIOME = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
 
-const FOLDER = 'packages/coordination-client/src/methods';
-const HEAD =
-  '// Written by "npm run docs" from the methods of @starloom/coordination; not to be edited.\n';
+/** The text of packages/coordination-client/src/methods.ts. */
+export function methodTypes(): string {
+  const methods = describeMethods();
+  const discover = methods.find(({ name }) => name === 'mcp.discover');
+  const common = fieldsOf(discover?.params ?? {});
+  const rows = methods.map((method) => rowOf(method, common));
+  return format(`// Written by "npm run docs" from the methods of @starloom/coordination; not to be edited.
 
-/** A file for each service, and one for what all have; by path, as the text of the file. */
-export function methodTypes(): Readonly<Record<string, () => string>> {
-  const methods = Map.groupBy(describeMethods(), ({ service }) => service);
-  const common = fieldsOf(
-    describeMethods().find(({ name }) => name === 'mcp.discover')?.params ?? {},
-  );
-  const files = [...methods].map(([service, rows]) => {
-    const path = `${FOLDER}/${service.replaceAll('_', '-')}.ts`;
-    return [path, () => format(interfaceOf(service, rows, common))] as const;
-  });
-  return {
-    [`${FOLDER}/common-params.ts`]: () => format(commonParams(common)),
-    ...Object.fromEntries(files),
-  };
-}
+import type { Json, JsonObject } from '@starloom/core';
 
-function commonParams(fields: readonly string[]): string {
-  return `${HEAD}
 /** What any request may carry. */
-export type CommonParams = { ${fields.join(' ')} };
-`;
+type CommonParams = { ${common.join(' ')} };
+
+export interface Methods {
+  ${rows.join('\n')}
+}
+`);
 }
 
-function interfaceOf(
-  service: string,
-  methods: readonly MethodDescription[],
-  common: readonly string[],
-): string {
-  const rows = methods.map(({ name, params, result }) => {
-    const own = fieldsOf(params).filter((field) => !common.includes(field));
-    const taken = own.length === 0 ? 'CommonParams' : `CommonParams & { ${own.join(' ')} }`;
-    return `'${name}': { params: ${taken}; result: ${toType(result)} };`;
-  });
-  const body = rows.join('\n');
-  const words = service.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
-  const json = ['Json', 'JsonObject'].filter((type) => new RegExp(`\\b${type}\\b`).test(body));
-  return `${HEAD}
-${json.length === 0 ? '' : `import type { ${json.join(', ')} } from '@starloom/core';`}
-import type { CommonParams } from './common-params.ts';
-
-export interface ${words.join('')}Methods {
-  ${body}
-}
-`;
+function rowOf({ name, params, result }: MethodDescription, common: readonly string[]): string {
+  const own = fieldsOf(params).filter((field) => !common.includes(field));
+  const taken = own.length === 0 ? 'CommonParams' : `CommonParams & { ${own.join(' ')} }`;
+  return `'${name}': { params: ${taken}; result: ${toType(result)} };`;
 }
 
 function toType(schema: Schema): string {

@@ -2,18 +2,20 @@
 // checked in, so that they can be read on a web page; test/docs.test.ts fails when one is out of date.
 
 import { writeFileSync } from 'node:fs';
-import { describeOpenApi } from '@starloom/coordination';
 import { configurationDocs } from './config-docs.ts';
 import { coordinationDocs } from './coordination-docs.ts';
+import { coordinationOpenApi } from './coordination-open-api.ts';
 import { formatJson } from './format-json.ts';
 import { methodTypes } from './method-types.ts';
+import { optionDocs } from './option-docs.ts';
 
 /** By path, as the text of the file. */
 export const DOCS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationDocs,
+  'docs/agent-options.md': optionDocs,
   'docs/coordination.md': coordinationDocs,
-  'docs/coordination.openapi.json': () => formatJson(describeOpenApi()),
-  ...methodTypes(),
+  'packages/coordination/openapi.json': () => formatJson(coordinationOpenApi()),
+  'packages/coordination-client/src/methods.ts': methodTypes,
 };
 
 const root = new URL('../', import.meta.url);

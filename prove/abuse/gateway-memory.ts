@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { residentMegabytes } from '../../bench/process-usage.ts';
 
-/** As the container image sets it, and docs/security.md recommends it. */
+/** As the container image sets it, and docs/limits.md recommends it. */
 export const ALLOCATOR_ENVIRONMENT = {
   MALLOC_ARENA_MAX: '1',
   MALLOC_MMAP_THRESHOLD_: '131072',

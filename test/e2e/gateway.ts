@@ -2,7 +2,15 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { openAdapter } from '@starloom/adapters';
 import { type ManifestInput, MemoryRegistry } from '@starloom/core';
 import { createObserver, Gateway, gatewayConfigSchema } from '@starloom/gateway';
-import { createAuthenticator, createPskVerifier, type Identity } from '@starloom/identity';
+import {
+  createAuthenticator,
+  createPskVerifier,
+  generateKey,
+  type Identity,
+} from '@starloom/identity';
+
+/** A key that any program may have. */
+export const SHARED_KEY = generateKey();
 
 /** A gateway of this process with the real adapters, open to anybody on loopback. */
 export async function openGateway(
@@ -17,13 +25,17 @@ export async function openGateway(
     destination: { write: (line: string) => void lines.push(line) },
   });
   const registry = new MemoryRegistry(manifests);
+  const shared = { key_id: 'shared', principal: 'desk', tier: 'local', scopes: ['*'] } as const;
   const gateway = new Gateway({
     config: gatewayConfigSchema.parse({ listen: { port: 0 } }),
     registry,
     openAdapter: (manifest) => openAdapter({ manifest, log: observer.log }),
     authenticator:
       identity?.authenticator ??
-      createAuthenticator({ psk: createPskVerifier([]), anonymous: true }),
+      createAuthenticator({
+        psk: createPskVerifier([{ ...shared, key: SHARED_KEY }]),
+        anonymous: true,
+      }),
     identity,
     observer,
     version: '0.0.0',

@@ -1,8 +1,12 @@
+import { execFile } from 'node:child_process';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import type { ManifestInput } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { openGateway } from './gateway.ts';
+import { openGateway, SHARED_KEY } from './gateway.ts';
+
+const execFileAsync = promisify(execFile);
 
 /** An HTTP server that does with a POST what the test says; healthy otherwise. */
 async function serve(onPost: RequestListener) {
@@ -113,41 +117,75 @@ describe.each(['http', 'mcp'])('an agent over %s', (protocol) => {
 });
 
 describe('an agent that the gateway started and that calls back without a trace', () => {
-  /** Calls itself at the gateway that its task names; answers how deep that went, and why it ended. */
-  const SCRIPT = `
-    require('node:readline').createInterface({ input: process.stdin }).on('line', async (line) => {
-      const { envelope } = JSON.parse(line);
-      const url = envelope.input.task;
-      const args = { agent_id: envelope.target.agent_id, capability: 'work', task: url };
+  /** Calls an agent at the gateway of this URL; answers with what it said, or why it did not. */
+  const CALL = `
+    const call = async (url, agent_id) => {
+      const args = { agent_id, capability: 'work', task: url };
       const response = await fetch(url + '/mcp', {
         method: 'POST',
         headers: {
           'content-type': 'application/json',
           accept: 'application/json, text/event-stream',
-          'x-starloom-process': process.env.STARLOOM_PROCESS,
+          authorization: 'Bearer ' + process.env.KEY,
+          ...(process.env.SAYS_MARK && { 'x-starloom-process': process.env.STARLOOM_PROCESS }),
         },
         body: JSON.stringify({
           jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fabric.call', arguments: args },
         }),
       });
       const { ok, result, error } = (await response.json()).result.structuredContent;
-      const answer = ok ? result.answer : envelope.hop.depth + ' ' + error.code;
+      return ok ? result.answer : error.code;
+    };`;
+  /** Calls itself at the gateway that its task names; answers how deep that went, and why it ended. */
+  const SCRIPT = `${CALL}
+    require('node:readline').createInterface({ input: process.stdin }).on('line', async (line) => {
+      const { envelope } = JSON.parse(line);
+      const said = await call(envelope.input.task, envelope.target.agent_id);
+      const answer = said.includes(' ') ? said : envelope.hop.depth + ' ' + said;
       console.log(JSON.stringify({ type: 'final', data: { answer } }));
       process.exit(0);
     });`;
-  const looping = (agent_id: string, reentrant: boolean): ManifestInput => ({
+  const env = { KEY: SHARED_KEY };
+  const looping = (agent_id: string, reentrant: boolean, more = {}): ManifestInput => ({
     agent_id,
-    endpoint: { transport: 'process', command: process.execPath, args: ['-e', SCRIPT] },
+    endpoint: {
+      transport: 'process',
+      command: process.execPath,
+      args: ['-e', SCRIPT],
+      env: { ...env, ...more },
+    },
     capabilities: [{ name: 'work', reentrant }],
   });
-
-  it('is as deep as its calls are, and closes no cycle', async () => {
-    await using gateway = await openGateway([looping('deep', true), looping('round', false)]);
-    const work = async (agent_id: string) => {
-      const { result } = await gateway.call({ agent_id, capability: 'work', task: gateway.url });
+  const open = async (more = {}) => {
+    const agents = [looping('deep', true, more), looping('round', false, more)];
+    const gateway = await openGateway(agents);
+    const work = async (agent_id: string, task = gateway.url) => {
+      const { result } = await gateway.call({ agent_id, capability: 'work', task });
       return result.answer;
     };
-    expect(await work('deep')).toBe('5 RECURSION_LIMIT');
-    expect(await work('round')).toBe('1 RECURSION_LIMIT');
+    return { work, url: gateway.url, [Symbol.asyncDispose]: gateway[Symbol.asyncDispose] };
+  };
+
+  it('is as deep as its calls are, and closes no cycle', async () => {
+    await using gateway = await open({ SAYS_MARK: 'yes' });
+    expect(await gateway.work('deep')).toBe('5 RECURSION_LIMIT');
+    expect(await gateway.work('round')).toBe('1 RECURSION_LIMIT');
   });
+
+  it.runIf(process.platform === 'linux')(
+    'is known by its connection when it says nothing of itself, and others with its key are not it',
+    async () => {
+      await using gateway = await open();
+      expect(await gateway.work('deep')).toBe('5 RECURSION_LIMIT');
+      expect(await gateway.work('round')).toBe('1 RECURSION_LIMIT');
+      // While the agent waits for this server, somebody else makes the call that it may not make.
+      await using elsewhere = await serve(async (_, response) => {
+        const script = `${CALL} call('${gateway.url}', 'round').then(console.log);`;
+        const { stdout } = await execFileAsync(process.execPath, ['-e', script], { env });
+        const structuredContent = { ok: true, result: { answer: `other: ${stdout.trim()}` } };
+        response.writeHead(200, json).end(JSON.stringify({ result: { structuredContent } }));
+      });
+      expect(await gateway.work('round', elsewhere.uri)).toBe('other: 1 RECURSION_LIMIT');
+    },
+  );
 });

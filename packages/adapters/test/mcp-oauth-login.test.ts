@@ -187,7 +187,7 @@ describe('an mcp agent that wants a person to log in', () => {
     'file:///etc/passwd',
     'vscode://x/$(touch pwned)',
     'ftp://127.0.0.1/',
-  ])('T1: shows no link that no browser asks a server with: %s', async (authorization_endpoint) => {
+  ])('shows no link that no browser asks a server with: %s', async (authorization_endpoint) => {
     const { oauth, begin } = await openLoginWorld();
     oauth.change = (metadata) => ({ ...metadata, authorization_endpoint });
     await expect(begin()).rejects.toMatchObject({

@@ -188,7 +188,7 @@ paths:
 });
 
 it('[G26] our own document makes capabilities whose schemas can be used', async () => {
-  const path = fileURLToPath(new URL('../../../docs/coordination.openapi.json', import.meta.url));
+  const path = fileURLToPath(new URL('../../coordination/openapi.json', import.meta.url));
   const adapter = openApiAdapter('http://127.0.0.1:1/', path);
   onTestFinished(() => adapter.close());
   const { capabilities } = await adapter.describe(CONTEXT);

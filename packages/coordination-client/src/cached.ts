@@ -1,5 +1,5 @@
 import { FabricError, type Json, type Log } from '@starloom/core';
-import { rpcCodeOf } from './rpc-error.ts';
+import { rpcCodeOf } from './requests.ts';
 import type { MethodParams, Service } from './services.ts';
 
 type Put = MethodParams<'tool_cache.put'>;

@@ -7,10 +7,14 @@ import { type CachedCall, cached } from './cached.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { KnownSessions } from './known-sessions.ts';
 import { Leases } from './leases.ts';
-import { Link, type Send } from './link.ts';
-import { type ClientEvents, toClientEvent } from './push-events.ts';
-import { rpcCodeOf } from './rpc-error.ts';
-import { createRunHandler, type RunHandler } from './run-handler.ts';
+import { type Connect, Link, type Send } from './link.ts';
+import {
+  type ClientEvents,
+  createRunHandler,
+  type RunHandler,
+  toClientEvent,
+} from './push-events.ts';
+import { rpcCodeOf } from './requests.ts';
 import {
   type Call,
   createService,
@@ -20,10 +24,14 @@ import {
 } from './services.ts';
 import type { ClientSubscription, SubscribeParams, SubscriptionHandlers } from './subscription.ts';
 import { Subscriptions } from './subscriptions.ts';
-import type { Connect } from './transport.ts';
-import { WorkTurns } from './turns.ts';
-import { type LockedWork, type LockHolder, type LockParams, withLock } from './with-lock.ts';
-import { WorkScope } from './work-scope.ts';
+import {
+  type LockedWork,
+  type LockHolder,
+  type LockParams,
+  WorkScope,
+  WorkTurns,
+  withLock,
+} from './with-lock.ts';
 
 type Register = MethodParams<'agent_registry.register'>;
 

@@ -1,7 +1,6 @@
 import { FabricError, type Log } from '@starloom/core';
 import type { Send } from './link.ts';
-import type { Params } from './open-requests.ts';
-import { rpcCodeOf } from './rpc-error.ts';
+import { type Params, rpcCodeOf } from './requests.ts';
 import type { MethodResult } from './services.ts';
 
 const REMEMBERED = 1_000;

@@ -3,13 +3,20 @@
 // the server does, save for a wait, whose end only the server knows.
 
 import { FabricError, type Log } from '@starloom/core';
-import { type HeldLock, lockId } from './held-locks.ts';
-import { KnownLocks, type LostLock } from './known-locks.ts';
+import {
+  type HeldLock,
+  isGone,
+  KnownLocks,
+  type LostLock,
+  lockId,
+  lockLost,
+  type OpenTicket,
+  type Ticket,
+  Tickets,
+} from './known-locks.ts';
 import type { Send } from './link.ts';
-import { isGone, lockLost } from './lock-errors.ts';
-import { type LockStatus, readLockStatus } from './lock-status.ts';
+import { rpcCodeOf } from './requests.ts';
 import type { MethodResult } from './services.ts';
-import { type OpenTicket, type Ticket, Tickets } from './tickets.ts';
 
 export interface GrantedTicket extends HeldLock, Ticket {
   readonly expires_at: number;
@@ -35,7 +42,7 @@ const TTL_MS = 60_000;
 const MARGIN_MS = 1_000;
 const MARGIN_SHARE = 1 / 20;
 /** By which an agent gives up all that it holds, in a session or altogether. */
-const LEAVING = ['memory_locker.release_all', 'session_manager.leave', 'agent_registry.unregister'];
+const LEAVING = ['session_manager.leave', 'agent_registry.unregister'];
 
 /** By which it may end a session with all that is held there: only its answer tells. */
 const ENDING = 'session_manager.end';
@@ -260,5 +267,42 @@ function toLock({ session_id, resource = 'context', lock_token }: Fields): HeldL
     session_id: String(session_id),
     resource: String(resource),
     lock_token: Number(lock_token),
+  };
+}
+
+/** What the agent has in a session, as the server sees it. */
+interface LockStatus {
+  readonly locks: ReadonlyMap<string, HeldLock>;
+  readonly tickets: ReadonlySet<string>;
+}
+
+const NOTHING: LockStatus = { locks: new Map(), tickets: new Set() };
+
+/** `undefined` when the server cannot say; throws when it was not reached. */
+async function readLockStatus(
+  send: Send,
+  session_id: string,
+  log: Log,
+): Promise<LockStatus | undefined> {
+  try {
+    return toStatus(session_id, await send('memory_locker.status', { session_id }));
+  } catch (thrown) {
+    if (isGone(thrown)) return NOTHING;
+    if (rpcCodeOf(thrown) === undefined) throw thrown;
+    const error = FabricError.from(thrown);
+    log.warn({ error, session_id }, 'coordination: locks could not be confirmed');
+    return undefined;
+  }
+}
+
+/** Tokens and tickets are shown to their owner only. */
+function toStatus(session_id: string, answer: unknown): LockStatus {
+  const { locks, waiting } = answer as MethodResult<'memory_locker.status'>;
+  const own = locks.flatMap(({ resource, lock_token }) =>
+    lock_token === undefined ? [] : [{ session_id, resource, lock_token }],
+  );
+  return {
+    locks: new Map(own.map((lock) => [lockId(lock), lock])),
+    tickets: new Set(waiting.flatMap(({ ticket }) => ticket ?? [])),
   };
 }

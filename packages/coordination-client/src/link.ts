@@ -5,15 +5,31 @@
 import { backoffMs, FabricError, type Log, toFields } from '@starloom/core';
 import {
   connectionLost,
+  fromRpcError,
   type OnLate,
   type OpenRequest,
   type Params,
   PendingRequests,
-} from './open-requests.ts';
-import { Outbox } from './outbox.ts';
-import { refusedBy } from './refused-frame.ts';
-import { fromRpcError } from './rpc-error.ts';
-import type { CloseCause, Connect, Transport } from './transport.ts';
+  refusedBy,
+} from './requests.ts';
+
+/** The code of the WebSocket; or that more came at once than the transport takes. */
+export type CloseCause = number | 'answer_too_large';
+
+/** Carries JSON-RPC messages, one text each, until it is closed. */
+export interface Transport {
+  /** Throws, or does nothing, when it is closed. */
+  send(text: string): void;
+  onmessage: ((text: string) => void) | undefined;
+  /** Called once, whichever side closed it; with the cause, where that is known. */
+  onclose: ((cause?: CloseCause) => void) | undefined;
+  close(): void;
+}
+
+/**
+ * Makes a new transport, now and after each loss; when the signal aborts, the client needs none.
+ */
+export type Connect = (signal: AbortSignal) => Promise<Transport>;
 
 export interface LinkOptions {
   readonly connect: Connect;
@@ -36,6 +52,10 @@ export interface LinkOptions {
 export type Sends = Pick<Link, 'request' | 'requestHere'>;
 export type Send = (method: string, params: Params, onLate?: OnLate) => Promise<unknown>;
 
+export const MOST_IN_FLIGHT = { brief: 256, waiting: 500 } as const;
+
+/** What keeps a lock, or frees it for others, is not kept waiting. */
+const FIRST = ['memory_locker.renew', 'memory_locker.release'];
 /** At least so long before a request is sent again whose first copy is under way. */
 const AGAIN_MS = 100;
 /** The longest pause, whichever side asks for it. */
@@ -222,4 +242,90 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * When a request is sent. A bounded number is under way at a time, so that a beat or a renewal never
+ * stands behind all that the agent has asked at once; the others wait here, in order. Requests that
+ * wait at the server on purpose are counted apart: they would keep the place of others for long.
+ */
+class Outbox {
+  readonly #send: (request: OpenRequest) => void;
+  readonly #brief: SendLane;
+  readonly #waiting: SendLane;
+  #isOpen = false;
+
+  constructor(send: (request: OpenRequest) => void) {
+    this.#send = send;
+    this.#brief = new SendLane(MOST_IN_FLIGHT.brief, send);
+    this.#waiting = new SendLane(MOST_IN_FLIGHT.waiting, send);
+  }
+
+  /** There is a connection: all of these are to be sent, in this order. */
+  open(requests: readonly OpenRequest[]): void {
+    this.#isOpen = true;
+    for (const request of requests.filter(isFirst)) this.add(request);
+    for (const request of requests.filter((each) => !isFirst(each))) this.add(request);
+  }
+
+  /** The connection is gone; the next one starts empty. */
+  close(): void {
+    this.#isOpen = false;
+    this.#brief.clear();
+    this.#waiting.clear();
+  }
+
+  add(request: OpenRequest): void {
+    if (!this.#isOpen) return;
+    if (isFirst(request)) this.#send(request);
+    else this.#laneOf(request).add(request);
+  }
+
+  /** The caller does not wait for the answer any more. */
+  settled(request: OpenRequest): void {
+    this.#laneOf(request).remove(request);
+  }
+
+  #laneOf({ waitMs }: OpenRequest): SendLane {
+    return waitMs > 0 ? this.#waiting : this.#brief;
+  }
+}
+
+class SendLane {
+  readonly #most: number;
+  readonly #send: (request: OpenRequest) => void;
+  readonly #queue = new Set<OpenRequest>();
+  readonly #inFlight = new Set<OpenRequest>();
+
+  constructor(most: number, send: (request: OpenRequest) => void) {
+    this.#most = most;
+    this.#send = send;
+  }
+
+  add(request: OpenRequest): void {
+    this.#queue.add(request);
+    this.#sendNext();
+  }
+
+  remove(request: OpenRequest): void {
+    this.#queue.delete(request);
+    if (this.#inFlight.delete(request)) this.#sendNext();
+  }
+
+  clear(): void {
+    this.#queue.clear();
+    this.#inFlight.clear();
+  }
+
+  #sendNext(): void {
+    const [next] = this.#queue;
+    if (next === undefined || this.#inFlight.size >= this.#most) return;
+    this.#queue.delete(next);
+    this.#inFlight.add(next);
+    this.#send(next);
+  }
+}
+
+function isFirst({ method }: OpenRequest): boolean {
+  return FIRST.includes(method);
 }

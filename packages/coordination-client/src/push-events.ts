@@ -1,7 +1,6 @@
-import type { FabricError } from '@starloom/core';
-import type { LostLock } from './known-locks.ts';
+import { FabricError, type Log } from '@starloom/core';
+import type { LostLock, Ticket } from './known-locks.ts';
 import type { GrantedTicket } from './leases.ts';
-import type { Ticket } from './tickets.ts';
 
 interface Notice {
   readonly session_id: string;
@@ -56,4 +55,31 @@ export function toClientEvent(
 ): PushEvent | undefined {
   if (!Object.hasOwn(NAMES, method)) return undefined;
   return { name: NAMES[method as keyof typeof NAMES], data: params } as unknown as PushEvent;
+}
+
+/**
+ * Begins the handler at once; resolves when it is done, whatever came of it. Handlers belong to the
+ * agent: what one throws, at once or later, goes to the log, or without a log is a warning of the
+ * process; it changes nothing else.
+ */
+export type RunHandler = (name: string, handler: () => unknown) => Promise<void>;
+
+export function createRunHandler(log: Log | undefined): RunHandler {
+  return async (name, handler) => {
+    try {
+      await handler();
+    } catch (thrown) {
+      report(log, name, thrown);
+    }
+  };
+}
+
+function report(log: Log | undefined, handler: string, cause: unknown): void {
+  const message = `coordination: the handler of "${handler}" failed`;
+  if (log) {
+    log.error({ error: FabricError.from(cause), handler }, message);
+    return;
+  }
+  const detail = cause instanceof Error ? (cause.stack ?? cause.message) : String(cause);
+  process.emitWarning(message, { type: 'CoordinationWarning', detail });
 }

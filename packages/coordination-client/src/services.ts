@@ -1,22 +1,7 @@
 // The methods of the server as functions. Their types are written from the server's own table, so
 // that nothing of the server is needed for them.
 
-import type { AgentRegistryMethods } from './methods/agent-registry.ts';
-import type { ContextCoordinatorMethods } from './methods/context-coordinator.ts';
-import type { McpMethods } from './methods/mcp.ts';
-import type { MemoryLockerMethods } from './methods/memory-locker.ts';
-import type { SessionManagerMethods } from './methods/session-manager.ts';
-import type { SharedBufferMethods } from './methods/shared-buffer.ts';
-import type { ToolCacheMethods } from './methods/tool-cache.ts';
-
-interface Methods
-  extends McpMethods,
-    AgentRegistryMethods,
-    SessionManagerMethods,
-    ContextCoordinatorMethods,
-    MemoryLockerMethods,
-    ToolCacheMethods,
-    SharedBufferMethods {}
+import type { Methods } from './methods.ts';
 
 export type MethodName = keyof Methods;
 export type MethodParams<Name extends MethodName> = Methods[Name]['params'];

@@ -2,14 +2,10 @@
 // delivers each once and in order. What it cannot keep, because its handlers are too slow, it asks
 // for again once they are done.
 
-import type { Json, Log } from '@starloom/core';
-import { FabricError } from '@starloom/core';
-import type { ContextChange } from './apply-update.ts';
+import { FabricError, type Json, type Log } from '@starloom/core';
 import type { Send } from './link.ts';
-import type { Params } from './open-requests.ts';
-import { AGAIN_MS, pause } from './pause.ts';
-import { rpcCodeOf } from './rpc-error.ts';
-import type { RunHandler } from './run-handler.ts';
+import type { RunHandler } from './push-events.ts';
+import { type Params, rpcCodeOf } from './requests.ts';
 import type { MethodParams } from './services.ts';
 
 export interface ContextSnapshot {
@@ -228,5 +224,43 @@ function subscriptionEnded({ session_id, reason }: Params): FabricError {
     reason === 'session_ended' ? 'The session has ended' : 'The agent is not in the session';
   return new FabricError('CAPABILITY_NOT_FOUND', `${why}: nothing more comes of it`, {
     details: { rpc: NOT_FOUND, reason, session_id, fix: 'join it again, or another' },
+  });
+}
+
+/** A change of a context, as it is pushed. */
+export interface ContextChange {
+  readonly session_id: string;
+  readonly agent_id: string;
+  readonly op: string;
+  /** New values by key; with the op `increment` the amounts that were added. */
+  readonly update: Readonly<Record<string, Json>>;
+  readonly removed?: readonly string[];
+  readonly version: number;
+  readonly cursor: number;
+  readonly cause?: string;
+  readonly trace_id?: string;
+}
+
+/** The context after a change; for a client that keeps a copy of it. */
+export function applyUpdate(
+  context: Readonly<Record<string, Json>>,
+  { op, update, removed = [] }: Pick<ContextChange, 'op' | 'update' | 'removed'>,
+): Record<string, Json> {
+  const values = new Map(Object.entries(context));
+  for (const [key, value] of Object.entries(update)) {
+    const before = Number(values.get(key) ?? 0);
+    values.set(key, op === 'increment' ? before + Number(value) : value);
+  }
+  for (const key of removed) values.delete(key);
+  return Object.fromEntries(values);
+}
+
+/** Between tries of what may succeed before long. */
+export const AGAIN_MS = 250;
+
+/** Waits, without keeping the process alive for it. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
   });
 }

@@ -3,16 +3,16 @@
 // because it came before the answer.
 
 import { FabricError, type Log } from '@starloom/core';
-import { EarlyPushes } from './early-pushes.ts';
 import type { Send } from './link.ts';
-import { connectionLost } from './open-requests.ts';
-import { AGAIN_MS, pause } from './pause.ts';
-import { rpcCodeOf } from './rpc-error.ts';
-import type { RunHandler } from './run-handler.ts';
+import type { RunHandler } from './push-events.ts';
+import { connectionLost, rpcCodeOf } from './requests.ts';
 import {
+  AGAIN_MS,
   ClientSubscription,
   isFinal,
+  MOST_WAITING,
   type Push,
+  pause,
   type SubscribeParams,
   type SubscriptionHandlers,
 } from './subscription.ts';
@@ -165,5 +165,49 @@ export class Subscriptions {
     const { id } = subscription;
     if (id !== undefined && this.#named.get(id) === subscription) this.#named.delete(id);
     subscription.lose();
+  }
+}
+
+interface Kept {
+  readonly pushes: Push[];
+  /** There were more. */
+  isCut: boolean;
+}
+
+/**
+ * Pushes that come before the answer which tells whose they are. They are kept only while such an
+ * answer is awaited, and no more of each name than a subscription would keep.
+ */
+class EarlyPushes {
+  readonly #kept = new Map<string, Kept>();
+  #awaited = 0;
+
+  /** Keeps pushes until the work is done. */
+  async during<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#awaited += 1;
+    try {
+      return await work();
+    } finally {
+      this.#awaited -= 1;
+      if (this.#awaited === 0) this.#kept.clear();
+    }
+  }
+
+  keep(id: string, push: Push): void {
+    if (this.#awaited === 0) return;
+    const kept = this.#kept.get(id) ?? { pushes: [], isCut: false };
+    this.#kept.set(id, kept);
+    if (kept.pushes.length < MOST_WAITING) kept.pushes.push(push);
+    else kept.isCut = true;
+  }
+
+  take(id: string): Readonly<Kept> {
+    const kept = this.#kept.get(id) ?? { pushes: [], isCut: false };
+    this.#kept.delete(id);
+    return kept;
+  }
+
+  clear(): void {
+    this.#kept.clear();
   }
 }

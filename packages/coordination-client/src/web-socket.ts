@@ -1,6 +1,6 @@
 import { type ErrorCode, FabricError } from '@starloom/core';
 import { WebSocket } from 'ws';
-import type { Connect, Transport } from './transport.ts';
+import type { Connect, Transport } from './link.ts';
 
 export interface WebSocketOptions {
   /** Such as `ws://127.0.0.1:7420/rpc/ws`. */

@@ -1,12 +1,17 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { FabricError, type Log } from '@starloom/core';
 import type { CoordinationClient } from './client.ts';
-import { KeptLock } from './kept-lock.ts';
-import type { KnownLocks } from './known-locks.ts';
+import {
+  type HeldLock,
+  heldByOwnWork,
+  isGone,
+  type KnownLocks,
+  type LockName,
+  lockedAgain,
+  lockLost,
+} from './known-locks.ts';
 import { leaseMargin } from './leases.ts';
-import { heldByOwnWork, type LockName, lockedAgain } from './lock-errors.ts';
-import type { GrantedLock } from './services.ts';
-import type { WorkTurns } from './turns.ts';
-import type { WorkScope } from './work-scope.ts';
+import type { GrantedLock, LockService } from './services.ts';
 
 export interface LockParams {
   readonly session_id: string;
@@ -126,4 +131,193 @@ function isDeadlock(error: unknown): boolean {
 
 function nameOf({ session_id, resource }: LockName): string {
   return `${session_id}\n${resource}`;
+}
+
+interface KeptLockOptions {
+  readonly lock: HeldLock;
+  readonly ttlMs: number;
+  readonly locks: LockService;
+  readonly known: KnownLocks;
+  readonly log: Log;
+}
+
+const RENEWALS = 3;
+
+/** Renews a lock until it is given back, and aborts when it is lost. */
+class KeptLock implements Disposable {
+  readonly #options: KeptLockOptions;
+  readonly #lost = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #unwatch: () => void;
+
+  constructor(options: KeptLockOptions) {
+    const { lock, ttlMs, known } = options;
+    this.#options = options;
+    this.#timer = setInterval(() => void this.#renewOrLog(), ttlMs / RENEWALS).unref();
+    this.#unwatch = known.watch(lock, (lost) => this.#lost.abort(lockLost(lost)));
+  }
+
+  get signal(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  readonly assertHeld = (): void => {
+    const { known, lock } = this.#options;
+    const isHeld = known.isHeld(lock);
+    this.signal.throwIfAborted();
+    if (!isHeld) throw lockLost({ ...lock, reason: 'given_up' });
+  };
+
+  /** It may have been given up by the work itself. */
+  assertNotLost(): void {
+    this.#options.known.isHeld(this.#options.lock);
+    this.signal.throwIfAborted();
+  }
+
+  async renew(): Promise<void> {
+    const { locks, lock, ttlMs } = this.#options;
+    await locks.renew({ ...lock, ttl_ms: ttlMs });
+  }
+
+  /**
+   * Throws when it turns out that it was lost. The client gives a lost lock back, too, since a
+   * renewal on its way may hold it for longer; but no caller waits for that.
+   */
+  async giveBack(): Promise<void> {
+    clearInterval(this.#timer);
+    const released = this.#release();
+    if (this.signal.aborted) return;
+    await released;
+    this.signal.throwIfAborted();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+    this.#unwatch();
+  }
+
+  /** What was done under it is done, whatever comes of this: it ends with its lease at the latest. */
+  async #release(): Promise<void> {
+    const { locks, lock } = this.#options;
+    await locks.release(lock).catch((error: unknown) => {
+      if (isGone(error)) return;
+      this.#log(error, 'coordination: a lock was not given back; it ends with its lease');
+    });
+  }
+
+  async #renewOrLog(): Promise<void> {
+    await this.renew().catch((error: unknown) => {
+      this.#log(error, 'coordination: a lock was not renewed');
+    });
+  }
+
+  #log(thrown: unknown, text: string): void {
+    this.#options.log.warn({ error: FabricError.from(thrown), ...this.#options.lock }, text);
+  }
+}
+
+interface TurnRequest {
+  readonly name: string;
+  readonly isShared: boolean;
+  readonly waitMs: number;
+}
+
+interface Place {
+  readonly isShared: boolean;
+  readonly enter: () => void;
+  readonly refuse: (reason: Error) => void;
+  isInside: boolean;
+}
+
+/**
+ * Whose turn it is among the works of one client. They enter in the order in which they came, alone
+ * or, when they share, together with those before them that share, too.
+ */
+export class WorkTurns {
+  readonly #queues = new Map<string, Set<Place>>();
+  #closed: Error | undefined;
+
+  /** Ends when it is disposed of; `undefined` when it did not come in time. */
+  async take({ name, isShared, waitMs }: TurnRequest): Promise<Disposable | undefined> {
+    if (this.#closed) throw this.#closed;
+    const { promise: entered, resolve: enter, reject: refuse } = Promise.withResolvers<void>();
+    const place: Place = { isShared, enter, refuse, isInside: false };
+    const queue = this.#queues.get(name) ?? new Set();
+    this.#queues.set(name, queue.add(place));
+    admit(queue);
+    try {
+      if (!place.isInside) await withinTime(entered, waitMs);
+    } finally {
+      if (!place.isInside) this.#leave(name, place);
+    }
+    if (!place.isInside) return undefined;
+    return { [Symbol.dispose]: () => this.#leave(name, place) };
+  }
+
+  /** No caller gets a turn any more; those that have one may end. */
+  close(reason: Error): void {
+    this.#closed = reason;
+    const places = [...this.#queues.values()].flatMap((queue) => [...queue]);
+    for (const place of places) if (!place.isInside) place.refuse(reason);
+  }
+
+  #leave(name: string, place: Place): void {
+    const queue = this.#queues.get(name);
+    if (!queue?.delete(place)) return;
+    if (queue.size === 0) this.#queues.delete(name);
+    else admit(queue);
+  }
+}
+
+function admit(queue: ReadonlySet<Place>): void {
+  let isFirst = true;
+  for (const place of queue) {
+    if (!isFirst && !place.isShared) return;
+    if (!place.isInside) enter(place);
+    if (!place.isShared) return;
+    isFirst = false;
+  }
+}
+
+function enter(place: Place): void {
+  place.isInside = true;
+  place.enter();
+}
+
+async function withinTime(entered: Promise<void>, ms: number): Promise<void> {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  try {
+    await Promise.race([entered, over]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface Scope {
+  readonly name: string;
+  isOver: boolean;
+}
+
+/** Knows which works the code that asks is part of, through all that they call and await. */
+export class WorkScope {
+  readonly #storage = new AsyncLocalStorage<readonly Scope[]>();
+
+  has(name: string): boolean {
+    return this.#current().some((scope) => scope.name === name);
+  }
+
+  async run<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+    const scope: Scope = { name, isOver: false };
+    try {
+      return await this.#storage.run([...this.#current(), scope], work);
+    } finally {
+      scope.isOver = true;
+    }
+  }
+
+  /** What a work has left running is no part of it once it is over. */
+  #current(): readonly Scope[] {
+    return (this.#storage.getStore() ?? []).filter(({ isOver }) => !isOver);
+  }
 }

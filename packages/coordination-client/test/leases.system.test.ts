@@ -186,7 +186,7 @@ describe('leases of a client', () => {
     expect(lost.slice(1)).toMatchObject([{ lock_token: long.lock_token, reason: 'new_life' }]);
   });
 
-  it.each(['release', 'release_all', 'leave'] as const)(
+  it.each(['release', 'leave'] as const)(
     'does not call lost what was given up by %s',
     async (how) => {
       await using at = new ClientWorld({ heartbeatIntervalMs: 2_000 });
@@ -202,7 +202,6 @@ describe('leases of a client', () => {
       await expect.poll(() => renewed).toHaveProperty('id');
       at.link.onAnswer = () => true;
       if (how === 'release') await client.locks.release({ session_id, lock_token });
-      if (how === 'release_all') await client.locks.release_all({ session_id });
       if (how === 'leave') await client.sessions.leave({ session_id });
       at.link.say(renewed);
       await renewing;

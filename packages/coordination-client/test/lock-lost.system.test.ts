@@ -82,8 +82,8 @@ describe('work under a lock that is lost while nobody looks', () => {
   it('is not held any more, and not lost, once it has given the lock back itself', async () => {
     await using at = new ClientWorld();
     const { client, session_id, lost } = await begin(at);
-    const work = client.withLock({ session_id }, async ({ assertHeld }) => {
-      await client.locks.release_all({ session_id });
+    const work = client.withLock({ session_id }, async ({ assertHeld, lock_token }) => {
+      await client.locks.release({ session_id, lock_token });
       expect(assertHeld).toThrow(FabricError);
       return 'done';
     });

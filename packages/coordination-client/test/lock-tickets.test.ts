@@ -56,8 +56,8 @@ describe('a lock that was asked for with async, while the client is away', () =>
   it('is not told as gone when it was given up, but when the client is closed', async () => {
     await using at = new ClientWorld(LONG_LIFE);
     const { session_id, gone, queue, client } = await begin(at);
-    await queue('first');
-    await client.locks.release_all({ session_id });
+    const first = await queue('first');
+    await client.locks.cancel({ session_id, ticket: first.ticket });
     const { ticket } = await queue('second');
     await client.close();
     expect(gone).toEqual([{ session_id, resource: 'second', ticket }]);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { WorkTurns } from '../src/turns.ts';
+import { WorkTurns } from '../src/with-lock.ts';
 
 const LONG_MS = 60_000;
 

@@ -3,7 +3,7 @@
 import { FabricError } from '@starloom/core';
 import { expect, it } from 'vitest';
 import { openCoordinationClient, webSocketConnect } from '../src/index.ts';
-import { MOST_IN_FLIGHT } from '../src/outbox.ts';
+import { MOST_IN_FLIGHT } from '../src/link.ts';
 import { FakeGateway } from './support/fake-gateway.ts';
 
 const LIST = 'agent_registry.list';

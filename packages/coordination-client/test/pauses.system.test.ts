@@ -4,7 +4,7 @@
 import { FabricError } from '@starloom/core';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { openCoordinationClient, type Transport } from '../src/index.ts';
-import { MOST_IN_FLIGHT } from '../src/outbox.ts';
+import { MOST_IN_FLIGHT } from '../src/link.ts';
 import { CLIENT_TIMERS, ClientWorld } from './support/client-world.ts';
 
 const DAYS_MS = 3_000_000_000;

@@ -2,7 +2,7 @@
 // and its token is the epoch of the registration. The registry reads from the lease whether an
 // agent is alive, never from a sweep.
 
-import type { Clock, JsonObject } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import {
   type AgentCapability,
   type AgentRecord,
@@ -13,30 +13,22 @@ import {
   readAgent,
   toJson,
 } from './agents/agent-record.ts';
-import { type Bindings, readOwner } from './agents/bindings.ts';
+import { readOwner } from './agents/bindings.ts';
 import type { Caller } from './agents/caller.ts';
-import { CapabilityIndex } from './agents/capability-index.ts';
-import type { Presence } from './agents/presence.ts';
-import type { Budgets } from './budgets.ts';
-import type { CoordinationStore, Lease } from './coordination-store.ts';
+import { CapabilityIndex } from './agents/presence.ts';
+import type { Lease } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
-import type { Amount } from './quota/amount.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
-import { Meter } from './quota/meter.ts';
+import { assertSize } from './quota/limits.ts';
+import { type Amount, Meter } from './quota/meter.ts';
+import type { Services } from './services.ts';
 import { inBatches } from './support/in-batches.ts';
 
-export interface AgentRegistryOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly bindings: Bindings;
-  readonly presence: Presence;
-  readonly heartbeatIntervalMs: number;
-}
+type AgentRegistryOptions = Pick<
+  Services,
+  'store' | 'clock' | 'limits' | 'budgets' | 'bindings' | 'presence' | 'heartbeatIntervalMs'
+>;
 
 export interface Registration {
   readonly capabilities: readonly AgentCapability[];
@@ -227,15 +219,6 @@ export class AgentRegistry {
   async find(capability: string): Promise<readonly AgentRecord[]> {
     const agents = await this.some(await this.#index.find(capability));
     return agents.filter((agent) => isOffering(agent, capability));
-  }
-
-  async capabilities(): Promise<readonly { capability: string; agents: number }[]> {
-    const agents = await this.list();
-    const counts = new Map<string, number>();
-    for (const agent of agents.filter(({ status }) => status !== 'inactive')) {
-      for (const name of new Set(namesOf(agent))) counts.set(name, (counts.get(name) ?? 0) + 1);
-    }
-    return [...counts].sort().map(([capability, count]) => ({ capability, agents: count }));
   }
 
   /** The epoch under which the caller acts; 0 for an agent that never registered. */

@@ -3,21 +3,15 @@
 // says that their partitions take. A session counts for the principal that created it, also when
 // others write there. Subscriptions and waits are counted in this process.
 
-import type { Clock } from '@starloom/core';
 import { RecentMap } from '@starloom/core';
-import { sessionCacheScope } from './cache/cache-scope.ts';
-import type { CoordinationStore, Snapshot, Write } from './coordination-store.ts';
+import { sessionCacheScope } from './cache/cache-entry.ts';
+import type { Snapshot, Write } from './coordination-store.ts';
 import { overQuota } from './errors.ts';
 import { keyOf, partitionOf, SESSIONS } from './partitions.ts';
-import type { Amount } from './quota/amount.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
-import { Meter } from './quota/meter.ts';
+import { type Amount, Meter } from './quota/meter.ts';
+import type { Services } from './services.ts';
 
-export interface BudgetsOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-}
+type BudgetsOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
 
 type Running = 'subscriptions_per_principal' | 'waits_per_principal';
 

@@ -2,52 +2,35 @@
 // on is checked inside that one write: the caller's right, its lock or the versions it expects, and
 // the values that its result was computed from.
 
-import type { Clock, Json, JsonObject } from '@starloom/core';
+import type { Json, JsonObject } from '@starloom/core';
 import { type Caller, idempotencyOf } from './agents/caller.ts';
-import type { Budgets } from './budgets.ts';
 import { conflict, notANumber, tooBusy } from './context/context-errors.ts';
 import { CONTEXT_UPDATE } from './context/context-event.ts';
-import type { ContextHistory } from './context/context-history.ts';
 import {
   type ContextView,
+  contextKeys,
   keysToRead,
   type Plan,
   planUpdate,
+  readContext,
+  toView,
   type UpdateOperation,
 } from './context/context-operations.ts';
-import { contextKeys, readContext, toView } from './context/context-view.ts';
-import type {
-  Commit,
-  CommitResult,
-  CoordinationStore,
-  LockedCommitResult,
-  Snapshot,
-} from './coordination-store.ts';
+import type { Commit, CommitResult, LockedCommitResult, Snapshot } from './coordination-store.ts';
 import { keyReused } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
-import { CONTEXT_RESOURCE, type MemoryLock } from './memory-lock.ts';
+import { CONTEXT_RESOURCE } from './memory-lock.ts';
 import { HEAD, keyOf, partitionOf } from './partitions.ts';
-import type { Amount } from './quota/amount.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
-import { type Measured, Meter } from './quota/meter.ts';
-import {
-  type Access,
-  accessKeys,
-  isOutdated,
-  type SessionAccess,
-} from './session/session-access.ts';
+import { assertSize } from './quota/limits.ts';
+import { type Amount, type Measured, Meter } from './quota/meter.ts';
+import type { Services } from './services.ts';
+import { type Access, accessKeys, isOutdated } from './session/session-access.ts';
 
-export interface ContextOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-  readonly locks: MemoryLock;
-  readonly history: ContextHistory;
-}
+type ContextOptions = Pick<
+  Services,
+  'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'locks' | 'history'
+>;
 
 export interface ContextUpdate {
   readonly session_id: string;
@@ -127,15 +110,6 @@ export class Context {
       else expected = stillExpected(request, expected, latest);
     }
     throw tooBusy(request.session_id, toView(latest));
-  }
-
-  async stats(caller: Caller, sessionId: string) {
-    const { store, access } = this.#options;
-    const snapshot = await store.read(partitionOf.session(sessionId));
-    await access.fromSnapshot(snapshot, caller, sessionId, { role: 'reader' });
-    const view = toView(snapshot);
-    const { entries: keys, bytes } = amountOf(view);
-    return { keys, bytes, version: view.version, cursor: snapshot.version };
   }
 
   /** The plan; or, if the request was done before, the answer it had then. */

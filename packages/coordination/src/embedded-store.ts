@@ -6,17 +6,17 @@ import { dirname } from 'node:path';
 import { type Clock, type Log, systemClock } from '@starloom/core';
 import { closeToOthers } from '@starloom/wire';
 import type { CoordinationStore, StoreWarning } from './coordination-store.ts';
-import { afterLoss } from './embedded/after-loss.ts';
 import { LogCheckpoint } from './embedded/checkpoint.ts';
-import type { MissingRecords } from './embedded/log-messages.ts';
-import { toFabricError } from './embedded/log-problems.ts';
-import { LogThread } from './embedded/log-thread.ts';
-import { Replay } from './embedded/replay.ts';
-import { SqliteJournal } from './embedded/sqlite-journal.ts';
+import type { MissingRecords, SnapshotRow } from './embedded/log-messages.ts';
+import { type LogReader, LogThread, toFabricError } from './embedded/log-thread.ts';
+import { PartitionReader } from './embedded/partition-parts.ts';
+import { decodeRecord, SqliteJournal } from './embedded/sqlite-journal.ts';
 import { CoordinationMachine } from './engine/coordination-machine.ts';
-import { engineTime } from './engine/engine-time.ts';
 import type { AskedEventLimits } from './engine/event-log.ts';
-import { MachineStore } from './engine/machine-store.ts';
+import { engineTime, MachineStore } from './engine/machine-store.ts';
+import type { OperationName, Operations } from './engine/operations.ts';
+import { HEAD } from './partitions.ts';
+import { inBatches } from './support/in-batches.ts';
 
 export interface EmbeddedStoreOptions extends AskedEventLimits {
   /** Without one, nothing is written and everything is gone with the process. */
@@ -82,4 +82,86 @@ async function createPrivateFile(path: string): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     throw toFabricError(path, { reason: 'io', message }, error);
   }
+}
+
+/** One record may raise the version of its partition by several. */
+const MARGIN = 1_000_000;
+
+/**
+ * Which partitions the lost records were about is not known, so all count as changed: readers of
+ * their logs find a gap, a version that was given out is not given out again, and no expectation of
+ * a context holds that was formed before.
+ */
+async function afterLoss(store: MachineStore, { first, last }: MissingRecords): Promise<void> {
+  await inBatches(store.partitions(), async (partition) => {
+    await store.skipVersions(partition, last - first + MARGIN);
+    const head = (await store.read(partition, [HEAD])).entries.get(HEAD);
+    if (head === undefined) return;
+    await store.commit(partition, { writes: [{ kind: 'put', key: HEAD, value: head.value }] });
+  });
+}
+
+/** Brings a machine to where the file says it was. */
+class Replay implements LogReader {
+  readonly #machine: CoordinationMachine;
+  readonly #checkpoint: LogCheckpoint;
+  readonly #reader = new PartitionReader();
+  /** The last record that is in the snapshot of a partition. */
+  readonly #included = new Map<string, number>();
+  #last = 0;
+  #now = 0;
+
+  constructor(machine: CoordinationMachine, checkpoint: LogCheckpoint) {
+    this.#machine = machine;
+    this.#checkpoint = checkpoint;
+  }
+
+  /** The last record there is. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** The latest time in the log. */
+  get now(): number {
+    return this.#now;
+  }
+
+  snapshots(rows: readonly SnapshotRow[]): void {
+    for (const { partition, sequence, isLast, text } of rows) {
+      this.#checkpoint.noteSnapshot(text.length);
+      this.#reader.add(text);
+      if (isLast) this.#restore(partition, sequence);
+    }
+  }
+
+  records(first: number, texts: readonly string[]): void {
+    for (const [index, text] of texts.entries()) this.#apply(first + index, text);
+    this.#last = first + texts.length - 1;
+  }
+
+  #restore(partition: string, sequence: number): void {
+    const record = this.#reader.take();
+    if (record !== undefined) this.#machine.restore(partition, record);
+    this.#included.set(partition, sequence);
+  }
+
+  #apply(sequence: number, text: string): void {
+    const { partition, now, operation, args } = decodeRecord(text);
+    this.#now = now;
+    this.#checkpoint.noteRecord(partition, text.length);
+    if (sequence <= (this.#included.get(partition) ?? 0)) return;
+    if (operation === 'drop') this.#machine.drop(partition, now);
+    else applyAny(this.#machine, partition, now, operation, args);
+  }
+}
+
+/** The record says which operation it was; its arguments are those that operation was given. */
+function applyAny<Name extends OperationName>(
+  machine: CoordinationMachine,
+  partition: string,
+  now: number,
+  operation: Name,
+  args: readonly unknown[],
+): void {
+  machine.apply(partition, now, operation, ...(args as Operations[Name]['args']));
 }

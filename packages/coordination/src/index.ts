@@ -25,19 +25,14 @@ export type {
   Waiting,
   Write,
 } from './coordination-store.ts';
-export { describeEvents, type EventDescription } from './describe-events.ts';
-export type { MethodDescription } from './describe-methods.ts';
-export { describeOpenApi } from './describe-open-api.ts';
-export { describePushes, type PushDescription } from './describe-pushes.ts';
 export { REASONS, type Reason, type RpcError, toRpcError } from './errors.ts';
-export { SERVICE_PATHS } from './methods/discovery.ts';
-export { describeMethods, METHODS, type MethodName } from './methods.ts';
+export type { MethodDescription } from './methods/define-method.ts';
+export { PROTOCOL_VERSION, SERVICE_PATHS } from './methods/discovery.ts';
+export { describeMethods, METHODS, type MethodName, OPEN_API_URL } from './methods.ts';
 export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
-export { toRealmStore } from './realm-store.ts';
 export { openReopeningStore, type ReopeningStoreOptions } from './reopening-store.ts';
 export type { ConnectedPrincipal, RpcConnection } from './rpc/connection.ts';
-export type { RpcResponse } from './rpc/message.ts';
-export type { RpcReply } from './rpc/reply.ts';
+export type { RpcReply, RpcResponse } from './rpc/message.ts';
 export type { RpcAnswer, RpcPeer } from './rpc.ts';
 export type { CoordinationOptions, MayUse, Services } from './services.ts';
-export { openStore, type StoreConfig, type StoreDependencies } from './store.ts';
+export { openStore, type StoreConfig, type StoreDependencies, toRealmStore } from './store.ts';

@@ -1,15 +1,11 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
 // here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
 
-import type { Clock, Json } from '@starloom/core';
-import { RecentMap } from '@starloom/core';
+import { type Json, RecentMap } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
-import type { Budgets } from './budgets.ts';
-import type { CoordinationStore, Lease, LeaseMode } from './coordination-store.ts';
+import type { Lease, LeaseMode } from './coordination-store.ts';
 import { keyReused } from './errors.ts';
-import type { EventFeeds } from './feed/event-feed.ts';
-import { LogWatch } from './feed/log-watch.ts';
-import { freeHolders } from './locks/free-locks.ts';
+import { LogWatch } from './feed/event-feed.ts';
 import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
 import {
   awaitTurn,
@@ -18,22 +14,17 @@ import {
   giveUp,
   refuseDeadlock,
 } from './locks/lock-queue.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { Access, Need, SessionAccess } from './session/session-access.ts';
-import { inBatches } from './support/in-batches.ts';
+import type { Services } from './services.ts';
+import type { Access, Need } from './session/session-access.ts';
 
 /** The lock that an update of the context needs. */
 export const CONTEXT_RESOURCE = 'context';
 
-export interface MemoryLockOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-  readonly feeds: EventFeeds;
-}
+type MemoryLockOptions = Pick<
+  Services,
+  'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'feeds'
+>;
 
 export interface AcquireRequest {
   readonly session_id: string;
@@ -131,14 +122,6 @@ export class MemoryLock {
     const { released } = await store.release(admitted.partition, lock);
     if (!released) throw staleToken(lock, await this.#leases(admitted, lock.resource));
     return { released };
-  }
-
-  async releaseAll(caller: Caller, sessionId: string): Promise<readonly string[]> {
-    const { store, access } = this.#options;
-    const { partition, holder } = await access.fresh(caller, sessionId, { role: 'reader' });
-    const places = (await store.waiting(partition)).filter((place) => place.holder === holder);
-    await inBatches(places, (place) => cancelPlace(store, { partition, ...place }, caller.agentId));
-    return await freeHolders(store, partition, (each) => each === holder, 'released');
   }
 
   /** Gives up a place in the queue; a lock that was granted meanwhile is released. */

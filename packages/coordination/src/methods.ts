@@ -1,13 +1,12 @@
-// The table: every method there is. It validates requests and generates docs/coordination.md. There
+// The table: every method there is. It validates requests and generates docs/coordination.md and
+// openapi.json. There
 // is no method by which one agent sends a message to another, on purpose: what agents have to tell
 // each other stands in the context, where every member of the session sees it.
 
-import { describeTable, type MethodDescription } from './describe-methods.ts';
 import { agentRegistryMethods } from './methods/agent-registry.ts';
 import { checkpointMethods } from './methods/checkpoints.ts';
 import { contextCoordinatorMethods } from './methods/context-coordinator.ts';
-import { contextEventMethods } from './methods/context-events.ts';
-import type { Method } from './methods/define-method.ts';
+import { describeTable, type Method, type MethodDescription } from './methods/define-method.ts';
 import { describeMethod, discoveryMethods } from './methods/discovery.ts';
 import { memoryLockerMethods } from './methods/memory-locker.ts';
 import { sessionManagerMethods } from './methods/session-manager.ts';
@@ -19,7 +18,6 @@ const SERVICE_METHODS = {
   ...sessionManagerMethods,
   ...checkpointMethods,
   ...contextCoordinatorMethods,
-  ...contextEventMethods,
   ...memoryLockerMethods,
   ...toolCacheMethods,
   ...sharedBufferMethods,
@@ -30,6 +28,9 @@ export const METHODS = {
   'mcp.describe': describeMethod(SERVICE_METHODS),
   ...SERVICE_METHODS,
 } as const;
+
+/** The file that describes them as OpenAPI; `npm run docs` writes it. */
+export const OPEN_API_URL = new URL('../openapi.json', import.meta.url);
 
 export type MethodName = keyof typeof METHODS;
 

@@ -31,7 +31,7 @@ export const partitionOf = {
   /** What a principal has, for its budget: see `budgets.ts`. */
   budget: (principalId: string) => `budget:${digest(principalId)}`,
   idempotency: (principalId: string) => `idempotency:${digest(principalId)}`,
-  /** What gateways share among themselves: see `realm-store.ts`. */
+  /** What gateways share among themselves: see `toRealmStore`. */
   realm: (name: string) => `realm:${name}`,
 } as const;
 

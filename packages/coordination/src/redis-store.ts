@@ -17,16 +17,15 @@ import type {
   Snapshot,
   StoreWarning,
   Waiting,
+  Write,
 } from './coordination-store.ts';
 import { type AskedEventLimits, toEventLimits } from './engine/event-log.ts';
 import { findDeadlock, toLockView } from './locks/wait-for-graph.ts';
-import { commitArguments, optional } from './redis/commit-arguments.ts';
-import { RedisConnection } from './redis/connection.ts';
+import { assertVersion, RedisConnection, readServerInfo, warningsOf } from './redis/connection.ts';
 import { mustBeSetUp } from './redis/engine-error.ts';
 import { answerKey, BUCKETS, baseOf, bucketBase, type KeyKind, keyOf } from './redis/keys.ts';
 import * as replies from './redis/replies.ts';
 import { createScripts, runScript, type Script, type Scripts } from './redis/script.ts';
-import { assertVersion, readServerInfo, warningsOf } from './redis/server-info.ts';
 import { StreamReader } from './redis/stream-reader.ts';
 import { inBatches } from './support/in-batches.ts';
 
@@ -259,4 +258,34 @@ class RedisStore implements CoordinationStore {
   ): Promise<Reply> {
     return runScript(this.#commands, script, [keyOf('m', partition), keyOf(kind, partition)], args);
   }
+}
+
+/** As lua/commit.ts reads them; '' stands for what is absent. */
+function commitArguments({ writes, event, ifVersion, ifKeys }: Omit<Commit, 'fence'>) {
+  const expected = [...(ifKeys ?? [])].flatMap(([key, version]) => [key, String(version)]);
+  return [
+    optional(ifVersion),
+    event === undefined ? '' : JSON.stringify(event),
+    String(ifKeys?.size ?? 0),
+    ...expected,
+    ...writes.flatMap(writeArguments),
+  ];
+}
+
+function writeArguments(write: Write): string[] {
+  switch (write.kind) {
+    case 'put': {
+      const { key, value, ttlMs, onExpire } = write;
+      const event = onExpire === undefined ? '' : JSON.stringify(onExpire);
+      return ['put', key, JSON.stringify(value), optional(ttlMs), event];
+    }
+    case 'increment':
+      return ['increment', write.key, String(write.by), '', ''];
+    case 'delete':
+      return ['delete', write.key, '', '', ''];
+  }
+}
+
+function optional(value: number | undefined): string {
+  return value === undefined ? '' : String(value);
 }

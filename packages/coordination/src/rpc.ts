@@ -1,7 +1,7 @@
 // JSON-RPC 2.0, whatever carries it: requests, notifications and batches in, answers out, pushes by
 // the connection. Sizes and depths of messages are the transport's to limit.
 
-import { ERRORS, FabricError, type Json, orAborted } from '@starloom/core';
+import { ERRORS, FabricError, type Json, orAborted, type Trace } from '@starloom/core';
 import { idempotencyOf } from './agents/caller.ts';
 import { isReason, protocolError, refuse, toRpcError } from './errors.ts';
 import type { Call, Method } from './methods/define-method.ts';
@@ -9,16 +9,28 @@ import { findMethod } from './methods.ts';
 import type { RpcConnection } from './rpc/connection.ts';
 import {
   answer,
+  BatchReply,
   failure,
   invalid,
   isResponse,
   parseRequest,
+  type RpcReply,
   type RpcRequest,
   type RpcResponse,
+  toReply,
 } from './rpc/message.ts';
 import { type Named, Peer } from './rpc/peer.ts';
-import { BatchReply, type RpcReply, toReply } from './rpc/reply.ts';
 import type { Services } from './services.ts';
+
+export interface ReplyOptions {
+  /**
+   * From then on nothing is begun, and what is not done is answered with the reason of the signal, though
+   * it may be done later.
+   */
+  readonly cut?: AbortSignal | undefined;
+  /** The trace that errors carry. */
+  readonly trace?: (() => Trace) | undefined;
+}
 
 export type RpcAnswer = RpcResponse | readonly RpcResponse[] | undefined;
 
@@ -41,14 +53,11 @@ export class RpcPeer {
     return (await this.#handleBatch(message))?.answer;
   }
 
-  /**
-   * As `handle`, for a transport that writes text. From `cut` on nothing is begun, and what is not
-   * done is answered with the reason of the signal, though it may be done later.
-   */
-  async reply(message: unknown, cut?: AbortSignal): Promise<RpcReply | undefined> {
-    if (Array.isArray(message)) return await this.#handleBatch(message, cut);
-    const answer = await this.#handleOne(message, cut);
-    return answer && toReply(answer);
+  /** As `handle`, for a transport that writes text. */
+  async reply(message: unknown, options: ReplyOptions = {}): Promise<RpcReply | undefined> {
+    if (Array.isArray(message)) return await this.#handleBatch(message, options);
+    const answer = await this.#handleOne(message, options.cut);
+    return answer && toReply(withTrace(answer, options));
   }
 
   /** The same for a transport that has text. */
@@ -72,23 +81,28 @@ export class RpcPeer {
 
   async #handleBatch(
     messages: readonly unknown[],
-    cut?: AbortSignal,
+    options: ReplyOptions = {},
   ): Promise<RpcReply | undefined> {
     const { batch_requests: most, batch_answer_bytes: bytes } = this.#services.limits;
-    if (messages.length === 0) return toReply(invalid(null, 'The batch is empty'));
+    const refuseAll = (...why: [string, string?]) =>
+      toReply(withTrace(invalid(null, ...why), options));
+    if (messages.length === 0) return refuseAll('The batch is empty');
     if (messages.length > most) {
-      const fix = 'send them in several batches';
-      return toReply(invalid(null, `A batch has at most ${most} requests`, fix));
+      return refuseAll(`A batch has at most ${most} requests`, 'send them in several batches');
     }
     const batch = new BatchReply(bytes);
     for (const each of messages) {
-      const one = await this.#handleOne(each, batch.enough ?? cut);
-      if (one) batch.add(one);
+      const one = await this.#handleOne(each, batch.enough ?? options.cut, true);
+      if (one) batch.add(withTrace(one, options));
     }
     return batch.finish();
   }
 
-  async #handleOne(message: unknown, cut?: AbortSignal): Promise<RpcResponse | undefined> {
+  async #handleOne(
+    message: unknown,
+    cut?: AbortSignal,
+    inBatch = false,
+  ): Promise<RpcResponse | undefined> {
     const request = parseRequest(message);
     if (request === undefined || isResponse(request)) return request;
     const { id } = request;
@@ -97,7 +111,7 @@ export class RpcPeer {
       const result = await (cut ? orAborted(this.#run(request), cut) : this.#run(request));
       return id === undefined ? undefined : answer(id, result);
     } catch (thrown) {
-      this.#log(request, FabricError.from(thrown));
+      this.#log(request, FabricError.from(thrown), inBatch);
       return id === undefined ? undefined : failure(id, toRpcError(this.#cutShort(thrown)));
     }
   }
@@ -135,11 +149,19 @@ export class RpcPeer {
     return this.#services.idempotency.once(keyed, async () => (await run()) as Json);
   }
 
-  #log({ method }: RpcRequest, error: FabricError): void {
+  /** What carries a request on its own writes it down, with no more than the caller is told. */
+  #log({ method, id }: RpcRequest, error: FabricError, inBatch: boolean): void {
     const { log } = this.#services;
-    const fields = { method, principal: this.#peer.principalId, error };
-    log[ERRORS[error.code].log](fields, 'coordination: refused');
+    const { log: level } = ERRORS[error.code];
+    if (level === 'info' && !inBatch && id !== undefined) return;
+    log[level]({ method, principal: this.#peer.principalId, error }, 'coordination: refused');
   }
+}
+
+function withTrace(response: RpcResponse, { trace }: ReplyOptions): RpcResponse {
+  if (trace === undefined || !('error' in response)) return response;
+  const { error } = response;
+  return { ...response, error: { ...error, data: { ...error.data, trace: trace() } } };
 }
 
 /** Who asks, unless `agent_id` says whom the request is about. */

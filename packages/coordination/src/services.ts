@@ -37,9 +37,36 @@ export type MayUse = (principal: ConnectedPrincipal) => boolean;
 
 const HEARTBEAT_INTERVAL_MS = 30_000;
 
-export type Services = ReturnType<typeof createServices>;
+/** The services and what they share. Each takes what it needs of this, and nothing else. */
+export interface Services {
+  readonly store: CoordinationStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly limits: CoordinationLimits;
+  readonly heartbeatIntervalMs: number;
+  /** To a principal that may not use coordination, no session exists. */
+  readonly mayUse: MayUse;
+  readonly feeds: EventFeeds;
+  readonly budgets: Budgets;
+  readonly timers: SessionTimers;
+  readonly access: SessionAccess;
+  readonly bindings: Bindings;
+  readonly presence: Presence;
+  readonly agents: AgentRegistry;
+  readonly ending: SessionEnd;
+  readonly sessions: Sessions;
+  readonly rights: SessionRights;
+  readonly history: ContextHistory;
+  readonly locks: MemoryLock;
+  readonly context: Context;
+  readonly principalContexts: PrincipalContexts;
+  readonly checkpoints: Checkpoints;
+  readonly cache: ToolCache;
+  readonly buffer: SharedBuffer;
+  readonly idempotency: IdempotentAnswers;
+}
 
-/** The services, each with what it needs of the others. None has a state that is not the store's. */
+/** None of the services has a state that is not the store's. */
 export function createServices({
   store,
   clock = systemClock,
@@ -47,87 +74,36 @@ export function createServices({
   heartbeatIntervalMs = HEARTBEAT_INTERVAL_MS,
   mayUse = () => true,
   ...options
-}: CoordinationOptions) {
+}: CoordinationOptions): Services {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const feeds = new EventFeeds({ store, log });
-  const budgets = new Budgets({ store, clock, limits });
+  const given = { store, clock, log, limits, heartbeatIntervalMs, mayUse };
+  const feeds = new EventFeeds(given);
+  const budgets = new Budgets(given);
   const timers = new SessionTimers(store, clock);
   const access = new SessionAccess(store, timers);
-  const bindings = new Bindings({ store, clock, limits, budgets });
-  const presence = new Presence({ store, clock, limits });
-  const agents = new AgentRegistry({
-    store,
-    clock,
-    limits,
-    budgets,
-    bindings,
-    presence,
-    heartbeatIntervalMs,
-  });
-  const ending = new SessionEnd({ store, timers, limits, budgets });
-  const sessions = new Sessions({
-    store,
-    clock,
-    limits,
-    budgets,
-    access,
-    agents,
-    bindings,
-    presence,
-    timers,
-    ending,
-  });
-  const rights = new SessionRights({ store, limits, access, timers, sessions });
-  const history = new ContextHistory({ store, limits, log, budgets });
-  const locks = new MemoryLock({ store, clock, limits, access, feeds, budgets });
-  const context = new Context({ store, clock, limits, budgets, access, locks, history });
-  const principalContexts = new PrincipalContexts({ store, limits, feeds, timers, mayUse });
-  const checkpoints = new Checkpoints({
-    store,
-    clock,
-    limits,
-    budgets,
-    access,
-    timers,
-    sessions,
-    history,
-  });
-  const cache = new ToolCache({
-    store,
-    clock,
-    limits,
-    budgets,
-    access,
-    agents,
-    bindings,
-    feeds,
-  });
-  const buffer = new SharedBuffer({ store, clock, limits, budgets, access });
-  const idempotency = new IdempotentAnswers({ store, clock, limits, budgets });
+  const base = { ...given, feeds, budgets, timers, access };
+  const bindings = new Bindings(base);
+  const presence = new Presence(base);
+  const agents = new AgentRegistry({ ...base, bindings, presence });
+  const ending = new SessionEnd(base);
+  const sessions = new Sessions({ ...base, bindings, presence, agents, ending });
+  const history = new ContextHistory(base);
+  const locks = new MemoryLock(base);
   return {
-    store,
-    clock,
-    log,
-    limits,
-    budgets,
-    heartbeatIntervalMs,
-    mayUse,
-    feeds,
-    timers,
-    access,
+    ...base,
     bindings,
     presence,
     agents,
     ending,
     sessions,
-    rights,
+    rights: new SessionRights({ ...base, sessions }),
     history,
     locks,
-    context,
-    principalContexts,
-    checkpoints,
-    cache,
-    buffer,
-    idempotency,
+    context: new Context({ ...base, locks, history }),
+    principalContexts: new PrincipalContexts(base),
+    checkpoints: new Checkpoints({ ...base, sessions, history }),
+    cache: new ToolCache({ ...base, agents, bindings }),
+    buffer: new SharedBuffer(base),
+    idempotency: new IdempotentAnswers(base),
   };
 }

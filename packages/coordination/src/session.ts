@@ -3,22 +3,16 @@
 // never lacks one.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock, JsonObject } from '@starloom/core';
-import type { AgentRegistry } from './agent-registry.ts';
-import type { Bindings } from './agents/bindings.ts';
+import type { JsonObject } from '@starloom/core';
 import { type Caller, fromHolder } from './agents/caller.ts';
-import type { Presence } from './agents/presence.ts';
-import type { Budgets } from './budgets.ts';
-import type { CoordinationStore, Snapshot } from './coordination-store.ts';
-import { refuse } from './errors.ts';
+import type { Commit, Entry, Snapshot } from './coordination-store.ts';
+import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { freeHolders } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
-import { isSameMember, roleFor, toJoining } from './session/joining.ts';
-import { type Access, accessKeys, type SessionAccess } from './session/session-access.ts';
-import type { SessionEnd } from './session/session-end.ts';
+import { assertCount, assertSize, type CoordinationLimits } from './quota/limits.ts';
+import type { Services } from './services.ts';
+import { type Access, accessKeys } from './session/session-access.ts';
 import { SessionIndex } from './session/session-index.ts';
 import {
   type AccessList,
@@ -30,21 +24,21 @@ import {
   roleOnJoin,
   type SessionMeta,
 } from './session/session-record.ts';
-import type { SessionTimers } from './session/session-timers.ts';
 import { inBatches } from './support/in-batches.ts';
 
-export interface SessionsOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-  readonly agents: AgentRegistry;
-  readonly bindings: Bindings;
-  readonly presence: Presence;
-  readonly timers: SessionTimers;
-  readonly ending: SessionEnd;
-}
+type SessionsOptions = Pick<
+  Services,
+  | 'store'
+  | 'clock'
+  | 'limits'
+  | 'budgets'
+  | 'access'
+  | 'agents'
+  | 'bindings'
+  | 'presence'
+  | 'timers'
+  | 'ending'
+>;
 
 export interface NewSession {
   readonly session_id?: string | undefined;
@@ -265,4 +259,47 @@ function membersIn({ entries }: Snapshot): readonly Member[] {
   return [...entries]
     .filter(([key]) => key !== HEAD)
     .map(([, { value }]) => memberSchema.parse(value));
+}
+
+/** As what the caller joins; a session it may not join does not exist for it. */
+function roleFor(
+  { entries }: Snapshot,
+  caller: Caller,
+  sessionId: string,
+  wanted: Role | undefined,
+): Role {
+  const entry = entries.get(META);
+  const meta = entry && metaSchema.parse(entry.value);
+  const known = entries.get(keyOf.member(caller.agentId));
+  const member = known && memberSchema.parse(known.value);
+  if (meta === undefined || meta.state === 'ended') throw notFound('session', sessionId);
+  if (member?.principal === caller.principalId && wanted === undefined) return member.role;
+  const role = roleOnJoin(meta, caller, wanted);
+  if (role === undefined) throw notFound('session', sessionId);
+  return role;
+}
+
+/** Is the member already in the session as it would be after joining? */
+function isSameMember({ value }: Entry, { role, epoch, principal }: Member): boolean {
+  const before = memberSchema.parse(value);
+  const isSameLife = before.epoch === epoch && before.connected;
+  return isSameLife && before.role === role && before.principal === principal;
+}
+
+/** Member, roster and notice in one, on the session as the snapshot has it. */
+function toJoining({ entries }: Snapshot, member: Member, limits: CoordinationLimits): Commit {
+  const { agent_id, role, epoch } = member;
+  const key = keyOf.member(agent_id);
+  const roster = parseRoster(entries.get(ROSTER)?.value);
+  const ids = roster.includes(agent_id) ? roster : [...roster, agent_id];
+  assertCount('members_per_session', ids.length, limits);
+  const readKeys = [META, ROSTER, key];
+  return {
+    writes: [
+      { kind: 'put', key, value: member },
+      { kind: 'put', key: ROSTER, value: ids },
+    ],
+    event: { type: 'session.agent_joined', agent_id, role, epoch },
+    ifKeys: new Map(readKeys.map((name) => [name, entries.get(name)?.version ?? 0])),
+  };
 }

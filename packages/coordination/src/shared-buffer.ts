@@ -3,11 +3,9 @@
 // for longest first.
 
 import { isUtf8 } from 'node:buffer';
-import type { Clock, JsonObject } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
-import type { Budgets } from './budgets.ts';
-import { ChunkEviction } from './buffer/chunk-eviction.ts';
-import { ChunkIndex } from './buffer/chunk-index.ts';
+import { ChunkEviction, ChunkIndex } from './buffer/chunk-index.ts';
 import {
   type ChunkBody,
   type ChunkEncoding,
@@ -17,23 +15,16 @@ import {
   referenceKey,
   toChunkBody,
 } from './buffer/chunk-record.ts';
-import type { CoordinationStore } from './coordination-store.ts';
 import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
+import { assertSize } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { Access, SessionAccess } from './session/session-access.ts';
+import type { Services } from './services.ts';
+import type { Access } from './session/session-access.ts';
 import type { Role } from './session/session-record.ts';
 
-export interface SharedBufferOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-}
+type SharedBufferOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets' | 'access'>;
 
 export interface NewChunk {
   readonly session_id: string;
@@ -63,7 +54,7 @@ export class SharedBuffer {
     this.#options = options;
     this.#index = new ChunkIndex(store, clock);
     this.#eviction = new ChunkEviction(store);
-    const fix = 'evict chunks, or release references to them';
+    const fix = 'evict chunks that no agent refers to';
     this.#meter = new Meter({ limits, entries: 'buffer_chunks', bytes: 'buffer_bytes', fix });
   }
 
@@ -79,7 +70,7 @@ export class SharedBuffer {
     const known = await this.#index.get(sessionId, chunk_id);
     if (known) await this.#noteAgain(sessionId, known, chunk);
     else await this.#add(caller, chunk, content, chunk_id, meta.principal);
-    if (chunk.retain) await this.retain(caller, sessionId, chunk_id);
+    if (chunk.retain) await this.#retain(caller, sessionId, chunk_id);
     const { media_type } = known ?? chunk;
     return { chunk_id, bytes, media_type, deduplicated: known !== undefined };
   }
@@ -105,19 +96,6 @@ export class SharedBuffer {
     await this.#admit(caller, sessionId, 'reader');
     const chunks = await this.#index.all(sessionId);
     return by === undefined ? chunks : chunks.filter(({ agent_id }) => agent_id === by);
-  }
-
-  async retain(caller: Caller, sessionId: string, chunkId: string): Promise<void> {
-    await this.#admit(caller, sessionId, 'writer');
-    const key = referenceKey(chunkId, caller.agentId);
-    const write = { kind: 'put', key, value: true } as const;
-    await this.#index.change(sessionId, chunkId, { write });
-  }
-
-  /** False when the caller had no reference. */
-  async release(caller: Caller, sessionId: string, chunkId: string): Promise<boolean> {
-    await this.#admit(caller, sessionId, 'writer');
-    return await this.#index.removeReference(sessionId, chunkId, caller.agentId);
   }
 
   /** One chunk, or as many of the least used as it takes to free some bytes. */
@@ -146,6 +124,12 @@ export class SharedBuffer {
     const stats = await this.#index.stats(sessionId);
     if (reset) await this.#index.reset(sessionId);
     return stats;
+  }
+
+  /** The chunk is not evicted while the caller is there. */
+  async #retain({ agentId }: Caller, sessionId: string, chunkId: string): Promise<void> {
+    const write = { kind: 'put', key: referenceKey(chunkId, agentId), value: true } as const;
+    await this.#index.change(sessionId, chunkId, { write });
   }
 
   async #admit(caller: Caller, sessionId: string, role: Role): Promise<Access> {
@@ -220,6 +204,6 @@ function stillNeeded(chunk: IndexedChunk, references: readonly string[]) {
     references,
     current_version: version,
     current: { references: chunk.references },
-    fix: 'they release it with shared_buffer.release, or leave the session',
+    fix: 'evict it when they have left the session',
   });
 }

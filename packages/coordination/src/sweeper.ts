@@ -2,25 +2,17 @@
 // in which the store tells of them, and now and then looks through everything, so that nothing stays
 // undone because a process died over it. Any number of processes may sweep at once.
 
-import { type Clock, FabricError, type Json, type Log } from '@starloom/core';
-import type { AgentRegistry } from './agent-registry.ts';
-import type { Presence } from './agents/presence.ts';
-import type { CoordinationStore } from './coordination-store.ts';
+import { FabricError, type Json } from '@starloom/core';
 import { expiredLease } from './feed/log-event.ts';
 import { AGENTS, SESSIONS } from './partitions.ts';
-import type { SessionEnd } from './session/session-end.ts';
-import { dueSession, type SessionTimers } from './session/session-timers.ts';
+import type { Services } from './services.ts';
+import { dueSession } from './session/session-timers.ts';
 import { inBatches } from './support/in-batches.ts';
 
-export interface SweeperOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly agents: AgentRegistry;
-  readonly presence: Presence;
-  readonly timers: SessionTimers;
-  readonly ending: SessionEnd;
-}
+type SweeperOptions = Pick<
+  Services,
+  'store' | 'clock' | 'log' | 'agents' | 'presence' | 'timers' | 'ending'
+>;
 
 const PAGE = 500;
 const LOOK_THROUGH_MS = 60_000;

@@ -2,14 +2,14 @@
 // depends on was invalidated since it was stored, or since its computation began when that is known;
 // so a result that was on its way while its source changed never becomes valid.
 
-import type { Clock, Json } from '@starloom/core';
-import type { AgentRegistry } from './agent-registry.ts';
-import { type Bindings, readOwner } from './agents/bindings.ts';
+import type { Json } from '@starloom/core';
+import { readOwner } from './agents/bindings.ts';
 import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
-import type { Budgets } from './budgets.ts';
 import {
+  agentCacheScope,
   type CacheEntry,
   type CacheName,
+  type CacheScope,
   cacheEntrySchema,
   cacheKey,
   claimKey,
@@ -17,38 +17,25 @@ import {
   entryKey,
   entryLabel,
   labelsOf,
+  principalCacheScope,
+  sessionCacheScope,
   tagLabel,
   toolLabel,
 } from './cache/cache-entry.ts';
-import { CacheIndex } from './cache/cache-index.ts';
-import {
-  agentCacheScope,
-  type CacheScope,
-  principalCacheScope,
-  sessionCacheScope,
-} from './cache/cache-scope.ts';
-import { Invalidations } from './cache/invalidations.ts';
+import { CacheIndex, Invalidations } from './cache/cache-index.ts';
 import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single-flight.ts';
-import type { CoordinationStore } from './coordination-store.ts';
 import { refuse } from './errors.ts';
-import type { EventFeeds } from './feed/event-feed.ts';
 import { jsonBytes } from './json/json.ts';
 import { partitionOf } from './partitions.ts';
-import { assertSize } from './quota/assert-quota.ts';
-import type { CoordinationLimits } from './quota/limits.ts';
+import { assertSize } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
-import type { Need, SessionAccess } from './session/session-access.ts';
+import type { Services } from './services.ts';
+import type { Need } from './session/session-access.ts';
 
-export interface ToolCacheOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-  readonly agents: AgentRegistry;
-  readonly bindings: Bindings;
-  readonly feeds: EventFeeds;
-}
+type ToolCacheOptions = Pick<
+  Services,
+  'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'agents' | 'bindings' | 'feeds'
+>;
 
 export interface Shared {
   readonly scope: CacheScope;

@@ -137,7 +137,7 @@ describe('bad input', () => {
       ],
       ['shared_buffer.put', { session_id, content: large }],
       ['tool_cache.put', { tool: 't', result: large, scope: 'session', session_id }],
-      ['session_manager.update', { session_id, metadata: { a: 'x'.repeat(70_000) } }],
+      ['session_manager.create', { session_id: 'b', metadata: { a: 'x'.repeat(70_000) } }],
       [
         'agent_registry.register',
         { agent_id: 'b', capabilities: [], metadata: { a: 'x'.repeat(70_000) } },
@@ -218,8 +218,6 @@ describe('bad input', () => {
       ['context_coordinator.events', { after }],
       ['context_coordinator.history', { after }],
       ['context_coordinator.get', { at_version: after }],
-      ['context_coordinator.diff', { from: after }],
-      ['context_coordinator.diff', { from: 1, to: after }],
       ['session_manager.fork', { at_version: after, new_session_id: 'f' }],
     ] as const) {
       await refuses(world, a, -32602, method, { session_id: 's', ...params });

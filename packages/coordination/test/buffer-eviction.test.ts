@@ -51,7 +51,7 @@ describe('a chunk that somebody retains in the moment in which it is evicted', (
     await using _ = world;
     const chunk_id = await put('needed');
     const moment = beforeCommit(world.store, isEvictionOf(chunk_id), () =>
-      b.call('shared_buffer.retain', { session_id, chunk_id }),
+      b.call('shared_buffer.put', { session_id, content: 'needed', retain: true }),
     );
     const refusal = await a.refused('shared_buffer.evict', { session_id, chunk_id });
     expect(moment.hasHappened).toBe(true);
@@ -67,7 +67,7 @@ describe('a chunk that somebody retains in the moment in which it is evicted', (
     const chunk_id = await put('needed');
     const other = await put('other');
     const moment = beforeCommit(world.store, isEvictionOf(chunk_id), () =>
-      b.call('shared_buffer.retain', { session_id, chunk_id }),
+      b.call('shared_buffer.put', { session_id, content: 'needed', retain: true }),
     );
     const gone = await a.call('shared_buffer.evict', { session_id, bytes: 1 });
     expect(moment.hasHappened).toBe(true);

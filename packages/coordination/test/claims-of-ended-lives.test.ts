@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { principalCacheScope } from '../src/cache/cache-scope.ts';
+import { principalCacheScope } from '../src/cache/cache-entry.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { World } from './support/world.ts';
 

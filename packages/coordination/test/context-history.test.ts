@@ -63,19 +63,6 @@ it('reads the context as it was at any version', async () => {
     const past = await client.call('context_coordinator.get', { session_id, at_version });
     expect(past.context).toEqual(expected);
   }
-  const [second, last] = [Number(seen[2]?.[0]), Number(seen[5]?.[0])];
-  const diff = await client.call('context_coordinator.diff', {
-    session_id,
-    from: second,
-    to: last,
-  });
-  expect(diff.changes).toEqual([
-    { key: 'a', before: 1 },
-    { key: 'list', before: [1, 2] },
-    { key: 'z', after: { deep: true } },
-  ]);
-  const upToNow = await client.call('context_coordinator.diff', { session_id, from: second });
-  expect(upToNow.changes).toEqual(diff.changes);
 });
 
 it('reads versions that only a snapshot reaches, and says when one is too old', async () => {
@@ -119,8 +106,6 @@ it('reads versions of a context of large values, the present one in any case', a
   expect(await at(-1)).toBe(49);
   expect(await at(-2)).toBe(48);
   expect(await at(-20)).toBe(30);
-  const diff = { session_id, from: versions.at(-2) ?? 0 };
-  expect((await client.call('context_coordinator.diff', diff)).changes).toHaveLength(1);
 });
 
 it('begins with the oldest that is still there when nobody says where', async () => {

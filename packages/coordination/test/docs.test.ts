@@ -1,13 +1,7 @@
 import { expect, it, test } from 'vitest';
+import { EVENTS, PUSHES } from '../../../scripts/coordination-events.ts';
 import { DOCS } from '../../../scripts/write-docs.ts';
-import {
-  describeEvents,
-  describeMethods,
-  describePushes,
-  METHODS,
-  REASONS,
-  SERVICE_PATHS,
-} from '../src/index.ts';
+import { describeMethods, METHODS, REASONS, SERVICE_PATHS } from '../src/index.ts';
 
 it('documents every method with parameters, result, errors and an example', () => {
   const text = DOCS['docs/coordination.md']?.() ?? '';
@@ -19,8 +13,8 @@ it('documents every method with parameters, result, errors and an example', () =
     expect(section, name).toContain('Errors: ');
     expect(section, name).toContain(`"method":"${name}"`);
   }
-  for (const { method } of describePushes()) expect(text).toContain(`### ${method}\n`);
-  for (const { type } of describeEvents()) expect(text).toContain(`| \`${type}\` |`);
+  for (const { method } of PUSHES) expect(text).toContain(`### ${method}\n`);
+  for (const { type } of EVENTS) expect(text).toContain(`| \`${type}\` |`);
   for (const reason of Object.keys(REASONS)) expect(text).toContain(`\`${reason}\``);
 });
 

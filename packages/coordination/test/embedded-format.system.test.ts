@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { encodeRecord } from '../src/embedded/journal-record.ts';
+import { encodeRecord } from '../src/embedded/sqlite-journal.ts';
 import { SqliteLog } from '../src/embedded/sqlite-log.ts';
 import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 import { count, numberIn, openWorld, rows } from './fixtures/embedded-world.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { engineTime } from '../src/engine/engine-time.ts';
+import { engineTime } from '../src/engine/machine-store.ts';
 import { MemoryCoordinationStore } from '../src/testing/index.ts';
 
 /** A wall clock that can be set, beside time that goes on. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { KeptBytes } from '../src/rpc/kept-bytes.ts';
+import { KeptBytes } from '../src/rpc/idempotency.ts';
 import { type Client, World } from './support/world.ts';
 
 const MINUTE_MS = 60_000;
@@ -10,10 +10,8 @@ const create = (client: Client, n: number) => {
   return client.call('session_manager.create', { session_id, idempotency_key: `k${n}`, metadata });
 };
 
-const update = (client: Client, n: number) => {
-  const params = { session_id: 's0', metadata, idempotency_key: `u${n}` };
-  return client.call('session_manager.update', params);
-};
+const join = (client: Client, n: number) =>
+  client.call('session_manager.join', { session_id: 's0', idempotency_key: `j${n}` });
 
 /** As many answers as there is room for. */
 async function openFull() {
@@ -21,7 +19,7 @@ async function openFull() {
   const world = new World({ limits: { idempotency_bytes: 4_000 }, heartbeatIntervalMs });
   const client = await world.agent('a');
   await create(client, 0);
-  for (let n = 0; n < 4; n += 1) await update(client, n);
+  for (let n = 0; n < 3; n += 1) await join(client, n);
   return { world, client };
 }
 
@@ -69,8 +67,8 @@ describe('what is kept of requests with a key', () => {
     await using world = new World({ limits: { idempotency_bytes: 4_000 } });
     const client = await world.agent('a');
     for (let n = 0; n < 20; n += 1) {
-      const params = { session_id: 'none', metadata, idempotency_key: 'k'.repeat(200) + n };
-      expect((await client.refused('session_manager.update', params)).code).toBe(-32004);
+      const params = { session_id: 'none', idempotency_key: 'k'.repeat(200) + n };
+      expect((await client.refused('session_manager.join', params)).code).toBe(-32004);
     }
     await create(client, 0);
   });

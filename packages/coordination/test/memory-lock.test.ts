@@ -151,20 +151,16 @@ describe('memory locker', () => {
   it('answers a waiter at once when its place is given up, also on another gateway', async () => {
     await using world = new World();
     const elsewhere = world.another();
-    for (const how of ['memory_locker.cancel', 'memory_locker.release_all'] as const) {
-      const { session_id, owner, waiter, answer } = await waitBehind(world);
-      const again = world.connect('ci', { coordination: elsewhere });
-      const own = { agent_id: 'waiter', epoch: waiter.epoch, session_id };
-      const [place] = (await again.call('memory_locker.status', own)).waiting;
-      const ticket = place?.ticket ?? '';
-      if (how === 'memory_locker.cancel') await again.call(how, { ...own, ticket });
-      else await again.call(how, own);
-      expect(await answer, how).toMatchObject({
-        code: -32014,
-        data: { reason: 'lock_held', cancelled: true, ticket, holder: 'owner' },
-      });
-      await owner.call('session_manager.end', { session_id });
-    }
+    const { session_id, waiter, answer } = await waitBehind(world);
+    const again = world.connect('ci', { coordination: elsewhere });
+    const own = { agent_id: 'waiter', epoch: waiter.epoch, session_id };
+    const [place] = (await again.call('memory_locker.status', own)).waiting;
+    const ticket = place?.ticket ?? '';
+    await again.call('memory_locker.cancel', { ...own, ticket });
+    expect(await answer).toMatchObject({
+      code: -32014,
+      data: { reason: 'lock_held', cancelled: true, ticket, holder: 'owner' },
+    });
     await elsewhere.close();
   });
 
@@ -280,12 +276,8 @@ describe('memory locker', () => {
     await acquire(a, { session_id, mode: 'shared' });
     await acquire(b, { session_id, mode: 'shared' });
     expect((await c.refused('memory_locker.acquire', { session_id })).code).toBe(-32014);
-    expect(await c.call('memory_locker.stats', { session_id })).toMatchObject({
-      held: 2,
-      shared: 2,
-      exclusive: 0,
-      resources: 1,
-    });
+    const { locks } = await c.call('memory_locker.status', { session_id });
+    expect(locks).toMatchObject([{ mode: 'shared' }, { mode: 'shared' }]);
   });
 
   it('refuses the request that would close a circle of waiters, and only that', async () => {
@@ -293,8 +285,8 @@ describe('memory locker', () => {
     const { session_id, clients } = await open(world, 'a', 'b', 'c');
     const [a, b, c] = clients as [Client, Client, Client];
     await acquire(a, { session_id, resource: 'x' });
-    await acquire(b, { session_id, resource: 'y' });
-    await acquire(c, { session_id, resource: 'z' });
+    const y = await acquire(b, { session_id, resource: 'y' });
+    const z = await acquire(c, { session_id, resource: 'z' });
     const wait = { session_id, wait_ms: 60_000 };
     const first = acquire(a, { ...wait, resource: 'y' });
     await expect
@@ -310,9 +302,9 @@ describe('memory locker', () => {
       code: -32014,
       data: { reason: 'deadlock', circle: ['c', 'a', 'b'] },
     });
-    await c.call('memory_locker.release_all', { session_id });
+    await c.call('memory_locker.release', { session_id, resource: 'z', lock_token: z.lock_token });
     await second;
-    await b.call('memory_locker.release_all', { session_id });
+    await b.call('memory_locker.release', { session_id, resource: 'y', lock_token: y.lock_token });
     await first;
   });
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { describePushes, METHODS } from '../src/index.ts';
+import { PUSHES } from '../../../scripts/coordination-events.ts';
+import { METHODS } from '../src/index.ts';
 import { World } from './support/world.ts';
 
 it('the onboarding of the seed: discover, register, session, subscribe, beat', async () => {
@@ -84,7 +85,7 @@ it('[C14] has no way for an agent to send another a message: only the context pa
     capabilities: [],
     metadata: { note: words },
   });
-  await a.call('session_manager.update', { session_id, metadata: { note: words } });
+  await a.call('session_manager.checkpoint', { session_id, name: words });
   await a.call('shared_buffer.put', { session_id, content: words });
   await a.call('tool_cache.put', { tool: 't', result: words });
   await a.call('memory_locker.acquire', { session_id, resource: words });
@@ -93,7 +94,7 @@ it('[C14] has no way for an agent to send another a message: only the context pa
   await expect.poll(() => JSON.stringify(b.pushes)).toContain(words);
   const carriers = b.pushes.filter(({ params }) => JSON.stringify(params).includes(words));
   expect(carriers.map(({ method }) => method)).toEqual(['context_coordinator.update']);
-  expect(describePushes().map(({ method }) => method)).toEqual(
+  expect(PUSHES.map(({ method }) => method)).toEqual(
     expect.arrayContaining([...new Set(b.pushes.map(({ method }) => method))]),
   );
 });

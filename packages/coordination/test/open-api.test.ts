@@ -1,15 +1,11 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it, test } from 'vitest';
-import {
-  describeMethods,
-  describeOpenApi,
-  describePushes,
-  METHODS,
-  SERVICE_PATHS,
-} from '../src/index.ts';
+import { PUSHES } from '../../../scripts/coordination-events.ts';
+import { coordinationOpenApi } from '../../../scripts/coordination-open-api.ts';
+import { describeMethods, METHODS, SERVICE_PATHS } from '../src/index.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read into the document freely
-const document: any = describeOpenApi();
+const document: any = coordinationOpenApi();
 const ajv = new Ajv2020({ strict: false, validateFormats: false });
 ajv.addSchema({ $id: 'openapi', ...document });
 
@@ -65,8 +61,8 @@ it('refers to nothing that is not there, and says what is pushed and what can go
   for (const [, kind = '', name = ''] of refs) {
     expect(document.components[kind]).toHaveProperty([name]);
   }
-  expect(Object.keys(document.webhooks)).toEqual(describePushes().map(({ method }) => method));
-  for (const { method, example } of describePushes()) {
+  expect(Object.keys(document.webhooks)).toEqual(PUSHES.map(({ method }) => method));
+  for (const { method, example } of PUSHES) {
     const body = document.webhooks[method].post.requestBody.content['application/json'];
     expect(body.example).toEqual({ jsonrpc: '2.0', method, params: example });
     expect(Object.keys(body.schema.properties.params.properties)).toEqual(Object.keys(example));

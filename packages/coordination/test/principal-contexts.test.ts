@@ -72,7 +72,7 @@ describe('a principal that follows a session', () => {
     await a.call('context_coordinator.update', write(1));
     await a.call('memory_locker.acquire', { session_id: 's' });
     await expect.poll(() => theirs.told).toEqual(['updated']);
-    await a.call('memory_locker.release_all', { session_id: 's' });
+    await a.call('memory_locker.break', { session_id: 's' });
     await guest.call('session_manager.leave', { session_id: 's' });
     await a.call('context_coordinator.update', write(2));
     await expect.poll(() => mine.told).toEqual(['updated', 'updated']);

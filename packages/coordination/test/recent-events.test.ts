@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RecentEvents } from '../src/feed/recent-events.ts';
+import { RecentEvents } from '../src/feed/event-feed.ts';
 
 const MEGABYTE = 1024 * 1024;
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import type { CoordinationStore } from '../src/coordination-store.ts';
 import { RedisConnection } from '../src/redis/connection.ts';
 import { createScripts } from '../src/redis/script.ts';
-import { type StreamEntry, WatchedStream } from '../src/redis/watched-stream.ts';
+import { type StreamEntry, WatchedStream } from '../src/redis/stream-reader.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 import { openTcpProxy } from './fixtures/tcp-proxy.ts';
 

@@ -173,28 +173,11 @@ describe('shared buffer', () => {
       code: -32016,
       data: { limit: 'buffer_chunks' },
     });
-    await a.call('shared_buffer.release', { session_id, chunk_id });
+    await a.call('shared_buffer.evict', { session_id, chunk_id });
     await put(a, 'two');
-    await a.call('shared_buffer.retain', {
-      session_id,
-      chunk_id: (await put(a, 'two')).chunk_id,
-    });
+    await put(a, 'two', { retain: true });
     const { chunks } = await a.call('shared_buffer.list', { session_id });
     expect(chunks).toMatchObject([{ references: ['a'] }]);
-  });
-
-  it('says whether there was a reference to give back', async () => {
-    const { world, a, b, session_id, put } = await open();
-    await using _ = world;
-    const { chunk_id } = await put(a, 'one', { retain: true });
-    const chunk = { session_id, chunk_id };
-    expect(await b.call('shared_buffer.release', chunk)).toEqual({ released: false });
-    expect(await a.call('shared_buffer.release', chunk)).toEqual({ released: true });
-    expect(await a.call('shared_buffer.release', chunk)).toEqual({ released: false });
-    const { chunks } = await a.call('shared_buffer.list', { session_id });
-    expect(chunks).toMatchObject([{ references: [] }]);
-    await b.call('shared_buffer.evict', chunk);
-    expect((await a.refused('shared_buffer.release', chunk)).code).toBe(-32004);
   });
 
   it('refuses a chunk that is too large', async () => {

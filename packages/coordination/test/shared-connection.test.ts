@@ -28,15 +28,16 @@ it('tells each agent on a connection of its own locks', async () => {
   await using world = new World();
   const { both, other, session_id } = await twoOnOneConnection(world);
   await other.call('session_manager.join', { session_id });
-  await other.call('memory_locker.acquire', { session_id, mode: 'shared' });
+  const held = await other.call('memory_locker.acquire', { session_id, mode: 'shared' });
   const wait = { session_id, wait_ms: 60_000, async: true } as const;
   for (const agent_id of ['first', 'second']) {
     await both.call('memory_locker.acquire', { ...wait, agent_id });
   }
   const granted = () => both.pushed('memory_locker.granted').map(({ agent_id }) => agent_id);
-  await other.call('memory_locker.release_all', { session_id });
+  const lock_token = 'lock_token' in held ? held.lock_token : expect.fail('was not free');
+  await other.call('memory_locker.release', { session_id, lock_token });
   await expect.poll(granted).toEqual(['first']);
-  await both.call('memory_locker.release_all', { session_id, agent_id: 'first' });
+  await both.call('session_manager.leave', { session_id, agent_id: 'first' });
   await expect.poll(granted).toEqual(['first', 'second']);
 });
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markKey } from '../src/cache/cache-entry.ts';
-import { principalCacheScope } from '../src/cache/cache-scope.ts';
+import { markKey, principalCacheScope } from '../src/cache/cache-entry.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { countCalls } from './support/counted-calls.ts';
 import { type Client, World } from './support/world.ts';
@@ -87,13 +86,12 @@ describe('tool cache', () => {
     await using world = new World();
     const client = await world.agent('a');
     const fill = async () => {
-      await client.call('tool_cache.warm', {
-        entries: [
-          { tool: 'read', params: { file: 'a' }, result: 1, dependencies: ['file:a'] },
-          { tool: 'read', params: { file: 'b' }, result: 2, dependencies: ['file:b'] },
-          { tool: 'sum', params: {}, result: 3, dependencies: ['file:a', 'file:b'], tags: ['x'] },
-        ],
-      });
+      for (const entry of [
+        { tool: 'read', params: { file: 'a' }, result: 1, dependencies: ['file:a'] },
+        { tool: 'read', params: { file: 'b' }, result: 2, dependencies: ['file:b'] },
+        { tool: 'sum', params: {}, result: 3, dependencies: ['file:a', 'file:b'], tags: ['x'] },
+      ])
+        await client.call('tool_cache.put', entry);
     };
     const left = async () => {
       const hits = await Promise.all([

@@ -82,6 +82,8 @@ export class RecursionGuard {
   readonly #inFlight = new Map<string, Map<string, CallInFlight>>();
   /** The same by what their agents are known by when they call back. */
   readonly #byAgent = new Map<string, Set<CallInFlight>>();
+  /** Those of them whose agents were started by this process. */
+  readonly #started = new Set<CallInFlight>();
   /** Refused traces by root principal, and when they may be forgotten, oldest first. */
   readonly #tripped = new Map<string, Map<string, number>>();
 
@@ -90,6 +92,11 @@ export class RecursionGuard {
     this.#uncounted = options.uncounted ?? Number.POSITIVE_INFINITY;
     this.#clock = options.clock ?? systemClock;
     this.#onBlocked = options.onBlocked;
+  }
+
+  /** Whether a call is in flight to an agent that this process started. */
+  get servesStarted(): boolean {
+    return this.#started.size > 0;
   }
 
   /** Gives an incoming call its place in its trace, or refuses it with RECURSION_LIMIT. */
@@ -151,8 +158,10 @@ export class RecursionGuard {
     const calls = this.#inFlight.get(trace.trace_id) ?? new Map<string, CallInFlight>();
     this.#inFlight.set(trace.trace_id, calls.set(spanId, entry));
     const forgetAgent = this.#trackAgent(entry);
+    if (agentId !== undefined) this.#started.add(entry);
     return () => {
       forgetAgent?.();
+      this.#started.delete(entry);
       calls.delete(spanId);
       if (calls.size === 0 && this.#inFlight.get(trace.trace_id) === calls) {
         this.#inFlight.delete(trace.trace_id);

@@ -152,7 +152,10 @@ describe('the recursion guard', () => {
       const guard = new RecursionGuard();
       const call = guard.admit(fromMeta({}), alice);
       const { trace, hop, root } = call;
+      guard.track(trace, hop, { root, agentPrincipal: 'other' });
+      expect(guard.servesStarted).toBe(false);
       const forget = guard.track(trace, { ...hop, depth: 4 }, { root, agentId: 'coder' });
+      expect(guard.servesStarted).toBe(true);
       const fromCoder = { ...eve, agentId: 'coder' };
       expect(guard.admit(fromMeta({}), fromCoder)).toMatchObject({
         trace: { trace_id: trace.trace_id },
@@ -163,6 +166,7 @@ describe('the recursion guard', () => {
       expect(guard.admit(fromMeta({}), { principal: 'coder' }).hop.depth).toBe(1);
       expect(guard.admit(fromMeta({}), { ...eve, agentId: 'files' }).hop.depth).toBe(1);
       forget();
+      expect(guard.servesStarted).toBe(false);
       expect(guard.admit(fromMeta({}), fromCoder)).toMatchObject({
         hop: { depth: 1 },
         root: 'eve',

@@ -1,5 +1,4 @@
-// Incidents of other gateways and libraries, each tried against this one. The numbers are those of the
-// table in docs/security.md.
+// Incidents of other gateways and libraries, each tried against this one.
 
 import { createConnection } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -36,7 +35,7 @@ async function sendRaw(url: string, head: readonly string[], body = ''): Promise
 
 const statusOf = (answer: string) => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
 
-describe('T2, T3: a page that reached the port by DNS rebinding', () => {
+describe('a page that reached the port by DNS rebinding (CVE-2025-49596)', () => {
   const PATHS = [
     '/mcp',
     '/mcp/ws',
@@ -94,7 +93,7 @@ describe('T2, T3: a page that reached the port by DNS rebinding', () => {
   });
 });
 
-describe('T12: keys that another parser would read as ours', () => {
+describe('keys that another parser would read as ours (CVE-2026-27896)', () => {
   const call = (params: string, more = '') =>
     `{"jsonrpc":"2.0","id":1,"method":"tools/call"${more},"params":${params}}`;
 
@@ -151,8 +150,8 @@ function mayBeServed(name: string, tools: { include?: string[]; exclude: string[
   return include.some((glob) => fits(glob, name)) && !exclude.some((glob) => fits(glob, name));
 }
 
-describe('T15: a request that brings a command', () => {
-  it('T15: no route, tool or method takes a command, or changes the agents', async () => {
+describe('a request that brings a command (CVE-2026-42271)', () => {
+  it('no route, tool or method takes a command, or changes the agents', async () => {
     const { agent } = recorder();
     const store = await openStore({ kind: 'embedded' }, { log: silentLog });
     const coordination = createCoordination({ store, log: silentLog });
@@ -174,7 +173,7 @@ describe('T15: a request that brings a command', () => {
   });
 });
 
-describe('T21: filters', () => {
+describe('negated filters (CVE-2026-108586)', () => {
   it('whatever scopes and filters say, what is listed and what can be called is the same', async () => {
     const { agent } = recorder();
     const names = ['read', 'write', 'read_all', 'admin'];
@@ -233,7 +232,7 @@ describe('T21: filters', () => {
   });
 });
 
-describe('T23: headers that only insiders should send', () => {
+describe('headers that only insiders should send (GO-2026-5390)', () => {
   it.each([
     'x-starloom-principal',
     'x-starloom-internal',
@@ -270,7 +269,7 @@ describe('T23: headers that only insiders should send', () => {
   });
 });
 
-describe('T27: a body under another content type', () => {
+describe('a body under another content type (CVE-2026-25223)', () => {
   it.each([
     'text/plain',
     'text/plain;application/json',
@@ -294,7 +293,7 @@ describe('T27: a body under another content type', () => {
   });
 });
 
-describe('T29, T30: requests that a proxy before us may read in another way', () => {
+describe('requests that a proxy before us may read in another way (CVE-2026-1525)', () => {
   it.each<[string, readonly string[], string]>([
     ['an encoded prefix', ['POST /%6dcp HTTP/1.1', `content-length: ${LIST.length}`], LIST],
     ['an encoded slash', ['POST /a2a%2fpercy HTTP/1.1', `content-length: ${LIST.length}`], LIST],
@@ -336,7 +335,7 @@ describe('T29, T30: requests that a proxy before us may read in another way', ()
     expect(answer).not.toContain('"tools"');
   });
 
-  it('T30: a WebSocket is never compressed, however the client asks', async () => {
+  it('a WebSocket is never compressed, however the client asks', async () => {
     const { agent } = recorder();
     await using gateway = await openTestGateway({ percy: agent });
     const socket = createConnection(Number(new URL(gateway.url).port), '127.0.0.1');

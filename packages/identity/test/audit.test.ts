@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { silentLog } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
@@ -199,6 +199,26 @@ describe('the audit log', () => {
     await expect.poll(isWritten).toBe(true);
     await log.close();
     expect(await world.verify()).toMatchObject({ intact: true });
+  });
+
+  it('verifies and continues files that an earlier version wrote', async () => {
+    await using world = await openWorld();
+    const before = join(import.meta.dirname, 'fixtures/audit');
+    await cp(before, world.folder, { recursive: true });
+    const known = JSON.parse(await readFile(join(before, 'public-keys.json'), 'utf8'));
+    const verify = async () => {
+      const files = (await auditFiles(world.folder)).map((name) => join(world.folder, name));
+      const own = await readPublicKeys(world.home);
+      return await verifyAudit(files, {
+        keys: new Map([...Object.entries<string>(known), ...own]),
+      });
+    };
+    const report = { intact: true, records: 10, unsealed: 1, interrupted: 1, problems: [] };
+    expect(await verify()).toMatchObject(report);
+    const log = await world.open();
+    await log.recorded(entry('after'));
+    await log.close();
+    expect(await verify()).toMatchObject({ ...report, files: 3, records: 13 });
   });
 
   it('gives refused credentials a bounded number of lines', async () => {

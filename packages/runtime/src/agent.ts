@@ -4,10 +4,10 @@
 
 import { createTrace, FabricError, ROOT_HOP } from '@starloom/core';
 import type { Block, ContentSegment, ITool } from '@starloom/sdk';
+import { holdProcess } from '@starloom/wire';
 import type { AgentConfig } from './config/index.ts';
 import { createEmit, type Emit, type EventBus } from './core/event-bus.ts';
 import { type LoopParts, runTurn, type Turn, type TurnOutcome } from './core/loop.ts';
-import { RunningTurns } from './core/running-turns.ts';
 import type { AgentFace, InboundCall, ToolOutcome, TurnOptions, TurnResult } from './core/seams.ts';
 import type { AgentSession } from './core/session.ts';
 import type { AgentSessions, SessionSummary } from './core/sessions.ts';
@@ -172,7 +172,7 @@ export class Agent implements AgentFace, AsyncDisposable {
 
   #save(session: AgentSession, emit: Emit): void {
     try {
-      session.saved();
+      session.assertSaved();
     } catch (cause) {
       const message = 'The session could not be saved; it goes on in memory';
       const error = cause instanceof Error && 'code' in cause ? cause.code : String(cause);
@@ -205,4 +205,49 @@ function wordsOf(segments: readonly ContentSegment[]): string | undefined {
 
 function withoutModel(segments: readonly ContentSegment[]): TurnOutcome {
   return { segments, steps: 0, usage: { inputTokens: 0, outputTokens: 0 } };
+}
+
+/**
+ * The turns that run now, so that all can be stopped at once. While there is one the process stays:
+ * neither a silent model nor a deadline would keep it.
+ */
+class RunningTurns {
+  readonly #controllers = new Set<AbortController>();
+  #idle = Promise.withResolvers<void>();
+  #reason: unknown;
+  #hold: Disposable | undefined;
+
+  /** A signal that aborts with `parent`, or when everything is stopped. Dispose of it at the end. */
+  start(parent: AbortSignal | undefined): { readonly signal: AbortSignal } & Disposable {
+    const controller = new AbortController();
+    const follow = () => controller.abort(parent?.reason);
+    if (parent?.aborted) follow();
+    else parent?.addEventListener('abort', follow, { once: true });
+    if (this.#reason !== undefined) controller.abort(this.#reason);
+    this.#hold ??= holdProcess();
+    this.#controllers.add(controller);
+    return {
+      signal: controller.signal,
+      [Symbol.dispose]: () => {
+        parent?.removeEventListener('abort', follow);
+        this.#controllers.delete(controller);
+        if (this.#controllers.size === 0) this.#end();
+      },
+    };
+  }
+
+  /** Aborts what runs and what is still to come; resolves when nothing runs any more. */
+  async stop(reason: unknown): Promise<void> {
+    this.#reason = reason;
+    if (this.#controllers.size === 0) return;
+    this.#idle = Promise.withResolvers();
+    for (const controller of this.#controllers) controller.abort(reason);
+    await this.#idle.promise;
+  }
+
+  #end(): void {
+    this.#hold?.[Symbol.dispose]();
+    this.#hold = undefined;
+    this.#idle.resolve();
+  }
 }

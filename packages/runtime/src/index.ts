@@ -11,8 +11,8 @@ export {
   loadAgentConfig,
   parseAgentConfig,
 } from './config/index.ts';
+export type { AgentEvent, AgentEventName, AgentEventOf, AgentEvents } from './core/event-bus.ts';
 export { EventBus, type EventMatching, type EventPattern } from './core/event-bus.ts';
-export type { AgentEvent, AgentEventName, AgentEventOf, AgentEvents } from './core/events.ts';
 export { isExposed } from './core/permission.ts';
 export { DEFAULT_RETRY, type RetryRules } from './core/retry.ts';
 export type {
@@ -38,6 +38,5 @@ export {
   parseSlashCommand,
   type SlashCommand,
 } from './core/slash-commands.ts';
-export { type AgentOptions, openAgent } from './open-agent.ts';
-export { agentStateFolder } from './state-folder.ts';
-export { type DecisionReport, verifyDecisions } from './trust/verify-decisions.ts';
+export { type AgentOptions, agentStateFolder, openAgent } from './open-agent.ts';
+export { type DecisionReport, verifyDecisions } from './trust/decision-record.ts';

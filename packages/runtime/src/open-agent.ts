@@ -1,7 +1,9 @@
 // Puts an agent together from its configuration. The one file of the runtime that knows every part;
 // what was opened before something failed is closed again.
 
+import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
@@ -33,12 +35,11 @@ import { AgentSessions } from './core/sessions.ts';
 import { ToolPath } from './core/tool-path.ts';
 import { fixedSource, ToolRegistry } from './core/tool-registry.ts';
 import { AgentGuard } from './guard.ts';
-import { isListed } from './mcp/client/allowed-tools.ts';
 import type { McpServers } from './mcp/client/mcp-servers.ts';
+import { isListed } from './mcp/client/to-tool.ts';
 import { BUILT_IN_PLUGINS } from './plugins/index.ts';
 import { inWords } from './providers/in-words.ts';
 import { openProvider } from './providers/index.ts';
-import { agentStateFolder, passingStateFolder } from './state-folder.ts';
 import { OfferedTools } from './tool-search/offered-tools.ts';
 import { createTrust, foldersIn, pinTools } from './trust/index.ts';
 
@@ -257,4 +258,14 @@ async function openConfigured(
       fix: near ? `write "${near}"` : 'add the plugin that brings it to plugins in agent.json',
     },
   });
+}
+
+/** Below the folder of all state: what this one agent keeps. */
+export function agentStateFolder(stateFolder: string, agentId: string): string {
+  return join(stateFolder, 'agents', agentId);
+}
+
+/** For an agent that keeps nothing; created by the first write, for its owner alone. */
+function passingStateFolder(): string {
+  return join(tmpdir(), `starloom-agent-${randomUUID()}`);
 }

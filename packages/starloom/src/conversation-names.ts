@@ -1,8 +1,9 @@
 // Short names for the conversations of this user: an id is sealed, and far too long to be typed. Each
 // name is a file of the state folder that holds the latest id, for its owner alone.
 
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeOwnFolder } from '@starloom/wire/own-file';
 import { stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -26,7 +27,7 @@ export async function nameConversation(
 ): Promise<string> {
   const folder = folderOf(env);
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeOwnFolder(folder);
     const names = await readdir(folder);
     if (before !== undefined && names.includes(before)) {
       await writeFile(join(folder, before), id, { mode: 0o600 });

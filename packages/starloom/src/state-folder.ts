@@ -4,6 +4,7 @@ import { mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { FabricError } from '@starloom/core';
+import { closeToOthers } from '@starloom/wire/own-file';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -12,11 +13,15 @@ export function stateFolder(env: Env): string {
   return join(env.XDG_STATE_HOME || join(homedir(), '.local', 'state'), 'starloom');
 }
 
+/** Its own folders; an earlier version, or a copy, may have left them open to other users. */
+const FOLDERS = ['agents', 'audit', 'conversations', 'identity', 'jobs', 'oauth', 'secrets'];
+
 /** The state folder, made if it is not there yet. */
 export async function makeStateFolder(env: Env): Promise<string> {
   const folder = stateFolder(env);
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
+    for (const name of FOLDERS) await closeToOthers(join(folder, name), 0o700);
     return folder;
   } catch (cause) {
     throw notWritable(folder, cause);

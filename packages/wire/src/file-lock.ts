@@ -3,11 +3,11 @@
 // first moment. A lock of a process that is gone does not count, nor does one that names none.
 
 import { randomUUID } from 'node:crypto';
-import { link, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { link, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError } from '@starloom/core';
-import { writeFresh } from './own-file.ts';
+import { writeFresh, writeOwnFile } from './own-file.ts';
 
 const WAIT_MS = 10_000;
 const RETRY_MS = 15;
@@ -32,8 +32,7 @@ async function take(lock: string, path: string): Promise<void> {
   const began = performance.now();
   try {
     await writeFresh(fresh, text);
-    while (!(await isTaken(lock, fresh, text))) {
-      if (await removeAbandoned(lock)) continue;
+    while (!((await isTaken(lock, fresh, text)) || (await isTakenOver(lock, fresh, text)))) {
       if (performance.now() - began > WAIT_MS) throw busy(path, lock);
       await delay(RETRY_MS);
     }
@@ -69,35 +68,47 @@ async function isMade(lock: string, text: string): Promise<boolean> {
   }
 }
 
-/** Moved away first, so that of all who find it abandoned one removes it, and no lock of another. */
-async function removeAbandoned(lock: string): Promise<boolean> {
-  const text = await readFile(lock, 'utf8').catch(() => undefined);
-  if (text === undefined) return true;
-  if (!(await isAbandoned(lock, text))) return false;
-  const aside = `${lock}.${randomUUID()}`;
+/**
+ * True when the lock was abandoned and is ours now. Of all who find it so, one makes the claim beside it, which
+ * is named after that lock, and that one alone puts its own lock in its place. A claim can be abandoned, too.
+ */
+async function isTakenOver(lock: string, fresh: string, text: string): Promise<boolean> {
+  const abandoned = await abandonedIn(lock);
+  if (abandoned === undefined) return false;
+  const claim = `${lock}.${abandoned}`;
+  const isOurs = (await isTaken(claim, fresh, text)) || (await isTakenOver(claim, fresh, text));
+  if (!isOurs) return false;
   try {
-    await rename(lock, aside);
-    if ((await readFile(aside, 'utf8')) !== text) await link(aside, lock).catch(() => {});
-  } catch {
-    return true; // Another process was quicker.
+    // Another process may have taken it over and given it back before the claim was ours.
+    if ((await abandonedIn(lock)) !== abandoned) return false;
+    await writeOwnFile(lock, text);
+    return true;
+  } finally {
+    await rm(claim, { force: true });
   }
-  await rm(aside, { force: true });
-  return true;
 }
 
-async function isAbandoned(lock: string, text: string): Promise<boolean> {
+/** A name for the lock that is there, if its process is gone. */
+async function abandonedIn(lock: string): Promise<string | undefined> {
+  const text = await readFile(lock, 'utf8').catch(() => undefined);
+  if (text === undefined) return undefined;
   const [, pid, start] = /^(\d+)(?: (\d+))?\s*$/.exec(text) ?? [];
   if (pid === undefined) {
     const made = await stat(lock).catch(() => undefined);
-    return made === undefined || Math.abs(Date.now() - made.mtimeMs) > EMPTY_MS;
+    const isOld = made !== undefined && Math.abs(Date.now() - made.mtimeMs) > EMPTY_MS;
+    return isOld ? `${made.ino}` : undefined;
   }
+  return (await isRunning(Number(pid), start)) ? undefined : `${pid}-${start ?? ''}`;
+}
+
+async function isRunning(pid: number, start: string | undefined): Promise<boolean> {
   try {
-    process.kill(Number(pid), 0);
+    process.kill(pid, 0);
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH';
   }
-  const now = await startOf(Number(pid));
-  return start !== undefined && now !== undefined && now !== start;
+  const now = await startOf(pid);
+  return start === undefined || now === undefined || now === start;
 }
 
 /** When a process started, in the system's own count: another one with its id started later. */

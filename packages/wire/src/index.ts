@@ -67,6 +67,7 @@ export {
   releaseReserve,
   writeOwnFile,
 } from './own-file.ts';
+export { agentAtOtherEnd, type Ends } from './peer-process.ts';
 export {
   agentOfMarks,
   type ManagedProcess,

@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay, setImmediate as yieldToEvents } from 'node:timers/promises';
 import { PROCESS_MARKER } from './environment.ts';
 
-const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/stat');
+export const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/stat');
 
 export class ProcessGroup {
   readonly id: number;
@@ -68,7 +68,7 @@ function longer(pause: number): number {
 }
 
 /** Reading /proc never waits, so it is done in slices of a millisecond or two, without threads. */
-async function findProcesses(matches: (pid: number) => boolean): Promise<number[]> {
+export async function findProcesses(matches: (pid: number) => boolean): Promise<number[]> {
   const found: number[] = [];
   for (const [index, name] of readdirSync('/proc').entries()) {
     if (index % 64 === 63) await yieldToEvents();
@@ -83,7 +83,7 @@ function isAlive(pid: number): boolean {
   return state !== 'Z' && state !== 'X';
 }
 
-function groupOf(pid: number): number {
+export function groupOf(pid: number): number {
   return Number(statusOf(pid)[2]);
 }
 
@@ -93,7 +93,7 @@ function statusOf(pid: number): string[] {
   return text === '' ? [] : text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
-function marksOf(pid: number): ReadonlySet<string> {
+export function marksOf(pid: number): ReadonlySet<string> {
   const prefix = `${PROCESS_MARKER}=`;
   const variables = readProcessFile(pid, 'environ').split('\0');
   const marker = variables.find((variable) => variable.startsWith(prefix));

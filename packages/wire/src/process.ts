@@ -38,7 +38,7 @@ export interface ProcessExit {
 
 /** The agent of this process that a process with these marks runs in, the innermost one. */
 export function agentOfMarks(marks: string): string | undefined {
-  return reaper.agentOfMarks(marks);
+  return reaper.agentOfMarks(marks.split(','));
 }
 
 /** Rejects with AGENT_OFFLINE when the program cannot be started. */

@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto';
 import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
 import { AGENT_MARK } from './environment.ts';
-import type { ProcessGroup } from './process-group.ts';
+import { groupOf, marksOf, type ProcessGroup } from './process-group.ts';
 
 class Reaper {
   readonly #owner = randomUUID();
@@ -30,9 +30,17 @@ class Reaper {
   }
 
   /** The agent of ours that a process with these marks runs in, the innermost one. */
-  agentOfMarks(marks: string): string | undefined {
-    const groups = marks.split(',').map((mark) => this.#groups.get(mark));
+  agentOfMarks(marks: Iterable<string>): string | undefined {
+    const groups = Array.from(marks, (mark) => this.#groups.get(mark));
     return groups.findLast((group) => group?.agentId !== undefined)?.agentId;
+  }
+
+  /** The agent of ours that this process runs in. */
+  agentOf(pid: number): string | undefined {
+    const byMarks = this.agentOfMarks(marksOf(pid));
+    if (byMarks !== undefined) return byMarks;
+    const id = groupOf(pid);
+    return this.#groups.values().find((group) => group.id === id)?.agentId;
   }
 
   add(group: ProcessGroup): void {

@@ -21,10 +21,9 @@ it('names the process that has the turn from the first moment on, and when that 
   expect(await world.left()).toEqual([]);
 });
 
-it('lets one process at a time have the turn, also after a lock that was abandoned', async () => {
+it('lets one process at a time have the turn, also after locks and claims that were abandoned', async () => {
   await using world = await openWorld();
   const { pid } = spawnSync(process.execPath, ['--version']);
-  await writeFile(world.lock, `${pid} 1\n`);
   let inside = 0;
   let most = 0;
   const work = async () => {
@@ -33,7 +32,12 @@ it('lets one process at a time have the turn, also after a lock that was abandon
     await new Promise((resolve) => setTimeout(resolve, 1));
     inside -= 1;
   };
-  await Promise.all(Array.from({ length: 20 }, () => withFileLock(world.path, work)));
+  for (let round = 0; round < 30; round += 1) {
+    await writeFile(world.lock, `${pid} ${round}\n`);
+    if (round % 3 > 0) await writeFile(`${world.lock}.${pid}-${round}`, `${pid} 1\n`);
+    if (round % 3 > 1) await writeFile(`${world.lock}.${pid}-${round}.${pid}-1`, `${pid} 2\n`);
+    await Promise.all(Array.from({ length: 8 }, () => withFileLock(world.path, work)));
+  }
   expect(most).toBe(1);
   expect(await world.left()).toEqual([]);
 });

@@ -11,26 +11,26 @@ export const agentZeroOptionsSchema = httpOptionsSchema.extend({
   lane: z
     .enum(['auto', ...LANES])
     .default('auto')
-    .describe('Which of its interfaces is used; auto takes the first of mcp, http, a2a it serves'),
+    .describe('Interface to use; auto: the first of mcp, http and a2a that the agent serves'),
   project: z
     .string()
     .regex(/^[\w.-]{1,64}$/)
     .optional()
-    .describe('The project it works in'),
-  profile: z.string().min(1).optional().describe('The agent profile of new chats; http only'),
+    .describe('Project that the agent works in'),
+  profile: z.string().min(1).optional().describe('Agent profile of new chats; http only'),
   keep_chats: z
     .boolean()
     .default(true)
-    .describe('Chats stay at the agent, so that conversations go on; not with a2a'),
+    .describe('Keeps chats, so that conversations continue; not with a2a'),
   terminate_on_cancel: z
     .boolean()
     .default(false)
-    .describe('Ends the chat of a call that is cancelled, with all it remembers; http only'),
+    .describe('Ends the chat of a cancelled call, with everything it remembers; http only'),
   poll_ms: z.int().min(10).max(60_000).default(1_000).describe('Longest wait between two polls'),
   functions: z
     .record(z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/), pythonPath)
     .default({})
-    .describe('What rfc may call: capability → module and function. Nothing else is called'),
+    .describe('The only functions that rfc may call: capability → module and function'),
 });
 
 export type AgentZeroOptions = z.infer<typeof agentZeroOptionsSchema>;

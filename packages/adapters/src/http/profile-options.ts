@@ -9,7 +9,7 @@ import { templateShape } from './template/options.ts';
 
 export const httpAdapterOptionsSchema = z.discriminatedUnion('profile', [
   httpOptionsSchema.extend({
-    profile: z.literal('envelope').default('envelope').describe('The contract of our own'),
+    profile: z.literal('envelope').default('envelope').describe('How the agent is spoken to'),
   }),
   httpOptionsSchema.extend({ profile: z.literal('template'), ...templateShape }),
   httpOptionsSchema.extend({ profile: z.literal('openai-chat'), ...modelShape, ...historyShape }),
@@ -22,7 +22,7 @@ export const httpAdapterOptionsSchema = z.discriminatedUnion('profile', [
   httpOptionsSchema.extend({ profile: z.literal('langgraph'), ...langGraphShape }),
   httpOptionsSchema.extend({
     profile: z.literal('openapi'),
-    document: z.string().min(1).describe('The OpenAPI document: an address, or a file'),
+    document: z.string().min(1).describe('OpenAPI document: address or file'),
   }),
 ]);
 

@@ -7,32 +7,32 @@ import { ISOLATION_LEVELS, type Isolation } from './isolation.ts';
 const bytes = z.int().positive();
 
 export const programOptions = {
-  max_line_bytes: bytes.default(16_777_216).describe('Longest line the agent may write'),
-  max_output_bytes: bytes.default(67_108_864).describe('All it may write for one call'),
-  grace_ms: z.int().nonnegative().default(2_000).describe('From cancel to end, and end to kill'),
+  max_line_bytes: bytes.default(16_777_216).describe('Longest line that the program may write'),
+  max_output_bytes: bytes.default(67_108_864).describe('Most it may write for one call'),
+  grace_ms: z.int().nonnegative().default(2_000).describe('From cancel to SIGTERM, and to SIGKILL'),
   inherit_env: z
     .array(z.string().min(1))
     .default([])
-    .describe('Variables of the gateway that it gets, besides PATH, HOME and the like'),
+    .describe('Variables of the gateway that it receives, besides PATH, HOME and the like'),
   isolation: z
     .enum(ISOLATION_LEVELS)
     .default('none')
-    .describe('Bubblewrap around the program: none, preferred where available, or required'),
+    .describe('Bubblewrap: preferred where available; required refuses calls without it'),
   writable: z
     .array(z.string().min(1))
     .default([])
-    .describe('Folders it may write to when isolated, besides the one it runs in'),
+    .describe('Folders that the isolated program may write to, besides the one it runs in'),
   hidden: z
     .array(z.string().min(1))
     .default([])
-    .describe('Folders that are empty to it when isolated'),
-  network: z.boolean().default(true).describe('May it use the network when isolated?'),
+    .describe('Folders that look empty to the isolated program'),
+  network: z.boolean().default(true).describe('false: the isolated program has no network'),
   user: z
     .string()
     .min(1)
     .max(64)
     .optional()
-    .describe('User of this machine it runs as, in place of bubblewrap; needs a gateway of root'),
+    .describe('User that it runs as, instead of bubblewrap; the gateway must run as root'),
 } as const;
 
 interface IsolationOptions {

@@ -1,22 +1,15 @@
 // An agent id belongs to the principal that used it first, until it was not used for a long time.
 
-import type { Clock } from '@starloom/core';
 import { RecentMap } from '@starloom/core';
-import type { Budgets } from '../budgets.ts';
 import type { CoordinationStore } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { BINDINGS } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 
 const TRUSTED_MS = 60_000;
 const REMEMBERED = 10_000;
 
-export interface BindingsOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-}
+type BindingsOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets'>;
 
 export class Bindings {
   readonly #options: BindingsOptions;

@@ -5,26 +5,22 @@
 // since the notice and the member change together.
 
 import type { Clock, Json } from '@starloom/core';
-import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-scope.ts';
+import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-entry.ts';
 import type { CoordinationStore, Entry } from '../coordination-store.ts';
 import { freeClaims, freeHolders } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import { type Member, memberSchema, metaSchema } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { type AgentRecord, namesOf, readAgent, toJson } from './agent-record.ts';
 import { readOwner } from './bindings.ts';
 import { fromHolder } from './caller.ts';
-import { CapabilityIndex } from './capability-index.ts';
 
 export type LossReason = 'heartbeat_missed' | 'unregistered';
 
-export interface PresenceOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-}
+type PresenceOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
 
 export class Presence {
   readonly #store: CoordinationStore;
@@ -149,4 +145,40 @@ export class Presence {
 /** Nothing happens any more in a session that ended. */
 function isOpen(meta: Entry | undefined): boolean {
   return meta !== undefined && metaSchema.parse(meta.value).state !== 'ended';
+}
+
+/**
+ * Which agents offer a capability, without looking at all of them. An entry is a hint: the reader
+ * checks the agent's record. An entry lasts as long as the registration that made it.
+ */
+export class CapabilityIndex {
+  readonly #store: CoordinationStore;
+
+  constructor(store: CoordinationStore) {
+    this.#store = store;
+  }
+
+  async add(agentId: string, epoch: number, capabilities: readonly string[]): Promise<void> {
+    const writes = [{ kind: 'put', key: agentId, value: epoch }] as const;
+    await inBatches(capabilities, (name) =>
+      this.#store.commit(partitionOf.capability(name), { writes }),
+    );
+  }
+
+  /** Leaves the entries of a later registration. */
+  async remove(agentId: string, epoch: number, capabilities: readonly string[]): Promise<void> {
+    const writes = [{ kind: 'delete', key: agentId }] as const;
+    await inBatches(capabilities, async (name) => {
+      const partition = partitionOf.capability(name);
+      const { entries } = await this.#store.read(partition, [agentId]);
+      const entry = entries.get(agentId);
+      if (entry === undefined || Number(entry.value) > epoch) return;
+      await this.#store.commit(partition, { writes, ifKeys: new Map([[agentId, entry.version]]) });
+    });
+  }
+
+  async find(capability: string): Promise<readonly string[]> {
+    const { entries } = await this.#store.read(partitionOf.capability(capability));
+    return [...entries.keys()];
+  }
 }

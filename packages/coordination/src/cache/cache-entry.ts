@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Json } from '@starloom/core';
 import { z } from 'zod';
+import type { Caller } from '../agents/caller.ts';
 import { digestibleJson, jsonSchema } from '../json/json.ts';
+import { digest } from '../partitions.ts';
 
 /** A result; it is valid while none of its labels was invalidated after it was stored. */
 export const cacheEntrySchema = z.object({
@@ -63,3 +65,20 @@ export const entryKey = (key: string) => `entry/${key}`;
 export const infoKey = (key: string) => `info/${key}`;
 export const usedKey = (key: string) => `used/${key}`;
 export const countKey = (name: string) => `count/${name}`;
+
+/** Who shares results: all agents of a principal, one agent, or the members of a session. */
+export const CACHE_SCOPES = ['principal', 'agent', 'session'] as const;
+export type CacheScope = (typeof CACHE_SCOPES)[number];
+
+export function principalCacheScope(principalId: string): string {
+  return `principal-${digest(principalId)}`;
+}
+
+/** Of the principal's own agent: an id that is not bound yet may be another's elsewhere. */
+export function agentCacheScope({ principalId, agentId }: Caller): string {
+  return `agent-${digest(`${principalId}\n${agentId}`)}`;
+}
+
+export function sessionCacheScope(sessionId: string): string {
+  return `session-${sessionId}`;
+}

@@ -7,9 +7,8 @@ import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { CoordinationStore, Entry, Idempotency, Lease } from '../coordination-store.ts';
 import { keyReused } from '../errors.ts';
-import type { EventFeeds } from '../feed/event-feed.ts';
+import { type EventFeeds, LogWatch } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
-import { LogWatch } from '../feed/log-watch.ts';
 import { claimKey } from './cache-entry.ts';
 
 export type CacheAnswer =

@@ -2,24 +2,20 @@
 // session that begins with one.
 
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '@starloom/core';
 import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
-import type { Budgets } from '../budgets.ts';
-import type { CoordinationStore } from '../coordination-store.ts';
 import { notFound, overQuota, refuse } from '../errors.ts';
 import { jsonBytes } from '../json/json.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
-import type { Access, SessionAccess } from '../session/session-access.ts';
+import type { Services } from '../services.ts';
+import type { Access } from '../session/session-access.ts';
 import type { SessionMeta } from '../session/session-record.ts';
-import type { SessionTimers } from '../session/session-timers.ts';
-import type { NewSession, Sessions } from '../session.ts';
+import type { NewSession } from '../session.ts';
 import { valuesOf } from './context-errors.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
-import { type ContextHistory, fromBody, toBody } from './context-history.ts';
-import { type ContextView, planUpdate } from './context-operations.ts';
-import { readContext, toView } from './context-view.ts';
+import { fromBody, toBody } from './context-history.ts';
+import { type ContextView, planUpdate, readContext, toView } from './context-operations.ts';
 
 export const checkpointSchema = z.object({
   checkpoint_id: z.string(),
@@ -31,16 +27,10 @@ export const checkpointSchema = z.object({
 });
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 
-export interface CheckpointsOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly access: SessionAccess;
-  readonly timers: SessionTimers;
-  readonly sessions: Sessions;
-  readonly history: ContextHistory;
-}
+type CheckpointsOptions = Pick<
+  Services,
+  'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'timers' | 'sessions' | 'history'
+>;
 
 /** What a fork begins with: a checkpoint, the context at a version, or as it is. */
 export interface Origin {

@@ -2,26 +2,19 @@
 // after the last snapshot before it. Writers make a snapshot now and then. When that fails, no
 // process makes it: then there is more to apply, or an old version cannot be read.
 
-import { FabricError, type Json, type Log, RecentMap } from '@starloom/core';
+import { FabricError, type Json, RecentMap } from '@starloom/core';
 import { z } from 'zod';
-import type { Budgets } from '../budgets.ts';
-import type { CoordinationStore, Entry, StoredEvent } from '../coordination-store.ts';
+import type { Entry, StoredEvent } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
-import { jsonSchema, sameJson } from '../json/json.ts';
+import { jsonSchema } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
 import { fromTheFuture } from './context-errors.ts';
 import { contextEventSchema, isContextUpdate } from './context-event.ts';
-import { type ContextView, replayUpdate } from './context-operations.ts';
-import { readContext, toView } from './context-view.ts';
+import { type ContextView, readContext, replayUpdate, toView } from './context-operations.ts';
 
-export interface ContextHistoryOptions {
-  readonly store: CoordinationStore;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-  readonly log: Log;
-}
+type ContextHistoryOptions = Pick<Services, 'store' | 'limits' | 'budgets' | 'log'>;
 
 const PAGE = 500;
 const SNAPSHOTS = 'snapshots';
@@ -31,12 +24,6 @@ const BYTES_PER_SNAPSHOT = 4 * 1024 * 1024;
 
 const bodySchema = z.array(z.tuple([z.string(), jsonSchema, z.number()]));
 const versionsSchema = z.array(z.number());
-
-export interface Change {
-  readonly key: string;
-  readonly before?: Json;
-  readonly after?: Json;
-}
 
 export class ContextHistory {
   readonly #options: ContextHistoryOptions;
@@ -63,14 +50,6 @@ export class ContextHistory {
       head = event.version;
     }
     return { ...only({ version: head, entries: context }, keys), cursor: version };
-  }
-
-  async diff(access: Access, from: number, to?: number) {
-    const { store } = this.#options;
-    const before = await this.at(access, from);
-    const after =
-      to === undefined ? await readContext(store, access.partition) : await this.at(access, to);
-    return { from, to: to ?? after.version, changes: changesBetween(before, after) };
   }
 
   /** Called after each update with its size; makes a snapshot when it is time. */
@@ -157,21 +136,6 @@ function only({ version, entries }: ContextView, keys: readonly string[] | undef
   if (keys === undefined) return { version, entries };
   const wanted = new Set(keys);
   return { version, entries: new Map([...entries].filter(([key]) => wanted.has(key))) };
-}
-
-function changesBetween(before: ContextView, after: ContextView): readonly Change[] {
-  const keys = [...new Set([...before.entries.keys(), ...after.entries.keys()])].sort();
-  return keys.flatMap((key) => {
-    const [old, fresh] = [before.entries.get(key)?.value, after.entries.get(key)?.value];
-    if (old !== undefined && fresh !== undefined && sameJson(old, fresh)) return [];
-    return [
-      {
-        key,
-        ...(old !== undefined && { before: old }),
-        ...(fresh !== undefined && { after: fresh }),
-      },
-    ];
-  });
 }
 
 function snapshotKey(version: number): string {

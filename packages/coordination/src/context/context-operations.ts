@@ -3,12 +3,12 @@
 // hold only while the keys they read are unchanged, which `ifKeys` says.
 
 import type { Json, JsonObject } from '@starloom/core';
-import type { Entry, Write } from '../coordination-store.ts';
+import type { CoordinationStore, Entry, Snapshot, Write } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
 import { isJsonArray, isJsonObject, sameJson } from '../json/json.ts';
 import { applyJsonPatch, jsonPatchSchema, parsePointer } from '../json/json-patch.ts';
 import { mergePatch } from '../json/merge-patch.ts';
-import { HEAD, keyOf } from '../partitions.ts';
+import { HEAD, keyOf, toContextKey } from '../partitions.ts';
 import { DEFAULT_LIMITS } from '../quota/limits.ts';
 
 export const UPDATE_OPERATIONS = ['merge', 'replace', 'append', 'patch', 'increment'] as const;
@@ -172,4 +172,26 @@ function parsePatch(update: Json) {
     at: `update.${issue?.path.join('.') ?? ''}`,
     fix: 'send a list of JSON Patch operations (RFC 6902)',
   });
+}
+
+export function contextKeys(keys: readonly string[]): readonly string[] {
+  return keys.map(keyOf.context);
+}
+
+/** The context, or some keys of it. */
+export async function readContext(
+  store: CoordinationStore,
+  partition: string,
+  keys?: readonly string[],
+): Promise<ContextView> {
+  return toView(await store.read(partition, keys && [HEAD, ...contextKeys(keys)]));
+}
+
+/** What a snapshot of a session's partition says of the context. */
+export function toView({ entries }: Snapshot): ContextView {
+  const context = [...entries].flatMap(([name, entry]) => {
+    const key = toContextKey(name);
+    return key === undefined ? [] : [[key, entry] as const];
+  });
+  return { version: entries.get(HEAD)?.version ?? 0, entries: new Map(context) };
 }

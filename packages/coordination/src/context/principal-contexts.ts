@@ -3,12 +3,12 @@
 // that is not its own are both absent.
 
 import type { Json } from '@starloom/core';
-import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
-import type { EventFeeds, Following } from '../feed/event-feed.ts';
+import type { Snapshot } from '../coordination-store.ts';
+import type { Following } from '../feed/event-feed.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
 import type { ConnectedPrincipal } from '../rpc/connection.ts';
+import type { Services } from '../services.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import {
   memberSchema,
@@ -16,20 +16,12 @@ import {
   parseRoster,
   type SessionMeta,
 } from '../session/session-record.ts';
-import type { SessionTimers } from '../session/session-timers.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { valuesOf, versionsOf } from './context-errors.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
-import { toView } from './context-view.ts';
+import { toView } from './context-operations.ts';
 
-export interface PrincipalContextsOptions {
-  readonly store: CoordinationStore;
-  readonly limits: CoordinationLimits;
-  readonly feeds: EventFeeds;
-  readonly timers: SessionTimers;
-  /** To a principal that may not use coordination, no session exists. */
-  readonly mayUse: (principal: ConnectedPrincipal) => boolean;
-}
+type PrincipalContextsOptions = Pick<Services, 'store' | 'limits' | 'feeds' | 'timers' | 'mayUse'>;
 
 export interface PrincipalContext {
   readonly session: SessionMeta;

@@ -4,13 +4,18 @@
 // a checksum per row finds what rotted since.
 
 import { randomInt } from 'node:crypto';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
 import { logPages } from '@starloom/wire';
-import { LogMark } from './log-mark.ts';
-import type { LogBatch, LogProblem, LogReply, SnapshotRow } from './log-messages.ts';
-import { APPLICATION_ID, FORMAT, NEW_FILE, PRAGMAS, SCHEMA, UPGRADES } from './sqlite-schema.ts';
+import type {
+  LogBatch,
+  LogProblem,
+  LogReply,
+  MissingRecords,
+  SnapshotRow,
+} from './log-messages.ts';
 
 /** Of the log that SQLite keeps beside the file. */
 const MOST_LOG_PAGES = 1000;
@@ -240,3 +245,85 @@ function* inReplies<Row>(
 function corrupt(what: string): SqliteLogError {
   return new SqliteLogError('corrupt', `${what} is damaged, and it is not the end of the log`);
 }
+
+const MARK_LENGTH = 64;
+
+/**
+ * The last record that was acknowledged, in a small file beside the log. SQLite ends a damaged log
+ * at the last transaction that is whole, without a word; by the mark that is noticed. It is written
+ * after the record is on disk, and not flushed: it is never ahead of the log, and what is lost of it
+ * with the power is only the notice.
+ */
+class LogMark {
+  readonly #file: number;
+  readonly #id: number;
+
+  /** `id` is that of the log: a mark of another one says that this one was replaced. */
+  constructor(path: string, id: number) {
+    this.#file = openSync(`${path}-mark`, constants.O_RDWR | constants.O_CREAT, 0o600);
+    this.#id = id;
+  }
+
+  /** Which records are missing of a log whose last one is `last`. */
+  missingAfter(last: number): MissingRecords | undefined {
+    const buffer = Buffer.alloc(MARK_LENGTH);
+    const length = readSync(this.#file, buffer, 0, MARK_LENGTH, 0);
+    const [, id, sequence] = /^(\d+) (\d+) *\n$/.exec(buffer.toString('utf8', 0, length)) ?? [];
+    if (id === undefined || sequence === undefined) return undefined;
+    const kept = Number(id) === this.#id ? last : 0;
+    const acknowledged = Number(sequence);
+    return acknowledged > kept ? { first: kept + 1, last: acknowledged } : undefined;
+  }
+
+  write(last: number): void {
+    const text = `${this.#id} ${last}`.padEnd(MARK_LENGTH - 1);
+    writeSync(this.#file, `${text}\n`, 0);
+  }
+
+  close(): void {
+    closeSync(this.#file);
+  }
+}
+
+// What the file looks like. Format 1 had a snapshot in one row; that is one that is all in its first
+// part.
+
+/** "STLM": whose file this is. */
+const APPLICATION_ID = 0x53544c4d;
+const FORMAT = 2;
+
+/** Of a new file, before anything else: what it does not need any more can be given back. */
+const NEW_FILE = 'PRAGMA auto_vacuum = INCREMENTAL';
+
+const PRAGMAS = `
+  PRAGMA journal_mode = WAL;
+  PRAGMA synchronous = FULL;
+`;
+
+const SNAPSHOT = `
+  CREATE TABLE IF NOT EXISTS snapshot (
+    partition TEXT NOT NULL, sequence INTEGER NOT NULL, part INTEGER NOT NULL,
+    is_last INTEGER NOT NULL, crc INTEGER NOT NULL, text TEXT NOT NULL,
+    PRIMARY KEY (partition, sequence, part)
+  ) STRICT;
+`;
+
+const SCHEMA = `
+  PRAGMA application_id = ${APPLICATION_ID};
+  PRAGMA user_version = ${FORMAT};
+  CREATE TABLE IF NOT EXISTS log (
+    sequence INTEGER PRIMARY KEY, crc INTEGER NOT NULL, record TEXT NOT NULL
+  ) STRICT;
+  ${SNAPSHOT}
+  CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+`;
+
+/** From the format that a file has to the one that `SCHEMA` makes of it. */
+const UPGRADES: Readonly<Record<number, string>> = {
+  1: `
+    ALTER TABLE snapshot RENAME TO whole;
+    ${SNAPSHOT}
+    INSERT INTO snapshot SELECT partition, sequence, 0, 1, crc, text FROM whole;
+    DROP TABLE whole;
+  `,
+};

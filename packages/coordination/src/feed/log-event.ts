@@ -1,4 +1,6 @@
 import type { Json, JsonObject } from '@starloom/core';
+import { fromHolder } from '../agents/caller.ts';
+import type { StoredEvent } from '../coordination-store.ts';
 import { isJsonObject } from '../json/json.ts';
 
 /** An event of a log as the object it is; ours and the engine's all are. */
@@ -21,4 +23,18 @@ export function expiredLease(event: Json): { resource: string; token: number } |
   const { type, reason, resource, token } = fieldsOf(event);
   if (type !== 'lock.lost' || reason !== 'expired') return undefined;
   return { resource: String(resource), token: Number(token) };
+}
+
+/**
+ * An event of a session's log as clients see it, pushed or read. Stores know holders and tokens;
+ * the contract knows agents, their epochs, and lock tokens.
+ */
+export function toSessionEvent({ event }: StoredEvent): JsonObject {
+  const fields = fieldsOf(event);
+  if (typeof fields.holder !== 'string') return fields;
+  const { holder, token = 0, ...rest } = fields;
+  const { agentId, epoch } = fromHolder(fields.holder);
+  const isBySomebodyElse = rest.agent_id !== undefined;
+  const named = isBySomebodyElse ? { holder: agentId } : { agent_id: agentId, epoch };
+  return { ...rest, ...named, lock_token: token };
 }

@@ -2,15 +2,15 @@ import type { CoordinationStore } from '../coordination-store.ts';
 import { inBatches } from '../support/in-batches.ts';
 
 /**
- * Frees all that some holders have or wait for in a partition; the resources they held. What they
- * did not give up themselves is `lost`, and the log says so.
+ * Frees all that some holders have or wait for in a partition. What they did not give up themselves
+ * is `lost`, and the log says so.
  */
 export async function freeHolders(
   store: CoordinationStore,
   partition: string,
   isMeant: (holder: string) => boolean,
   how: 'released' | 'lost',
-): Promise<readonly string[]> {
+): Promise<void> {
   const waiting = (await store.waiting(partition)).filter(({ holder }) => isMeant(holder));
   await inBatches(waiting, ({ ticket }) => store.cancelWait(partition, ticket));
   const leases = (await store.leases(partition)).filter(({ holder }) => isMeant(holder));
@@ -19,7 +19,6 @@ export async function freeHolders(
       ? store.release(partition, lease)
       : store.breakLease(partition, lease.resource, lease.token),
   );
-  return leases.map(({ resource }) => resource);
 }
 
 /**

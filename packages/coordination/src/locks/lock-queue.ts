@@ -6,8 +6,8 @@ import { deadlineSignal, streamTurns } from '@starloom/wire';
 import { fromHolder } from '../agents/caller.ts';
 import type { CoordinationStore, Lease } from '../coordination-store.ts';
 import { refuse } from '../errors.ts';
+import type { LogWatch } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
-import type { LogWatch } from '../feed/log-watch.ts';
 import { lockHeld, placeGivenUp, waitedInVain } from './lock-errors.ts';
 
 export interface PlaceInQueue {

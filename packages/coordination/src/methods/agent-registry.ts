@@ -34,8 +34,8 @@ const exampleAgent = {
 export const agentRegistryMethods = {
   'agent_registry.register': defineMethod({
     summary:
-      'Begins a life of an agent. One that it had before is over: its locks are free, and what it ' +
-      'still sends under its old epoch is refused',
+      'Registers an agent. An earlier registration ends: its locks are released, and requests ' +
+      'under its old epoch are refused',
     params: request({
       agent_id: agentIdSchema.describe(
         'Its name, which belongs to the principal that uses it first',
@@ -161,40 +161,6 @@ export const agentRegistryMethods = {
       return {
         agents: [...(await registry.asSeenBy(caller, await registry.find(name))), ...served],
       };
-    },
-  }),
-
-  'agent_registry.capabilities': defineMethod({
-    summary: 'What the agents that are there offer, and how many offer it',
-    params: request({}),
-    result: z.object({
-      capabilities: z.array(z.object({ capability: z.string(), agents: z.int() })),
-    }),
-    errors: [],
-    effect: 'read',
-    needsAgent: () => false,
-    example: { params: {}, result: { capabilities: [{ capability: 'plan', agents: 1 }] } },
-    run: async ({ services }) => ({ capabilities: [...(await services.agents.capabilities())] }),
-  }),
-
-  'agent_registry.stats': defineMethod({
-    summary: 'How many agents there are, by state',
-    params: request({}),
-    result: z.object({ total: z.int(), by_status: z.record(z.enum(AGENT_STATES), z.int()) }),
-    errors: [],
-    effect: 'read',
-    needsAgent: () => false,
-    example: {
-      params: {},
-      result: { total: 2, by_status: { active: 1, idle: 0, busy: 0, draining: 0, inactive: 1 } },
-    },
-    run: async ({ services }) => {
-      const all = await services.agents.list();
-      const counts = AGENT_STATES.map(
-        (state) => [state, all.filter(({ status }) => status === state).length] as const,
-      );
-      const by_status = Object.fromEntries(counts) as Record<(typeof AGENT_STATES)[number], number>;
-      return { total: all.length, by_status };
     },
   }),
 };

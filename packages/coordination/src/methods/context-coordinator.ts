@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { valuesOf, versionsOf } from '../context/context-errors.ts';
+import { anyAgentIdSchema } from '../agents/caller.ts';
+import { fromTheFuture, valuesOf, versionsOf } from '../context/context-errors.ts';
+import { CONTEXT_UPDATE, contextEventSchema, readEvents } from '../context/context-event.ts';
 import { UPDATE_OPERATIONS } from '../context/context-operations.ts';
 import { jsonObjectSchema, jsonSchema } from '../json/json.ts';
 import { defineMethod, request } from './define-method.ts';
@@ -8,8 +10,10 @@ import {
   cursor,
   exampleSession,
   exampleTime,
+  limit,
   lockToken,
   sessionId,
+  time,
   version,
 } from './fields.ts';
 
@@ -20,6 +24,33 @@ const contextSchema = z.object({
   versions: z.record(z.string(), version).describe('Of each key; good for if_versions'),
   cursor,
 });
+const filters = {
+  keys: z.array(contextKey).max(1_000).optional().describe('Only what begins with one of these'),
+  authors: z.array(anyAgentIdSchema).max(100).optional().describe('Only what these agents did'),
+  types: z
+    .array(z.string().max(64))
+    .max(32)
+    .optional()
+    .describe(`Types of events, such as "lock.granted"; by default "${CONTEXT_UPDATE}"`),
+};
+const pageSchema = z.object({
+  cursor,
+  snapshot_required: z
+    .literal(true)
+    .optional()
+    .describe('Events after the cursor are gone: get the context, then read on from here'),
+});
+
+const exampleUpdate = {
+  version: 12,
+  at: exampleTime,
+  agent_id: 'writer',
+  op: 'merge' as const,
+  update: { outline: ['why', 'how'] },
+  removed: [],
+  cause: 'asked by planner',
+};
+
 export const contextCoordinatorMethods = {
   'context_coordinator.get': defineMethod({
     summary: 'The context of a session, or some keys of it, now or as it was',
@@ -106,52 +137,128 @@ export const contextCoordinatorMethods = {
     run: ({ services, caller }, params) => services.context.update(caller, params),
   }),
 
-  'context_coordinator.diff': defineMethod({
-    summary: 'What changed in the context between two versions',
+  'context_coordinator.subscribe': defineMethod({
+    summary:
+      'Pushes updates from a cursor on, each once and in order. Where nothing can be pushed it ' +
+      'gives the cursor to read on from with context_coordinator.events',
     params: request({
       session_id: sessionId,
-      from: version,
-      to: version.optional().describe('By default now'),
+      after: cursor.optional().describe('By default only what comes from now on'),
+      ...filters,
     }),
     result: z.object({
-      from: version,
-      to: version,
-      changes: z.array(
-        z.object({
-          key: z.string(),
-          before: jsonSchema.optional(),
-          after: jsonSchema.optional(),
-        }),
-      ),
+      subscription_id: z.string().describe('Names what is subscribed to, on this connection'),
+      version,
+      cursor,
+    }),
+    errors: ['not_found', 'stale_epoch', 'cursor_from_the_future', 'quota'],
+    effect: 'connection',
+    example: {
+      params: { session_id: exampleSession, after: 14, keys: ['outline'] },
+      result: {
+        subscription_id: '5d0f2c1b9c4e4f7a8a0d7b6c',
+        version: 12,
+        cursor: 14,
+      },
+    },
+    run: async ({ services, peer, caller }, { session_id, after, ...params }) => {
+      const access = await services.access.fresh(caller, session_id, { role: 'reader' });
+      const now = await services.context.get(caller, session_id, []);
+      if (after !== undefined && after > now.cursor) throw fromTheFuture(now.cursor);
+      const { keys: prefixes, authors, types = [CONTEXT_UPDATE] } = params;
+      const filter = { keys: prefixes, authors, types };
+      const subscribed = await peer.feeds.subscribe(access, filter, after ?? now.cursor);
+      return { ...subscribed, version: now.version };
+    },
+  }),
+
+  'context_coordinator.unsubscribe': defineMethod({
+    summary: 'Ends a subscription of this connection, or all it has to a session',
+    params: request({
+      subscription_id: z.string().max(64).optional(),
+      session_id: sessionId.optional(),
+    }),
+    result: z.object({ unsubscribed: z.boolean().describe('False when there was none') }),
+    errors: [],
+    effect: 'connection',
+    example: {
+      params: { subscription_id: '5d0f2c1b9c4e4f7a8a0d7b6c' },
+      result: { unsubscribed: true },
+    },
+    run: async ({ peer }, { subscription_id, session_id }) => ({
+      unsubscribed: peer.feeds.unsubscribe({ subscription_id, session_id }),
+    }),
+  }),
+
+  'context_coordinator.events': defineMethod({
+    summary: 'What happened in a session after a cursor: updates, members, locks',
+    params: request({
+      session_id: sessionId,
+      after: cursor.optional().describe('By default from the oldest that is still there'),
+      limit,
+      ...filters,
+      types: filters.types.describe('Types of events, such as "lock.granted"; by default all'),
+    }),
+    result: pageSchema.extend({
+      events: z.array(z.looseObject({ type: z.string(), version, at: time })),
     }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
     example: {
-      params: { session_id: exampleSession, from: 10, to: 12 },
+      params: { session_id: exampleSession, after: 12 },
       result: {
-        from: 10,
-        to: 12,
-        changes: [{ key: 'outline', before: ['why'], after: ['why', 'how'] }],
+        events: [
+          { type: 'session.agent_joined', version: 13, at: exampleTime, agent_id: 'reviewer' },
+        ],
+        cursor: 14,
       },
     },
-    run: async ({ services, caller }, { session_id, from, to }) => {
-      const access = await services.access.fresh(caller, session_id, { role: 'reader' });
-      const diff = await services.history.diff(access, from, to);
-      return { ...diff, changes: [...diff.changes] };
+    run: async ({ services, caller }, { session_id, after, limit: count, ...filter }) => {
+      const need = { role: 'reader', state: 'any' } as const;
+      const access = await services.access.fresh(caller, session_id, need);
+      const { keys: prefixes, authors, types } = filter;
+      const wanted = { keys: prefixes, authors, types };
+      const page = await readEvents(services.store, access.partition, after, count, wanted);
+      const events = page.events.map((event) => ({
+        ...event,
+        type: String(event.type),
+        version: Number(event.version),
+        at: Number(event.at),
+      }));
+      return { ...page, events };
     },
   }),
 
-  'context_coordinator.stats': defineMethod({
-    summary: 'How much there is in the context',
-    params: request({ session_id: sessionId }),
-    result: z.object({ keys: z.int(), bytes: z.int(), version, cursor }),
-    errors: ['not_found', 'stale_epoch'],
+  'context_coordinator.history': defineMethod({
+    summary: 'The updates of the context after a cursor, with author, cause and trace',
+    params: request({
+      session_id: sessionId,
+      after: cursor.optional().describe('By default from the oldest that is still there'),
+      limit,
+      keys: filters.keys,
+      authors: filters.authors,
+    }),
+    result: pageSchema.extend({
+      events: z.array(contextEventSchema.omit({ type: true }).extend({ version, at: time })),
+    }),
+    errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
     example: {
       params: { session_id: exampleSession },
-      result: { keys: 3, bytes: 512, version: 12, cursor: 14 },
+      result: { events: [exampleUpdate], cursor: 14 },
     },
-    run: async ({ services, caller }, { session_id }) =>
-      await services.context.stats(caller, session_id),
+    run: async (
+      { services, caller },
+      { session_id, after, limit: count, keys: prefixes, authors },
+    ) => {
+      const access = await services.access.fresh(caller, session_id, { role: 'reader' });
+      const filter = { keys: prefixes, authors, types: [CONTEXT_UPDATE] };
+      const page = await readEvents(services.store, access.partition, after, count, filter);
+      const events = page.events.map((event) => {
+        const { type: _, ...update } = contextEventSchema.parse(event);
+        return { ...update, version: Number(event.version), at: Number(event.at) };
+      });
+      return { ...page, events };
+    },
   }),
 };

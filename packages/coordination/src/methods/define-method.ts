@@ -1,9 +1,10 @@
 // A row of the table of methods. It checks requests, runs them, and documents itself; there is no
 // second description of a method anywhere.
 
+import type { JsonObject } from '@starloom/core';
 import { z } from 'zod';
 import { agentIdSchema, type Caller } from '../agents/caller.ts';
-import { type Reason, refuse } from '../errors.ts';
+import { REASONS, type Reason, refuse } from '../errors.ts';
 import { isJsonObject } from '../json/json.ts';
 import type { Named, Peer } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
@@ -73,7 +74,7 @@ export const commonParams = {
       'Who asks; by default the agent registered on this connection, else the only one that the ' +
         'principal registered, of several the only one in the session',
     ),
-  epoch: z.int().optional().describe('The life of the agent in which it asks, as register gave it'),
+  epoch: z.int().optional().describe('Registration that the request belongs to, from register'),
   idempotency_key: keyName(256).optional().describe('A request with the same key is done once'),
   trace_id: z.string().max(64).optional().describe('The trace that this belongs to'),
 };
@@ -107,4 +108,36 @@ function badParams(error: z.ZodError) {
     problems,
     fix: 'docs/coordination.md and mcp.describe list the parameters',
   });
+}
+
+export interface MethodDescription {
+  readonly name: string;
+  /** The first part of the name, such as `memory_locker`. */
+  readonly service: string;
+  readonly summary: string;
+  readonly effect: Method['effect'];
+  /** JSON Schemas. */
+  readonly params: JsonObject;
+  readonly result: JsonObject;
+  readonly errors: readonly { readonly reason: Reason; readonly code: number }[];
+  readonly example: { readonly params: unknown; readonly result: unknown };
+}
+
+/** Rows as documentation and tools read them. */
+export function describeTable(table: Readonly<Record<string, Method>>): MethodDescription[] {
+  return Object.entries(table).map(([name, method]) => ({
+    name,
+    service: name.slice(0, name.indexOf('.')),
+    summary: method.summary,
+    effect: method.effect,
+    params: toJsonSchema(method.params, 'input'),
+    result: toJsonSchema(method.result, 'output'),
+    errors: method.errors.map((reason) => ({ reason, code: REASONS[reason].rpc })),
+    example: method.example,
+  }));
+}
+
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
+  return JSON.parse(JSON.stringify(rest));
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { describeTable } from '../describe-methods.ts';
 import { jsonObjectSchema } from '../json/json.ts';
-import { defineMethod, type Method, request } from './define-method.ts';
+import { defineMethod, describeTable, type Method, request } from './define-method.ts';
 import { exampleTime, time } from './fields.ts';
 
 export const PROTOCOL_VERSION = '1.0.0';

@@ -137,18 +137,6 @@ export const memoryLockerMethods = {
       await services.locks.release(caller, session_id, { resource: what, token }),
   }),
 
-  'memory_locker.release_all': defineMethod({
-    summary: 'Gives back all that the caller holds or waits for in a session',
-    params: request({ session_id: sessionId }),
-    result: z.object({ released: z.array(z.string()).describe('The resources') }),
-    errors: ['not_found', 'stale_epoch'],
-    effect: 'write',
-    example: { params: { session_id: exampleSession }, result: { released: ['context'] } },
-    run: async ({ services, caller }, { session_id }) => ({
-      released: [...(await services.locks.releaseAll(caller, session_id))],
-    }),
-  }),
-
   'memory_locker.cancel': defineMethod({
     summary: 'Gives up a place in the queue, or the lock that it was granted meanwhile',
     params: request({ session_id: sessionId, ticket: keyName(300) }),
@@ -216,38 +204,6 @@ export const memoryLockerMethods = {
       const named = { resource: target, lock_token, holder };
       const broken = await services.locks.break(caller, session_id, named);
       return { broken: broken.map((lease) => toLock(lease, '')) };
-    },
-  }),
-
-  'memory_locker.stats': defineMethod({
-    summary: 'How many locks are held and waited for in a session',
-    params: request({ session_id: sessionId }),
-    result: z.object({
-      held: z.int(),
-      exclusive: z.int(),
-      shared: z.int(),
-      waiting: z.int(),
-      resources: z.int(),
-      longest_wait_ms: z.number(),
-    }),
-    errors: ['not_found', 'stale_epoch'],
-    effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: { held: 2, exclusive: 1, shared: 1, waiting: 1, resources: 2, longest_wait_ms: 120 },
-    },
-    run: async ({ services, caller }, { session_id }) => {
-      const { leases, waiting } = await services.locks.status(caller, session_id);
-      const exclusive = leases.filter((lease) => lease.mode === 'exclusive').length;
-      const oldest = Math.min(...waiting.map(({ since }) => since), services.clock.now());
-      return {
-        held: leases.length,
-        exclusive,
-        shared: leases.length - exclusive,
-        waiting: waiting.length,
-        resources: new Set(leases.map((lease) => lease.resource)).size,
-        longest_wait_ms: services.clock.now() - oldest,
-      };
     },
   }),
 };

@@ -182,22 +182,6 @@ export const sessionManagerMethods = {
     },
   }),
 
-  'session_manager.update': defineMethod({
-    summary: 'Changes the metadata of a session by a JSON merge patch. For owners',
-    params: request({ session_id: sessionId, metadata }),
-    result: z.object({ session_id: z.string(), metadata }),
-    errors: ['not_found', 'role_too_low', 'stale_epoch', 'quota'],
-    effect: 'write',
-    example: {
-      params: { session_id: exampleSession, metadata: { title: 'final report' } },
-      result: { session_id: exampleSession, metadata: { title: 'final report' } },
-    },
-    run: async ({ services, caller }, { session_id, metadata: patch }) => {
-      const meta = await services.rights.update(caller, session_id, patch);
-      return { session_id, metadata: meta.metadata };
-    },
-  }),
-
   'session_manager.end': defineMethod({
     summary: 'Ends a session: all it held is free, and it is forgotten after a minute. For owners',
     params: request({ session_id: sessionId }),
@@ -252,48 +236,6 @@ export const sessionManagerMethods = {
       assertNamed(member, principal);
       const { access } = await services.rights.revoke(caller, session_id, { member, principal });
       return { session_id, access };
-    },
-  }),
-
-  'session_manager.stats': defineMethod({
-    summary: 'Figures of a session',
-    params: request({ session_id: sessionId }),
-    result: z.object({
-      members: z.int(),
-      connected: z.int(),
-      locks: z.int(),
-      waiting: z.int(),
-      checkpoints: z.int(),
-      version,
-      cursor,
-    }),
-    errors: ['not_found', 'stale_epoch'],
-    effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: {
-        members: 3,
-        connected: 2,
-        locks: 1,
-        waiting: 0,
-        checkpoints: 1,
-        version: 12,
-        cursor: 14,
-      },
-    },
-    run: async ({ services, caller }, { session_id }) => {
-      const session = await services.sessions.get(caller, session_id);
-      const { leases, waiting } = await services.locks.status(caller, session_id);
-      const checkpoints = await services.checkpoints.list(caller, session_id);
-      return {
-        members: session.members.length,
-        connected: session.members.filter(({ connected }) => connected).length,
-        locks: leases.length,
-        waiting: waiting.length,
-        checkpoints: checkpoints.length,
-        version: session.version,
-        cursor: session.cursor,
-      };
     },
   }),
 };

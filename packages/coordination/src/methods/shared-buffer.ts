@@ -126,37 +126,6 @@ export const sharedBufferMethods = {
     },
   }),
 
-  'shared_buffer.retain': defineMethod({
-    summary: 'Takes a reference: the chunk is not evicted while the caller is there',
-    params: request({ session_id: sessionId, chunk_id: chunkId }),
-    result: z.object({ retained: z.literal(true) }),
-    errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended'],
-    effect: 'write',
-    example: {
-      params: { session_id: exampleSession, chunk_id: exampleId },
-      result: { retained: true },
-    },
-    run: async ({ services, caller }, { session_id, chunk_id }) => {
-      await services.buffer.retain(caller, session_id, chunk_id);
-      return { retained: true as const };
-    },
-  }),
-
-  'shared_buffer.release': defineMethod({
-    summary: 'Gives a reference back',
-    params: request({ session_id: sessionId, chunk_id: chunkId }),
-    result: z.object({ released: z.boolean().describe('False when the caller had no reference') }),
-    errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended'],
-    effect: 'write',
-    example: {
-      params: { session_id: exampleSession, chunk_id: exampleId },
-      result: { released: true },
-    },
-    run: async ({ services, caller }, { session_id, chunk_id }) => ({
-      released: await services.buffer.release(caller, session_id, chunk_id),
-    }),
-  }),
-
   'shared_buffer.evict': defineMethod({
     summary: 'Removes a chunk, or as many of the least used as it takes to free some bytes',
     params: request({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CACHE_SCOPES, type CacheScope } from '../cache/cache-scope.ts';
+import { CACHE_SCOPES, type CacheScope } from '../cache/cache-entry.ts';
 import { jsonSchema } from '../json/json.ts';
 import { defineMethod, request } from './define-method.ts';
 import { exampleTime, keyName, sessionId, time, waitMs } from './fields.ts';
@@ -87,27 +87,6 @@ export const toolCacheMethods = {
       result: { stored: true, key: 'c1b5c0f0d6f2' },
     },
     run: async ({ services, caller }, params) => await services.cache.put(caller, params),
-  }),
-
-  'tool_cache.warm': defineMethod({
-    summary: 'Keeps several results',
-    params: request({ ...shared, entries: z.array(z.strictObject(entry)).min(1).max(1_000) }),
-    result: z.object({ stored: z.int() }),
-    errors: ['not_found', 'role_too_low', 'stale_epoch', 'quota'],
-    effect: 'write',
-    needsAgent: isOfSomeAgents,
-    example: {
-      params: { entries: [{ tool: 'search', params: { q: 'leases' }, result: ['a', 'b'] }] },
-      result: { stored: 1 },
-    },
-    run: async ({ services, caller }, { entries, scope, session_id }) => {
-      let stored = 0;
-      for (const each of entries) {
-        const put = await services.cache.put(caller, { ...each, scope, session_id });
-        if (put.stored) stored += 1;
-      }
-      return { stored };
-    },
   }),
 
   'tool_cache.abandon': defineMethod({

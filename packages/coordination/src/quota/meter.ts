@@ -3,10 +3,8 @@
 // can be freed is freed in larger parts, so that counting stays rare also where being full is
 // usual. What other processes add is seen at the next count.
 
-import type { Clock } from '@starloom/core';
-import { RecentMap } from '@starloom/core';
+import { type Clock, RecentMap } from '@starloom/core';
 import { overQuota } from '../errors.ts';
-import { type Amount, covers, difference, NOTHING, sum } from './amount.ts';
 import type { CoordinationLimits } from './limits.ts';
 
 export interface MeterOptions {
@@ -159,4 +157,45 @@ export class Meter {
     const retry_after_ms = RETRY_AFTER_MS;
     return overQuota(limit, limits[limit], fix, clock && { held, retry_after_ms });
   }
+}
+
+export interface Amount {
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+const NOTHING: Amount = { entries: 0, bytes: 0 };
+
+function sum(a: Amount, b: Amount): Amount {
+  return { entries: a.entries + b.entries, bytes: a.bytes + b.bytes };
+}
+
+export function difference(a: Amount, b: Amount): Amount {
+  return { entries: a.entries - b.entries, bytes: a.bytes - b.bytes };
+}
+
+export function covers(a: Amount, b: Amount): boolean {
+  return a.entries >= b.entries && a.bytes >= b.bytes;
+}
+
+interface Sized {
+  readonly bytes: number;
+}
+
+export function amountOf(items: readonly Sized[]): Amount {
+  return { entries: items.length, bytes: items.reduce((bytes, item) => bytes + item.bytes, 0) };
+}
+
+/** As many of the first as it takes to have this much; all, if they are less. */
+export function firstThatCover<Item extends Sized>(
+  items: readonly Item[],
+  wanted: Amount,
+): readonly Item[] {
+  let amount = NOTHING;
+  const end = items.findIndex((item) => {
+    if (covers(amount, wanted)) return true;
+    amount = sum(amount, { entries: 1, bytes: item.bytes });
+    return false;
+  });
+  return end === -1 ? items : items.slice(0, end);
 }

@@ -4,16 +4,13 @@
 // done again. What is kept for that is bounded: when there is no room, a new key is refused, since
 // to forget one would be to do its request twice.
 
-import type { Clock, Json, JsonObject } from '@starloom/core';
-import { RecentMap } from '@starloom/core';
+import { type Json, type JsonObject, RecentMap } from '@starloom/core';
 import { z } from 'zod';
-import type { Budgets } from '../budgets.ts';
-import type { CoordinationStore, Idempotency as Key } from '../coordination-store.ts';
+import type { Idempotency as Key } from '../coordination-store.ts';
 import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
 import { digestibleJson, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
-import { KeptBytes } from './kept-bytes.ts';
+import type { Services } from '../services.ts';
 
 const UNDER_WAY_MS = 60_000;
 const KEPT_MS = 600_000;
@@ -37,12 +34,7 @@ export function requestOf(params: JsonObject): string {
   return digest(digestibleJson(asked));
 }
 
-export interface IdempotencyOptions {
-  readonly store: CoordinationStore;
-  readonly clock: Clock;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-}
+type IdempotencyOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets'>;
 
 export class IdempotentAnswers {
   readonly #options: IdempotencyOptions;
@@ -133,4 +125,39 @@ function unknownOutcome() {
   return refuse('outcome_unknown', 'The first request with this key may have been done or not', {
     fix: 'look whether it was done; if not, send it with a new key',
   });
+}
+
+const PARTS = 10;
+
+/**
+ * How many bytes were kept lately, all for the same time. Counted by parts of that time, so that it
+ * takes no more room for many than for few; what was kept counts for up to one part longer.
+ */
+export class KeptBytes {
+  readonly #partMs: number;
+  /** By number of the part, oldest first. */
+  readonly #parts = new Map<number, number>();
+
+  constructor(keptMs: number) {
+    this.#partMs = keptMs / PARTS;
+  }
+
+  add(bytes: number, now: number): void {
+    const part = this.#partAt(now);
+    this.#parts.set(part, (this.#parts.get(part) ?? 0) + bytes);
+  }
+
+  total(now: number): number {
+    const oldest = this.#partAt(now) - PARTS;
+    let total = 0;
+    for (const [part, bytes] of this.#parts) {
+      if (part < oldest) this.#parts.delete(part);
+      else total += bytes;
+    }
+    return total;
+  }
+
+  #partAt(now: number): number {
+    return Math.floor(now / this.#partMs);
+  }
 }

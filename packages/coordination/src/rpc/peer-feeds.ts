@@ -3,27 +3,20 @@
 // is no longer a member.
 
 import { fromHolder } from '../agents/caller.ts';
-import type { Budgets } from '../budgets.ts';
-import type { EventFilter } from '../context/event-filter.ts';
-import type { CoordinationStore } from '../coordination-store.ts';
-import type { EventFeeds, Following } from '../feed/event-feed.ts';
+import type { EventFilter } from '../context/context-event.ts';
+import type { Following } from '../feed/event-feed.ts';
 import { partitionOf } from '../partitions.ts';
-import { assertCount } from '../quota/assert-quota.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
-import type { Access, SessionAccess } from '../session/session-access.ts';
+import { assertCount } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
+import type { Access } from '../session/session-access.ts';
 import { inBatches } from '../support/in-batches.ts';
 import type { RpcConnection } from './connection.ts';
-import { versionForMember } from './membership.ts';
 import { isNotice, isOver, toNotice, toNotification } from './push-messages.ts';
-import { Subscription, subscriptionId } from './subscription.ts';
+import { Subscription, subscriptionId, versionForMember } from './subscription.ts';
 
-export interface PeerFeedsOptions {
+interface PeerFeedsOptions
+  extends Pick<Services, 'store' | 'access' | 'feeds' | 'limits' | 'budgets'> {
   readonly principalId: string;
-  readonly store: CoordinationStore;
-  readonly access: SessionAccess;
-  readonly feeds: EventFeeds;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
   readonly connection: Pick<RpcConnection, 'push' | 'onSubscriptionsOver'>;
 }
 

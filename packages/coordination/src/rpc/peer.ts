@@ -6,7 +6,7 @@ import type { AgentRecord } from '../agents/agent-record.ts';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
 import { refuse } from '../errors.ts';
 import type { Services } from '../services.ts';
-import { membersAmong } from '../session/read-members.ts';
+import { membersAmong } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
 import type { RpcConnection } from './connection.ts';
 import { requestOf } from './idempotency.ts';

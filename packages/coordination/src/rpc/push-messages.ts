@@ -3,11 +3,9 @@
 
 import type { JsonObject } from '@starloom/core';
 import { fromHolder, toHolder } from '../agents/caller.ts';
-import { CONTEXT_UPDATE } from '../context/context-event.ts';
-import { type EventFilter, filterEvent } from '../context/event-filter.ts';
+import { CONTEXT_UPDATE, type EventFilter, filterEvent } from '../context/context-event.ts';
 import type { StoredEvent } from '../coordination-store.ts';
-import { fieldsOf, typeOf } from '../feed/log-event.ts';
-import { toSessionEvent } from '../feed/session-event.ts';
+import { fieldsOf, toSessionEvent, typeOf } from '../feed/log-event.ts';
 
 /** Names of notices that connected members get without asking. */
 const NOTICES: Readonly<Record<string, string>> = {

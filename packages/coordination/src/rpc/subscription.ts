@@ -3,13 +3,16 @@
 // and nothing lies between it and the transport.
 
 import { hash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import type { JsonObject } from '@starloom/core';
-import type { EventFilter } from '../context/event-filter.ts';
+import type { Caller } from '../agents/caller.ts';
+import type { EventFilter } from '../context/context-event.ts';
 import type { CoordinationStore, StoredEvent } from '../coordination-store.ts';
+import { isReason } from '../errors.ts';
 import type { EventFeeds, Follower, Following } from '../feed/event-feed.ts';
+import { HEAD, partitionOf } from '../partitions.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
 import type { RpcConnection } from './connection.ts';
-import { versionForMember } from './membership.ts';
 import {
   isOver,
   type Subscriber,
@@ -133,4 +136,34 @@ const ID_BYTES = 12;
 export function subscriptionId(sessionId: string, filter: EventFilter): string {
   const what = JSON.stringify([sessionId, filter]);
   return hash('sha256', what, 'buffer').toString('hex', 0, ID_BYTES);
+}
+
+const RETRY_MS = 250;
+
+interface Membership {
+  readonly store: CoordinationStore;
+  readonly access: SessionAccess;
+  readonly caller: Pick<Caller, 'agentId' | 'principalId'>;
+  readonly sessionId: string;
+  /** Does anybody still want to know? */
+  readonly isWanted: () => boolean;
+}
+
+/**
+ * The version of the context, if the agent may still receive events of the session. Asks until the
+ * store answers.
+ */
+export async function versionForMember(membership: Membership): Promise<number | undefined> {
+  const { store, access, caller, sessionId, isWanted } = membership;
+  while (isWanted()) {
+    try {
+      await access.fresh(caller, sessionId, { role: 'reader' });
+      const { entries } = await store.read(partitionOf.session(sessionId), [HEAD]);
+      return entries.get(HEAD)?.version ?? 0;
+    } catch (error) {
+      if (isReason(error, 'not_found') || isReason(error, 'stale_epoch')) return undefined;
+      await setTimeout(RETRY_MS, undefined, { ref: false });
+    }
+  }
+  return undefined;
 }

@@ -3,23 +3,18 @@
 // the session, which the store keeps, sees to it that none is left out.
 
 import type { Budgets } from '../budgets.ts';
-import { sessionCacheScope } from '../cache/cache-scope.ts';
+import { sessionCacheScope } from '../cache/cache-entry.ts';
 import type { CoordinationStore } from '../coordination-store.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
 import type { CoordinationLimits } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { readMembers } from './read-members.ts';
 import { SessionIndex } from './session-index.ts';
-import { metaSchema, type SessionMeta } from './session-record.ts';
+import { metaSchema, readMembers, type SessionMeta } from './session-record.ts';
 import type { SessionTimers } from './session-timers.ts';
 
-export interface SessionEndOptions {
-  readonly store: CoordinationStore;
-  readonly timers: SessionTimers;
-  readonly limits: CoordinationLimits;
-  readonly budgets: Budgets;
-}
+type SessionEndOptions = Pick<Services, 'store' | 'timers' | 'limits' | 'budgets'>;
 
 const TURN_MS = 60_000;
 

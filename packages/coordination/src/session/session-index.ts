@@ -4,8 +4,7 @@
 import type { Json } from '@starloom/core';
 import type { CoordinationStore, Write } from '../coordination-store.ts';
 import { partitionOf } from '../partitions.ts';
-import { assertCount } from '../quota/assert-quota.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import { assertCount, type CoordinationLimits } from '../quota/limits.ts';
 
 export interface Participant {
   readonly agentId: string;

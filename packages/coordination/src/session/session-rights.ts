@@ -1,35 +1,24 @@
 // What the owners of a session may change about it: state, metadata, who may do what.
 
-import type { Json, JsonObject } from '@starloom/core';
+import type { Json } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
-import type { CoordinationStore } from '../coordination-store.ts';
-import { isJsonObject, jsonBytes } from '../json/json.ts';
-import { mergePatch } from '../json/merge-patch.ts';
 import { freeEverybody } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';
-import { assertCount, assertSize } from '../quota/assert-quota.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
-import type { Sessions } from '../session.ts';
-import { readMembers } from './read-members.ts';
-import type { Access, SessionAccess } from './session-access.ts';
+import { assertCount } from '../quota/limits.ts';
+import type { Services } from '../services.ts';
+import type { Access } from './session-access.ts';
 import {
   type Member,
   memberSchema,
   metaSchema,
   ownRole,
   type Role,
+  readMembers,
   roleByPrincipal,
   type SessionMeta,
 } from './session-record.ts';
-import type { SessionTimers } from './session-timers.ts';
 
-export interface SessionRightsOptions {
-  readonly store: CoordinationStore;
-  readonly limits: CoordinationLimits;
-  readonly access: SessionAccess;
-  readonly timers: SessionTimers;
-  readonly sessions: Sessions;
-}
+type SessionRightsOptions = Pick<Services, 'store' | 'limits' | 'access' | 'timers' | 'sessions'>;
 
 /** Whom a right is about: an agent, or all agents of a principal. */
 export interface Grantee {
@@ -48,15 +37,6 @@ export class SessionRights {
 
   constructor(options: SessionRightsOptions) {
     this.#options = options;
-  }
-
-  async update(caller: Caller, sessionId: string, metadata: JsonObject): Promise<SessionMeta> {
-    const { after } = await this.#change(caller, sessionId, 'session.updated', (meta) => {
-      const merged = mergePatch(meta.metadata, metadata);
-      assertSize('metadata_bytes', jsonBytes(merged), this.#options.limits);
-      return { ...meta, metadata: isJsonObject(merged) ? merged : {} };
-    });
-    return after;
   }
 
   /** No agent writes or holds a lock until it is resumed, and its time stands still. */

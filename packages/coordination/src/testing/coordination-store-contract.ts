@@ -1,11 +1,9 @@
 // What every coordination store must do.
 
 import { afterEach, beforeEach, describe } from 'vitest';
-import { commitContract } from './coordination-store/commit-contract.ts';
+import { commitContract, idempotencyContract } from './coordination-store/commit-contract.ts';
 import { eventContract } from './coordination-store/event-contract.ts';
-import { expiryContract } from './coordination-store/expiry-contract.ts';
-import { idempotencyContract } from './coordination-store/idempotency-contract.ts';
-import { leaseContract } from './coordination-store/lease-contract.ts';
+import { expiryContract, leaseContract } from './coordination-store/lease-contract.ts';
 import { queueContract } from './coordination-store/queue-contract.ts';
 import { type CoordinationStoreSubject, StoreScenario } from './coordination-store/scenario.ts';
 

@@ -1,8 +1,7 @@
 import { type Clock, systemClock } from '@starloom/core';
 import { CoordinationMachine } from '../engine/coordination-machine.ts';
-import { engineTime } from '../engine/engine-time.ts';
 import type { AskedEventLimits } from '../engine/event-log.ts';
-import { MachineStore } from '../engine/machine-store.ts';
+import { engineTime, MachineStore } from '../engine/machine-store.ts';
 
 /** Coordination state that lives as long as the process: the state machine, and nothing beside. */
 export class MemoryCoordinationStore extends MachineStore {

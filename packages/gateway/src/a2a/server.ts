@@ -22,7 +22,7 @@ import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
 
 /** What a binding knows of a request. */
 export interface AskedFace
-  extends Pick<Caller, 'principal' | 'headers' | 'request' | 'signal' | 'cut'> {
+  extends Pick<Caller, 'principal' | 'headers' | 'socket' | 'request' | 'signal' | 'cut'> {
   readonly version: string;
   readonly isLegacy: boolean;
   /** Where the gateway was reached, unless the configuration says it. */
@@ -81,10 +81,11 @@ export class A2aServer {
     response.once('close', () => left.abort(gone()));
     const version = requestedVersion(request, url);
     const isLegacy = version === LEGACY && config.a2a.versions.includes(LEGACY);
-    const { headers } = request;
+    const { headers, socket } = request;
     const face = this.open(agentId, {
       principal,
       headers,
+      socket,
       request: seen,
       version,
       isLegacy,
@@ -194,10 +195,12 @@ async function translated(card: AgentCard, face: A2aFace) {
   return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
 }
 
-function toCaller({ principal, headers, request, version, signal, cut }: AskedFace): Caller {
+function toCaller(asked: AskedFace): Caller {
+  const { principal, headers, socket, request, version, signal, cut } = asked;
   return {
     principal,
     headers,
+    socket,
     request,
     meta: {},
     transport: 'http',

@@ -159,7 +159,7 @@ export class JobCalls {
     this.#assertAhead(terms.runAt);
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
     if (!isCharged) deps.limits.admit(principal);
-    const guarded = admit(caller, deps.guard);
+    const guarded = await admit(caller, deps.guard);
     const beginBy = deps.mandates.beginBy(principal, clock.now(), terms.runAt);
     if (!isCharged) await deps.mandates.spend(guarded, principal);
     await deps.discovery.awaitFor(request, caller, DISCOVERY_WAIT_MS);
@@ -227,7 +227,7 @@ export class JobCalls {
     const { agent_id = '', capability } = await this.find(principal, id);
     const record = deps.registry.get(agent_id);
     deps.limits.admit(principal);
-    await deps.mandates.spend(admit(caller, deps.guard), principal);
+    await deps.mandates.spend(await admit(caller, deps.guard), principal);
     deps.limits.spend(principal, record && findCapability(record, capability)?.cost);
     return await this.desk.retry(principal.id, id, clock.now());
   }

@@ -1,6 +1,7 @@
 import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
 import type { FabricError } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { Ends } from '@starloom/wire';
 import type { ActiveRequest } from '../observe/observer.ts';
 import type { Toolset } from '../tools/catalog.ts';
 import type { ToolNameSetting } from './name-style.ts';
@@ -10,6 +11,8 @@ import type { SessionUpdates } from './session-updates.ts';
 export interface Connection {
   readonly principal: Principal;
   readonly transport: 'http' | 'ws' | 'stdio';
+  /** What requests come by; absent over standard input and output. */
+  readonly socket?: Ends | undefined;
   /** Lower-case names; empty where there are no headers. */
   readonly headers: Readonly<Record<string, unknown>>;
   readonly toolNames: ToolNameSetting;

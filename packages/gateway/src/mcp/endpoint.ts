@@ -86,6 +86,7 @@ export class McpEndpoint {
     const connection: Connection = {
       principal,
       transport: 'http',
+      socket: request.socket,
       headers: request.headers,
       ...this.#listing(request.headers, url),
       room: () => room(response),
@@ -138,11 +139,11 @@ export class McpEndpoint {
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
-    const { request, principal, url } = upgrade;
+    const { request, socket, principal, url } = upgrade;
     const { headers } = request;
     const listing = this.#listing(headers, url);
     this.#options.webSocket.accept(upgrade, (channel) => {
-      void this.serveChannel(channel, { principal, transport: 'ws', headers, ...listing });
+      void this.serveChannel(channel, { principal, transport: 'ws', socket, headers, ...listing });
     });
   }
 

@@ -35,7 +35,7 @@ const inputsSchema = z.array(givenInputSchema).max(32);
 
 export function toCaller(request: McpRequest, connection: Connection): Caller {
   const { tool, id, meta, declared, protocolVersion, signal, notify, send } = request;
-  const { principal, transport, headers, cut } = connection;
+  const { principal, transport, socket, headers, cut } = connection;
   const { progressToken } = meta;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
   const capabilities = declared[CLIENT_CAPABILITIES_META_KEY];
@@ -44,6 +44,7 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
   return {
     principal,
     transport,
+    socket,
     headers,
     meta,
     cut,

@@ -182,10 +182,13 @@ const BATCH = 'batch';
 /** An error of ours says its code itself; else it is the row of its number. */
 function fromRpcError(error: unknown): FabricError {
   const { code, message, data } = isObject(error) ? error : {};
-  const { code: named } = isObject(data) ? (isObject(data.error) ? data.error : data) : {};
+  const said = isObject(data) ? (isObject(data.error) ? data.error : data) : {};
+  const { code: named, reason, details: why = message } = said;
   const [row] = Object.entries(ERRORS).find(([, { rpc }]) => rpc === code) ?? [];
   const own = isErrorCode(named) ? named : isErrorCode(row) ? row : 'BAD_INPUT';
-  return new FabricError(own, String(message ?? ''), { details: { rpc_code: code } });
+  return new FabricError(own, typeof why === 'string' ? why : String(message ?? ''), {
+    details: { rpc_code: code, ...(typeof reason === 'string' && { reason }) },
+  });
 }
 
 const REFUSALS_PER_SECOND = 100;

@@ -10,6 +10,7 @@ import type {
   TrustTier,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { Ends } from '@starloom/wire';
 import type { ActiveRequest } from '../observe/observer.ts';
 import type { ToolResult } from './respond.ts';
 
@@ -50,6 +51,8 @@ export interface Caller {
   readonly headers: Readonly<Record<string, unknown>>;
   readonly meta: Readonly<Record<string, unknown>>;
   readonly transport: 'http' | 'ws' | 'stdio';
+  /** The connection that the request came by; HTTP and WebSocket have one. */
+  readonly socket?: Ends | undefined;
   /** Name of the tool, for logs and spans. */
   readonly tool: string;
   readonly protocolVersion?: string | undefined;

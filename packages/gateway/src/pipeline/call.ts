@@ -74,7 +74,8 @@ export async function runCall(
     deps.assertCurrent(caller);
     // A stored call was charged when it was accepted, to its budget too.
     if (!caller.isStored) deps.limits.admit(caller.principal);
-    guarded = admit(caller, deps.guard);
+    const admitted = admit(caller, deps.guard);
+    guarded = admitted instanceof Promise ? await admitted : admitted;
     const spent = caller.isStored ? undefined : deps.mandates.spend(guarded, caller.principal);
     if (spent) await spent;
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);

@@ -11,7 +11,7 @@ import {
   toAnswerTrace,
 } from '@starloom/core';
 import { onBehalfOf, type PolicyCall } from '@starloom/identity';
-import { agentOfMarks } from '@starloom/wire';
+import { agentAtOtherEnd, agentOfMarks } from '@starloom/wire';
 import type { Caller } from './call-request.ts';
 
 /** The variable STARLOOM_PROCESS of the caller, which everything has that an agent starts. */
@@ -30,25 +30,39 @@ export function readOrigin({ headers, meta, principal }: Carriers): Origin {
   return mergeOrigins(assignedOrigin(traceId, depth + 1), stated);
 }
 
+type Admitted = Pick<
+  Caller,
+  'headers' | 'meta' | 'principal' | 'originTier' | 'request' | 'socket'
+>;
+
 /** Gives a call its place in its trace, or refuses it with RECURSION_LIMIT. */
-export function admit(
-  caller: Pick<Caller, 'headers' | 'meta' | 'principal' | 'originTier' | 'request'>,
-  guard: RecursionGuard,
-): GuardedCall {
-  const { principal, originTier = principal.tier } = caller;
-  const call = guard.admit(readOrigin(caller), {
-    principal: onBehalfOf(principal),
-    agentId: startedAgent(caller),
-    tier: lowerTier(originTier, principal.tier),
-  });
-  caller.request?.follow(call.trace);
-  return call;
+export function admit(caller: Admitted, guard: RecursionGuard): GuardedCall | Promise<GuardedCall> {
+  const origin = readOrigin(caller);
+  const place = (agentId: string | undefined) => {
+    const { principal, originTier = principal.tier } = caller;
+    const call = guard.admit(origin, {
+      principal: onBehalfOf(principal),
+      agentId,
+      tier: lowerTier(originTier, principal.tier),
+    });
+    caller.request?.follow(call.trace);
+    return call;
+  };
+  const told = startedAgent(caller);
+  const isTold = told !== undefined || origin.traceId !== undefined;
+  const found = isTold ? undefined : connectedAgent(caller, guard);
+  return found ? found.then(place) : place(told);
 }
 
-/** The agent in whose program the caller runs, if this gateway started it. */
+/** The agent in whose program the caller says it runs, if this gateway started it. */
 function startedAgent({ headers }: Pick<Caller, 'headers'>): string | undefined {
   const marks = headers[PROCESS_HEADER];
   return typeof marks === 'string' ? agentOfMarks(marks) : undefined;
+}
+
+/** The agent whose program made the connection; nobody looks while that could tie the call to none. */
+function connectedAgent({ socket }: Pick<Caller, 'socket'>, { servesStarted }: RecursionGuard) {
+  return socket && servesStarted ? agentAtOtherEnd(socket) : undefined;
 }
 
 /** What rules are asked about beside caller and target. */

@@ -96,7 +96,11 @@ class RpcChannel {
     this.#turn = this.#afterTurn(async () => {
       try {
         if (refusal !== undefined) await this.#channel.write(refusal);
-        else await this.#answer(await this.#peer.reply(message, cut), seen);
+        else
+          await this.#answer(
+            await this.#peer.reply(message, { cut, trace: () => seen.trace }),
+            seen,
+          );
       } finally {
         seen.end();
         void this.#channel.flushed().then(leave);
@@ -132,7 +136,8 @@ class RpcChannel {
   /** Nothing is asked for, and no text is made, that the client has no room for. */
   async #answerInTime(message: unknown, seen: ActiveRequest): Promise<void> {
     try {
-      const reply = await this.#whenRoom(() => this.#peer.reply(message));
+      const trace = () => seen.trace;
+      const reply = await this.#whenRoom(() => this.#peer.reply(message, { trace }));
       await this.#whenRoom(() => this.#answer(reply, seen));
     } finally {
       seen.end();

@@ -2,10 +2,11 @@
 // and its answer; a POST that accepts an event stream, a WebSocket and a channel are connections on
 // which things are pushed for as long as they last.
 
+import { readFile } from 'node:fs/promises';
 import {
   type Coordination,
-  describeOpenApi,
   type AgentRecord as ListedAgent,
+  OPEN_API_URL,
   SERVICE_PATHS,
 } from '@starloom/coordination';
 import { type AgentRecord, FabricError, type Log } from '@starloom/core';
@@ -113,15 +114,13 @@ function toListed({ manifest: { agent_id }, capabilities, health }: AgentRecord)
   };
 }
 
-let openApi: string | undefined;
-
-/** To the same callers as everything here; the documentation has a public copy. */
+/** To the same callers as everything here; the repository has a public copy. */
 async function serveOpenApi({ request, response, principal }: HttpRequest): Promise<void> {
   if (!mayUseCoordination(principal)) throw notForThisKey();
   if (request.method !== 'GET' && request.method !== 'HEAD')
     throw notAllowed('It can be read only', 'GET, HEAD');
-  openApi ??= JSON.stringify(describeOpenApi());
-  response.writeHead(200, { 'content-type': 'application/json' }).end(openApi);
+  const text = await readFile(OPEN_API_URL);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
 
 function notForThisKey(): FabricError {

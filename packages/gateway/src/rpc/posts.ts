@@ -6,6 +6,7 @@ import type { ServerResponse } from 'node:http';
 import type { Coordination, RpcConnection, RpcPeer, RpcReply } from '@starloom/coordination';
 import { createSseWriter, SSE_HEADERS, type SseWriter } from '@starloom/wire';
 import { InFlight } from '../in-flight.ts';
+import type { ActiveRequest } from '../observe/observer.ts';
 import type { HttpRequest } from '../transports/http.ts';
 import { accepts } from './accepts.ts';
 import { mayWait } from './may-wait.ts';
@@ -94,8 +95,7 @@ export class RpcPosts {
 
   async #answer({ response, principal, body, seen }: HttpRequest): Promise<void> {
     await this.#withPeer(response, this.#client(principal), async (asking) => {
-      const reply = await ask(asking, body);
-      seen.answeredWith(errorIn(reply));
+      const reply = await ask(asking, body, seen);
       const text = reply?.toText();
       if (text === undefined) response.writeHead(204).end();
       else response.writeHead(200, { 'content-type': 'application/json' }).end(text);
@@ -125,8 +125,7 @@ export class RpcPosts {
     const client = { ...this.#client(principal), push, onSubscriptionsOver };
     await this.#withPeer(response, client, async (asking) => {
       try {
-        const reply = await ask(asking, body);
-        seen.answeredWith(errorIn(reply));
+        const reply = await ask(asking, body, seen);
         if (reply !== undefined) await send(reply.toText());
         isSubscribed = resultsOf(SUBSCRIBE, body, reply?.answer).length > 0;
         tickets.add(body, reply?.answer);
@@ -180,8 +179,10 @@ export function errorIn(reply: RpcReply | undefined): unknown {
   return reply && 'error' in reply.answer ? reply.answer.error : undefined;
 }
 
-function ask({ peer, cut }: Asking, message: unknown): Promise<RpcReply | undefined> {
-  return peer.reply(message, cut.signal);
+async function ask({ peer, cut }: Asking, message: unknown, seen: ActiveRequest) {
+  const reply = await peer.reply(message, { cut: cut.signal, trace: () => seen.trace });
+  seen.answeredWith(errorIn(reply));
+  return reply;
 }
 
 /** Everything of it is with the system then, or the client is gone. */

@@ -25,8 +25,8 @@ export function routePreviewTool(
       skipped: { type: 'array' },
     },
     annotations: READ_ONLY,
-    run({ agent_id, capability, stream }, caller) {
-      const guarded = admit(caller, deps.guard);
+    async run({ agent_id, capability, stream }, caller) {
+      const guarded = await admit(caller, deps.guard);
       const request = { agentId: agent_id, capability, stream };
       const policyCall = toPolicyCall(guarded, caller, deps.clock.now());
       const agents = agentsForCall(caller.principal, deps, policyCall);

@@ -3,7 +3,7 @@ import { mayUseAgents, type Principal } from '@starloom/identity';
 import { z } from 'zod';
 import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { answerTrace } from '../pipeline/origin.ts';
+import { answerTrace, readOrigin } from '../pipeline/origin.ts';
 import { type ToolResult, toErrorResult, toPayload, toResult } from '../pipeline/respond.ts';
 
 /** How a tool is listed; JSON Schemas as MCP wants them. */
@@ -56,7 +56,9 @@ export function defineTool<Schema extends z.ZodType>(spec: ToolSpec<Schema>): To
     mayUse: mayUseAgents,
     async run(args, caller) {
       try {
-        const answer = await spec.run(parseArguments(name, spec.input, args), caller);
+        const parsed = parseArguments(name, spec.input, args);
+        readOrigin(caller);
+        const answer = await spec.run(parsed, caller);
         return isResult(answer) ? answer : toResult(answer, answerTrace(caller));
       } catch (error) {
         caller.request?.fail(error);

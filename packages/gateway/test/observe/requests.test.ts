@@ -75,6 +75,15 @@ describe('every request', () => {
     expect([line.name, line.tool]).toContain(name);
   });
 
+  it('[A5] spellings of the trace that disagree are refused by every tool', async () => {
+    await using world = await openWorld();
+    await using client = await connect(world.url);
+    const [one, other] = [createTrace().trace_id, createTrace().trace_id];
+    const _meta = { 'X-OpenStarry-Trace-ID': one, 'x-openstarry-trace-id': other };
+    const result = await client.callTool({ name: 'fabric.agent.list', arguments: {}, _meta });
+    expect(result.structuredContent).toMatchObject({ ok: false, error: { code: 'BAD_INPUT' } });
+  });
+
   it('[G41] rejected arguments, unknown tools and refused calls leave a line and a span', async () => {
     await using world = await openWorld();
     await using client = await connect(world.url);
@@ -162,7 +171,10 @@ describe('every request', () => {
       world.url,
       request(2, 'session_manager.get', { session_id: 'none', trace_id: second.trace_id }),
     );
-    await post(world.url, request(3, 'no.such.method', {}));
+    const refused = await post(world.url, request(3, 'no.such.method', {}));
+    const { error } = JSON.parse(await refused.text());
+    const { line: third } = await world.traced(error.data.trace.trace_id);
+    expect(third.error).toMatchObject({ message: 'There is no method "no.such.method"' });
     expect(await world.traced(first.trace_id)).toMatchObject({
       line: { face: 'rpc', method: 'mcp.discover', ok: true },
       span: { name: 'mcp.discover' },

@@ -4,7 +4,6 @@
 // A batch that could not be written whole is cut off again; once there is room the file is marked, and
 // goes on.
 
-import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type Clock, FabricError, type Log } from '@starloom/core';
@@ -15,8 +14,9 @@ import {
   refillReserve,
   releaseReserve,
 } from '@starloom/wire';
+import { Chain, type Continued, chainFileName, type Extension, linkOf } from '../chained-log.ts';
 import type { SigningKeys } from '../tokens/signing-keys.ts';
-import { type AuditEntry, FIRST_LINK, linkOf, toSignedBytes } from './audit-record.ts';
+import type { AuditEntry } from './audit-record.ts';
 
 export interface AuditLogOptions {
   readonly folder: string;
@@ -224,7 +224,7 @@ export class AuditLog {
     this.#files += 1;
     // Names are in the order of the files, also after the clock was set back.
     const last = timeOf((await auditFiles(folder)).at(-1));
-    const path = join(folder, nameAt(Math.max(clock.now(), last + 1), this.#files));
+    const path = join(folder, chainFileName(Math.max(clock.now(), last + 1), this.#files));
     return await AuditFile.create(path, { keys, clock, continues });
   }
 
@@ -253,11 +253,6 @@ function notWritten(cause?: unknown): FabricError {
   });
 }
 
-interface Continued {
-  readonly file: string;
-  readonly hash: string;
-}
-
 interface AuditFileOptions {
   readonly keys: SigningKeys;
   readonly clock: Clock;
@@ -267,21 +262,23 @@ interface AuditFileOptions {
 class AuditFile {
   readonly #path: string;
   readonly #handle: FileHandle;
-  readonly #options: AuditFileOptions;
-  #seq = 0;
-  #prev: string;
+  readonly #chain: Chain;
   bytes = 0;
-  /** Lines that no signature covers yet. */
-  unsealed = 0;
   /** It ends with a whole line: more can follow. */
   isWhole = true;
   #isInterrupted = false;
 
   private constructor(path: string, handle: FileHandle, options: AuditFileOptions) {
+    const { keys, clock, continues } = options;
     this.#path = path;
     this.#handle = handle;
-    this.#options = options;
-    this.#prev = options.continues?.hash ?? FIRST_LINK;
+    this.#chain = new Chain({
+      clock,
+      continues,
+      encode: JSON.stringify,
+      signer: () => ({ kid: keys.currentKid }),
+      sign: (bytes) => keys.signBytes(bytes).signature,
+    });
   }
 
   static async create(path: string, options: AuditFileOptions): Promise<AuditFile> {
@@ -299,7 +296,12 @@ class AuditFile {
 
   /** Where another file goes on. */
   get link(): Continued {
-    return { file: basename(this.#path), hash: this.#prev };
+    return { file: basename(this.#path), hash: this.#chain.link };
+  }
+
+  /** Lines that no signature covers yet. */
+  get unsealed(): number {
+    return this.#chain.unsealed;
   }
 
   async write(entries: readonly Waiting[]): Promise<void> {
@@ -307,19 +309,7 @@ class AuditFile {
       await this.#sign({ type: 'seal', interrupted: true });
       this.#isInterrupted = false;
     }
-    if (entries.length === 0) return;
-    const lines: string[] = [];
-    let [seq, prev] = [this.#seq, this.#prev];
-    for (const { entry, at } of entries) {
-      seq += 1;
-      const line = JSON.stringify({ seq, at: new Date(at).toISOString(), ...entry, prev });
-      prev = linkOf(line);
-      lines.push(line);
-    }
-    await this.#append(lines);
-    this.#seq = seq;
-    this.#prev = prev;
-    this.unsealed += lines.length;
+    if (entries.length > 0) await this.#append(this.#chain.extend(entries));
   }
 
   async seal(): Promise<void> {
@@ -335,24 +325,17 @@ class AuditFile {
     await this.#handle.close().catch(() => {});
   }
 
-  async #sign(entry: object): Promise<void> {
-    const { keys, clock } = this.#options;
-    const at = new Date(clock.now()).toISOString();
-    const place = { seq: this.#seq + 1, at, ...entry, prev: this.#prev, kid: keys.currentKid };
-    const { signature } = keys.signBytes(toSignedBytes(place));
-    const line = JSON.stringify({ ...place, signature });
-    await this.#append([line]);
-    this.#seq += 1;
-    this.#prev = linkOf(line);
-    this.unsealed = 0;
+  async #sign(entry: AuditEntry): Promise<void> {
+    await this.#append(this.#chain.sign(entry));
   }
 
-  async #append(lines: readonly string[]): Promise<void> {
-    const text = Buffer.from(`${lines.join('\n')}\n`);
+  async #append(extension: Extension): Promise<void> {
+    const text = Buffer.from(extension.text);
     for (;;) {
       try {
         await this.#handle.appendFile(text);
         this.bytes += text.length;
+        this.#chain.accept(extension);
         return;
       } catch (error) {
         this.isWhole = false;
@@ -380,13 +363,6 @@ async function lastLink(folder: string): Promise<Continued | null> {
     if (line !== undefined) return { file, hash: linkOf(line) };
   }
   return null;
-}
-
-/** Sorts by time, then by number; two processes that begin at once still differ. */
-function nameAt(ms: number, number: number): string {
-  const time = new Date(ms).toISOString().replaceAll(/[:.]/g, '-');
-  const id = randomBytes(4).toString('hex');
-  return `${time}-${String(number).padStart(6, '0')}-${id}.jsonl`;
 }
 
 /** When the file of that name began; of an unknown name, before all others. */

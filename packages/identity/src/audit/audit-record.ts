@@ -1,20 +1,11 @@
-// The form of the audit log: files of lines of JSON, numbered, each with the hash of the line before it.
-// A file begins with `open`, which names the file that it continues, and ends with `close`. Both, and
-// every `seal`, are signed with the key of the realm: through the hashes that is a signature over all
-// lines above.
+// The records of the audit log, which is a chained log. Its `open` names the file that it continues, and
+// the key of the realm signs.
 
-import { hash } from 'node:crypto';
 import { trustTierSchema } from '@starloom/core';
 import { z } from 'zod';
+import { chainedFields, signedFields } from '../chained-log.ts';
 
-export const FIRST_LINK = '0'.repeat(64);
-
-const placed = {
-  seq: z.int().positive(),
-  at: z.iso.datetime(),
-  prev: z.string().regex(/^[0-9a-f]{64}$/),
-};
-const signed = { ...placed, kid: z.string(), signature: z.base64url() };
+const signed = { ...signedFields, kid: z.string() };
 
 const callFields = {
   /** The rule of the policy that decided. */
@@ -83,12 +74,12 @@ export const auditRecordSchema = z.discriminatedUnion('type', [
     type: z.literal('call'),
     decision: z.enum(['allow', 'deny', 'degrade']),
     ...callFields,
-    ...placed,
+    ...chainedFields,
   }),
-  z.strictObject({ type: z.literal('mint'), ...mintFields, ...placed }),
-  z.strictObject({ type: z.literal('denied'), ...deniedFields, ...placed }),
-  z.strictObject({ type: z.literal('pin'), ...pinFields, ...placed }),
-  z.strictObject({ type: z.literal('lost'), entries: z.int(), ...placed }),
+  z.strictObject({ type: z.literal('mint'), ...mintFields, ...chainedFields }),
+  z.strictObject({ type: z.literal('denied'), ...deniedFields, ...chainedFields }),
+  z.strictObject({ type: z.literal('pin'), ...pinFields, ...chainedFields }),
+  z.strictObject({ type: z.literal('lost'), entries: z.int(), ...chainedFields }),
   /** `interrupted`: before it the file could not be written for a while, as when the disk is full. */
   z.strictObject({ type: z.literal('seal'), interrupted: z.literal(true).optional(), ...signed }),
   z.strictObject({ type: z.literal('close'), ...signed }),
@@ -98,14 +89,3 @@ export type AuditRecord = z.output<typeof auditRecordSchema>;
 type Unplaced<One> = One extends unknown ? Omit<One, keyof typeof signed> : never;
 /** A record before it has its place. */
 export type AuditEntry = Unplaced<AuditRecord>;
-export type SignedAuditRecord = Extract<AuditRecord, { signature: string }>;
-
-/** What the next line carries as `prev`. */
-export function linkOf(line: string): string {
-  return hash('sha256', line, 'hex');
-}
-
-/** What is signed: the line without its signature, which comes last. */
-export function toSignedBytes(record: object): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(record));
-}

@@ -3,15 +3,7 @@
 // an old one stays published until the last token that it signed has expired. Its public half is kept,
 // so that old audit logs can be verified.
 
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-  verify,
-} from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { join } from 'node:path';
 import { type Clock, FabricError, type Log } from '@starloom/core';
 import {
@@ -22,6 +14,7 @@ import {
   type JSONWebKeySet,
 } from 'jose';
 import { z } from 'zod';
+import { isSigned } from '../chained-log.ts';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
 import { AHEAD_S, CLOCK_FIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
 import { ALGORITHM, type FindKey, unknownSigner } from './read-token.ts';
@@ -198,7 +191,7 @@ export async function rotateSigningKey(
     // Another gateway was quicker.
     if (newest !== undefined && before.keys.at(-1)?.kid !== newest) return before;
     const end = new Date(atOnce ? now : useFrom + ACCEPTED_AFTER_MS).toISOString();
-    const older = before.keys.map((known) => ended(known, end, now, atOnce));
+    const older = before.keys.map((known) => withEnd(known, end, now, atOnce));
     made = key;
     return { ...withIssuer(before), keys: [...older, key] };
   });
@@ -215,7 +208,7 @@ export async function withoutKeys(
   const isStolen = (key: SigningKey) => kids.has(key.kid) && !isOver(key, now);
   if (!file.keys.some(isStolen)) return file;
   const end = new Date(now).toISOString();
-  const keys = file.keys.map((key) => (isStolen(key) ? ended(key, end, now, true) : key));
+  const keys = file.keys.map((key) => (isStolen(key) ? withEnd(key, end, now, true) : key));
   const canSign = keys.some((key) => key.d !== undefined && Date.parse(key.use_from) <= now);
   return { ...file, keys: canSign ? keys : [...keys, await createSigningKey(now, now)] };
 }
@@ -224,15 +217,6 @@ export async function withoutKeys(
 export async function readPublicKeys(folder: string): Promise<ReadonlyMap<string, string>> {
   const { keys } = await readState(signingFile(folder));
   return new Map(keys.map(({ kid, x }) => [kid, x]));
-}
-
-export function isSigned(x: string, bytes: Uint8Array, signature: string): boolean {
-  try {
-    const key: KeyObject = createPublicKey({ key: { ...OKP, x }, format: 'jwk' });
-    return verify(null, bytes, key, Buffer.from(signature, 'base64url'));
-  } catch {
-    return false;
-  }
 }
 
 function noKey(useFrom: string | undefined, now: number): FabricError {
@@ -271,7 +255,7 @@ function withIssuer(file: SigningFile): SigningFile {
 }
 
 /** Keeps an end that is set; a key that is over loses its private half. */
-function ended(key: SigningKey, end: string, now: number, atOnce: boolean): SigningKey {
+function withEnd(key: SigningKey, end: string, now: number, atOnce: boolean): SigningKey {
   const sooner = key.ends_at === null || atOnce ? end : key.ends_at;
   const ends_at = key.ends_at !== null && key.ends_at < sooner ? key.ends_at : sooner;
   if (Date.parse(ends_at) > now) return { ...key, ends_at };

@@ -1,7 +1,19 @@
 // The schema of `agent.json`. Unknown keys are errors; secrets are references.
 
 import { z } from 'zod';
-import { providerSchema } from './provider.ts';
+import { providerSchema as ownProviderSchema } from '../providers/index.ts';
+
+const pluginProviderSchema = z.strictObject({
+  kind: z.literal('plugin').describe('A provider that one of the plugins brings'),
+  name: z.string().min(1).describe('Name of the provider'),
+});
+
+export const providerSchema = z.discriminatedUnion('kind', [
+  ...ownProviderSchema.options,
+  pluginProviderSchema,
+]);
+
+export type ProviderConfig = z.output<typeof providerSchema>;
 
 const price = z.number().nonnegative();
 
@@ -16,15 +28,20 @@ const moneySchema = z
   .describe('Stops a turn that has become too expensive');
 
 export const limitsSchema = z.strictObject({
-  steps: z.int().min(1).default(50).describe('How often the model may be asked in one turn'),
+  steps: z.int().min(1).default(50).describe('Calls of the model in one turn'),
   tokens: z.int().min(1).default(100_000).describe('Tokens read and written in one turn'),
-  seconds: z.number().positive().max(86_400).default(600).describe('How long one turn may take'),
+  seconds: z
+    .number()
+    .positive()
+    .max(86_400)
+    .default(600)
+    .describe('Time of one turn, without approvals'),
   money: moneySchema.optional(),
   context_tokens: z
     .int()
     .min(1_000)
     .default(32_000)
-    .describe('Beyond this, older parts of a conversation are summed up'),
+    .describe('Beyond this, older parts of a conversation are summarised'),
 });
 
 const toolNames = z.array(z.string().min(1)).default([]);
@@ -33,17 +50,17 @@ const mandateSchema = z.strictObject({
   jwks: z
     .url({ protocol: /^https?$/ })
     .describe("The gateway's public keys: http://…/.well-known/jwks.json"),
-  issuer: z.string().min(1).describe('The realm, as "issuer" of that document'),
-  audience: z.string().min(1).optional().describe('Id of the agent at the gateway; its name'),
+  issuer: z.string().min(1).describe('The realm: issuer in that document'),
+  audience: z.string().min(1).optional().describe('Its id at the gateway; default: its name'),
 });
 
 const exposureSchema = z.strictObject({
-  expose_tools: toolNames.describe('Tools that other agents may call, such as fs:read_file'),
-  private_tools: toolNames.describe('Tools that are never exposed, whatever expose_tools says'),
-  resources: z.array(z.string().min(1)).default([]).describe('Files that other agents may read'),
+  expose_tools: toolNames.describe('Tools that others may call; ask is the agent itself'),
+  private_tools: toolNames.describe('Tools that are never exposed, in any spelling'),
+  resources: z.array(z.string().min(1)).default([]).describe('Files that others may read'),
   mandate: mandateSchema
     .optional()
-    .describe('Serve only calls with a mandate of the gateway, verified here'),
+    .describe('Serve only calls with a mandate of the gateway, verified by the agent'),
 });
 
 const toolSearchSchema = z.strictObject({
@@ -51,8 +68,8 @@ const toolSearchSchema = z.strictObject({
     .int()
     .min(1)
     .default(64)
-    .describe('With more tools than this, the model is offered those that fit the message'),
-  top: z.int().min(1).max(64).default(12).describe('How many a search for tools gives'),
+    .describe('With more tools than this, the model is offered only those that fit the message'),
+  top: z.int().min(1).max(64).default(12).describe('Number of tools that a search offers'),
   always: toolNames.describe('Tools that are always offered'),
 });
 
@@ -60,25 +77,25 @@ const pluginSchema = z.strictObject({
   name: z
     .string()
     .min(1)
-    .describe('Of a built-in plugin (fs, git, …), an npm package, or a file such as ./my-tools.ts'),
-  config: z.record(z.string(), z.unknown()).default({}).describe('Given to the plugin as it is'),
+    .describe('A built-in plugin (fs, git, …), an npm package, or a file such as ./my-tools.ts'),
+  config: z.record(z.string(), z.unknown()).default({}).describe('Settings of the plugin'),
 });
 
 export const agentFileSchema = z.strictObject({
-  name: z.string().min(1).max(100).describe('What the agent is called'),
+  name: z.string().min(1).max(100).describe('Name of the agent; its agent id is derived from it'),
   version: z.string().min(1).default('0.0.0').describe('Version of the agent'),
   description: z.string().optional().describe('What the agent is for'),
   provider: providerSchema.describe('The model'),
-  system_prompt: z.string().optional().describe('First instructions for the model'),
+  system_prompt: z.string().optional().describe('First message to the model'),
   plugins: z
     .array(pluginSchema)
     .default([])
     .refine((plugins) => new Set(plugins.map(({ name }) => name)).size === plugins.length, {
       error: 'a plugin is listed twice',
     })
-    .describe('What the agent can do'),
-  tool_search: toolSearchSchema.prefault({}).describe('What is done with many tools'),
-  mcp: exposureSchema.prefault({}).describe('What other agents may use of it'),
+    .describe('Plugins, which bring the tools'),
+  tool_search: toolSearchSchema.prefault({}).describe('How tools are offered when there are many'),
+  mcp: exposureSchema.prefault({}).describe('What other agents may use'),
   limits: limitsSchema.prefault({}).describe('What one turn may use'),
 });
 

@@ -9,11 +9,11 @@ import { TRUST_LEVELS, trustPolicySchema } from '../trust/index.ts';
 const settings = z.record(z.string(), secretOrText({ checkText: () => undefined })).optional();
 
 const mcpToolSchema = z.strictObject({
-  effect: z.enum(['read', 'act']).optional().describe('Else by readOnlyHint, else by its name'),
+  effect: z.enum(['read', 'act']).optional().describe('Default: by its hints, else its name'),
   targets: z
     .array(z.string())
     .optional()
-    .describe('Arguments that say where an act goes; else by their names and shapes'),
+    .describe('Arguments that say where an act goes; default: by their names and shapes'),
 });
 
 const mcpServerSchema = z
@@ -21,9 +21,9 @@ const mcpServerSchema = z
     name: z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$/, 'expected 1 to 31 letters, digits, "_" and "-"')
-      .describe('Its tools are named <name>:<tool>'),
-    command: z.array(z.string()).min(1).optional().describe('Program and arguments to start it'),
-    env: settings.describe('Environment variables for it; values may be env:NAME or file:PATH'),
+      .describe('Name of the server; its tools are <name>:<tool>'),
+    command: z.array(z.string()).min(1).optional().describe('Program and arguments that start it'),
+    env: settings.describe('Variables of the program; values may be env:NAME or file:PATH'),
     url: z
       .url({ protocol: /^https?$/ })
       .optional()
@@ -38,7 +38,7 @@ const mcpServerSchema = z
     tools: z
       .record(z.string(), mcpToolSchema)
       .optional()
-      .describe('What single tools do, by their names'),
+      .describe('Effect and targets of single tools, by their names'),
   })
   .check((context) => {
     const { command, url, env, headers } = context.value;
@@ -71,8 +71,8 @@ export const agentTomlSchema = z.strictObject({
     .describe('What the agent uses over MCP'),
   acp: z
     .strictObject({
-      name: z.string().min(1).optional().describe('As editors show the agent; its name by default'),
-      version: z.string().min(1).optional().describe('Its version by default'),
+      name: z.string().min(1).optional().describe('Shown by editors; default: its name'),
+      version: z.string().min(1).optional().describe('Shown by editors; default: its version'),
     })
     .prefault({})
     .describe('The agent as an Agent Client Protocol server'),
@@ -81,7 +81,7 @@ export const agentTomlSchema = z.strictObject({
       user_trust: z
         .enum(TRUST_LEVELS)
         .default('vetted')
-        .describe('How far what the user says is trusted'),
+        .describe('Trust in the messages of the user'),
       ...trustPolicySchema.shape,
     })
     .prefault({})

@@ -4,6 +4,8 @@ export {
   agentFileSchema,
   limitsSchema,
   type PluginEntry,
+  type ProviderConfig,
+  providerSchema,
 } from './agent-file.ts';
 export {
   type AgentToml,
@@ -24,5 +26,4 @@ export {
   type LoadPluginsOptions,
   loadPlugins,
 } from './load-plugins.ts';
-export { type ProviderConfig, providerSchema } from './provider.ts';
 export { writeToolRule } from './write-tool-rule.ts';

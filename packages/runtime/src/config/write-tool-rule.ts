@@ -1,4 +1,4 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadConfig } from '@starloom/config';
 import { FabricError } from '@starloom/core';
@@ -6,7 +6,7 @@ import { agentTomlSchema } from './agent-toml.ts';
 
 const HEADER = /^[ \t]*\[security\.tools\][ \t]*(?:#.*)?$/m;
 
-/** Writes `"<tool>" = "allow"` to `agent.toml`; the rest of the file stays as it is. */
+/** Writes `"<tool>" = "allow"` to `agent.toml`; the rest of the file, and its mode, stay as they are. */
 export async function writeToolRule(folder: string, tool: string): Promise<string> {
   const file = join(folder, 'agent.toml');
   const draft = join(folder, 'agent.new.toml');
@@ -16,7 +16,8 @@ export async function writeToolRule(folder: string, tool: string): Promise<strin
       if (error.code === 'ENOENT') return '';
       throw error;
     });
-    await writeFile(draft, withRule(text, tool, line));
+    const { mode } = await stat(file).catch(() => ({ mode: 0o666 }));
+    await writeFile(draft, withRule(text, tool, line), { mode });
     const { value } = await loadConfig({
       path: draft,
       schema: agentTomlSchema,

@@ -2,7 +2,7 @@
 // turn ends. Counts within one turn: the user's next message is a fresh start. The turn never ends
 // before the model has heard advice and had a step to follow it.
 
-import { FabricError } from '@starloom/core';
+import { canonicalJson, FabricError } from '@starloom/core';
 import type { ToolCall } from '@starloom/sdk';
 
 export interface Advice {
@@ -43,7 +43,8 @@ export class FailureBreaker {
     this.#window = [...this.#window, failed].slice(-WINDOW);
     this.#inARow = failed ? this.#inARow + 1 : 0;
     if (!failed) return [];
-    const key = `${call.name} ${canonical(call.args)}`;
+    const args: unknown = JSON.parse(JSON.stringify(call.args) ?? 'null');
+    const key = `${call.name} ${canonicalJson(args, { loneSurrogates: 'escape' })}`;
     const failures = (this.#failuresOf.get(key) ?? 0) + 1;
     this.#failuresOf.set(key, failures);
     if (this.#inARow === FAILURES_IN_A_ROW) return askTheUser(this.#inARow);
@@ -79,13 +80,4 @@ function changeCourse(name: string, failures: number): Advice {
     reason: 'same_call_fails',
     message: `The same call of ${name} has failed ${failures} times. Do not repeat it; change the arguments or take another way.`,
   };
-}
-
-/** The same text for the same value, whatever the order of its keys. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }

@@ -1,5 +1,5 @@
-// What an origin may call at all, before anybody looks at the call itself. Another agent may call
-// what is exposed and not private; a tool that wants approval gets it unless a person typed the call.
+// Which tools an origin may call at all; the arguments are judged later. Another agent may call tools that
+// are exposed and not private. A tool that asks for approval needs it unless a person typed the call.
 
 import { normalName } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';

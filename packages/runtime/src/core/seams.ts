@@ -21,7 +21,7 @@ import type {
   Trust,
   Usage,
 } from '@starloom/sdk';
-import type { AgentEvent } from './events.ts';
+import type { AgentEvent } from './event-bus.ts';
 
 /** Who wants a tool called: a person by slash command, the model, or another agent. */
 export type Origin = 'user' | 'model' | 'remote';

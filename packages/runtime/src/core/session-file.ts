@@ -59,14 +59,14 @@ export class SessionFile {
     this.#pending = toText([line]);
   }
 
-  /** What goes wrong is thrown by `saved`. */
+  /** What goes wrong is thrown by `assertSaved`. */
   append(lines: readonly SessionLine[]): void {
     this.#pending += toText(lines);
     this.#write();
   }
 
   /** Tries again what could not be written; throws when it still cannot be. */
-  saved(): void {
+  assertSaved(): void {
     if (this.#failure !== undefined) this.#write();
     if (this.#failure !== undefined) throw this.#failure;
   }

@@ -1,5 +1,4 @@
 import type { Block } from '@starloom/sdk';
-import { closeOpenCalls } from './close-open-calls.ts';
 import type { Labeller } from './seams.ts';
 import type { SessionFile, SessionLine } from './session-file.ts';
 
@@ -45,8 +44,8 @@ export class AgentSession {
   }
 
   /** Tries again what could not be written, if anything; throws when it still cannot be. */
-  saved(): void {
-    this.#file?.saved();
+  assertSaved(): void {
+    this.#file?.assertSaved();
   }
 }
 
@@ -61,4 +60,38 @@ function withoutFolded(
     blocks.findIndex(({ id }) => folded.has(id)),
   );
   return blocks.toSpliced(at, 0, summary).filter(({ id }) => !folded.has(id));
+}
+
+/**
+ * The blocks as every model accepts them: each call has its result. One that is missing, because the
+ * process died first, is made.
+ */
+function closeOpenCalls(blocks: readonly Block[], labeller: Labeller): Block[] {
+  const closed: Block[] = [];
+  const open = new Map<string, string>();
+  const answerOpen = () => {
+    for (const [id, name] of open) closed.push(missingResult(id, name, labeller));
+    open.clear();
+  };
+  for (const block of blocks) {
+    if (block.role !== 'tool') answerOpen();
+    closed.push(block);
+    for (const { toolCall, toolResult } of block.segments) {
+      if (toolResult) open.delete(toolResult.id);
+      if (toolCall?.id !== undefined) open.set(toolCall.id, toolCall.name);
+    }
+  }
+  answerOpen();
+  return closed;
+}
+
+/** A result in the core's own words, as the answer to a call. */
+function missingResult(id: string, name: string, labeller: Labeller): Block {
+  const text = `There is no result of ${name}: the agent was stopped before it came. It may have run.`;
+  const toolResult = { id, name, output: [{ type: 'text' as const, text }], isError: true };
+  return {
+    ...labeller.ofObservation(text),
+    role: 'tool',
+    segments: [{ type: 'tool_result', toolResult }],
+  };
 }

@@ -1,11 +1,9 @@
-// `/read notes.txt` runs the same tool, on the same path, as a call of the model's: only who wants it
+// `/read notes.txt` runs the same tool, on the same path, as a call of the model: only the origin
 // differs. A line that begins with a slash and a name is a command, and never reaches the model.
 
 import { closestWord, normalName } from '@starloom/core';
-import type { ITool, ToolCall } from '@starloom/sdk';
-import { toArguments } from './command-arguments.ts';
-import { helpForAll, helpForOne, usageOf } from './command-help.ts';
-import { quoteWord, splitWords } from './command-line.ts';
+import type { ITool, JsonSchema, ToolCall } from '@starloom/sdk';
+import { propertiesOf, quoteWord, splitWords, toArguments, typesOf } from './command-arguments.ts';
 import { shortName } from './tool-registry.ts';
 
 type Tools = ReadonlyMap<string, ITool>;
@@ -90,4 +88,51 @@ function findTool(name: string, tools: Tools): Found {
 
 function problem(text: string): SlashCommand {
   return { kind: 'problem', text };
+}
+
+/** `/read <path> [limit]`: in the order in which values without a name are taken. */
+function usageOf(name: string, tool: ITool): string {
+  const words = Object.entries(propertiesOf(tool)).map(([key, schema]) => {
+    const types = typesOf(schema);
+    const shown = types.has('array') ? `${key}…` : key;
+    if (requiredOf(tool).has(key)) return `<${shown}>`;
+    return types.has('boolean') ? `[--${key}]` : `[${shown}]`;
+  });
+  return [`/${name}`, ...words].join(' ');
+}
+
+/** Every command, one line each. */
+function helpForAll(tools: readonly (readonly [name: string, tool: ITool])[]): string {
+  const rows = tools.map(([name, tool]) => [usageOf(name, tool), firstSentence(tool.description)]);
+  rows.push(['/help [command]', 'All commands, or how to use one.']);
+  const width = Math.min(40, Math.max(...rows.map(([usage = '']) => usage.length)));
+  return rows.map(([usage = '', what]) => `${usage.padEnd(width)}  ${what}`).join('\n');
+}
+
+function helpForOne(name: string, tool: ITool): string {
+  const required = requiredOf(tool);
+  const parameters = Object.entries(propertiesOf(tool)).map(([key, schema]) => {
+    const notes = [
+      [...typesOf(schema)].join(' or ') || 'anything',
+      required.has(key) ? 'required' : 'optional',
+      ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
+      ...(Array.isArray(schema.enum) ? [`one of ${schema.enum.join(', ')}`] : []),
+    ];
+    return `  ${key} (${notes.join('; ')})${describe(schema)}`;
+  });
+  const heading = `${usageOf(name, tool)}\n${tool.description}\nRuns ${tool.name}.`;
+  return parameters.length === 0 ? heading : `${heading}\n\n${parameters.join('\n')}`;
+}
+
+function describe({ description }: JsonSchema): string {
+  return typeof description === 'string' ? `  ${description}` : '';
+}
+
+function requiredOf({ parameters }: ITool): ReadonlySet<unknown> {
+  return new Set(Array.isArray(parameters.required) ? parameters.required : []);
+}
+
+function firstSentence(text: string): string {
+  const [line = ''] = text.split('\n');
+  return line.replace(/([.!?])\s.*$/, '$1');
 }

@@ -23,7 +23,7 @@ export function parseArguments(tool: ITool, { args }: ToolCall): Arguments {
   });
 }
 
-/** Refuses a tool whose schema cannot be used, before anybody calls it. */
+/** Refuses a tool whose schema cannot be used, before its first call. */
 export function assertUsableSchema(tool: ITool): void {
   judge(tool, () => validators.assertUsable(tool.parameters));
 }

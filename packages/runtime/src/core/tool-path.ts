@@ -60,7 +60,7 @@ export class ToolPath {
     const verdict = await this.#judge(request, tool, emit);
     if (verdict.decision !== 'allow') {
       verifier.record(request, tool, verdict, 'denied');
-      return this.#observe(request, denied(tool, verdict));
+      return this.#observe(request, toDenial(tool, verdict));
     }
     const outcome = await this.#execute(request, tool, args, emit);
     verifier.record(request, tool, verdict, outcome.error ? 'failed' : 'executed');
@@ -217,7 +217,7 @@ function missingTool(name: string, registry: ToolRegistry): FabricError {
   });
 }
 
-function denied(tool: ITool, { rule, reasons, fix }: Verdict): FabricError {
+function toDenial(tool: ITool, { rule, reasons, fix }: Verdict): FabricError {
   return new FabricError('POLICY_DENIED', `${tool.name} was denied: ${reasons.join('; ')}`, {
     details: {
       reason: rule,

@@ -3,6 +3,7 @@
 
 import type { ContentBlock, EmbeddedResource } from '@agentclientprotocol/sdk';
 import type { ContentSegment } from '@starloom/sdk';
+import { parseMedia } from '../core/media.ts';
 
 /** What a person wrote, with what they attached. */
 export function toSegments(prompt: readonly ContentBlock[]): ContentSegment[] {
@@ -11,18 +12,21 @@ export function toSegments(prompt: readonly ContentBlock[]): ContentSegment[] {
 
 /** For the editor to show; `undefined` for what is no content, such as a call. */
 export function toContentBlock(segment: ContentSegment): ContentBlock | undefined {
-  const { type, text, data, mimeType } = segment;
+  const { type, text } = segment;
   switch (type) {
     case 'text':
     case 'reasoning':
       return { type: 'text', text: text ?? '' };
     case 'image':
     case 'audio':
-    case 'video':
-      if (data === undefined) return undefined;
-      if (isUrl(data)) return { type: 'resource_link', uri: data, name: data };
-      if (type === 'video') return { type: 'text', text: `[${mimeType ?? 'video'}]` };
-      return { type, data, mimeType: mimeType ?? `${type}/*` };
+    case 'video': {
+      if (segment.data === undefined) return undefined;
+      const media = parseMedia(segment);
+      const { mimeType } = media;
+      if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name: media.url };
+      if (type === 'video') return { type: 'text', text: `[${mimeType}]` };
+      return { type, data: media.base64, mimeType };
+    }
     case 'ui':
       return { type: 'text', text: JSON.stringify(segment.ui) ?? '' };
     default:
@@ -40,12 +44,12 @@ function toSegment(block: ContentBlock): ContentSegment {
     case 'resource_link':
       return { type: 'text', text: `[${block.title ?? block.name}](${block.uri})` };
     case 'resource':
-      return attached(block);
+      return fromAttachment(block);
   }
 }
 
 /** A file that the person attached: pictures and sounds as such, words between marks. */
-function attached({ resource }: EmbeddedResource): ContentSegment {
+function fromAttachment({ resource }: EmbeddedResource): ContentSegment {
   const { uri, mimeType } = resource;
   const of = { ...(mimeType && { mimeType }) };
   if ('text' in resource) {
@@ -54,8 +58,4 @@ function attached({ resource }: EmbeddedResource): ContentSegment {
   const kind = mimeType?.split('/', 1)[0];
   if (kind === 'image' || kind === 'audio') return { type: kind, data: resource.blob, ...of };
   return { type: 'text', text: `[${uri} (${mimeType ?? 'binary'}) cannot be read as text]` };
-}
-
-function isUrl(data: string): boolean {
-  return /^https?:\/\//.test(data);
 }

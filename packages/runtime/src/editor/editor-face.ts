@@ -3,6 +3,7 @@
 // those of the agent: one that an earlier process began can be shown again, and goes on.
 
 import { isAbsolute, resolve } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import {
   type AgentApp,
   type AgentConnection,
@@ -11,19 +12,28 @@ import {
   type InitializeResponse,
   type LoadSessionRequest,
   methods,
+  ndJsonStream,
+  type PermissionOption,
   PROTOCOL_VERSION,
   type PromptRequest,
   type PromptResponse,
   RequestError,
+  type RequestPermissionRequest,
   type Stream,
+  type ToolCallUpdate,
 } from '@agentclientprotocol/sdk';
 import { FabricError, type Log } from '@starloom/core';
 import type { Agent } from '../agent.ts';
+import type { Approve } from '../core/seams.ts';
 import { listSlashCommands } from '../core/slash-commands.ts';
 import { toSegments } from './content.ts';
-import type { EditorApprovals } from './editor-approvals.ts';
-import { PromptUpdates } from './prompt-updates.ts';
-import { replay, type ToolView } from './to-update.ts';
+import {
+  describeCall,
+  PromptUpdates,
+  replay,
+  type ToolView,
+  textContent,
+} from './prompt-updates.ts';
 
 export interface EditorFaceOptions {
   readonly agent: Agent;
@@ -140,7 +150,7 @@ export class EditorFace {
     for (const block of await this.#agent.history(sessionId)) {
       for (const update of replay(block, this.#view)) updates.send(update);
     }
-    await updates.sent();
+    await updates.flush();
     this.#enter(sessionId, client);
     return {};
   }
@@ -177,10 +187,10 @@ export class EditorFace {
       if (steps === 0) updates.say(segments);
       return { stopReason: updates.stopReason };
     } catch (thrown) {
-      return { stopReason: stopped(FabricError.from(thrown), updates) };
+      return { stopReason: toStopReason(FabricError.from(thrown), updates) };
     } finally {
       running.delete(control);
-      await updates.sent();
+      await updates.flush();
     }
   }
 
@@ -196,11 +206,55 @@ export class EditorFace {
   }
 }
 
-/** Throws what the protocol has no word for. */
-function stopped(error: FabricError, updates: PromptUpdates) {
+/** Throws the error where the protocol has no stop reason for it. */
+function toStopReason(error: FabricError, updates: PromptUpdates) {
   const reason = PromptUpdates.stoppedBy(error);
   const { code, message, details, row } = error;
   if (!reason) throw new RequestError(row.rpc, message, { code, details });
   if (reason !== 'cancelled') updates.say([{ type: 'text', text: message }]);
   return reason;
+}
+
+export interface ServedEditor {
+  /** Resolves when the editor has left. */
+  readonly closed: Promise<void>;
+  close(): void;
+}
+
+/** The editor has started this process: its input and output are the connection. */
+export function serveEditor(face: EditorFace, input: Readable, output: Writable): ServedEditor {
+  const connection = face.connect(ndJsonStream(Writable.toWeb(output), Readable.toWeb(input)));
+  return { closed: connection.closed, close: () => connection.close() };
+}
+
+const OPTIONS: readonly PermissionOption[] = [
+  { optionId: 'once', name: 'Allow', kind: 'allow_once' },
+  { optionId: 'always', name: 'Always allow', kind: 'allow_always' },
+  { optionId: 'no', name: 'Reject', kind: 'reject_once' },
+];
+
+/**
+ * Asks in the editor for the approval of a tool call. It is created before the agent, which is opened with
+ * it; until an editor has connected it approves nothing.
+ */
+export class EditorApprovals {
+  #editor: { readonly client: AgentContext; readonly view: ToolView } | undefined;
+
+  connect(client: AgentContext, view: ToolView): void {
+    this.#editor = { client, view };
+  }
+
+  readonly approve: Approve = async ({ call, sessionId, signal }, _tool, { reasons }) => {
+    if (!this.#editor) return false;
+    const { client, view } = this.#editor;
+    const { sessionUpdate: _, ...described } = describeCall(call, view);
+    const content = reasons.map(textContent);
+    const toolCall: ToolCallUpdate = { ...described, status: 'pending', content };
+    const params: RequestPermissionRequest = { sessionId, toolCall, options: [...OPTIONS] };
+    const { outcome } = await client.request(methods.client.session.requestPermission, params, {
+      cancellationSignal: signal,
+    });
+    if (outcome.outcome !== 'selected') return false;
+    return outcome.optionId === 'always' ? 'always' : outcome.optionId === 'once';
+  };
 }

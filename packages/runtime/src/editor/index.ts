@@ -1,3 +1,7 @@
-export { EditorApprovals } from './editor-approvals.ts';
-export { EditorFace, type EditorFaceOptions } from './editor-face.ts';
-export { type ServedEditor, serveEditor } from './serve-editor.ts';
+export {
+  EditorApprovals,
+  EditorFace,
+  type EditorFaceOptions,
+  type ServedEditor,
+  serveEditor,
+} from './editor-face.ts';

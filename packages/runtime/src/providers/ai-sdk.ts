@@ -3,20 +3,17 @@
 
 import { FabricError, isObject, type Log, orAborted, silentLog } from '@starloom/core';
 import { foldEvents, type IAgentContext, type ProviderEvent } from '@starloom/sdk';
-import type { AiSdkConfig } from './ai-sdk/config.ts';
-import type { LanguageModel, ModelCall } from './ai-sdk/language-model.ts';
+import { type LanguageModel, type ModelCall, mergeMetadata } from './ai-sdk/language-model.ts';
 import { findKey, loadModel } from './ai-sdk/load-model.ts';
-import { mergeMetadata } from './ai-sdk/metadata.ts';
 import { ModelAnswer } from './ai-sdk/model-answer.ts';
 import { type ModelCallOptions, toModelCall } from './ai-sdk/model-call.ts';
 import { toFailure } from './ai-sdk/model-failure.ts';
-import { readStream } from './ai-sdk/read-stream.ts';
 import { VENDORS } from './ai-sdk/vendors.ts';
+import type { AiSdkConfig } from './config.ts';
 import { ModelErrors } from './model-error.ts';
-import { namesOf } from './names-of.ts';
-import type { OpenedProvider, ProviderHost } from './provider-host.ts';
-import { timed } from './timed.ts';
+import { type OpenedProvider, type ProviderHost, withLatency } from './provider-host.ts';
 import { toPrompt } from './to-prompt.ts';
+import { namesOf } from './tool-names.ts';
 
 export async function openAiSdk(config: AiSdkConfig, host: ProviderHost): Promise<OpenedProvider> {
   const key = findKey(config, host.env);
@@ -75,7 +72,7 @@ export function createAiSdkProvider(
       const call = { ...settings, ...asked, ...(merged && { providerOptions: merged as never }) };
       yield* send({ ...call, ...(signal && { abortSignal: signal }) }, answer);
       if (!answer.isFinished) throw answer.isEmpty ? errors.unreadable('') : errors.cutOff();
-      for (const event of answer.end()) yield timed(event, started);
+      for (const event of answer.end()) yield withLatency(event, started);
     } catch (error) {
       throw signal?.aborted ? FabricError.from(signal.reason) : toFailure(error, errors);
     }
@@ -123,4 +120,25 @@ export function createAiSdkProvider(
 /** A model may not care for its signal. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   return signal === undefined ? promise : orAborted(promise, signal);
+}
+
+/**
+ * What the stream gives, until it ends or the signal aborts. However it is left, the stream is
+ * cancelled, and with it the connection behind it.
+ */
+async function* readStream<T>(
+  stream: ReadableStream<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T> {
+  const reader = stream.getReader();
+  try {
+    while (true) {
+      const reading = reader.read();
+      const { done, value } = await (signal === undefined ? reading : orAborted(reading, signal));
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
 }

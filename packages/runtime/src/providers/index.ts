@@ -1,9 +1,8 @@
 // The table of providers. A new kind is a line in each of the two lists.
 
 import { z } from 'zod';
-import { aiSdkSchema } from './ai-sdk/config.ts';
 import { openAiSdk } from './ai-sdk.ts';
-import { openaiCompatibleSchema } from './chat/config.ts';
+import { aiSdkSchema, openaiCompatibleSchema } from './config.ts';
 import type { OpenedProvider, ProviderHost } from './provider-host.ts';
 import { createScripted, scriptedSchema } from './scripted.ts';
 

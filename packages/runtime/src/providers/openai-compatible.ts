@@ -1,19 +1,17 @@
-// Every service that speaks chat completions: Ollama, vLLM, llama.cpp, and those of vendors. Needs
-// no package of anybody's. An answer is read by what it is, not by what was asked for: some servers
-// stream to those who did not ask, or the other way round.
+// Every service that speaks chat completions: Ollama, vLLM, llama.cpp, and those of vendors. It needs no
+// package of a vendor. An answer is read by its own type, not by the one that was asked for: some servers
+// stream without being asked, others do not stream when asked.
 
 import { foldEvents, type IAgentContext, type ProviderEvent } from '@starloom/sdk';
 import { readSse } from '@starloom/wire';
 import { ChatAnswer } from './chat/chat-answer.ts';
 import { toChatRequest } from './chat/chat-request.ts';
 import { type ChatReply, ChatService } from './chat/chat-service.ts';
-import type { OpenaiCompatibleConfig } from './chat/config.ts';
+import type { OpenaiCompatibleConfig } from './config.ts';
 import { ModelErrors } from './model-error.ts';
-import { namesOf } from './names-of.ts';
-import type { OpenedProvider } from './provider-host.ts';
-import { timed } from './timed.ts';
+import { type OpenedProvider, withLatency } from './provider-host.ts';
 import { toPrompt } from './to-prompt.ts';
-import type { ToolNames } from './tool-names.ts';
+import { namesOf, type ToolNames } from './tool-names.ts';
 
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 
@@ -33,7 +31,8 @@ export function openOpenaiCompatible(config: OpenaiCompatibleConfig): OpenedProv
       ...options,
     });
     const reply = await service.ask(request, context.signal);
-    for await (const event of readReply(reply, stream, names, errors)) yield timed(event, started);
+    for await (const event of readReply(reply, stream, names, errors))
+      yield withLatency(event, started);
   }
 
   return {

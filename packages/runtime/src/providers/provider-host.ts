@@ -1,5 +1,5 @@
 import type { Log } from '@starloom/core';
-import type { IProvider } from '@starloom/sdk';
+import type { IProvider, ProviderEvent } from '@starloom/sdk';
 
 /** What a provider is given when it is opened. */
 export interface ProviderHost {
@@ -13,4 +13,11 @@ export interface ProviderHost {
 export interface OpenedProvider extends IProvider {
   stream: NonNullable<IProvider['stream']>;
   close(): Promise<void>;
+}
+
+/** The event; the last one also says how long the answer took since `started`. */
+export function withLatency(event: ProviderEvent, started: number): ProviderEvent {
+  if (event.type !== 'finish') return event;
+  const latencyMs = Math.round(performance.now() - started);
+  return { type: 'finish', metadata: { ...event.metadata, latencyMs } };
 }

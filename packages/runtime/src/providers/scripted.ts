@@ -1,7 +1,7 @@
 // A model that says what its script says: for tests, and for an agent without a key. Every session
 // begins at the first answer, and a session that asks the same gets the same, call ids included.
 
-import { FabricError, orAborted, sha256Hex } from '@starloom/core';
+import { FabricError, orAborted, RecentMap, sha256Hex } from '@starloom/core';
 import { type ContentSegment, defineProvider, type ProviderEvent } from '@starloom/sdk';
 import { z } from 'zod';
 import type { OpenedProvider } from './provider-host.ts';
@@ -15,47 +15,44 @@ export const scriptedSchema = z.strictObject({
 
 export type ScriptedConfig = z.output<typeof scriptedSchema>;
 
-/** Sessions whose place in the script is remembered; the one asked longest ago is forgotten. */
+/** Sessions whose place in the script is remembered at least, those that asked last. */
 const MAX_SESSIONS = 10_000;
 
 export function createScripted({ script, cycle }: ScriptedConfig): OpenedProvider {
   const responses = script.map(toResponse);
-  const places = new Map<string, number>();
+  const places = new RecentMap<number>(MAX_SESSIONS);
   const provider = defineProvider({
     name: 'scripted',
     async *stream(_prompt, { sessionId = '', signal }) {
       const place = places.get(sessionId) ?? 0;
-      remember(places, sessionId, place + 1);
+      places.set(sessionId, place + 1);
       const response = responses[cycle ? place % responses.length : place];
-      if (response === undefined) throw ended(responses.length);
+      if (response === undefined) throw scriptEnded(responses.length);
       for (const event of toEvents(response, `${sessionId}/${place}`)) {
         if (signal?.aborted) throw FabricError.from(signal.reason);
         yield event;
       }
       if (response.hang) await silence(signal);
-      if (response.error) throw scripted(response.error);
+      if (response.error) throw toScriptedError(response.error);
       yield { type: 'finish', metadata: toMetadata(response) };
     },
   });
   return { ...provider, close: async () => {} };
 }
 
-function remember(places: Map<string, number>, sessionId: string, place: number): void {
-  places.delete(sessionId);
-  places.set(sessionId, place);
-  const [oldest] = places.keys();
-  if (places.size > MAX_SESSIONS && oldest !== undefined) places.delete(oldest);
-}
-
 function* toEvents({ segments }: ScriptedResponse, place: string): Generator<ProviderEvent> {
   for (const [index, segment] of segments.entries()) {
-    if (segment.type === 'text' || segment.type === 'reasoning') yield* words(segment);
+    if (segment.type === 'text' || segment.type === 'reasoning') yield* toWordEvents(segment);
     else yield { type: 'segment', segment: withId(segment, `${place}/${index}`) };
   }
 }
 
 /** Word by word, as a model would; metadata of a segment comes with its last word. */
-function* words({ type, text = '', providerMetadata }: ContentSegment): Generator<ProviderEvent> {
+function* toWordEvents({
+  type,
+  text = '',
+  providerMetadata,
+}: ContentSegment): Generator<ProviderEvent> {
   const kind = type === 'reasoning' ? 'reasoning' : 'text';
   const pieces = text.match(/\S*\s+|\S+$/g) ?? [];
   for (const piece of pieces) yield { type: kind, text: piece };
@@ -96,11 +93,15 @@ async function silence(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-function scripted({ code, message, details }: NonNullable<ScriptedResponse['error']>): FabricError {
+function toScriptedError({
+  code,
+  message,
+  details,
+}: NonNullable<ScriptedResponse['error']>): FabricError {
   return new FabricError(code, message, { details });
 }
 
-function ended(length: number): FabricError {
+function scriptEnded(length: number): FabricError {
   return new FabricError('UPSTREAM_ERROR', 'The script of the model has ended', {
     details: {
       reason: 'script_ended',

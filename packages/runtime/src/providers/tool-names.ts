@@ -3,6 +3,7 @@
 // does not depend on the order of the names, so that a prompt cache survives a new tool.
 
 import { sha256Hex } from '@starloom/core';
+import type { IAgentContext } from '@starloom/sdk';
 
 export interface ToolNames {
   /** The name on the wire. */
@@ -48,16 +49,25 @@ function assign(names: ReadonlySet<string>): Map<string, string> {
 function plain(name: string): string {
   const spelled = name.replace(/[^A-Za-z0-9_-]/g, '_');
   const started = /^[A-Za-z_]/.test(spelled) ? spelled : `_${spelled}`;
-  return started.length > MAX_LENGTH ? hashed(started, name) : started;
+  return started.length > MAX_LENGTH ? appendHash(started, name) : started;
 }
 
 function withHash(name: string, taken: ReadonlySet<string>): string {
-  let wire = hashed(plain(name), name);
-  for (let round = 1; taken.has(wire); round += 1) wire = hashed(plain(name), `${name}#${round}`);
+  let wire = appendHash(plain(name), name);
+  for (let round = 1; taken.has(wire); round += 1)
+    wire = appendHash(plain(name), `${name}#${round}`);
   return wire;
 }
 
-function hashed(text: string, salt: string): string {
+function appendHash(text: string, salt: string): string {
   const hash = sha256Hex(salt).slice(0, HASH_DIGITS);
   return `${text.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+}
+
+/** The names of one request: of the tools that are there, and of those the conversation mentions. */
+export function namesOf({ tools, blocks = [] }: IAgentContext): ToolNames {
+  const mentioned = blocks.flatMap(({ segments }) =>
+    segments.flatMap(({ toolCall, toolResult }) => toolCall?.name ?? toolResult?.name ?? []),
+  );
+  return createToolNames([...tools.keys(), ...mentioned]);
 }

@@ -2,7 +2,7 @@
 // it has looked for, and those the session has used; what is added comes last, so that a service which keeps
 // the beginning of a request can go on keeping it.
 
-import type { Log } from '@starloom/core';
+import { type Log, RecentMap } from '@starloom/core';
 import { type Block, defineTool, type ITool } from '@starloom/sdk';
 import { ToolIndex } from './tool-index.ts';
 
@@ -26,8 +26,8 @@ export class OfferedTools {
   readonly #missed = new Set<string>();
   /** Of the tools as they are now. */
   #index: { readonly tools: Tools; readonly index: ToolIndex } | undefined;
-  /** By session: what was chosen, in the order in which it was. The latest used session is the last one. */
-  readonly #chosen = new Map<string, Set<string>>();
+  /** By session: the names of the tools that were chosen, in that order. */
+  readonly #chosen = new RecentMap<Set<string>>(MAX_SESSIONS);
   readonly #find: ITool;
 
   constructor(config: ToolSearchConfig, log: Log) {
@@ -99,10 +99,7 @@ export class OfferedTools {
 
   #chosenOf(sessionId: string): Set<string> {
     const chosen = this.#chosen.get(sessionId) ?? new Set();
-    this.#chosen.delete(sessionId);
     this.#chosen.set(sessionId, chosen);
-    const [oldest] = this.#chosen.keys();
-    if (this.#chosen.size > MAX_SESSIONS && oldest !== undefined) this.#chosen.delete(oldest);
     return chosen;
   }
 

@@ -2,8 +2,6 @@
 // (BM25), one by vectors, which also finds words that are alike. The first says more, the second adds to it.
 
 import type { ITool } from '@starloom/sdk';
-import { product, toVector, type Vector } from './word-vectors.ts';
-import { wordsOf } from './words.ts';
 
 const K1 = 1.2;
 const B = 0.75;
@@ -114,4 +112,73 @@ function countsOf(words: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
   return counts;
+}
+
+const WORD = /\p{Lu}?\p{Ll}+|\p{Lu}+(?!\p{Ll})|\p{N}+|\p{Lo}/gu;
+const ENDING = /(?:ings?|edly|ed|ies|es|s|e)$/;
+const MIN_STEM = 3;
+
+const EMPTY = new Set(
+  'a an and are as at be by can could do for from get give how i in into is it its me my of on or our please that the their them there this to use want was we what when which will with would you your'.split(
+    ' ',
+  ),
+);
+
+/** Words as a search compares them: joined names are split, endings and common words left out. */
+function wordsOf(text: string): string[] {
+  const words = text.match(WORD)?.map((word) => word.toLowerCase()) ?? [];
+  return words.filter((word) => !EMPTY.has(word)).map(stem);
+}
+
+/** Rough, and the same on both sides. */
+function stem(word: string): string {
+  const [ending = ''] = ENDING.exec(word) ?? [];
+  return word.length - ending.length < MIN_STEM ? word : word.slice(0, word.length - ending.length);
+}
+
+const PLACES = 512;
+const PIECE = 3;
+
+type Vector = Float32Array;
+
+/**
+ * A text as a vector: pieces of three characters, counted at places that a hash gives. Texts with similar
+ * words are near each other, also where a word is inflected. Vectors have length 1, so that the product of
+ * two says how near they are.
+ */
+function toVector(words: Iterable<string>, weightOf: (word: string) => number): Vector {
+  const vector = new Float32Array(PLACES);
+  for (const word of words) {
+    const padded = ` ${word} `;
+    const count = Math.max(1, padded.length - PIECE + 1);
+    const weight = weightOf(word) / Math.sqrt(count);
+    for (let at = 0; at < count; at += 1) {
+      const hash = hashOf(padded, at, Math.min(at + PIECE, padded.length));
+      // Half of the pieces count down: two that share a place by chance do not add up.
+      const sign = hash & 1 ? -1 : 1;
+      const place = (hash >>> 1) % PLACES;
+      vector[place] = (vector[place] ?? 0) + sign * weight;
+    }
+  }
+  return toUnit(vector);
+}
+
+function product(one: Vector, other: Vector): number {
+  let sum = 0;
+  for (let at = 0; at < PLACES; at += 1) sum += (one[at] ?? 0) * (other[at] ?? 0);
+  return sum;
+}
+
+function toUnit(vector: Vector): Vector {
+  const length = Math.sqrt(product(vector, vector));
+  return length === 0 ? vector : vector.map((value) => value / length);
+}
+
+/** FNV-1a. */
+function hashOf(text: string, from: number, to: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = from; at < to; at += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
+  }
+  return hash >>> 0;
 }

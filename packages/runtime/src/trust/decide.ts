@@ -5,12 +5,11 @@ import type { ITool } from '@starloom/sdk';
 import type { ToolRequest, Verdict } from '../core/seams.ts';
 import { effectOf } from './effect.ts';
 import type { ForeignText, Grounds } from './grounds.ts';
+import { show } from './hidden-text.ts';
 import { brokenLabel } from './labels.ts';
 import { notesOn } from './notes.ts';
 import { type TrustPolicy, toolRule } from './policy.ts';
-import { findSecrets } from './secret-shapes.ts';
-import { isSensitivePath } from './sensitive-targets.ts';
-import { show } from './show.ts';
+import { findSecrets, isSensitivePath } from './secrets.ts';
 import type { CallParts, Target } from './targets.ts';
 import { nameWords, toolNames } from './tool-name.ts';
 import { sourceOf } from './tool-source.ts';
@@ -117,7 +116,7 @@ function actRow(facts: CallFacts): Finding | undefined {
   const { tool, grounds, parts } = facts;
   const { targets, cut } = parts;
   const loose = targets.filter((target) => !grounds.isGrounded(target));
-  if (cut || loose.length > 0) return ungrounded(facts, loose);
+  if (cut || loose.length > 0) return ungroundedFinding(facts, loose);
   if (targets.length === 0 && !grounds.namesTool(toolNames(tool))) {
     const name = show(nameWords(tool.name).join(' '));
     const reason = `the user did not ask to ${name}, and ${readBefore(facts)}`;
@@ -129,7 +128,7 @@ function actRow(facts: CallFacts): Finding | undefined {
   return ask('foreign_link', [reason], nameIt(show(link.url), true), [link.origin]);
 }
 
-function ungrounded(facts: CallFacts, loose: readonly Target[]): Finding {
+function ungroundedFinding(facts: CallFacts, loose: readonly Target[]): Finding {
   const origins = new Map(loose.map((one) => [one, facts.grounds.originOf(one.value)]));
   const reasons = loose.slice(0, 5).map((target) => {
     const origin = origins.get(target);

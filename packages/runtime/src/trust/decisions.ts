@@ -1,13 +1,21 @@
-// Writes down every decision at once, and signs soon after: one signature covers all that was decided
-// since the last one. A crash leaves at most a tail that nothing has signed, and `verifyDecisions` says
-// how long it is.
+// Writes down every decision at once, and signs soon after: one signature covers all decisions since the
+// last one. A crash leaves at most a tail without a signature, and `verifyDecisions` says how long it is.
 
-import { createHash } from 'node:crypto';
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Clock, canonicalJson, type Log, type LogFields, toWellFormed } from '@starloom/core';
+import {
+  type Clock,
+  canonicalJson,
+  type Log,
+  type LogFields,
+  sha256Hex,
+  toWellFormed,
+} from '@starloom/core';
+import { Chain, chainFileName, type Extension } from '@starloom/identity/chained-log';
 import type { ITool } from '@starloom/sdk';
 import type { ToolFate, ToolRequest, Verdict } from '../core/seams.ts';
-import { DecisionLog } from './decision-log.ts';
+import { type DecisionBody, encodeDecision } from './decision-record.ts';
 import { LINEAGE_BOUND } from './labels.ts';
 import { sourceOf } from './tool-source.ts';
 
@@ -24,7 +32,7 @@ const MAX_UNSEALED = 256;
 
 export class Decisions {
   readonly #options: DecisionsOptions;
-  #record: DecisionLog | undefined;
+  #record: DecisionFile | undefined;
   #sealing: NodeJS.Timeout | undefined;
   #failure: string | undefined;
 
@@ -94,10 +102,10 @@ export class Decisions {
     }
   }
 
-  #open(): DecisionLog {
+  #open(): DecisionFile {
     const { folder, clock } = this.#options;
     if (this.#record === undefined || this.#record.isOver) {
-      this.#record = new DecisionLog(join(folder, 'decisions'), clock);
+      this.#record = new DecisionFile(join(folder, 'decisions'), clock);
     }
     return this.#record;
   }
@@ -124,9 +132,64 @@ export class Decisions {
   }
 }
 
+/**
+ * The record of one run, signed with a key that only this run ever has. Every line is in the file when the
+ * call returns. Once it is closed, or a line could not be written, it is over: later decisions belong into
+ * another one.
+ */
+class DecisionFile {
+  readonly file: string;
+  readonly publicKey: string;
+  readonly #clock: Clock;
+  readonly #chain: Chain;
+  isOver = false;
+
+  constructor(folder: string, clock: Clock) {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.file = join(folder, chainFileName(clock.now()));
+    this.publicKey = publicKey.export({ format: 'jwk' }).x ?? '';
+    this.#clock = clock;
+    this.#chain = new Chain({
+      clock,
+      encode: encodeDecision,
+      sign: (bytes) => sign(null, bytes, privateKey).toString('base64url'),
+    });
+    this.#write(this.#chain.sign({ type: 'open', version: 2, public_key: this.publicKey }));
+  }
+
+  /** Decisions that no signature covers yet. */
+  get unsealed(): number {
+    return this.#chain.unsealed;
+  }
+
+  append(decision: DecisionBody): void {
+    this.#write(this.#chain.extend([{ entry: decision, at: this.#clock.now() }]));
+  }
+
+  seal(): void {
+    if (this.unsealed > 0) this.#write(this.#chain.sign({ type: 'seal' }));
+  }
+
+  close(): void {
+    this.#write(this.#chain.sign({ type: 'close' }));
+    this.isOver = true;
+  }
+
+  #write(extension: Extension): void {
+    try {
+      appendFileSync(this.file, extension.text, { mode: 0o600 });
+    } catch (error) {
+      this.isOver = true;
+      throw error;
+    }
+    this.#chain.accept(extension);
+  }
+}
+
 function digestOf(args: unknown): string {
   const text = canonicalJson(toWellFormed(JSON.parse(JSON.stringify(args) ?? 'null')));
-  return createHash('sha256').update(text).digest('hex');
+  return sha256Hex(text);
 }
 
 function describe(error: unknown): string {

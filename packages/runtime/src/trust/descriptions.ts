@@ -2,8 +2,7 @@
 // any call. It is made harmless to look at, kept short, and pinned: a tool that later describes itself
 // otherwise is noticed.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson, toWellFormed } from '@starloom/core';
+import { canonicalJson, sha256Hex, toWellFormed } from '@starloom/core';
 import type { JsonSchema } from '@starloom/sdk';
 import { stripHidden } from './hidden-text.ts';
 
@@ -46,7 +45,7 @@ export function sanitiseParameters(schema: JsonSchema): JsonSchema {
 export function fingerprintOf(source: string, definition: ToolDefinition): string {
   const { name, description, parameters } = definition;
   const text = canonicalJson(toWellFormed({ source, name, description, parameters }));
-  return createHash('sha256').update(text).digest('hex');
+  return sha256Hex(text);
 }
 
 function sanitise(value: unknown, isTable: boolean): unknown {

@@ -3,18 +3,18 @@
 // says nothing acts.
 
 import type { ITool, ToolEffect } from '@starloom/sdk';
-import { nameWords } from './tool-name.ts';
+import { nameWords, wordSet } from './tool-name.ts';
 
-const READS = words(
+const READS = wordSet(
   'read get list search find show describe view fetch lookup query count stat diff blame tree grep glob inspect ' +
     'check validate lint parse preview echo ping help recall summarize summarise calculate compute convert translate ' +
     'browse visit navigate retrieve see explain compare analyze analyse scan detect estimate ' +
     'wait sleep greet sum reason think classify extract rank encode decode hash recommend suggest whoami head tail history status now time date',
 );
 /** Verbs that are nothing else, also behind other words; the last word of a name is rather a noun. */
-const SURE_READS = words('get read search find fetch query lookup retrieve describe');
-const INNER_READS = words('list view show');
-const ACTS = words(
+const SURE_READS = wordSet('get read search find fetch query lookup retrieve describe');
+const INNER_READS = wordSet('list view show');
+const ACTS = wordSet(
   'write edit append delete remove destroy drop truncate wipe erase purge clear move rename replace patch update modify ' +
     'change create insert add set put make generate exec execute run spawn eval start stop restart kill install uninstall ' +
     'send publish upload share forward reply notify tweet invite push commit merge deploy apply rollback reset checkout ' +
@@ -24,7 +24,7 @@ const ACTS = words(
     'open exchange export adjust archive restore import sync post book order call ask lock mark flag vote rate like donate invest trade sell',
 );
 /** Also nouns: verbs only as the first word of a name. */
-const NOUN_VERBS = words(
+const NOUN_VERBS = wordSet(
   'post book order call ask lock mark flag vote rate like trade share time date status history check track export ' +
     'head tail load count stat diff tree help open export exchange control store',
 );
@@ -57,8 +57,4 @@ function changesData(args: unknown): boolean {
   return Object.values(Object(args)).some(
     (value) => typeof value === 'string' && value.length < 65_536 && MUTATING_SQL.test(value),
   );
-}
-
-function words(list: string): ReadonlySet<string> {
-  return new Set(list.split(' '));
 }

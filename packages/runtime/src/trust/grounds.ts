@@ -3,8 +3,7 @@
 // record that also holds something the user named. Text of the model grounds nothing: it may repeat
 // what it read.
 
-import type { Block, ITool } from '@starloom/sdk';
-import { textOf } from './block-text.ts';
+import type { Block, ContentSegment, ITool } from '@starloom/sdk';
 import { effectOf } from './effect.ts';
 import { matchesPath } from './paths.ts';
 import { isKnownHost, type TrustPolicy } from './policy.ts';
@@ -202,4 +201,23 @@ function toWords(block: Block): Words {
   const words = new Words(textOf(block));
   givenWords.set(block, words);
   return words;
+}
+
+const texts = new WeakMap<Block, string>();
+
+/** The words of a block. Its tool calls are left out: they are what is judged, not what led to it. */
+function textOf(block: Block): string {
+  const known = texts.get(block);
+  if (known !== undefined) return known;
+  const text = block.segments.flatMap(textsIn).join('\n');
+  texts.set(block, text);
+  return text;
+}
+
+function textsIn(segment: ContentSegment): string[] {
+  const words = [segment.text ?? ''];
+  if (segment.data && /^https?:/i.test(segment.data)) words.push(segment.data);
+  if (segment.ui !== undefined) words.push(JSON.stringify(segment.ui) ?? '');
+  if (segment.toolResult) words.push(...segment.toolResult.output.flatMap(textsIn));
+  return words.filter((text) => text !== '');
 }

@@ -30,3 +30,9 @@ export function revealTags(text: string): string {
 export function stripHidden(text: string): string {
   return text.replace(ALL, '');
 }
+
+/** Safe to print: short, one line, nothing hidden. */
+export function show(text: string): string {
+  const plain = stripHidden(text).replaceAll(/[\p{Cc}\s]+/gu, ' ');
+  return plain.length > 80 ? `${plain.slice(0, 77)}…` : plain;
+}

@@ -1,5 +1,6 @@
 export { createTrust, type TrustOptions, type TrustParts } from './create-trust.ts';
-export type { DecisionRecord } from './decision-chain.ts';
+export type { DecisionRecord } from './decision-record.ts';
+export { type DecisionReport, verifyDecisions } from './decision-record.ts';
 export {
   fingerprintOf,
   sanitiseDescription,
@@ -17,7 +18,5 @@ export {
   TRUST_LEVELS,
 } from './labels.ts';
 export { foldersIn } from './paths.ts';
-export { pinTools } from './pin-tools.ts';
 export { type TrustPolicy, type TrustPolicyInput, trustPolicySchema } from './policy.ts';
-export { ToolPins } from './tool-pins.ts';
-export { type DecisionReport, verifyDecisions } from './verify-decisions.ts';
+export { pinTools, ToolPins } from './tool-pins.ts';

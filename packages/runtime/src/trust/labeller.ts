@@ -35,7 +35,7 @@ export function createLabeller(options: { readonly userTrust?: Trust } = {}): Tr
       }),
 
     ofRemote: (segments, source) =>
-      scanned({ role: 'user', segments, trust: 'untrusted', type: 'data', source }),
+      createScannedBlock({ role: 'user', segments, trust: 'untrusted', type: 'data', source }),
 
     ofModel(response, seen) {
       const label = combineLabels(seen);
@@ -57,10 +57,14 @@ export function createLabeller(options: { readonly userTrust?: Trust } = {}): Tr
         source: sourceOf(tool),
       } as const;
       if (tool.untrusted !== false || isForeign(tool)) {
-        return scanned({ ...block, trust: 'untrusted' });
+        return createScannedBlock({ ...block, trust: 'untrusted' });
       }
       const label = combineLabels(seen);
-      return scanned({ ...block, ...label, trust: lowestTrust(['vetted', label.trust]) });
+      return createScannedBlock({
+        ...block,
+        ...label,
+        trust: lowestTrust(['vetted', label.trust]),
+      });
     },
 
     // Vetted as the core's own words, but data: they may quote a name that the model made up.
@@ -76,7 +80,7 @@ export function createLabeller(options: { readonly userTrust?: Trust } = {}): Tr
 }
 
 /** Read now, while no verdict waits for it. */
-function scanned(block: Parameters<typeof createBlock>[0]): Block {
+function createScannedBlock(block: Parameters<typeof createBlock>[0]): Block {
   const created = createBlock(block);
   readForeign(created);
   return created;

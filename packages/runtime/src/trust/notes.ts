@@ -2,8 +2,7 @@
 // a model instead of to a reader, and hidden characters. Notes decide nothing.
 
 import type { ForeignText } from './grounds.ts';
-import { hiddenKinds, revealTags, stripHidden } from './hidden-text.ts';
-import { show } from './show.ts';
+import { hiddenKinds, revealTags, show, stripHidden } from './hidden-text.ts';
 
 const MOST_TEXTS = 3;
 const MOST_CHARACTERS = 8000;

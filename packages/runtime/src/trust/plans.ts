@@ -7,7 +7,7 @@ import { z } from 'zod';
 import type { Verdict } from '../core/seams.ts';
 import type { CallFacts } from './decide.ts';
 import { effectOf } from './effect.ts';
-import { show } from './show.ts';
+import { show } from './hidden-text.ts';
 import type { Target } from './targets.ts';
 
 export const PLAN_TOOL = 'plan:state';

@@ -3,7 +3,7 @@
 // choices from a fixed list are no targets. An argument that nothing is known of is an object.
 
 import type { ITool, JsonSchema } from '@starloom/sdk';
-import { nameWords, wordsOf } from './tool-name.ts';
+import { nameWords, wordSet, wordsOf } from './tool-name.ts';
 import { isUrlText } from './urls.ts';
 
 export type TargetKind = 'destination' | 'object' | 'amount';
@@ -27,33 +27,33 @@ export interface CallParts {
 
 const MOST_LEAVES = 2000;
 
-const CONTENT = words(
+const CONTENT = wordSet(
   'body text content message msg description desc title subject summary note comment caption headline heading prompt ' +
     'question answer reason detail explanation html markdown bio about signature paragraph line string replacement edit ' +
     'tag label keyword category location place venue greeting review feedback task goal topic template footer header ' +
     'instruction remark memo transcript abstract quote paragraph word agenda',
 );
-const DATES = words(
+const DATES = wordSet(
   'date time day start end when deadline due until duration hour minute second week month year timezone tz at since ' +
     'before after expiry expiration reminder frequency interval recurrence recurring schedule',
 );
 /** How an act is done, not to what. */
-const MANNER = words(
+const MANNER = wordSet(
   'type kind format language lang locale color colour unit currency mode method size sort order limit offset page count ' +
     'max min status state priority style theme encoding verbose force dry overwrite recursive confirm version ms timeout ' +
     'importance visibility energy',
 );
-const DESTINATIONS = words(
+const DESTINATIONS = wordSet(
   'to cc bcc recipient receiver email mail address url uri link href host hostname domain endpoint webhook callback account ' +
     'iban channel phone attendee participant guest invitee member user username payee beneficiary server destination ' +
     'contact wallet chat group room assignee owner friend follower remote',
 );
-const AMOUNTS = words(
+const AMOUNTS = wordSet(
   'amount price sum total quantity qty value cost fee limit balance percent percentage rate share budget',
 );
 /** Says nothing by itself: the word before it does. */
-const SUFFIXES = words('name list field value data new old input');
-const IDS = words('id uid uuid key number no nr ref reference');
+const SUFFIXES = wordSet('name list field value data new old input');
+const IDS = wordSet('id uid uuid key number no nr ref reference');
 const DATE_VALUE = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?$|^\d{1,2}:\d{2}(?::\d{2})?$/;
 
 export const ADDRESS = /^[^\s@<>"]+@[^\s@<>"]+\.[^\s@<>".]+$/;
@@ -147,8 +147,4 @@ export function singularWords(list: readonly string[]): string[] {
   return list.map((word) =>
     word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word,
   );
-}
-
-function words(list: string): ReadonlySet<string> {
-  return new Set(list.split(' '));
 }

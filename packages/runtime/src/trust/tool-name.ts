@@ -40,3 +40,8 @@ export function toolNames({ name, command }: ITool): (readonly string[])[][] {
   const byName = others.length === 0 ? [[verbs]] : [[verbs, others]];
   return command === undefined ? byName : [...byName, [[command]]];
 }
+
+/** A table of words, written as one text. */
+export function wordSet(list: string): ReadonlySet<string> {
+  return new Set(list.split(' '));
+}

@@ -39,7 +39,7 @@ export function createVerifier(parts: VerifierParts): Verifier {
   return {
     verify(request, tool) {
       const failure = decisions.failure();
-      if (failure) return unrecorded(failure);
+      if (failure) return unrecordedVerdict(failure);
       const facts = factsFor(request, tool);
       const finding = decide(facts);
       if (finding.decision === 'allow') return plans.check(facts) ?? finding;
@@ -64,7 +64,7 @@ function approvalKey({ request, tool, parts }: CallFacts): string {
   return [sessionId, trace.trace_id, tool.name, JSON.stringify(targets)].join(' ');
 }
 
-function unrecorded(failure: string): Verdict {
+function unrecordedVerdict(failure: string): Verdict {
   return {
     decision: 'deny',
     rule: 'unrecorded',

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
@@ -10,9 +10,12 @@ const RULE = '"fs:write_file" = "allow"';
 async function written(before: string | undefined): Promise<string> {
   await using folder = await temporaryFolder();
   const file = join(folder.path, 'agent.toml');
-  if (before !== undefined) await writeFile(file, before);
+  if (before !== undefined) await writeFile(file, before, { mode: 0o600 });
   expect(await writeToolRule(folder.path, 'fs:write_file')).toBe(file);
   expect(await readdir(folder.path)).toEqual(['agent.toml']);
+  if (before !== undefined && process.platform !== 'win32') {
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  }
   return await readFile(file, 'utf8');
 }
 

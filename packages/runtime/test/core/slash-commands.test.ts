@@ -1,7 +1,7 @@
 import type { ITool } from '@starloom/sdk';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { quoteWord, splitWords } from '../../src/core/command-line.ts';
+import { quoteWord, splitWords } from '../../src/core/command-arguments.ts';
 import { formatSlashCommand, listSlashCommands, parseSlashCommand } from '../../src/index.ts';
 import { echo, openWorld, scripted, textOf, tool } from './world.ts';
 

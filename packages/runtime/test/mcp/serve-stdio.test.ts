@@ -3,8 +3,7 @@ import { defineTool } from '@starloom/sdk';
 import { readLines } from '@starloom/wire';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { serveMcpStdio } from '../../src/mcp/server/serve-stdio.ts';
-import { StdioTransport } from '../../src/mcp/server/stdio-transport.ts';
+import { StdioTransport, serveMcpStdio } from '../../src/mcp/server/serve-stdio.ts';
 import { openFace } from './fixtures/face-world.ts';
 
 const INITIALIZE = {

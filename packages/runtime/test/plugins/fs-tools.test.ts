@@ -2,7 +2,7 @@ import { chmod, mkdir, open, readdir, readFile, stat, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { type TemporaryFolder, temporaryFolder } from '@starloom/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { matchesWildcards } from '../../src/plugins/fs/wildcards.ts';
+import { matchesWildcards } from '../../src/plugins/fs/search-files.ts';
 import { type OpenedPlugin, openPlugin } from './open-plugin.ts';
 
 const refused = (reason: string) =>

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Secret } from '@starloom/config';
 import { startFakeModel } from '@starloom/sdk/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createBoundedFetch } from '../../src/providers/ai-sdk/bounded-fetch.ts';
+import { createBoundedFetch } from '../../src/providers/ai-sdk/load-model.ts';
 import { openProvider } from '../../src/providers/index.ts';
 import { ModelErrors } from '../../src/providers/model-error.ts';
 import { HOST } from './fixtures/open-subject.ts';

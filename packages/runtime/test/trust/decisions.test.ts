@@ -185,6 +185,14 @@ describe('tampering', () => {
     expect(report.problems).not.toEqual([]);
   });
 
+  it('with text that has no canonical form is found', async () => {
+    await using world = await openTrust();
+    const file = await written(world, 1);
+    await world.close();
+    await writeText(file, (await readText(file, 'utf8')).replace('session-1', '\\ud800'));
+    expect(await verifyDecisions(file)).toMatchObject({ problems: [{ flaw: 'broken_chain' }] });
+  });
+
   it('by cutting the end off is reported, wherever it is cut', async () => {
     await using world = await openTrust();
     const file = await written(world, 3);
@@ -225,6 +233,16 @@ describe('tampering', () => {
       await writeText(file, `${[...lines, added].join('\n')}\n`);
       expect(await verifyDecisions(file)).toMatchObject({ problems: [{ flaw: 'no_run' }] });
     }
+  });
+});
+
+describe('a file that an earlier version wrote', () => {
+  it.each([
+    ['closed', { intact: true, truncated: false, unsealed: 0 }],
+    ['killed', { intact: false, truncated: true, unsealed: 1 }],
+  ])('verifies as before when its run was %s', async (end, report) => {
+    const file = join(import.meta.dirname, `fixtures/decisions-${end}.jsonl`);
+    expect(await verifyDecisions(file)).toMatchObject({ ...report, decisions: 2, problems: [] });
   });
 });
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { effectOf } from '../../src/trust/effect.ts';
-import { findSecrets } from '../../src/trust/secret-shapes.ts';
-import { isSensitivePath } from '../../src/trust/sensitive-targets.ts';
+import { findSecrets, isSensitivePath } from '../../src/trust/secrets.ts';
 import { partsOf } from '../../src/trust/targets.ts';
 import { mcpTool, tool } from './world.ts';
 

@@ -1,18 +1,19 @@
 // Takes over the MCP servers of another client. Without --apply nothing is written; with it, all of
 // them are written at once, or none.
 
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { configError, placeOf } from '@starloom/config';
 import { FabricError } from '@starloom/core';
 import { changeAgentsFile, readAgentsFile } from '@starloom/registry';
+import { writeOwnFile } from '@starloom/wire';
 import { readClientFile } from '../import-servers/client-servers.ts';
 import { type ImportPlan, type PlannedServer, planImport } from '../import-servers/plan-import.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { paint, paintHealth } from '../paint.ts';
 import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
-import { stateFolder } from '../state-folder.ts';
+import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ImportOptions } from './agents.ts';
@@ -118,6 +119,7 @@ async function apply(
   }
   const since = Date.now();
   const backup = place.isNew ? undefined : backupOf(place.file, since);
+  if (plan.secrets.size > 0) await makeStateFolder(terminal.env);
   await writeSecrets(plan.secrets, async () => {
     const options = { create: true, optionSchemas: OPTION_SCHEMAS };
     await changeAgentsFile(place.file, { put }, { ...options, ...(backup && { backup }) });
@@ -174,8 +176,7 @@ async function writeSecrets(
   const written: string[] = [];
   try {
     for (const [file, value] of secrets) {
-      await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-      await writeFile(file, `${value}\n`, { mode: 0o600 });
+      await writeOwnFile(file, `${value}\n`);
       written.push(file);
     }
     await then();

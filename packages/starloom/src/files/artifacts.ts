@@ -1,5 +1,6 @@
 // What agents hand over: shown by name, type and size, and written where that is asked for. Names
 // are the agent's; a file never leaves the folder, and none is overwritten unless that is asked for.
+// What is made here is for its owner alone, as the answer of a call is.
 
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -35,7 +36,7 @@ export function isHere({ text, data }: Artifact): boolean {
 
 /** So that a folder that cannot be written is known before the agent works. */
 export async function openFolder({ folder, cwd }: SaveOptions): Promise<void> {
-  await writing(folder, () => mkdir(resolve(cwd, folder), { recursive: true }));
+  await writing(folder, () => mkdir(resolve(cwd, folder), { recursive: true, mode: 0o700 }));
 }
 
 /** The paths as a person here writes them; an artifact that is elsewhere has none. */
@@ -74,7 +75,7 @@ async function save(
 /** False when there is a file of that name, or a link. */
 async function writeNew(path: string, bytes: Buffer): Promise<boolean> {
   try {
-    await writeFile(path, bytes, { flag: 'wx' });
+    await writeFile(path, bytes, { flag: 'wx', mode: 0o600 });
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;

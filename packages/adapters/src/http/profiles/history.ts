@@ -14,7 +14,7 @@ export const historyShape = {
     .min(0)
     .max(65_536)
     .default(0)
-    .describe('How much of a conversation its id holds; 0: the agent keeps it, or there is none'),
+    .describe('How much history conversation_id carries; 0: the agent keeps it, or there is none'),
 };
 
 const messagesSchema = z.array(

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 export const modelShape = {
-  model: z.string().min(1).optional().describe('The model; a capability may name another in tool'),
-  system: z.string().optional().describe('Instructions that come before the task'),
+  model: z.string().min(1).optional().describe('Model; a capability may name another one in tool'),
+  system: z.string().optional().describe('Instructions before the task'),
   body: z
     .record(z.string(), z.json())
     .default({})

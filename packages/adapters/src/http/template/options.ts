@@ -18,21 +18,21 @@ const fixedValue = z.union([z.string(), z.number(), z.boolean()]);
 const value = z.union([placeSchema, fixedValue]);
 
 export const requestSchema = z.strictObject({
-  method: z.enum(METHODS).default('POST'),
+  method: z.enum(METHODS).default('POST').describe('HTTP method'),
   path: z
     .union([fixedPath, z.array(z.union([placeSchema, fixedSegment])).min(1)])
     .optional()
-    .describe('Below endpoint.uri: a text, or a list of segments, some of them places'),
+    .describe('Path below endpoint.uri: a text, or a list of segments and places'),
   query: z.record(z.string().min(1), value).default({}).describe('Values, or places for them'),
   headers: z.record(headerName, value).default({}).describe('Values, or places for them'),
   body: treeSchema.optional().describe('JSON, with places in it'),
 });
 
 const answerSchema = z.strictObject({
-  text: pointerSchema.optional().describe('Where the answer stands in the document'),
-  data: pointerSchema.optional().describe('Where the structured data stands'),
-  citations: pointerSchema.optional().describe('Where the list of sources stands'),
-  error: pointerSchema.optional().describe('Where an error stands, in a document of a success'),
+  text: pointerSchema.optional().describe('Pointer to the answer in the document'),
+  data: pointerSchema.optional().describe('Pointer to the structured data'),
+  citations: pointerSchema.optional().describe('Pointer to the list of sources'),
+  error: pointerSchema.optional().describe('Pointer to an error in a successful answer'),
 });
 
 const EMITTED = [
@@ -48,38 +48,42 @@ const EMITTED = [
 
 const ruleSchema = z.strictObject({
   event: z.string().min(1).optional().describe('Name of the server-sent event'),
-  where: z.record(pointerSchema, z.json()).default({}).describe('Pointers and the values there'),
-  emit: z.enum(EMITTED).describe('Which event of ours it is'),
-  data: treeSchema.default({}).describe('The data of that event, with places for its document'),
+  where: z.record(pointerSchema, z.json()).default({}).describe('Values by their pointers'),
+  emit: z.enum(EMITTED).describe('Event that the gateway makes of it'),
+  data: treeSchema.default({}).describe('Data of that event, with places'),
 });
 
 const pollSchema = z.strictObject({
-  request: requestSchema.optional().describe('How the state is read; places may begin /start/body'),
-  url: placeSchema.optional().describe('Instead: where the agent said that the state is'),
-  state: pointerSchema.describe('Where the state stands'),
-  done: z.array(z.json()).min(1).describe('States in which the answer is there'),
-  failed: z.array(z.json()).default([]).describe('States in which there will be none'),
+  request: requestSchema.optional().describe('How the state is read, as request; with /start/body'),
+  url: placeSchema.optional().describe('Instead: a place for the address that the agent named'),
+  state: pointerSchema.describe('Pointer to the state'),
+  done: z.array(z.json()).min(1).describe('States with an answer'),
+  failed: z.array(z.json()).default([]).describe('States without an answer'),
   progress: treeSchema.optional().describe('Data of a progress event, with places'),
   every_ms: z.int().min(10).max(60_000).default(1_000).describe('Longest wait between two polls'),
-  max_polls: z.int().min(1).max(100_000).default(10_000),
+  max_polls: z.int().min(1).max(100_000).default(10_000).describe('Maximum number of polls'),
 });
 
 const callShape = {
-  request: requestSchema.optional().describe('What is sent for a call'),
-  answer: answerSchema.optional().describe('What is read of the answer'),
-  events: z.array(ruleSchema).max(100).optional().describe('What is read of a stream'),
+  request: requestSchema.optional().describe('Request that is sent for a call'),
+  answer: answerSchema.optional().describe('How the answer is read'),
+  events: z
+    .array(ruleSchema)
+    .max(100)
+    .optional()
+    .describe('How a stream is read; the first rule counts'),
   done: z.string().min(1).optional().describe('Data that ends a stream, such as [DONE]'),
   conversation: z
     .record(z.string().min(1), pointerSchema)
     .optional()
-    .describe('What is kept of an answer; later calls find it at /conversation/<name>'),
+    .describe('Values to keep of an answer; later calls find them at /conversation/<name>'),
   poll: pollSchema
     .refine(({ request, url }) => (request === undefined) !== (url === undefined), {
       error: 'expected either request or url',
     })
     .optional()
-    .describe('For agents that answer later'),
-  cancel: requestSchema.optional().describe('What is sent when a call ends early'),
+    .describe('How to poll an agent that answers later'),
+  cancel: requestSchema.optional().describe('Sent when a call ends early, as request'),
 };
 
 export const callSchema = z.strictObject(callShape);
@@ -89,7 +93,7 @@ export const templateShape = {
   calls: z
     .record(z.string(), callSchema)
     .default({})
-    .describe('By capability: what differs from the rest'),
+    .describe('By capability: request, answer or poll of its own'),
   health: fixedPath.optional().describe('Path of health checks'),
 };
 

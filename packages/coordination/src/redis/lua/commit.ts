@@ -3,9 +3,8 @@
 // commit: version it expects or '', event or '', number of keys whose versions it expects, those as
 // key and version, then writes as kind, key and three values.
 
-import { REMEMBER, recall } from './answers.ts';
 import { LOCKS } from './locks.ts';
-import { PARTITION } from './partition.ts';
+import { PARTITION, REMEMBER, recall } from './partition.ts';
 
 const BEGIN = `${PARTITION}${LOCKS}
 open(ARGV[3])

@@ -1,9 +1,8 @@
 // Each begins: ARGV = base, settings (events to keep, bytes of them, what a request with a key
 // asks for), partition.
 
-import { REMEMBER, recall } from './answers.ts';
 import { LOCKS } from './locks.ts';
-import { PARTITION } from './partition.ts';
+import { PARTITION, REMEMBER, recall } from './partition.ts';
 
 const BEGIN = `${PARTITION}${LOCKS}
 open(ARGV[3])

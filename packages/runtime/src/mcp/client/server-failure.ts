@@ -32,7 +32,7 @@ export function serverFailure(server: string, error: unknown): FabricError {
   if (isOfStarloom(failure)) return failure.with({ server });
   const fix = FIXES[String(details.reason)] ?? details.fix;
   const rpc = rpcErrorOf(failure);
-  return new FabricError(code, rpc ? bounded(rpc.message) : reworded(message, server), {
+  return new FabricError(code, rpc ? bounded(rpc.message) : rewordMessage(message, server), {
     details: { ...details, server, ...(fix !== undefined && { fix }) },
     cause,
     answer,
@@ -45,7 +45,7 @@ function isOfStarloom({ details }: FabricError): boolean {
 }
 
 /** The client calls its peer "the agent", which is us here. */
-function reworded(message: string, server: string): string {
+function rewordMessage(message: string, server: string): string {
   return message.replace(/\bthe agent\b/i, (words) =>
     words.startsWith('T') ? `The MCP server "${server}"` : `the MCP server "${server}"`,
   );

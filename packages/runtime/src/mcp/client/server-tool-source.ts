@@ -6,12 +6,10 @@ import type { CallToolOptions, ClientState, McpClient, Tool } from '@starloom/mc
 import type { ContentSegment, ITool, ToolContext } from '@starloom/sdk';
 import type { ToolSource } from '../../core/seams.ts';
 import { outgoingCall } from '../../guard.ts';
-import { allowedTools, type MissingTool } from './allowed-tools.ts';
 import { type McpServerOptions, openClient } from './open-client.ts';
 import type { McpServerConfig } from './server-config.ts';
 import { serverFailure } from './server-failure.ts';
-import { toOutput } from './to-output.ts';
-import { toTool } from './to-tool.ts';
+import { allowedTools, type MissingTool, toOutput, toTool } from './to-tool.ts';
 
 export interface ServerHealth {
   readonly name: string;

@@ -1,6 +1,14 @@
-import type { Fields } from '@starloom/core';
-import type { ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
-import { isListed } from './allowed-tools.ts';
+import {
+  closestWord,
+  ERROR_META_KEY,
+  FabricError,
+  type Fields,
+  fromErrorPayload,
+  fromErrorText,
+  isObject,
+  toFields,
+} from '@starloom/core';
+import type { ContentSegment, ITool, ToolContext, ToolEffect, ToolOutput } from '@starloom/sdk';
 import type { McpServerConfig } from './server-config.ts';
 
 interface Hints {
@@ -46,4 +54,88 @@ function hintedEffect(hints: Hints = {}, isVetted: boolean): ToolEffect | undefi
   const { readOnlyHint, destructiveHint } = hints;
   if (isVetted && typeof readOnlyHint === 'boolean') return readOnlyHint ? 'read' : 'act';
   return destructiveHint === true ? 'act' : undefined;
+}
+
+const ALL = '*';
+
+/** A name that the operator listed and the server does not offer. */
+export interface MissingTool {
+  readonly name: string;
+  /** One that may have been meant. */
+  readonly near: string | undefined;
+}
+
+/** The operator listed the tools of this server, by name or with `*`: their descriptions are vetted. */
+export function isListed(allowed: readonly string[] | undefined): boolean {
+  return allowed !== undefined;
+}
+
+/** What a server's tools come to: not set or `*` is all of them, an empty list none, a list those. */
+export function allowedTools<Tool extends { readonly name: string }>(
+  tools: readonly Tool[],
+  allowed: readonly string[] | undefined,
+) {
+  if (allowed === undefined) return { tools: [...tools], missing: [] as MissingTool[] };
+  const names = new Set(tools.map(({ name }) => name));
+  const all = allowed.includes(ALL);
+  return {
+    tools: tools.filter(({ name }) => all || allowed.includes(name)),
+    missing: allowed
+      .filter((name) => name !== ALL && !names.has(name))
+      .map((name): MissingTool => ({ name, near: closestWord(name, names) })),
+  };
+}
+
+const MAX_FAILURE = 8_192;
+
+/** The result of a tool. Throws when the tool says that it failed, or asks instead of answering. */
+export function toOutput(server: string, result: Fields): ContentSegment[] {
+  const { resultType = 'complete', isError, content, structuredContent } = result;
+  if (resultType !== 'complete') throw unsupportedResult(server);
+  const segments = Array.isArray(content) ? content.filter(isObject).map(toSegment) : [];
+  if (isError === true) throw toolFailure(server, result, segments);
+  if (segments.length > 0 || structuredContent === undefined) return segments;
+  return [{ type: 'text', text: JSON.stringify(structuredContent, null, 2) }];
+}
+
+function toSegment(block: Fields): ContentSegment {
+  const { type, text, data, mimeType } = block;
+  if (type === 'text' && typeof text === 'string') return { type, text };
+  if ((type === 'image' || type === 'audio') && typeof data === 'string') {
+    return { type, data, ...(typeof mimeType === 'string' && { mimeType }) };
+  }
+  if (type === 'resource') return { type: 'text', text: resourceText(toFields(block.resource)) };
+  if (type === 'resource_link') {
+    return { type: 'text', text: `(resource ${block.name}: ${block.uri})` };
+  }
+  return { type: 'text', text: JSON.stringify(block) };
+}
+
+function resourceText({ uri, text, mimeType = 'binary' }: Readonly<Fields>): string {
+  return typeof text === 'string' ? `${uri}\n\n${text}` : `(${mimeType} resource ${uri})`;
+}
+
+/** A failure of another Starloom keeps its code; of any other server only the text is known. */
+function toolFailure(
+  server: string,
+  { _meta }: Fields,
+  segments: readonly ContentSegment[],
+): FabricError {
+  const words = segments.flatMap(({ text }) => text ?? []);
+  const ours = fromErrorPayload(toFields(_meta)[ERROR_META_KEY]) ?? fromErrorText(words[0] ?? '');
+  if (ours) return ours.with({ server });
+  const text = words.join('\n').slice(0, MAX_FAILURE);
+  return new FabricError('UPSTREAM_ERROR', text || 'The tool failed and did not say why', {
+    details: { reason: 'tool_error', server },
+  });
+}
+
+function unsupportedResult(server: string): FabricError {
+  return new FabricError('UPSTREAM_ERROR', `The MCP server "${server}" asks for more input`, {
+    details: {
+      reason: 'unsupported_result',
+      server,
+      fix: 'give the tool all it needs as arguments',
+    },
+  });
 }

@@ -6,11 +6,12 @@ import {
   ProtocolError,
   ResourceNotFoundError,
   Server,
+  type ServerNotifier,
 } from '@modelcontextprotocol/server';
 import { FabricError } from '@starloom/core';
 import { answerTrace, type Carriers } from '../../guard.ts';
 import type { ExposedTool } from './exposed-tools.ts';
-import type { AgentMcpFace } from './mcp-face.ts';
+import type { AgentMcpFace, ListKind } from './mcp-face.ts';
 
 export interface ServerSetting {
   /** Can the server notify the client that a list has changed? Not an older one over HTTP. */
@@ -62,4 +63,16 @@ function unknownTool(asked: string): FabricError {
   return new FabricError('BAD_INPUT', `There is no tool ${JSON.stringify(tool)}`, {
     details: { reason: 'unknown_tool', tool, fix: 'tools/list shows them' },
   });
+}
+
+/** To a client with a connection of its own; one that is gone need not know. */
+export function tellList(server: Server, kind: ListKind): void {
+  const sent = kind === 'tools' ? server.sendToolListChanged() : server.sendResourceListChanged();
+  sent.catch(() => {});
+}
+
+/** To those who subscribed over HTTP. */
+export function tellSubscribers(notifier: ServerNotifier, kind: ListKind): void {
+  if (kind === 'tools') notifier.toolsChanged();
+  else notifier.resourcesChanged();
 }

@@ -1,11 +1,10 @@
 // What of an agent others may call over MCP: the tools that `expose_tools` names, less those that
 // `private_tools` names in any spelling. Nothing else is listed, found or said to exist.
 
-import { findNamed, type Log, normalName } from '@starloom/core';
+import { findNamed, type Log, normalName, sha256Hex } from '@starloom/core';
 import type { ITool } from '@starloom/sdk';
 import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
-import { toListedName } from './listed-name.ts';
 
 export interface ExposedTool {
   /** As the agent calls it. */
@@ -80,4 +79,15 @@ function toExposed({
   parameters,
 }: Pick<ITool, 'name' | 'description' | 'parameters'>): ExposedTool {
   return { name, listedName: toListedName(name), description, parameters };
+}
+
+const MAX_LENGTH = 64;
+const HASH_DIGITS = 8;
+
+/** The name of a tool as every client accepts it: `fs:read_file` is listed as `fs.read_file`. */
+function toListedName(name: string): string {
+  const listed = normalName(name).replace(/[^A-Za-z0-9_.-]/g, '_');
+  if (listed.length <= MAX_LENGTH) return listed;
+  const hash = sha256Hex(name).slice(0, HASH_DIGITS);
+  return `${listed.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
 }

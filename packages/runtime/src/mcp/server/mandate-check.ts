@@ -31,13 +31,13 @@ export function createMandateCheck(rule: MandateRule, agentId: string): MandateC
   const replay = new ReplayMemory();
   return async (meta, headers) => {
     const token = fromMandateCarriers(meta, headers);
-    if (token === undefined) throw missing(audience);
+    if (token === undefined) throw missingMandate(audience);
     const { traceId, depth } = await verifyMandate(token, { jwks, issuer, audience, replay });
     return { mandated: assignedOrigin(traceId, depth), mandate: token };
   };
 }
 
-function missing(audience: string): FabricError {
+function missingMandate(audience: string): FabricError {
   return new FabricError('AUTH_DENIED', 'The call has no mandate', {
     details: {
       reason: 'missing',

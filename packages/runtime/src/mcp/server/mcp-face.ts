@@ -2,16 +2,22 @@
 // goes the one path of every tool call, with origin `remote`.
 
 import type { CallToolResult, ServerContext } from '@modelcontextprotocol/server';
-import { FabricError, type GuardedCall, type Hop, type Log, type Trace } from '@starloom/core';
+import {
+  FabricError,
+  type GuardedCall,
+  type Hop,
+  type Log,
+  RecentMap,
+  type Trace,
+} from '@starloom/core';
 import { z } from 'zod';
 import type { Exposure } from '../../core/permission.ts';
 import type { AgentFace } from '../../core/seams.ts';
 import { type AgentGuard, answerTrace, type Carriers } from '../../guard.ts';
 import { ASK, type ExposedTool, ExposedTools } from './exposed-tools.ts';
 import type { MandateCheck, MandateRule } from './mandate-check.ts';
-import { progressOf } from './progress.ts';
 import { Resources } from './resources.ts';
-import { toErrorResult, toResult } from './to-result.ts';
+import { progressOf, toErrorResult, toResult } from './to-result.ts';
 
 export interface McpFaceOptions {
   readonly agent: AgentFace;
@@ -54,8 +60,8 @@ export class AgentMcpFace {
   readonly log: Log;
   readonly #guard: AgentGuard;
   readonly #checkMandate: MandateCheck | undefined;
-  /** Sessions that began here, the latest last: others are not theirs to go on with. */
-  readonly #sessions = new Set<string>();
+  /** Sessions that began here: a caller cannot go on with others. */
+  readonly #sessions = new RecentMap<true>(MAX_SESSIONS);
   readonly #calls = new Set<Promise<unknown>>();
   readonly #listeners = new Set<(kind: ListKind) => void>();
   readonly #unwatch: (() => void)[];
@@ -161,7 +167,7 @@ export class AgentMcpFace {
     context: ServerContext,
   ): Promise<CallToolResult> {
     const { prompt, session_id } = parseAsk(args);
-    if (session_id !== undefined && !this.#sessions.has(session_id)) throw unknownSession();
+    if (session_id !== undefined && !this.#sessions.get(session_id)) throw unknownSession();
     const { segments, sessionId, steps, usage } = await this.agent.turn(
       [{ type: 'text', text: prompt }],
       {
@@ -175,16 +181,9 @@ export class AgentMcpFace {
         ...(session_id !== undefined && { sessionId: session_id }),
       },
     );
-    this.#remember(sessionId);
+    this.#sessions.set(sessionId, true);
     const call = { agent_id: this.#guard.agentId, trace, session_id: sessionId, steps, usage };
     return toResult(segments, call);
-  }
-
-  #remember(sessionId: string): void {
-    this.#sessions.delete(sessionId);
-    this.#sessions.add(sessionId);
-    const [oldest] = this.#sessions;
-    if (this.#sessions.size > MAX_SESSIONS && oldest !== undefined) this.#sessions.delete(oldest);
   }
 
   #compare(): void {

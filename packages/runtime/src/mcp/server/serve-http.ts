@@ -13,8 +13,7 @@ import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/ser
 import { FabricError, isLoopback } from '@starloom/core';
 import type { Authenticator } from '@starloom/identity';
 import { createBrowserGuard, sendRefusal, settlesWithin } from '@starloom/wire';
-import { createServer } from './create-server.ts';
-import { tellSubscribers } from './list-changes.ts';
+import { createServer, tellSubscribers } from './create-server.ts';
 import type { AgentMcpFace } from './mcp-face.ts';
 
 export interface McpHttpOptions {

@@ -1,9 +1,18 @@
 // Outcomes of the agent as MCP results, by the contract of capability tools: content as it is, ours in
 // `_meta` alone; a failure is the one payload, as text and in `_meta`.
 
-import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
-import { ERROR_META_KEY, type FabricError, type Trace } from '@starloom/core';
+import type { CallToolResult, ContentBlock, ServerContext } from '@modelcontextprotocol/server';
+import {
+  ERROR_META_KEY,
+  type EventBody,
+  EventStamper,
+  type FabricError,
+  systemClock,
+  type Trace,
+} from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
+import type { AgentEvent } from '../../core/event-bus.ts';
+import { parseMedia } from '../../core/media.ts';
 
 const CALL_KEY = 'io.starloom/call';
 
@@ -25,14 +34,14 @@ export function toErrorResult(error: FabricError, trace: Trace): CallToolResult 
 
 /** What the agent thought, and which tools it used, is not part of its answer. */
 function toBlocks(segment: ContentSegment): ContentBlock[] {
-  const { type, text = '', data = '', mimeType } = segment;
+  const { type, text = '' } = segment;
   switch (type) {
     case 'text':
       return [{ type: 'text', text }];
     case 'image':
     case 'audio':
     case 'video':
-      return [toMedia(type, data, mimeType ?? `${type}/*`)];
+      return [toMedia(type, segment)];
     case 'ui':
       return [{ type: 'text', text: JSON.stringify(segment.ui) }];
     case 'reasoning':
@@ -42,10 +51,59 @@ function toBlocks(segment: ContentSegment): ContentBlock[] {
   }
 }
 
-function toMedia(type: 'image' | 'audio' | 'video', data: string, mimeType: string): ContentBlock {
-  if (/^https?:/.test(data)) return { type: 'resource_link', uri: data, name: type, mimeType };
-  const [, inner, base64 = data] = /^data:([^;,]+);base64,(.*)$/s.exec(data) ?? [];
-  if (type !== 'video') return { type, data: base64, mimeType: inner ?? mimeType };
-  const resource = { uri: 'agent:video', blob: base64, mimeType: inner ?? mimeType };
-  return { type: 'resource', resource };
+function toMedia(type: 'image' | 'audio' | 'video', segment: ContentSegment): ContentBlock {
+  const media = parseMedia(segment);
+  const { mimeType } = media;
+  if (media.kind === 'url') return { type: 'resource_link', uri: media.url, name: type, mimeType };
+  if (type !== 'video') return { type, data: media.base64, mimeType };
+  return { type: 'resource', resource: { uri: 'agent:video', blob: media.base64, mimeType } };
+}
+
+const EVENT_KEY = 'io.starloom/event';
+
+/**
+ * Tells the client what happens while it waits, if it asked for that: the answer as it comes, and how
+ * far a tool is. Which tools an agent uses to find its answer stays its own affair.
+ */
+export function progressOf(
+  { mcpReq }: ServerContext,
+  agentId: string,
+  trace: Trace,
+): (event: AgentEvent) => void {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return () => {};
+  const stamper = new EventStamper(trace, systemClock.now);
+  return (event) => {
+    const body = toBody(event);
+    if (!body) return;
+    const stamped = stamper.stamp(body, agentId);
+    const message = messageOf(body);
+    const params = {
+      progressToken,
+      progress: stamped.seq,
+      ...(message !== undefined && { message }),
+      _meta: { [EVENT_KEY]: stamped },
+    };
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {});
+  };
+}
+
+function toBody(event: AgentEvent): EventBody | undefined {
+  switch (event.type) {
+    case 'STREAM:TEXT':
+      return { type: 'token', data: { text: event.data.text } };
+    case 'STREAM:DISCARD':
+      return { type: 'status', data: { state: 'discard' } };
+    case 'STREAM:PROGRESS': {
+      const { message, percent } = event.data;
+      return { type: 'progress', data: { message, ...(percent !== undefined && { percent }) } };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function messageOf(body: EventBody): string | undefined {
+  if (body.type === 'token') return body.data.text;
+  return body.type === 'progress' ? body.data.message : undefined;
 }

@@ -2,11 +2,10 @@ import { definePlugin } from '@starloom/sdk';
 import { Roots } from '@starloom/wire/files';
 import { z } from 'zod';
 import { TurnsByKey } from '../turns.ts';
-import { editFileTool } from './edit-file.ts';
 import { listTool } from './list-folder.ts';
 import { readFileTool } from './read-file.ts';
 import { searchTool } from './search-files.ts';
-import { writeFileTool } from './write-file.ts';
+import { editFileTool, writeFileTool } from './write-file.ts';
 
 export const fsConfigSchema = z.strictObject({
   roots: z.array(z.string().min(1)).min(1).default(['.']).describe('The only folders it may use'),

@@ -2,8 +2,7 @@ import { FabricError } from '@starloom/core';
 import { defineTool, type ITool } from '@starloom/sdk';
 import type { Environment } from '@starloom/wire';
 import { z } from 'zod';
-import { operands, pathsSchema } from './arguments.ts';
-import type { Git, GitRun } from './git.ts';
+import { type Git, type GitRun, operands, pathsSchema } from './git.ts';
 import { cleaningFilters } from './settings.ts';
 
 export const authorSchema = z.strictObject({ name: z.string().min(1), email: z.string().min(1) });

@@ -2,12 +2,13 @@
 // machine or the environment configures is executed, no network is used, and what a caller gives is
 // never read as an option. The user's own configuration is not read either.
 
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { isAbsolute, join, resolve } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { childEnvironment, type Environment } from '@starloom/wire';
+import { isInside } from '@starloom/wire/files';
+import { z } from 'zod';
 import { type ProgramOutput, runProgram } from '../run-program.ts';
-import { assertRepositoryInside } from './repository-inside.ts';
 import { disarm, FIXED_SETTINGS, type Setting } from './settings.ts';
 
 export interface GitOptions {
@@ -36,13 +37,13 @@ export class Git {
     const settings = [...FIXED_SETTINGS, ...disarm(await this.settingNames(run))];
     const output = await this.#execute(args, settings, run);
     if (output.stopped === 'output') return `${output.stdout}\n(cut here: there is more)\n`;
-    return succeeded(output, args).stdout;
+    return assertSucceeded(output, args).stdout;
   }
 
   /** The keys that the repository configures, as git spells them. */
   async settingNames(run: GitRun): Promise<string[]> {
     const args = ['config', '--null', '--name-only', '--list'];
-    const { stdout } = succeeded(await this.#execute(args, [], run), args);
+    const { stdout } = assertSucceeded(await this.#execute(args, [], run), args);
     return stdout.split('\0').filter((name) => name !== '');
   }
 
@@ -119,7 +120,7 @@ function definedOf(env: Readonly<Record<string, string | undefined>>): Environme
   );
 }
 
-function succeeded(output: ProgramOutput, [command]: readonly string[]): ProgramOutput {
+function assertSucceeded(output: ProgramOutput, [command]: readonly string[]): ProgramOutput {
   const { exit, stderr, stopped } = output;
   if (stopped === 'timeout') {
     throw new FabricError('TIMEOUT', `git ${command} took too long`, {
@@ -132,5 +133,62 @@ function succeeded(output: ProgramOutput, [command]: readonly string[]): Program
   if (exit.code === 0) return output;
   throw new FabricError('BAD_INPUT', `git ${command} failed: ${stderr.trim().slice(-2_000)}`, {
     details: { reason: 'git_failed', exit_code: exit.code },
+  });
+}
+
+/** A commit, branch, tag or range. Never an option: it does not begin with a dash. */
+export const revisionSchema = z
+  .string()
+  .max(500)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  .regex(/^[^-\s\0-\x1f][^\s\0-\x1f]*$/, 'expected a revision such as HEAD~1, main or a..b');
+
+const pathSchema = z
+  .string()
+  .min(1)
+  .refine((path) => !isAbsolute(path) && !path.includes('\0'), 'expected a relative path')
+  .refine((path) => !path.split(/[/\\]/).includes('..'), 'expected a path without ".."');
+
+export const pathsSchema = z.array(pathSchema).max(1_000);
+
+/** The end of a command line: what a caller gave, where git reads no options. */
+export function operands(revision: string | undefined, paths: readonly string[] = []): string[] {
+  return [...(revision === undefined ? [] : ['--end-of-options', revision]), '--', ...paths];
+}
+
+/**
+ * POLICY_DENIED when `.git` of the folder, or what it refers to, lies outside of the folder: a link, a
+ * file that names another place, a common folder, or a link inside of it.
+ */
+async function assertRepositoryInside(folder: string): Promise<void> {
+  const root = await realpath(folder);
+  const own = join(folder, '.git');
+  const named = await pointerIn(own, 'gitdir:');
+  const repository = await realpath(named === undefined ? own : resolve(folder, named)).catch(
+    () => undefined,
+  );
+  if (repository === undefined || !isInside(root, repository)) throw repositoryOutside(folder);
+  const common = await pointerIn(join(repository, 'commondir'), '');
+  const parts = await readdir(repository, { withFileTypes: true });
+  const links = parts.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
+  for (const place of [...links, ...(common === undefined ? [] : [common])]) {
+    const real = await realpath(resolve(repository, place)).catch(() => undefined);
+    if (real === undefined || !isInside(root, real)) throw repositoryOutside(folder);
+  }
+}
+
+/** What a file of one line names; `undefined` when there is no such file. */
+async function pointerIn(file: string, prefix: string): Promise<string | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  return text?.startsWith(prefix) ? text.slice(prefix.length).trim() : undefined;
+}
+
+function repositoryOutside(folder: string): FabricError {
+  return new FabricError('POLICY_DENIED', 'The repository lies outside of its folder', {
+    details: {
+      reason: 'repository_outside',
+      folder,
+      fix: 'set "folder" of the git plugin to the main working tree',
+    },
   });
 }

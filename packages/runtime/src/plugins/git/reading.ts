@@ -1,7 +1,6 @@
 import { defineTool, type ITool } from '@starloom/sdk';
 import { z } from 'zod';
-import { operands, pathsSchema, revisionSchema } from './arguments.ts';
-import type { Git } from './git.ts';
+import { type Git, operands, pathsSchema, revisionSchema } from './git.ts';
 
 const DIFF = ['--no-color', '--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty'];
 const PLAIN_LOG = ['--no-color', '--no-show-signature', '--no-notes', '--date=iso-strict'];

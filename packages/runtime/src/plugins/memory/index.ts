@@ -2,8 +2,7 @@ import { join, resolve } from 'node:path';
 import { FabricError, systemClock } from '@starloom/core';
 import { definePlugin, defineTool, type ITool } from '@starloom/sdk';
 import { z } from 'zod';
-import { type Note, Notes } from './notes.ts';
-import { rankNotes } from './rank-notes.ts';
+import { type Note, Notes, rankNotes } from './notes.ts';
 
 export const memoryConfigSchema = z.strictObject({
   path: z.string().min(1).optional().describe("The file; in the agent's state folder by default"),

@@ -3,9 +3,10 @@
 // most of the file is about forgotten notes it is rewritten.
 
 import { randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { FabricError } from '@starloom/core';
+import { writeOwnFile } from '@starloom/wire/own-file';
 import { z } from 'zod';
 import { TurnsByKey } from '../turns.ts';
 
@@ -43,7 +44,7 @@ export class Notes {
   put(text: string, tags: readonly string[]): Promise<Note> {
     return this.#inTurn(async () => {
       const { maxNotes, now } = this.#options;
-      if (this.#notes.size >= maxNotes) throw full(maxNotes);
+      if (this.#notes.size >= maxNotes) throw memoryFull(maxNotes);
       const at = new Date(now()).toISOString();
       const note = { id: randomUUID().slice(0, 8), at, text, tags: [...tags] };
       await this.#append(note);
@@ -107,12 +108,8 @@ export class Notes {
   }
 
   async #rewrite(): Promise<void> {
-    const { path } = this.#options;
-    const temporary = `${path}.${randomUUID()}.tmp`;
-    await using handle = await open(temporary, 'wx', 0o600);
-    for (const note of this.#notes.values()) await handle.appendFile(`${JSON.stringify(note)}\n`);
-    await handle.sync();
-    await rename(temporary, path);
+    const lines = Array.from(this.#notes.values(), (note) => `${JSON.stringify(note)}\n`);
+    await writeOwnFile(this.#options.path, lines.join(''));
   }
 }
 
@@ -131,8 +128,34 @@ function parseLine(line: string): unknown {
   }
 }
 
-function full(limit: number): FabricError {
+function memoryFull(limit: number): FabricError {
   return new FabricError('BAD_INPUT', `There are ${limit} notes, and no room for more`, {
     details: { reason: 'memory_full', limit, fix: 'forget some notes, or raise max_notes' },
   });
+}
+
+/**
+ * The notes that share words with the query, the best first: rare words count for more, and among
+ * equals the newer one wins.
+ */
+export function rankNotes(notes: readonly Note[], query: string): Note[] {
+  const wanted = wordsOf(query);
+  const held = notes.map((note) => wordsOf(`${note.text} ${note.tags.join(' ')}`));
+  const weights = new Map(
+    [...wanted].map((word) => {
+      const holders = held.filter((words) => words.has(word)).length;
+      return [word, Math.log(1 + notes.length / Math.max(1, holders))];
+    }),
+  );
+  const score = (words: ReadonlySet<string>) =>
+    [...weights].reduce((sum, [word, weight]) => (words.has(word) ? sum + weight : sum), 0);
+  return notes
+    .map((note, index) => ({ note, index, score: score(held[index] ?? new Set()) }))
+    .filter((ranked) => ranked.score > 0)
+    .sort((a, b) => b.score - a.score || b.index - a.index)
+    .map(({ note }) => note);
+}
+
+function wordsOf(text: string): Set<string> {
+  return new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []);
 }

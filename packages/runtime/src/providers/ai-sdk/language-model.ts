@@ -1,6 +1,8 @@
 // What we need of a model of the AI SDK, whichever of the two interface versions it has. Written by
 // structure: no package of the SDK is needed to run or to compile against this one.
 
+import { type Fields, isObject } from '@starloom/core';
+
 export interface LanguageModel {
   readonly specificationVersion: 'v3' | 'v4';
   readonly provider: string;
@@ -32,4 +34,24 @@ export function isLanguageModel(value: unknown): value is LanguageModel {
     typeof model.doGenerate === 'function' &&
     typeof model.doStream === 'function'
   );
+}
+
+/** What a vendor says of a part, by vendor; `undefined` when it says nothing. */
+export function metadataOf({ providerMetadata }: Readonly<Fields>): Readonly<Fields> | undefined {
+  const isTelling = isObject(providerMetadata) && Object.keys(providerMetadata).length > 0;
+  return isTelling ? providerMetadata : undefined;
+}
+
+/** What came later adds to what came before, vendor by vendor. */
+export function mergeMetadata(
+  before: Readonly<Fields> | undefined,
+  later: Readonly<Fields> | undefined,
+): Readonly<Fields> | undefined {
+  if (before === undefined || later === undefined) return later ?? before;
+  const merged: Record<string, unknown> = { ...before };
+  for (const [vendor, fields] of Object.entries(later)) {
+    const known = merged[vendor];
+    merged[vendor] = isObject(known) && isObject(fields) ? { ...known, ...fields } : fields;
+  }
+  return merged;
 }

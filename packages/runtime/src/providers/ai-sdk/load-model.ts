@@ -5,10 +5,9 @@ import { randomUUID } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { type ErrorDetails, FabricError } from '@starloom/core';
 import { findModule } from '@starloom/wire';
+import type { AiSdkConfig } from '../config.ts';
 import type { ModelErrors } from '../model-error.ts';
 import type { ProviderHost } from '../provider-host.ts';
-import { createBoundedFetch } from './bounded-fetch.ts';
-import type { AiSdkConfig } from './config.ts';
 import { isLanguageModel, type LanguageModel } from './language-model.ts';
 import { VENDORS } from './vendors.ts';
 
@@ -109,4 +108,27 @@ function loadError(
 ): FabricError {
   const details: ErrorDetails = { package: name, reason, fix };
   return new FabricError('BAD_INPUT', `"${name}" brings no model`, { details, ...options });
+}
+
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** `fetch` whose answers fail when they are larger than any answer of a model. */
+export function createBoundedFetch(
+  errors: ModelErrors,
+  limit = MAX_ANSWER_BYTES,
+): typeof globalThis.fetch {
+  return async (input, init) => {
+    const response = await fetch(input, init);
+    if (response.body === null) return response;
+    let length = 0;
+    const counter = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        length += chunk.length;
+        if (length > limit) controller.error(errors.tooLarge(limit));
+        else controller.enqueue(chunk);
+      },
+    });
+    const { status, statusText, headers } = response;
+    return new Response(response.body.pipeThrough(counter), { status, statusText, headers });
+  };
 }

@@ -5,8 +5,7 @@ import { type Fields, isObject } from '@starloom/core';
 import type { FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
 import { numberOf, textOf } from '../json.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { mergeMetadata, metadataOf } from './metadata.ts';
-import { type OpenPart, PartQueue } from './part-queue.ts';
+import { mergeMetadata, metadataOf } from './language-model.ts';
 import { toSegment } from './to-segment.ts';
 
 type Kind = 'text' | 'reasoning';
@@ -139,4 +138,42 @@ function readUsage({
     reasoningTokens: numberOf(output.reasoning),
   };
   return Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== undefined));
+}
+
+interface OpenPart {
+  readonly waiting: ProviderEvent[];
+  isOpen: boolean;
+}
+
+/**
+ * Parts of a stream in the order in which they began. The first open part is passed on as it comes; later
+ * ones wait until it is closed. Some models close a text only after the call that follows it, and its
+ * metadata comes with its end.
+ */
+class PartQueue {
+  readonly #parts: OpenPart[] = [];
+
+  begin(): OpenPart {
+    const part: OpenPart = { waiting: [], isOpen: true };
+    this.#parts.push(part);
+    return part;
+  }
+
+  /** A part that is all there at once. */
+  add(event: ProviderEvent): void {
+    this.#parts.push({ waiting: [event], isOpen: false });
+  }
+
+  /** What may flow now. */
+  *take(): Generator<ProviderEvent> {
+    for (let part = this.#parts[0]; part !== undefined; part = this.#parts[0]) {
+      yield* part.waiting.splice(0);
+      if (part.isOpen) return;
+      this.#parts.shift();
+    }
+  }
+
+  closeAll(): void {
+    for (const part of this.#parts) part.isOpen = false;
+  }
 }

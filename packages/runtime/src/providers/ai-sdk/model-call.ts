@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ContentSegment, ITool } from '@starloom/sdk';
-import { type Media, parseMedia } from '../media.ts';
+import { type Media, parseMedia } from '../../core/media.ts';
 import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
 import type { Prompt } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';
@@ -74,7 +74,7 @@ class MessageWriter {
           role: 'assistant',
           content: message.segments.map((each) => ({
             ...this.#assistantPart(each),
-            ...opaque(each),
+            ...toProviderOptions(each),
           })),
         };
       case 'tool':
@@ -102,7 +102,7 @@ class MessageWriter {
       toolCallId: id,
       toolName: this.#names.toWire(name),
       output: { type: isError ? 'error-text' : 'text', value: text },
-      ...opaque(result),
+      ...toProviderOptions(result),
     };
   }
 
@@ -127,7 +127,7 @@ function textPart({ text = '' }: ContentSegment): object {
 }
 
 /** What a vendor gave us with a part goes back with it. */
-function opaque({ providerMetadata }: Pick<ContentSegment, 'providerMetadata'>): object {
+function toProviderOptions({ providerMetadata }: Pick<ContentSegment, 'providerMetadata'>): object {
   return providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
 }
 

@@ -18,7 +18,7 @@ export function toFailure(error: unknown, errors: ModelErrors): FabricError {
   if (FabricError.is(error)) return error;
   const inner = findFabricError(error);
   if (inner !== undefined) return inner;
-  if (!(error instanceof Error)) return reported(error, errors);
+  if (!(error instanceof Error)) return toReportedFailure(error, errors);
   if (error.name === 'AI_APICallError') return ofApiCall(error, errors);
   if (error.name === 'AI_LoadAPIKeyError') return errors.ofStatus({ status: 401 });
   if (UNREADABLE.has(error.name)) return errors.unreadable(textIn(error), error);
@@ -50,7 +50,7 @@ function ofApiCall(error: Error, errors: ModelErrors): FabricError {
 }
 
 /** A failure that the service reported inside its stream. */
-function reported(error: unknown, errors: ModelErrors): FabricError {
+function toReportedFailure(error: unknown, errors: ModelErrors): FabricError {
   const reason = isObject(error) && isObject(error.error) ? error.error : error;
   const fields = isObject(reason) ? [reason.code, reason.type, reason.status] : [];
   const number = fields.map(numberOf).find((code) => code !== undefined && code >= 400);

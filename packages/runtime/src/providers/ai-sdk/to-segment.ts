@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
-import { textOf } from '../json.ts';
-import { toMediaSegment } from '../media.ts';
-import { parseArguments } from '../parse-arguments.ts';
+import { toMediaSegment } from '../../core/media.ts';
+import { parseArguments, textOf } from '../json.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { metadataOf } from './metadata.ts';
+import { metadataOf } from './language-model.ts';
 
 /** A part that is whole, as a segment; `undefined` for kinds we have no use for. */
 export function toSegment(part: Readonly<Fields>, names: ToolNames): ContentSegment | undefined {

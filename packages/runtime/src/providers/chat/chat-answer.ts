@@ -4,12 +4,12 @@
 
 import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment, FinishReason, ProviderEvent, ResponseMetadata } from '@starloom/sdk';
+import { fromUrl } from '../../core/media.ts';
 import { numberOf, textOf } from '../json.ts';
 import type { ModelErrors } from '../model-error.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { ChatCalls } from './chat-calls.ts';
-import { readContent } from './chat-content.ts';
-import { METADATA_KEY } from './chat-metadata.ts';
+import { METADATA_KEY } from './chat-request.ts';
 
 export class ChatAnswer {
   readonly #errors: ModelErrors;
@@ -33,7 +33,8 @@ export class ChatAnswer {
   /** `chunk` is a whole completion or a part of one. */
   *push(chunk: unknown): Generator<ProviderEvent> {
     if (!isObject(chunk)) throw this.#errors.unreadable(JSON.stringify(chunk));
-    if (chunk.error !== undefined && chunk.error !== null) throw this.#reported(chunk.error);
+    if (chunk.error !== undefined && chunk.error !== null)
+      throw this.#toReportedFailure(chunk.error);
     this.#metadata = { ...this.#metadata, ...readUsage(chunk.usage), ...readModel(chunk.model) };
     const choice: unknown = Array.isArray(chunk.choices) ? chunk.choices[0] : undefined;
     if (!isObject(choice)) return;
@@ -78,7 +79,7 @@ export class ChatAnswer {
   }
 
   /** Some services answer 200, and tell of the failure in the body or in the stream. */
-  #reported(error: unknown) {
+  #toReportedFailure(error: unknown) {
     const code = isObject(error) ? (numberOf(error.code) ?? numberOf(error.status)) : undefined;
     const body = JSON.stringify(error);
     return this.#errors.ofStatus({ status: code !== undefined && code >= 400 ? code : 500, body });
@@ -120,4 +121,56 @@ function readUsage(usage: unknown): ResponseMetadata {
   };
   const known = Object.entries(counts).filter(([, count]) => count !== undefined);
   return { usage: Object.fromEntries(known) };
+}
+
+/**
+ * The words, pictures and sounds of a message or a delta, in order: `content` as a string or as
+ * parts, then what some services put beside it (`refusal`, `images`, `audio`).
+ */
+function readContent({ content, refusal, images, audio }: Readonly<Fields>): ProviderEvent[] {
+  return [
+    ...(Array.isArray(content) ? content.flatMap(readPart) : readText(content)),
+    ...readText(refusal),
+    ...(Array.isArray(images) ? images.flatMap(readPart) : []),
+    ...readAudio(audio),
+  ];
+}
+
+function readText(text: unknown): ProviderEvent[] {
+  return typeof text === 'string' && text !== '' ? [{ type: 'text', text }] : [];
+}
+
+function readPart(part: unknown): ProviderEvent[] {
+  if (!isObject(part)) return readText(part);
+  switch (part.type) {
+    case 'image_url':
+      return readUrl('image', part.image_url);
+    case 'video_url':
+      return readUrl('video', part.video_url);
+    case 'audio_url':
+      return readUrl('audio', part.audio_url);
+    case 'input_audio':
+    case 'audio':
+      return readAudio(part.input_audio ?? part.audio);
+    default:
+      return readText(part.text);
+  }
+}
+
+function readUrl(type: 'image' | 'audio' | 'video', value: unknown): ProviderEvent[] {
+  const url = isObject(value) ? textOf(value.url) : textOf(value);
+  return url === undefined ? [] : [toEvent(fromUrl(type, url))];
+}
+
+/** A sound with its transcript, which comes first: it is what a reader without ears gets. */
+function readAudio(audio: unknown): ProviderEvent[] {
+  if (!isObject(audio)) return [];
+  const data = textOf(audio.data) ?? '';
+  const mimeType = `audio/${textOf(audio.format) ?? 'wav'}`;
+  const sound: ContentSegment = { type: 'audio', data, mimeType };
+  return [...readText(audio.transcript), ...(data === '' ? [] : [toEvent(sound)])];
+}
+
+function toEvent(segment: ContentSegment): ProviderEvent {
+  return { type: 'segment', segment };
 }

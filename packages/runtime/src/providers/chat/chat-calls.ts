@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Fields, isObject } from '@starloom/core';
 import type { ContentSegment } from '@starloom/sdk';
-import { numberOf, textOf } from '../json.ts';
-import { parseArguments } from '../parse-arguments.ts';
+import { numberOf, parseArguments, textOf } from '../json.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { METADATA_KEY } from './chat-metadata.ts';
+import { METADATA_KEY } from './chat-request.ts';
 
 interface Call {
   readonly index: number | undefined;

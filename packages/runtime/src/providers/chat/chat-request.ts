@@ -2,11 +2,10 @@
 // many servers take nothing else.
 
 import type { ContentSegment, ITool } from '@starloom/sdk';
-import { parseMedia } from '../media.ts';
+import { parseMedia } from '../../core/media.ts';
 import { isMedia, type PromptMessage, type PromptResult } from '../to-messages.ts';
 import type { Prompt } from '../to-prompt.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { METADATA_KEY } from './chat-metadata.ts';
 
 export interface ChatRequestOptions {
   readonly model: string;
@@ -132,3 +131,6 @@ function metadataOf({ providerMetadata }: ContentSegment): Readonly<Record<strin
 function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
+
+/** Under this key stands what a chat service wants back as it was. */
+export const METADATA_KEY = 'openai-compatible';
