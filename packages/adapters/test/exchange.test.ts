@@ -1,9 +1,9 @@
 import { silentLog } from '@starloom/core';
-import { streamTurns } from '@starloom/wire';
+import { HttpAnswer, streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { createReader } from '../src/http/create-reader.ts';
-import { DispatchExchange } from '../src/http/exchange.ts';
+import { readItems } from '../src/http/exchange.ts';
 
 const LIMITS = { maxResultBytes: 1 << 20, maxStreamBytes: 1 << 24 };
 
@@ -21,20 +21,21 @@ function openExchange() {
     },
     abort() {},
   }) as unknown as Dispatcher.DispatchController;
-  const exchange = new DispatchExchange({
+  const answer = new HttpAnswer();
+  answer.onRequestStart(controller);
+  answer.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
+  const events = readItems(answer, {
     readerFor: createReader,
     limits: LIMITS,
     excerpt: String,
-    names: {},
+    signal: new AbortController().signal,
     log: silentLog,
   });
-  exchange.onRequestStart(controller);
-  exchange.onResponseStart(controller, 200, { 'content-type': 'text/event-stream' });
   return {
-    exchange,
+    events,
     pauses: () => pauses,
-    send: (text: string) => exchange.onResponseData(controller, Buffer.from(text)),
-    end: () => exchange.onResponseEnd(controller),
+    send: (text: string) => answer.onResponseData(controller, Buffer.from(text)),
+    end: () => answer.onResponseEnd(),
   };
 }
 
@@ -50,13 +51,13 @@ const FINAL = 'event: final\ndata: {"answer":"done"}\n\n';
 
 describe('an answer that waits for its turn', () => {
   it('is not paused for few bytes: undici would copy all that it holds each time', async () => {
-    const { exchange, send, end, pauses } = openExchange();
+    const { events, send, end, pauses } = openExchange();
     useUpTurn();
     for (let chunk = 0; chunk < 20; chunk += 1) send(token(`${chunk} `).repeat(3));
     send(FINAL);
     end();
     let text = '';
-    for await (const body of exchange.events) if (body.type === 'token') text += body.data.text;
+    for await (const body of events) if (body.type === 'token') text += body.data.text;
     expect(text).toBe(Array.from({ length: 20 }, (_, n) => `${n} `.repeat(3)).join(''));
     expect(pauses()).toBe(0);
   });
@@ -69,13 +70,13 @@ describe('an answer that waits for its turn', () => {
   });
 
   it('is read to its end before it counts as broken off', async () => {
-    const { exchange, send, end } = openExchange();
+    const { events, send, end } = openExchange();
     useUpTurn();
     send(token('a') + token('b'));
     end();
     const seen: string[] = [];
     const read = async () => {
-      for await (const body of exchange.events) seen.push(body.type);
+      for await (const body of events) seen.push(body.type);
     };
     await expect(read()).rejects.toMatchObject({ details: { reason: 'no_final' } });
     expect(seen).toEqual(['token', 'token']);

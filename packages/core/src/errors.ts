@@ -1,5 +1,5 @@
 // The closed table of failures. Every error that leaves a part is a FabricError; every audience
-// (JSON-RPC, HTTP, shell, fallback, log) reads its row here, and no other file maps codes.
+// (JSON-RPC, HTTP, gRPC, shell, fallback, log) reads its row here, and no other file maps codes.
 
 import { z } from 'zod';
 import { type Trace, traceSchema } from './trace.ts';
@@ -8,6 +8,8 @@ export interface ErrorRow {
   /** JSON-RPC error code; -32000…-32019 is our range, -32020…-32099 belongs to MCP. */
   readonly rpc: number;
   readonly http: number;
+  /** Name of `google.rpc.Code`, for gRPC and A2A. */
+  readonly grpc: GrpcCode;
   /** Exit code of the command line. */
   readonly exit: number;
   /** May another agent help? `upstream`: only when the agent said so, not when the gateway did. */
@@ -17,22 +19,35 @@ export interface ErrorRow {
   readonly log: 'debug' | 'info' | 'warn' | 'error';
 }
 
+type GrpcCode =
+  | 'ABORTED'
+  | 'CANCELLED'
+  | 'DEADLINE_EXCEEDED'
+  | 'FAILED_PRECONDITION'
+  | 'INTERNAL'
+  | 'INVALID_ARGUMENT'
+  | 'NOT_FOUND'
+  | 'PERMISSION_DENIED'
+  | 'RESOURCE_EXHAUSTED'
+  | 'UNAUTHENTICATED'
+  | 'UNAVAILABLE';
+
 export const ERRORS = {
-  BAD_INPUT: row(-32602, 400, 2, 'no', 'no', 'info'),
-  AUTH_DENIED: row(-32001, 401, 3, 'upstream', 'no', 'warn'),
-  POLICY_DENIED: row(-32003, 403, 3, 'no', 'no', 'warn'),
-  CAPABILITY_NOT_FOUND: row(-32004, 404, 4, 'yes', 'no', 'info'),
-  JOB_NOT_FOUND: row(-32004, 404, 4, 'no', 'no', 'info'),
-  AGENT_OFFLINE: row(-32005, 503, 5, 'yes', 'yes', 'warn'),
-  TIMEOUT: row(-32006, 504, 6, 'yes', 'yes', 'warn'),
-  UPSTREAM_ERROR: row(-32007, 502, 7, 'yes', 'depends', 'warn'),
-  RECURSION_LIMIT: row(-32008, 508, 8, 'no', 'no', 'warn'),
-  RATE_LIMITED: row(-32009, 429, 9, 'yes', 'later', 'info'),
-  OVERLOADED: row(-32010, 503, 9, 'yes', 'yes', 'warn'),
-  MANIFEST_CHANGED: row(-32011, 409, 10, 'yes', 'no', 'warn'),
-  CANCELLED: row(-32012, 499, 130, 'no', 'no', 'info'),
-  INPUT_REQUIRED: row(-32017, 409, 11, 'no', 'depends', 'info'),
-  INTERNAL: row(-32603, 500, 1, 'yes', 'no', 'error'),
+  BAD_INPUT: row(-32602, 400, 'INVALID_ARGUMENT', 2, 'no', 'no', 'info'),
+  AUTH_DENIED: row(-32001, 401, 'UNAUTHENTICATED', 3, 'upstream', 'no', 'warn'),
+  POLICY_DENIED: row(-32003, 403, 'PERMISSION_DENIED', 3, 'no', 'no', 'warn'),
+  CAPABILITY_NOT_FOUND: row(-32004, 404, 'NOT_FOUND', 4, 'yes', 'no', 'info'),
+  JOB_NOT_FOUND: row(-32004, 404, 'NOT_FOUND', 4, 'no', 'no', 'info'),
+  AGENT_OFFLINE: row(-32005, 503, 'UNAVAILABLE', 5, 'yes', 'yes', 'warn'),
+  TIMEOUT: row(-32006, 504, 'DEADLINE_EXCEEDED', 6, 'yes', 'yes', 'warn'),
+  UPSTREAM_ERROR: row(-32007, 502, 'INTERNAL', 7, 'yes', 'depends', 'warn'),
+  RECURSION_LIMIT: row(-32008, 508, 'INTERNAL', 8, 'no', 'no', 'warn'),
+  RATE_LIMITED: row(-32009, 429, 'RESOURCE_EXHAUSTED', 9, 'yes', 'later', 'info'),
+  OVERLOADED: row(-32010, 503, 'UNAVAILABLE', 9, 'yes', 'yes', 'warn'),
+  MANIFEST_CHANGED: row(-32011, 409, 'ABORTED', 10, 'yes', 'no', 'warn'),
+  CANCELLED: row(-32012, 499, 'CANCELLED', 130, 'no', 'no', 'info'),
+  INPUT_REQUIRED: row(-32017, 409, 'ABORTED', 11, 'no', 'depends', 'info'),
+  INTERNAL: row(-32603, 500, 'INTERNAL', 1, 'yes', 'no', 'error'),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERRORS;
@@ -146,10 +161,11 @@ export function isErrorCode(value: unknown): value is ErrorCode {
 function row(
   rpc: number,
   http: number,
+  grpc: GrpcCode,
   exit: number,
   fallback: ErrorRow['fallback'],
   retry: ErrorRow['retry'],
   log: ErrorRow['log'],
 ): ErrorRow {
-  return { rpc, http, exit, fallback, retry, log };
+  return { rpc, http, grpc, exit, fallback, retry, log };
 }

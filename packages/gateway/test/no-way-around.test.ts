@@ -17,7 +17,7 @@ import { openSqliteJobs } from '@starloom/jobs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { A2aFace } from '../src/a2a/face.ts';
-import { ROUTES as REST_ROUTES } from '../src/a2a/rest-paths.ts';
+import { ROUTES as REST_ROUTES } from '../src/a2a/rest.ts';
 import { mayUseCoordination } from '../src/index.ts';
 import type { Connection } from '../src/mcp/connection.ts';
 import { RelayFace } from '../src/mcp/relay-face.ts';
@@ -354,8 +354,6 @@ describe('A2A', () => {
     const paths = [
       ...REST_ROUTES.map(([, method, pattern]) => [method, toPath(pattern)] as const),
       ['GET', '/.well-known/agent-card.json'] as const,
-      ['GET', '/v1/card'] as const,
-      ['GET', `/v1/tasks/${world.taskId}`] as const,
     ];
     for (const target of targets) {
       for (const [method, path] of paths) {

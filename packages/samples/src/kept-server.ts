@@ -2,8 +2,10 @@
 // pause that grows while it keeps dying young. Ends with all it started when it is stopped.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { backoffMs, FabricError } from '@starloom/core';
-import { type ServerOptions, type StartedServer, startServer } from './start-server.ts';
+import { backoffMs, FabricError, type Log } from '@starloom/core';
+import { deadlineSignal, type ManagedProcess, spawnProcess } from '@starloom/wire';
+import { z } from 'zod';
+import type { Script } from './manifests.ts';
 
 const PAUSES = { firstMs: 250, longestMs: 15_000 };
 /** A process that ran that long did not fail at its start. */
@@ -86,4 +88,59 @@ export class KeptServer implements AsyncDisposable {
 /** For the first death, the second, and so on. */
 export function pauseBefore(death: number): number {
   return backoffMs({ ...PAUSES, tries: death });
+}
+
+interface ServerOptions {
+  /** The agent it is, for log and errors. */
+  readonly name: string;
+  /** Takes `--port N`, 0 for any, and says where it listens with the first line on its stdout. */
+  readonly script: Script;
+  readonly log: Log;
+}
+
+interface StartedServer {
+  readonly process: ManagedProcess;
+  readonly url: string;
+  readonly port: number;
+}
+
+const START_MS = 30_000;
+
+/** Resolves when it listens; rejects with AGENT_OFFLINE, or when `signal` aborts, having ended it. */
+async function startServer(
+  { name, script, log }: ServerOptions,
+  port: number,
+  signal: AbortSignal,
+): Promise<StartedServer> {
+  using deadline = deadlineSignal({ ms: START_MS, parent: signal });
+  const process = await spawnProcess({
+    command: script.command,
+    args: [...script.args, '--port', String(port)],
+    onStderrLine: (line) => log.warn({ agent_id: name, line }, 'a sample wrote to stderr'),
+  });
+  const stop = () => void process.stop();
+  if (deadline.signal.aborted) stop();
+  deadline.signal.addEventListener('abort', stop, { once: true });
+  const first = await process.lines().next();
+  const url = first.done ? undefined : readReady(first.value);
+  if (url !== undefined) return { process, url: url.href, port: Number(url.port) };
+  await process.stop();
+  signal.throwIfAborted();
+  throw notStarted(name, process.stderrTail());
+}
+
+const readySchema = z.object({ event: z.literal('ready'), url: z.url() });
+
+function readReady(line: string): URL | undefined {
+  try {
+    return new URL(readySchema.parse(JSON.parse(line)).url);
+  } catch {
+    return undefined;
+  }
+}
+
+function notStarted(name: string, stderr: string): FabricError {
+  return new FabricError('AGENT_OFFLINE', `The sample agent "${name}" did not start`, {
+    details: { agent_id: name, stderr: stderr.slice(-2_000), fix: 'see stderr; is its port free?' },
+  });
 }

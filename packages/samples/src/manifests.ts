@@ -1,13 +1,14 @@
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { ManifestInput } from '@starloom/core';
-import { createCoder } from './coder/coder.ts';
-import { flaky } from './flaky/flaky.ts';
-import { createLibrarian } from './librarian/librarian.ts';
-import { percy } from './percy/percy.ts';
-import { percyBackup } from './percy-backup/percy-backup.ts';
-import { sampleScript } from './sample-script.ts';
-import { toManifest } from './to-manifest.ts';
+import { z } from 'zod';
+import type { AgentCard } from './agent.ts';
+import { createCoder } from './coder.ts';
+import { flaky } from './flaky.ts';
+import { createLibrarian } from './librarian.ts';
+import { percy, percyBackup } from './percy.ts';
 
-export interface ManifestOptions {
+interface ManifestOptions {
   /** What coder and librarian may read. */
   readonly folder: string;
   /** Where the samples that serve HTTP are. */
@@ -50,4 +51,58 @@ export function sampleManifests({ folder, urls, args }: ManifestOptions): Manife
       timeoutMs: 2_000,
     }),
   ];
+}
+
+type Place = Pick<ManifestInput, 'endpoint' | 'tags' | 'fallbacks' | 'trust_tier'>;
+
+interface SamplePlace extends Place {
+  /** How long one attempt usually may take. */
+  readonly timeoutMs?: number;
+}
+
+/** The manifest of a sample, with the schemas it checks its input and output by. */
+function toManifest(card: AgentCard, { timeoutMs, ...place }: SamplePlace): ManifestInput {
+  const { id, capability, description, input, output } = card;
+  return {
+    agent_id: id,
+    version: '0.1.0',
+    description,
+    trust_tier: 'local',
+    ...place,
+    capabilities: [
+      {
+        name: capability,
+        description,
+        streaming: true,
+        modalities: ['text'],
+        idempotent: true,
+        input_schema: toJsonSchema(input, 'input'),
+        output_schema: toJsonSchema(output, 'output'),
+        ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+      },
+    ],
+  };
+}
+
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, override: dropSafeInteger });
+  return { ...rest };
+}
+
+/** Says nothing that a reader of the schema would want to know. */
+function dropSafeInteger({ jsonSchema }: { jsonSchema: { maximum?: number } }): void {
+  if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+}
+
+export interface Script {
+  readonly command: string;
+  readonly args: string[];
+}
+
+/** How a sample's `main` is started: from source where this file is source, else as it was built. */
+export function sampleScript(name: string, ...args: readonly string[]): Script {
+  const ending = extname(import.meta.filename);
+  const path = fileURLToPath(new URL(`./main${ending}`, import.meta.url));
+  const conditions = ending === '.ts' ? ['--conditions=@starloom/source'] : [];
+  return { command: process.execPath, args: [...conditions, path, name, ...args] };
 }

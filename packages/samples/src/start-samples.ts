@@ -4,8 +4,7 @@
 import { resolve } from 'node:path';
 import type { Log, ManifestInput } from '@starloom/core';
 import { KeptServer } from './kept-server.ts';
-import { sampleManifests } from './manifests.ts';
-import { sampleScript } from './sample-script.ts';
+import { sampleManifests, sampleScript } from './manifests.ts';
 
 /** Those that serve HTTP. */
 export const SAMPLE_SERVERS = ['percy', 'librarian'] as const;

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { describeReport } from '../src/coder/describe-report.ts';
-import { guessLanguage, LANGUAGES } from '../src/coder/language.ts';
-import { maskSource } from '../src/coder/mask-source.ts';
-import { reportSchema, reportSource } from '../src/coder/report-source.ts';
+import {
+  describeReport,
+  guessLanguage,
+  LANGUAGES,
+  maskSource,
+  reportSchema,
+  reportSource,
+} from '../src/coder-report.ts';
 
 const TYPESCRIPT = `// TODO: say what this is
 import { z } from 'zod';
@@ -119,7 +123,9 @@ describe('the report on a source', () => {
   });
 
   it('hints at functions that are long, deep or full of branches', () => {
-    const deep = `function deep() {${' if (a) {'.repeat(12)}${'}'.repeat(12)}}\n`;
+    const ifs = Array.from({ length: 12 }, (_, depth) => `${'  '.repeat(depth + 1)}if (a) {`);
+    const wide = `  // ${'.'.repeat(120)}`;
+    const deep = ['function deep() {', ...ifs, `${'  '.repeat(13)}b();`, wide, '}', ''].join('\n');
     const long = `function long() {\n${'  work();\n'.repeat(80)}}\n`;
     const { hints } = reportSource(deep + long, 'a.js');
     expect(hints).toEqual([

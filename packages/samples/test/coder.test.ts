@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { type EventBody, FabricError } from '@starloom/core';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import { createCoder } from '../src/coder/coder.ts';
-import { MAX_SOURCE_BYTES, readSource } from '../src/coder/read-source.ts';
+import { createCoder, MAX_SOURCE_BYTES, readSource } from '../src/coder.ts';
 import { textOf } from './fixtures/open-agent.ts';
 
 const SOURCE = 'export function answer() {\n  return 42;\n}\n';

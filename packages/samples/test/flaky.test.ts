@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chooseMode, MODES, misbehave } from '../src/flaky/misbehave.ts';
+import { chooseMode, MODES, misbehave } from '../src/flaky.ts';
 
 function outlet() {
   const lines: string[] = [];

@@ -3,10 +3,8 @@ import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@starloom/testkit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readDocuments } from '../src/librarian/documents.ts';
-import { createLibrarian } from '../src/librarian/librarian.ts';
-import { SearchIndex, termsOf } from '../src/librarian/search-index.ts';
-import { toPassages, toSlug } from '../src/librarian/to-passages.ts';
+import { createLibrarian, readDocuments } from '../src/librarian.ts';
+import { type Passage, search, termsOf, toPassages, toSlug } from '../src/librarian-search.ts';
 import { textOf } from './fixtures/open-agent.ts';
 
 const GUIDE = `Before any heading.
@@ -100,24 +98,24 @@ describe('the passages of a document', () => {
 
 describe('the search', () => {
   const passage = (title: string, text: string) => ({ title, uri: `${title}.md`, text });
-  const titles = (index: SearchIndex, query: string) =>
-    index.search(query, 10).map((hit) => hit.passage.title);
+  const titles = (passages: readonly Passage[], query: string) =>
+    search(passages, query, 10).map((hit) => hit.passage.title);
 
   it('prefers rare words to frequent ones', () => {
-    const index = new SearchIndex([
+    const passages = [
       passage('one', 'agent agent agent agent'),
       passage('two', 'agent breaker'),
       passage('three', 'agent'),
-    ]);
-    expect(titles(index, 'agent breaker')[0]).toBe('two');
+    ];
+    expect(titles(passages, 'agent breaker')[0]).toBe('two');
   });
 
   it('prefers a word in the title', () => {
-    const index = new SearchIndex([
+    const passages = [
       passage('something else', 'the breaker is mentioned once in here'),
       passage('the breaker', 'it opens after five failures in a row'),
-    ]);
-    expect(titles(index, 'breaker')).toEqual(['the breaker', 'something else']);
+    ];
+    expect(titles(passages, 'breaker')).toEqual(['the breaker', 'something else']);
   });
 
   it('finds parts of compound names, and singulars for plurals', () => {
@@ -133,10 +131,10 @@ describe('the search', () => {
   });
 
   it('finds nothing for a query of common words only, or unknown ones', () => {
-    const index = new SearchIndex([passage('one', 'agent and the fabric')]);
-    expect(titles(index, 'and the of')).toEqual([]);
-    expect(titles(index, 'zebra')).toEqual([]);
-    expect(titles(new SearchIndex([]), 'agent')).toEqual([]);
+    const passages = [passage('one', 'agent and the fabric')];
+    expect(titles(passages, 'and the of')).toEqual([]);
+    expect(titles(passages, 'zebra')).toEqual([]);
+    expect(titles([], 'agent')).toEqual([]);
   });
 
   it('finds, for any word of a passage, that passage among the hits, best first', () => {
@@ -144,10 +142,8 @@ describe('the search', () => {
     const passages = fc.array(fc.array(word, { minLength: 1, maxLength: 12 }), { minLength: 1 });
     fc.assert(
       fc.property(passages, word, (texts, query) => {
-        const index = new SearchIndex(
-          texts.map((words, number) => passage(String(number), words.join(' '))),
-        );
-        const hits = index.search(query, texts.length);
+        const passages = texts.map((words, number) => passage(String(number), words.join(' ')));
+        const hits = search(passages, query, texts.length);
         const scores = hits.map(({ score }) => score);
         expect(scores).toEqual([...scores].sort((a, b) => b - a));
         expect(new Set(hits.map((hit) => hit.passage.title))).toEqual(

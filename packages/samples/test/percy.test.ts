@@ -1,16 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { percy } from '../src/percy.ts';
 import {
   analysisSchema,
   countParts,
+  countSyllables,
   findClaims,
   findLongest,
   findQuestions,
   findTerms,
-} from '../src/percy/analyse-text.ts';
-import { percy } from '../src/percy/percy.ts';
-import { countSyllables, readingLevel } from '../src/percy/reading-level.ts';
-import { sentencesOf } from '../src/text/sentences.ts';
+  readingLevel,
+  sentencesOf,
+} from '../src/percy-analysis.ts';
 import { textOf } from './fixtures/open-agent.ts';
 
 const TEXT = `Agents talk past each other. Why do agents need a fabric?

@@ -2,7 +2,7 @@ import type { EventBody } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { SampleAgent } from '../src/agent.ts';
-import { runAgent } from '../src/run-agent.ts';
+import { runAgent } from '../src/agent.ts';
 
 function talker() {
   const seen = { stopped: false, given: '' };

@@ -7,7 +7,7 @@ import { FabricError, type Manifest } from '@starloom/core';
 import type { Observer } from '@starloom/gateway';
 import { FileWatch, fingerprintOf } from '@starloom/wire';
 
-export interface AgentCertificatesOptions {
+interface AgentCertificatesOptions {
   readonly observer: Observer;
   /** Calls from now on go over new connections. */
   readonly reopen: (agentId: string) => void;

@@ -10,9 +10,8 @@ import {
 } from '@starloom/core';
 import { marksIn } from '@starloom/wire';
 import { z } from 'zod';
-import { readClientFile } from './client-file.ts';
 import { GATEWAY_UNREACHABLE } from './report-error.ts';
-import { stateFolder } from './state-folder.ts';
+import { readClientFile, stateFolder } from './state-folder.ts';
 import type { Terminal } from './terminal.ts';
 import type { ToolName, ToolPayloads } from './tool-payloads.ts';
 
@@ -26,7 +25,7 @@ export interface GatewayClient extends AsyncDisposable {
   ): Promise<ToolPayloads[Name]>;
 }
 
-export interface CallOptions {
+interface CallOptions {
   /** With its number in the stream of a job, where it is of one. */
   readonly onEvent?: (event: FabricEvent, cursor?: number) => void;
   readonly timeoutMs?: number;

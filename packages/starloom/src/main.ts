@@ -2,8 +2,8 @@
 // command needs them, so that `starloom --help` stays quick.
 
 import { type Command, CommanderError } from 'commander';
-import { asTyped } from './command-name.ts';
-import { createProgram } from './program.ts';
+import { asTyped } from './commands.ts';
+import { createProgram, welcome } from './program.ts';
 import { leaveUnread } from './signals.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -12,13 +12,12 @@ leaveUnread();
 
 async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const json = args.includes('--json');
-  const program = createProgram(terminal);
+  if (args.every((word) => word === '--json')) {
+    terminal.print(asTyped(await welcome(terminal, { json }), terminal.env));
+    return 0;
+  }
+  const program = await createProgram(terminal, args);
   try {
-    if (args.every((word) => word === '--json')) {
-      const { welcome } = await import('./welcome.ts');
-      terminal.print(asTyped(welcome(program, { json }), terminal.env));
-      return 0;
-    }
     await program.parseAsync(args, { from: 'user' });
     return terminal.exitCode;
   } catch (error) {

@@ -1,11 +1,14 @@
 // Puts a gateway together from its configuration: every concrete part is chosen here.
 
+import { randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openAdapter } from '@starloom/adapters';
 import { type LoadedConfig, revealText } from '@starloom/config';
 import {
   Closers,
   FabricError,
+  type JobEngine,
   type Log,
   type Manifest,
   manifestSchema,
@@ -14,13 +17,13 @@ import {
 import {
   createObserver,
   Gateway,
-  type GatewayConfig,
   type Observer,
   type ObserverOptions,
   openDiscoveredFile,
   Pinning,
   TlsFiles,
 } from '@starloom/gateway';
+import type { GatewayConfig } from '@starloom/gateway/config';
 import {
   type Authenticator,
   type AuthenticatorOptions,
@@ -33,16 +36,16 @@ import {
   openIdentity,
   type PskKey,
 } from '@starloom/identity';
+import { openJobs } from '@starloom/jobs';
 import { openRegistry, resolveEndpoint } from '@starloom/registry';
+import { closeToOthers, isDiskFull } from '@starloom/wire';
 import { AgentCertificates } from './agent-certificates.ts';
-import { readOrCreateKey } from './key-file.ts';
-import { openOwnJobs } from './open-own-jobs.ts';
 import { type OpenedPlane, openPlane } from './open-plane.ts';
 import { OPTION_SCHEMAS } from './option-schemas.ts';
 import { withOwnCommand } from './own-command.ts';
 import { auditFolder, identityFolder } from './state-folder.ts';
 
-export interface OpenGatewayOptions {
+interface OpenGatewayOptions {
   readonly loaded: LoadedConfig<GatewayConfig>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly version: string;
@@ -244,4 +247,45 @@ function reloadOf(registry: Registry, observer: Observer): OpenedGateway['reload
   if (!('reload' in registry) || typeof registry.reload !== 'function') return undefined;
   const reload = registry.reload.bind(registry) as () => Promise<{ ok: boolean }>;
   return async () => observer.configReloaded((await reload()).ok);
+}
+
+interface JobFolders {
+  readonly stateFolder?: string | undefined;
+  /** Only of a gateway that has the state to itself: one file serves one gateway. */
+  readonly planeFolder?: string | undefined;
+}
+
+/** Durable jobs as the configuration says; none without a place to keep them. */
+async function openOwnJobs(
+  { jobs }: GatewayConfig,
+  { stateFolder, planeFolder }: JobFolders,
+  log: Log,
+): Promise<JobEngine | undefined> {
+  if (jobs.kind === 'sqlite') {
+    if (planeFolder === undefined) return undefined;
+    return openJobs({ kind: jobs.kind }, { stateFolder: planeFolder, log });
+  }
+  if (stateFolder === undefined) return undefined;
+  const place = { kind: jobs.kind, url: revealText(jobs.url), documents: jobs.documents };
+  return openJobs(place, { stateFolder, log });
+}
+
+const BYTES = 32;
+
+/** A secret of this gateway alone, made at its first start. */
+async function readOrCreateKey(path: string, log: Log): Promise<Buffer> {
+  const known = await readFile(path).catch(() => undefined);
+  if (known?.length === BYTES) {
+    await closeToOthers(path);
+    return known;
+  }
+  const key = randomBytes(BYTES);
+  try {
+    await writeFile(path, key, { mode: 0o600 });
+  } catch (error) {
+    await rm(path, { force: true });
+    if (!isDiskFull(error)) throw error;
+    log.error({ path }, 'the disk is full: conversations end with this process');
+  }
+  return key;
 }

@@ -1,7 +1,7 @@
 import { adapters, OAUTH_SECRETS } from '@starloom/adapters';
 import type { OptionSchemas } from '@starloom/registry';
 import type { z } from 'zod';
-import { isReference } from './import-servers/secret-names.ts';
+import { isReference } from './import-servers/expand.ts';
 
 /** What `endpoint.options` of an agent may hold, by protocol: what the adapters here take. */
 export const OPTION_SCHEMAS: OptionSchemas = {

@@ -10,7 +10,7 @@ const LAUNCHER = fileURLToPath(new URL('../bin/starloom.js', import.meta.url));
 
 export const OWN_COMMAND = 'starloom';
 
-export interface OwnCommandOptions {
+interface OwnCommandOptions {
   /** Where the path of `agent run <path>` begins. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -31,12 +31,7 @@ export function withoutPaint(text: string): string {
 
 /** What a terminal may be given: no escape sequence but those of `paint`. */
 export function render(text: string, colour: boolean): string {
-  return toSequences(toPlainText(text), colour);
-}
-
-/** The paint alone as escape sequences; the rest stays as it is. */
-export function toSequences(text: string, colour: boolean): string {
-  return text.replace(MARKS, (mark) => (colour ? toSequence(mark) : ''));
+  return toPlainText(text).replace(MARKS, (mark) => (colour ? toSequence(mark) : ''));
 }
 
 function toSequence(mark: string): string {

@@ -2,8 +2,8 @@
 
 import { paint, type Style } from './paint.ts';
 import { toOneLine } from './plain-text.ts';
+import { upstreamLines } from './report-error.ts';
 import type { Terminal } from './terminal.ts';
-import { upstreamLines } from './upstream-lines.ts';
 
 type Line = Readonly<Record<string, unknown>>;
 

@@ -1,27 +1,27 @@
-import { Command } from 'commander';
-import { asTyped } from './command-name.ts';
-import { addAgentCommands } from './commands/agent.ts';
-import { addAgentsCommands } from './commands/agents.ts';
-import { addAuditCommands } from './commands/audit.ts';
-import { addConfigCommands } from './commands/config.ts';
-import { addFabricCommands } from './commands/fabric.ts';
-import { addJobsCommands } from './commands/jobs.ts';
-import { addKeysCommands } from './commands/keys.ts';
-import { addPassportCommands } from './commands/passport.ts';
-import { addPolicyCommands } from './commands/policy.ts';
-import { addRpcCommand } from './commands/rpc.ts';
-import { addUpCommand } from './commands/up.ts';
+import { Command, Help } from 'commander';
+import { asTyped, COMMANDS } from './commands.ts';
 import type { Terminal } from './terminal.ts';
 import { readVersion } from './version.ts';
 
-export function createProgram(terminal: Terminal): Command {
-  const program = new Command('starloom')
+/** With the commands whose names are among `words`; the others are there for help alone. */
+export async function createProgram(
+  terminal: Terminal,
+  words: readonly string[],
+): Promise<Command> {
+  const help = new Help();
+  const program: Command = new Command('starloom')
     .description('One fabric for every agent.')
     .version(readVersion(), '-V, --version', 'print the version')
     .option('--json', 'print data and errors as JSON')
     .option('-c, --config <file>', 'the gateway file (else $STARLOOM_CONFIG, ./starloom.yaml)')
     .helpOption('-h, --help', 'print help')
-    .configureHelp({ showGlobalOptions: true })
+    .configureHelp({
+      showGlobalOptions: true,
+      subcommandTerm: (command: Command) => {
+        const row = command.parent === program ? COMMANDS[command.name()] : undefined;
+        return row ? `${command.name()} ${row[0]}`.trimEnd() : help.subcommandTerm(command);
+      },
+    })
     .configureOutput({
       writeOut: (text) => terminal.print(asTyped(text, terminal.env)),
       writeErr: terminal.tell,
@@ -29,16 +29,42 @@ export function createProgram(terminal: Terminal): Command {
       getOutHelpWidth: () => terminal.columns ?? 100,
     })
     .exitOverride();
-  addUpCommand(program, terminal);
-  addAgentsCommands(program, terminal);
-  addFabricCommands(program, terminal);
-  addJobsCommands(program, terminal);
-  addAgentCommands(program, terminal.unfiltered);
-  addRpcCommand(program, terminal);
-  addKeysCommands(program, terminal);
-  addPassportCommands(program, terminal);
-  addPolicyCommands(program, terminal);
-  addAuditCommands(program, terminal);
-  addConfigCommands(program, terminal);
+  for (const [name, [, does, load]] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(does);
+    if (words.includes(name)) (await load()).define(command, terminal);
+  }
   return program;
+}
+
+/** What `starloom` says when it is asked for nothing. */
+export async function welcome(
+  terminal: Terminal,
+  { json }: { readonly json: boolean },
+): Promise<string> {
+  const program = await createProgram(terminal, Object.keys(COMMANDS));
+  const commands = program.commands.flatMap((command) => leavesOf(command));
+  const version = program.version() ?? '';
+  if (json) return JSON.stringify({ name: program.name(), version, commands });
+
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    `starloom ${version}: one fabric for every agent.`,
+    'Any MCP client reaches every agent through one endpoint, whatever protocol the agent speaks.',
+    '',
+    'Commands',
+    ...commands.map(({ name, description }) => `  ${name.padEnd(width)}  ${description}`),
+    '',
+    'Try next',
+    '  starloom up                     run the gateway; without a configuration, with sample agents',
+    '  starloom agents add --help      put an MCP server behind it',
+    '  starloom agents import <file>   take over the servers of another MCP client',
+    '  starloom --help                 all options',
+  ].join('\n');
+}
+
+/** A command as people type it, or those below it. */
+function leavesOf(command: Command, above = ''): { name: string; description: string }[] {
+  const name = `${above}${command.name()}`;
+  if (command.commands.length === 0) return [{ name, description: command.description() }];
+  return command.commands.flatMap((below) => leavesOf(below, `${name} `));
 }

@@ -5,17 +5,16 @@ import { FabricError, inputRequestSchema, type Trace, traceSchema } from '@starl
 import { z } from 'zod';
 import { questionLines } from './ask/question-lines.ts';
 import { paint } from './paint.ts';
-import { line, toSafeJson, toVisible } from './plain-text.ts';
-import { upstreamLines } from './upstream-lines.ts';
+import { line, toOneLine, toPlainText, toSafeJson, toVisible } from './plain-text.ts';
 
-export interface ReportOptions {
+interface ReportOptions {
   readonly json: boolean;
   readonly tell: (text: string) => void;
   readonly trace?: Trace;
 }
 
-export const EXIT_USAGE = 64;
-export const EXIT_UNREACHABLE = 69;
+const EXIT_USAGE = 64;
+const EXIT_UNREACHABLE = 69;
 export const EXIT_BAD_CONFIGURATION = 78;
 
 /** `details.reason` when no gateway answers: a failure that no gateway reports. */
@@ -68,7 +67,7 @@ function traceOf(cause: unknown): Trace | null {
   return parsed.success ? parsed.data.trace : null;
 }
 
-export function exitCodeOf(error: FabricError): number {
+function exitCodeOf(error: FabricError): number {
   return EXIT_BY_REASON[String(error.details.reason)] ?? error.row.exit;
 }
 
@@ -123,4 +122,48 @@ function trailLines({ primary, fallbacks }: FabricError['details']): string[] {
 
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+const MAX_LINES = 12;
+const LABELS: Readonly<Record<string, string>> = {
+  exit_code: 'exit code',
+  stderr: 'its stderr',
+  stdout: 'its stdout',
+  status: 'status',
+  body: 'it answered',
+  message: 'it said',
+  content: 'it answered',
+};
+
+/** What an agent's side said about a failure, one fact a line: `details.upstream` for people. */
+export function upstreamLines(upstream: unknown): string[] {
+  if (upstream === undefined || upstream === null || upstream === '') return [];
+  if (typeof upstream !== 'object') return labelled('it said', String(upstream));
+  if (Array.isArray(upstream)) return labelled('it said', toText(upstream));
+  return Object.entries(upstream).flatMap(([name, value]) => {
+    const text = toText(value);
+    return text === '' ? [] : labelled(LABELS[name] ?? toOneLine(name.replaceAll('_', ' ')), text);
+  });
+}
+
+/** A short text behind its label, a longer one below it. */
+function labelled(label: string, text: string): string[] {
+  const lines = toPlainText(text).replaceAll('\t', '  ').trimEnd().split('\n');
+  if (lines.length === 1) return [`${label}: ${lines[0]}`];
+  const left = lines.length > MAX_LINES ? [`  … ${lines.length - MAX_LINES} lines before`] : [];
+  return [`${label}:`, ...left, ...lines.slice(-MAX_LINES).map((line) => `  ${line}`)];
+}
+
+function toText(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) {
+    return value.join('\n');
+  }
+  if (Array.isArray(value) && value.every(isText)) return value.map(({ text }) => text).join('\n');
+  return JSON.stringify(value);
+}
+
+function isText(value: unknown): value is { readonly text: string } {
+  return typeof value === 'object' && value !== null && 'text' in value;
 }

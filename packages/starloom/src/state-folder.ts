@@ -1,10 +1,11 @@
-// Where what outlives a command is kept: keys, sessions, decisions.
+// Where what outlives a command is kept: keys, sessions, decisions, and how to reach what runs here.
 
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { FabricError } from '@starloom/core';
-import { closeToOthers } from '@starloom/wire/own-file';
+import { closeToOthers, writeOwnFile as writeText } from '@starloom/wire/own-file';
+import { z } from 'zod';
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -38,10 +39,73 @@ export function auditFolder(stateFolder: string): string {
   return join(stateFolder, 'audit');
 }
 
-export function notWritable(folder: string, cause: unknown): FabricError {
+function notWritable(folder: string, cause: unknown): FabricError {
   const { code } = cause as NodeJS.ErrnoException;
   return new FabricError('BAD_INPUT', `Cannot write to the state folder ${folder} (${code})`, {
     details: { reason: 'config', folder, fix: 'make it writable, or set STARLOOM_HOME' },
     cause,
   });
+}
+
+/**
+ * `client.json`: how to reach what runs here. A gateway leaves it in the state folder, a served agent in
+ * the folder of its own state.
+ */
+const CLIENT_FILE = 'client.json';
+
+const clientSchema = z.object({ url: z.url(), key: z.string().min(1), key_id: z.string() });
+
+export type ClientFile = z.infer<typeof clientSchema>;
+
+export function readClientFile(folder: string): Promise<ClientFile | undefined> {
+  return readOwnFile(folder, CLIENT_FILE, clientSchema);
+}
+
+export function writeClientFile(folder: string, client: ClientFile): Promise<string> {
+  return writeOwnFile(folder, CLIENT_FILE, client);
+}
+
+/**
+ * `gateway.json`: what the gateway that runs here reads its agents from, so that `agents add` in another
+ * folder finds the file. It says nothing once that gateway is gone: its reader asks the gateway first.
+ */
+const GATEWAY_FILE = 'gateway.json';
+
+const gatewaySchema = z.object({
+  url: z.url(),
+  pid: z.int(),
+  /** Absolute; absent when the agents are not in a file. */
+  agents_file: z.string().optional(),
+  /** Whether sample agents run beside those of the file. */
+  samples: z.boolean(),
+});
+
+export type GatewayFile = z.infer<typeof gatewaySchema>;
+
+export function readGatewayFile(folder: string): Promise<GatewayFile | undefined> {
+  return readOwnFile(folder, GATEWAY_FILE, gatewaySchema);
+}
+
+export async function writeGatewayFile(folder: string, gateway: GatewayFile): Promise<void> {
+  await writeOwnFile(folder, GATEWAY_FILE, gateway);
+}
+
+/** `undefined` when there is nothing that can be read as such. */
+async function readOwnFile<T>(folder: string, name: string, schema: z.ZodType<T>) {
+  try {
+    return schema.safeParse(JSON.parse(await readFile(join(folder, name), 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** For its owner alone. */
+async function writeOwnFile(folder: string, name: string, value: object): Promise<string> {
+  const path = join(folder, name);
+  try {
+    await writeText(path, `${JSON.stringify(value, null, 2)}\n`);
+    return path;
+  } catch (cause) {
+    throw notWritable(folder, cause);
+  }
 }

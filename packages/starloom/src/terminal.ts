@@ -1,9 +1,9 @@
 // The outside of a command: where it runs and where its output goes. Everything that is printed
 // passes here, and here whatever a terminal would act on is removed from it.
 
-import { FabricError } from '@starloom/core';
-import { asTyped } from './command-name.ts';
-import { render, toSequences, wantsColour } from './paint.ts';
+import { asTyped } from './commands.ts';
+import { render, wantsColour } from './paint.ts';
+import { fit } from './table.ts';
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -23,14 +23,12 @@ export interface Terminal {
   /** Whether a person is there to be asked. */
   readonly canAsk: boolean;
   /**
-   * The answer of a person at the terminal; `undefined` where there is none. CANCELLED when the
-   * person ends it by Ctrl-C or Ctrl-D.
+   * The answer of a person at the terminal; `undefined` where there is none, and after `signal`.
+   * CANCELLED when the person ends it by Ctrl-C or Ctrl-D.
    */
-  readonly ask: (question: string) => Promise<string | undefined>;
+  readonly ask: (question: string, signal?: AbortSignal) => Promise<string | undefined>;
   /** Set by a command that has printed its own failure. */
   exitCode: number;
-  /** The same without any filter, for commands that remove such characters themselves. */
-  readonly unfiltered: Terminal;
 }
 
 const CLEAR_LINE = '\r\x1b[K';
@@ -52,33 +50,19 @@ class ProcessTerminal implements Terminal {
   readonly #process: NodeJS.Process;
   readonly #toOut: (text: string) => string;
   readonly #toErr: (text: string) => string;
-  readonly #exit: { code: number };
+  exitCode = 0;
   #hasStatus = false;
 
-  constructor(process: NodeJS.Process, isFiltered = true, exit = { code: 0 }) {
+  constructor(process: NodeJS.Process) {
     this.#process = process;
-    this.#exit = exit;
     this.env = process.env;
     this.cwd = process.cwd();
     const filterFor = ({ isTTY }: NodeJS.WriteStream) => {
       const colour = wantsColour(process.env, isTTY === true);
-      const filter = isFiltered ? render : toSequences;
-      return (text: string) => filter(text, colour);
+      return (text: string) => render(text, colour);
     };
     this.#toOut = filterFor(process.stdout);
     this.#toErr = filterFor(process.stderr);
-  }
-
-  get exitCode(): number {
-    return this.#exit.code;
-  }
-
-  set exitCode(code: number) {
-    this.#exit.code = code;
-  }
-
-  get unfiltered(): Terminal {
-    return new ProcessTerminal(this.#process, false, this.#exit);
   }
 
   get columns(): number | undefined {
@@ -102,9 +86,9 @@ class ProcessTerminal implements Terminal {
 
   readonly showStatus = (text: string): void => {
     if (!this.isWatched) return;
-    const line = this.#toErr(text.replace(/\s+/g, ' '));
     const width = (this.#process.stderr.columns || 80) - 1;
-    this.#process.stderr.write(`${CLEAR_LINE}${line.slice(0, width)}`);
+    const line = this.#toErr(fit(text.replace(/\s+/g, ' '), width));
+    this.#process.stderr.write(`${CLEAR_LINE}${line}`);
     this.#hasStatus = true;
   };
 
@@ -112,16 +96,18 @@ class ProcessTerminal implements Terminal {
     return this.isWatched && this.#process.stdin.isTTY === true;
   }
 
-  readonly ask = async (question: string): Promise<string | undefined> => {
-    if (!this.canAsk) return undefined;
+  readonly ask = async (question: string, signal?: AbortSignal): Promise<string | undefined> => {
+    if (!this.canAsk || signal?.aborted) return undefined;
     this.#clearStatus();
+    const { FabricError } = await import('@starloom/core');
     const { createInterface } = await import('node:readline');
     const { stdin, stderr } = this.#process;
     const lines = createInterface({ input: stdin, output: stderr });
     try {
-      return await new Promise<string>((resolve, reject) => {
+      return await new Promise<string | undefined>((resolve, reject) => {
+        signal?.addEventListener('abort', () => resolve(undefined), { once: true });
         lines.once('SIGINT', () => lines.close());
-        lines.once('close', () => reject(ended()));
+        lines.once('close', () => reject(new FabricError('CANCELLED', 'Ended at the terminal')));
         lines.question(this.#toErr(question), resolve);
       });
     } catch (error) {
@@ -145,8 +131,4 @@ class ProcessTerminal implements Terminal {
 
 function withNewline(text: string): string {
   return text.endsWith('\n') ? text : `${text}\n`;
-}
-
-function ended(): FabricError {
-  return new FabricError('CANCELLED', 'Ended at the terminal');
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { complete } from '../src/commands/agent-chat-input.ts';
+import { complete } from '../src/commands/agent-chat.ts';
 
 const COMMANDS = ['help', 'list', 'read', 'reset'];
 

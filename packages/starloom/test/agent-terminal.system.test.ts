@@ -86,6 +86,23 @@ describe('starloom agent chat on a terminal', () => {
   });
 });
 
+describe('starloom agent exec on a terminal', () => {
+  it('asks before a call that wants it, and ends with Ctrl-C', async () => {
+    await using world = await agentWorld([[WRITE], 'Written.'], { 'agent.toml': ASK_FIRST });
+    await using left = openAgentTerminal(world, 'exec', 'write');
+    await left.shows(/wants to run fs:write_file.*\(y\/a\/n\)/s);
+    left.press(CTRL_C);
+    expect(await left.exited).toBe(130);
+    expect(existsSync(join(world.folder, 'made.txt'))).toBe(false);
+    await using answered = openAgentTerminal(world, 'exec', 'write');
+    await answered.shows(/\(y\/a\/n\)/);
+    answered.press(`y${ENTER}`);
+    await answered.shows(/Written\./);
+    expect(await answered.exited).toBe(0);
+    expect(existsSync(join(world.folder, 'made.txt'))).toBe(true);
+  });
+});
+
 describe('starloom agent init on a terminal', () => {
   it('asks, and writes what was answered', async () => {
     await using world = await agentWorld();

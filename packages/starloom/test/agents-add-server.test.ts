@@ -1,7 +1,7 @@
 import { protocolOf } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import type { AddOptions } from '../src/commands/agents.ts';
-import { toCommandManifest, toUrlManifest } from '../src/commands/agents-add-server.ts';
+import { toCommandManifest, toUrlManifest } from '../src/commands/agents-add-manifest.ts';
 
 const add = (url: string, options: Partial<AddOptions> = {}) =>
   toUrlManifest(url, options as AddOptions).endpoint;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
-import { readClientFile } from '../src/client-file.ts';
+import { readClientFile } from '../src/state-folder.ts';
 import { type RunningGateway, startGateway } from './running-gateway.ts';
 
 const SERVER = fileURLToPath(new URL('./fixtures/changing-server.cjs', import.meta.url));

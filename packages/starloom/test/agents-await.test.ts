@@ -1,6 +1,6 @@
 import type { Health } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { awaitAgent } from '../src/commands/agents-await.ts';
+import { awaitAgent } from '../src/commands/agents-place.ts';
 import type { GatewayClient } from '../src/gateway-client.ts';
 import type { Terminal } from '../src/terminal.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { argumentLines } from '../src/commands/argument-lines.ts';
+import { argumentLines } from '../src/commands/agents-show.ts';
 import { withoutPaint } from '../src/paint.ts';
 
 const shown = (schema: unknown) => argumentLines(schema).map(withoutPaint);

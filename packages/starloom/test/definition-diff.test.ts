@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { differenceLines, differences } from '../src/commands/definition-diff.ts';
+import { differenceLines, differences } from '../src/commands/agents-approve.ts';
 import { toVisible } from '../src/plain-text.ts';
 
 describe('the differences of two definitions', () => {

@@ -1,7 +1,6 @@
 import type { JobDocument } from '@starloom/jobs';
 import { describe, expect, it } from 'vitest';
-import { ageOf } from '../src/commands/duration.ts';
-import { progressOf, toPage } from '../src/commands/jobs-run.ts';
+import { ageOf, progressOf, toPage } from '../src/commands/jobs.ts';
 import { withoutPaint } from '../src/paint.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05.000Z');

@@ -1,6 +1,6 @@
 import { get } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { RedirectListener } from '../src/commands/redirect-listener.ts';
+import { RedirectListener } from '../src/commands/agents-login.ts';
 
 describe('the address to which a login returns', () => {
   const ask = (url: string, headers: Record<string, string> = {}) =>

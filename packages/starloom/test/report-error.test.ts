@@ -1,8 +1,7 @@
 import { createTrace, FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { withoutPaint } from '../src/paint.ts';
-import { reportError, toUsageError } from '../src/report-error.ts';
-import { upstreamLines } from '../src/upstream-lines.ts';
+import { reportError, toUsageError, upstreamLines } from '../src/report-error.ts';
 
 function report(
   error: unknown,

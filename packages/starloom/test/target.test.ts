@@ -1,7 +1,6 @@
 import { hashToolName } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { nearestName } from '../src/commands/did-you-mean.ts';
-import { findTarget } from '../src/commands/target.ts';
+import { findTarget, nearestName } from '../src/commands/target.ts';
 import type { AgentView } from '../src/tool-payloads.ts';
 
 const agent = (agent_id: string, ...names: string[]) =>

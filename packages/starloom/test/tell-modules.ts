@@ -1,4 +1,4 @@
-// Loaded before a program by agent-start.system.test.ts: says at its end which modules it has loaded,
+// Loaded before a program by loaded-modules.system.test.ts: says at its end which modules it has loaded,
 // as one line of JSON, the last on stderr.
 
 import { writeSync } from 'node:fs';

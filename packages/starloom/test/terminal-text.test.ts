@@ -1,10 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { asTyped } from '../src/command-name.ts';
 import { paint, render, wantsColour } from '../src/paint.ts';
 import { toPeopleLine } from '../src/people-log.ts';
 import { toPlainText, toSafeJson } from '../src/plain-text.ts';
-import { table } from '../src/table.ts';
-import { fit, widthOf } from '../src/text-width.ts';
+import { fit, table, widthOf } from '../src/table.ts';
 
 describe('text of agents on a terminal', () => {
   it.each([
@@ -124,15 +122,5 @@ describe('the log for people', () => {
     const line = { level: 'warn', time, message: 'agent is gone', agent_id: 'a', span_id: 'x' };
     expect(shown(line)).toMatch(/warn {2}agent is gone {2}agent_id=a$/);
     expect(toPeopleLine('plain')).toBe('plain');
-  });
-});
-
-describe('commands in messages', () => {
-  it('are written as they are typed where npm started the program', () => {
-    const text = 'starloom is up\n  starloom up\nstart one with "starloom up"';
-    expect(asTyped(text, { npm_command: 'exec' })).toBe(
-      'starloom is up\n  npx starloom up\nstart one with "npx starloom up"',
-    );
-    expect(asTyped(text, {})).toBe(text);
   });
 });

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { FabricError, silentLog, systemClock } from '@starloom/core';
 import { AuditLog, createKey, SigningKeys } from '@starloom/identity';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { describeAgent } from '../src/commands/agents-describe.ts';
-import { showTools } from '../src/commands/agents-tools.ts';
-import { showAuditLog } from '../src/commands/audit-run.ts';
-import { listAgents, previewRoute, showHealth } from '../src/commands/fabric-run.ts';
-import { listJobs } from '../src/commands/jobs-run.ts';
-import { listSharedKeys } from '../src/commands/keys-run.ts';
+import { describeAgent, listAgents, showTools } from '../src/commands/agents-show.ts';
+import { showAuditLog } from '../src/commands/audit.ts';
+import { showHealth } from '../src/commands/health.ts';
+import { listJobs } from '../src/commands/jobs.ts';
+import { listSharedKeys } from '../src/commands/keys.ts';
+import { previewRoute } from '../src/commands/route.ts';
 import { render } from '../src/paint.ts';
 import { toPeopleLine } from '../src/people-log.ts';
 import { reportError } from '../src/report-error.ts';
@@ -57,7 +57,7 @@ describe('text of others in the output of a command', () => {
 
   it.each([
     ['starloom agents', () => listAgents(terminal, {} as never)],
-    ['starloom route', () => previewRoute(terminal, ['percy', SURVIVES], {})],
+    ['starloom route', () => previewRoute(terminal, 'percy', SURVIVES, {})],
     ['starloom health', () => showHealth(terminal, {})],
     ['starloom jobs list', () => listJobs(terminal, {} as never)],
     ['starloom agents tools', () => showTools(terminal, 'percy', {})],

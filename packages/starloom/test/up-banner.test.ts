@@ -1,7 +1,7 @@
 import { capabilitySchema } from '@starloom/core';
 import { exampleManifest } from '@starloom/core/testing';
 import { expect, it } from 'vitest';
-import { banner } from '../src/commands/up-banner.ts';
+import { banner } from '../src/commands/up.ts';
 import { render } from '../src/paint.ts';
 
 it('what "starloom up" prints shows agents with what they offer, or that it is not known yet', () => {

@@ -27,11 +27,22 @@ export function toRefusal(
   const payload = new FabricError(error.code, message, { details }).toPayload(trace);
   const data = dialect === 'details' ? { details: message, ...payload } : payload;
   const body = JSON.stringify({ jsonrpc: '2.0', id, error: { code, message, data } });
-  const headers: Record<string, string> = { 'content-type': 'application/json' };
-  if (status === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
-  if (status === 413) headers.connection = 'close';
-  if (status === 405) headers.allow = String(details.allow);
-  return { status, body, headers: { ...headers, ...toLimitHeaders(error) } };
+  return { status, body, headers: toRefusalHeaders(error, status, 'application/json') };
+}
+
+/** What a client needs beside the status: how to authenticate, what is allowed, when to ask again. */
+export function toRefusalHeaders(
+  error: FabricError,
+  status: number,
+  contentType: string,
+): Record<string, string> {
+  return {
+    'content-type': contentType,
+    ...(status === 401 && { 'www-authenticate': 'Bearer realm="starloom"' }),
+    ...(status === 413 && { connection: 'close' }),
+    ...(status === 405 && { allow: String(error.details.allow) }),
+    ...toLimitHeaders(error),
+  };
 }
 
 /**

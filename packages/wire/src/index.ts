@@ -30,15 +30,18 @@ export { findProgram, type ProgramPlace } from './find-program.ts';
 export {
   createGuardedFetch,
   type GuardedFetch,
-  type GuardedFetchOptions,
-} from './guarded-fetch.ts';
+  GuardedHttp,
+  type OutgoingRequest,
+} from './guarded-http.ts';
 export { holdProcess } from './hold-process.ts';
+export { BoundedBody, HttpAnswer, type HttpHead } from './http-answer.ts';
 export {
   type Refusal,
   type RefusalDialect,
   sendRefusal,
   toLimitHeaders,
   toRefusal,
+  toRefusalHeaders,
   writeRefusal,
 } from './http-refusal.ts';
 export {

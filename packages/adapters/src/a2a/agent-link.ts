@@ -2,8 +2,7 @@
 // makes a new connection; the old one closes with its last call.
 
 import { type FabricError, type Manifest, orAborted } from '@starloom/core';
-import type { AddressGuard, Excerpt } from '@starloom/wire';
-import type { Agent } from 'undici';
+import { type AddressGuard, type Excerpt, GuardedHttp } from '@starloom/wire';
 import { parseHeaders, parseUrl } from '../http/target.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { tlsOptions } from '../upstream/tls-options.ts';
@@ -25,7 +24,7 @@ export class AgentLink {
   readonly #uri: URL;
   readonly #origins: ReadonlySet<string>;
   readonly #guard: AddressGuard;
-  readonly #agent: Agent;
+  readonly #http: GuardedHttp;
   readonly #fetch: GuardedFetch;
   readonly #closed = new AbortController();
   readonly #leases = new Map<A2aConnection, number>();
@@ -40,16 +39,9 @@ export class AgentLink {
     this.headers = parseHeaders(manifest);
     this.#origins = trustedOrigins(this.#uri, options);
     this.#guard = createCardGuard(this.#uri, this.#origins, options);
-    // How long an answer may take is the caller's to say, by its signal.
-    this.#agent = this.#guard.dispatcher({
-      allowH2: false,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      connect: tlsOptions(manifest.endpoint),
-    });
+    this.#http = new GuardedHttp({ guard: this.#guard, connect: tlsOptions(manifest.endpoint) });
     this.#fetch = createGuardedFetch({
-      guard: this.#guard,
-      agent: this.#agent,
+      http: this.#http,
       origins: this.#origins,
       headers: this.headers,
       maxResultBytes: options.max_result_bytes,
@@ -94,7 +86,7 @@ export class AgentLink {
     for (const connection of [...this.#leases.keys()]) connection.close();
     this.#leases.clear();
     this.#current?.close();
-    await this.#agent.destroy();
+    await this.#http.close();
   }
 
   async #open(): Promise<A2aConnection> {

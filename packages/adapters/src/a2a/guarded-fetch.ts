@@ -5,16 +5,19 @@
 
 import { isUtf8 } from 'node:buffer';
 import { FabricError, statusFailure, toFields } from '@starloom/core';
-import { type AddressGuard, assertJsonLimits, type Excerpt, SseParser } from '@starloom/wire';
-import type { Agent } from 'undici';
-import { type AnswerHead, answerError } from '../http/answer-reader.ts';
-import { BoundedBody } from '../http/bounded-body.ts';
+import {
+  assertJsonLimits,
+  type Excerpt,
+  type GuardedHttp,
+  type HttpAnswer,
+  type HttpHead,
+  SseParser,
+} from '@starloom/wire';
+import { answerError } from '../http/answer-reader.ts';
 import { parseJson } from '../http/translate.ts';
-import { HttpAnswer } from './http-answer.ts';
 
 export interface GuardedFetchOptions {
-  readonly guard: AddressGuard;
-  readonly agent: Agent;
+  readonly http: GuardedHttp;
   readonly origins: ReadonlySet<string>;
   /** Of every request; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -41,62 +44,46 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   return async (input, init = {}) => {
     const url = new URL(input);
     if (!options.origins.has(url.origin)) throw otherOrigin(url);
-    options.guard.check(url);
     const answer = send(url, init, options);
-    const onAbort = () => answer.abort(FabricError.from(init.signal?.reason));
-    init.signal?.addEventListener('abort', onAbort, { once: true });
-    if (init.signal?.aborted) onAbort();
-    const release = () => init.signal?.removeEventListener('abort', onAbort);
     try {
       const head = await answer.head;
       if (head.status < 300 && isStream(head)) {
-        return toResponse(head, toWebStream(events(answer, options, release)));
+        return toResponse(head, toWebStream(events(answer, options)));
       }
-      const text = await readText(answer, head, options).finally(release);
+      const text = await readText(answer, head, options);
       return toResponse(head, head.status === 204 ? null : text);
     } catch (error) {
-      release();
       answer.abort(FabricError.from(error));
       throw error;
     }
   };
 }
 
-function send(url: URL, init: FetchInit, { agent, headers }: GuardedFetchOptions): HttpAnswer {
-  const answer = new HttpAnswer();
+function send(url: URL, init: FetchInit, { http, headers }: GuardedFetchOptions): HttpAnswer {
+  const { method, body, signal } = init;
   const given = Object.entries(toFields(init.headers)).map(([name, value]) => {
     return [name.toLowerCase(), String(value)] as const;
   });
-  agent.dispatch(
-    {
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method: init.method === 'POST' ? 'POST' : init.method === 'DELETE' ? 'DELETE' : 'GET',
-      headers: { ...headers, ...Object.fromEntries(given) },
-      body: typeof init.body === 'string' ? init.body : null,
-    },
-    answer,
-  );
-  return answer;
+  const request = {
+    method,
+    headers: { ...headers, ...Object.fromEntries(given) },
+    body: typeof body === 'string' ? body : null,
+  };
+  return http.send(url, request, signal ?? undefined);
 }
 
 /** The whole body, checked; a status that is no success is thrown unless its body is of A2A. */
 async function readText(
   answer: HttpAnswer,
-  { status, headers }: AnswerHead,
+  { status, headers }: HttpHead,
   { maxResultBytes, excerpt }: GuardedFetchOptions,
 ): Promise<string> {
   const isError = status >= 300;
   const limit = isError ? ERROR_BYTES : maxResultBytes;
   if (!isError && Number(headers['content-length']) > limit) throw tooLarge(limit);
-  const body = new BoundedBody(limit);
-  for await (const chunk of answer.body()) {
-    if (body.push(chunk)) continue;
-    if (!isError) throw tooLarge(limit);
-    break;
-  }
-  const bytes = body.toBuffer();
+  const { bytes, isWhole } = await answer.read(limit);
   if (!isError) {
+    if (!isWhole) throw tooLarge(limit);
     assertUtf8(bytes);
     if (status !== 204) assertAnswer(bytes.toString('utf8'));
     return bytes.toString('utf8');
@@ -112,7 +99,6 @@ async function readText(
 async function* events(
   answer: HttpAnswer,
   { maxResultBytes, maxStreamBytes }: GuardedFetchOptions,
-  release: () => void,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const parser = new SseParser({ maxEventBytes: maxResultBytes });
   let bytes = 0;
@@ -127,7 +113,6 @@ async function* events(
       }
     }
   } finally {
-    release();
     answer.abort(LEFT);
   }
 }
@@ -144,12 +129,12 @@ function toWebStream(source: AsyncGenerator<Uint8Array, void, undefined>): Reada
   });
 }
 
-function toResponse({ status, headers }: AnswerHead, body: string | ReadableStream | null) {
+function toResponse({ status, headers }: HttpHead, body: string | ReadableStream | null) {
   const type = headers['content-type'] ?? 'application/json';
   return new Response(body, { status, headers: { 'content-type': type } });
 }
 
-function isStream({ headers }: AnswerHead): boolean {
+function isStream({ headers }: HttpHead): boolean {
   return (headers['content-type'] ?? '').toLowerCase().startsWith('text/event-stream');
 }
 

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { type ErrorDetails, type EventBody, FabricError } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 
@@ -7,11 +6,6 @@ export interface AnswerReader {
   /** What is in a chunk may come in steps, each taken when there is room for it. */
   push(chunk: Buffer): Iterator<unknown> | undefined;
   end(): void;
-}
-
-export interface AnswerHead {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
 }
 
 export interface AnswerLimits {
@@ -24,7 +18,7 @@ export interface AnswerLimits {
 export interface ReaderContext<Item = EventBody> {
   readonly limits: AnswerLimits;
   readonly excerpt: Excerpt;
-  emit(item: Item, bytes: number): void;
+  emit(item: Item): void;
   /** Called with the type of each event that the adapter does not use. */
   passOver(type: string): void;
 }

@@ -1,37 +1,36 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { HttpHead } from '@starloom/wire';
 import {
-  type AnswerHead,
   type AnswerLimits,
   type AnswerReader,
   answerError,
   type ReaderContext,
 } from './answer-reader.ts';
 import { ErrorReader } from './error-reader.ts';
-import { JsonReader } from './json-reader.ts';
 import { NdjsonReader } from './ndjson-reader.ts';
 import { type SseListener, SseReader } from './sse-reader.ts';
 import { TextReader } from './text-reader.ts';
-import { fromResult, fromSseEvent } from './translate.ts';
+import { fromResult, fromSseEvent, parseJson } from './translate.ts';
 
 /** What a protocol makes of a success, by its form. */
 export interface AnswerListener extends SseListener {
-  json(value: unknown, bytes: number): void;
+  json(value: unknown): void;
   /** One line of newline-delimited JSON; without it such an answer is refused. */
   line?(text: string): void;
   /** Of any type of text, or none where there is no content; without it such an answer is refused. */
-  text?(text: string, bytes: number): void;
+  text?(text: string): void;
 }
 
 /** The reader for an answer of the `http` contract. */
-export function createReader(head: AnswerHead, context: ReaderContext): AnswerReader {
+export function createReader(head: HttpHead, context: ReaderContext): AnswerReader {
   return readAnswer(head, context, {
-    json(value, bytes) {
-      for (const body of fromResult(value, context.excerpt)) context.emit(body, bytes);
+    json(value) {
+      for (const body of fromResult(value, context.excerpt)) context.emit(body);
     },
     event(event) {
       const body = fromSseEvent(event, context.excerpt);
       if (body === undefined) context.passOver(event.event);
-      else context.emit(body, event.data.length);
+      else context.emit(body);
     },
     ended() {
       throw answerError('The stream of the agent ended without a final', {
@@ -44,7 +43,7 @@ export function createReader(head: AnswerHead, context: ReaderContext): AnswerRe
 
 /** The reader for an answer, by its status and type; throws when there is none. */
 export function readAnswer(
-  head: AnswerHead,
+  head: HttpHead,
   { limits, excerpt }: Pick<ReaderContext, 'limits' | 'excerpt'>,
   listener: AnswerListener,
 ): AnswerReader {
@@ -72,7 +71,7 @@ export function readAnswer(
 }
 
 function successReader(
-  { status, headers }: AnswerHead,
+  { status, headers }: HttpHead,
   type: string,
   limits: AnswerLimits,
   listener: AnswerListener,
@@ -84,7 +83,7 @@ function successReader(
   const isText = isEmpty || (TEXT.test(type) && type !== 'text/html');
   if (type === 'text/event-stream') return new SseReader(limits, listener);
   if (JSON_TYPE.test(type) && !(text && isEmpty)) {
-    return new JsonReader(length, limits, (value, bytes) => listener.json(value, bytes));
+    return new TextReader(length, limits, (json) => listener.json(parseJson(json)));
   }
   if (line && NDJSON.test(type)) {
     return new NdjsonReader(limits, { line, ended: () => listener.ended() });

@@ -1,18 +1,17 @@
 import { statusFailure } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
+import { BoundedBody, type Excerpt, type HttpHead } from '@starloom/wire';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
-import type { AnswerHead, AnswerReader } from './answer-reader.ts';
-import { BoundedBody } from './bounded-body.ts';
+import type { AnswerReader } from './answer-reader.ts';
 
 const READ_LIMIT = 16_384;
 
 /** An answer whose status is no success: an error payload of ours, or else what the status says. */
 export class ErrorReader implements AnswerReader {
-  readonly #head: AnswerHead;
+  readonly #head: HttpHead;
   readonly #excerpt: Excerpt;
   readonly #body = new BoundedBody(READ_LIMIT);
 
-  constructor(head: AnswerHead, excerpt: Excerpt) {
+  constructor(head: HttpHead, excerpt: Excerpt) {
     this.#head = head;
     this.#excerpt = excerpt;
   }

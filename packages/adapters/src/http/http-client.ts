@@ -9,18 +9,17 @@ import {
   type Log,
   type Manifest,
 } from '@starloom/core';
-import { createAddressGuard, type Excerpt } from '@starloom/wire';
-import type { Agent, Dispatcher } from 'undici';
+import { createAddressGuard, type Excerpt, GuardedHttp, type HttpAnswer } from '@starloom/wire';
 import { agentExcerpt } from '../upstream/agent-excerpt.ts';
 import { assertWanted } from '../upstream/assert-callable.ts';
 import { closedError } from '../upstream/closed-error.ts';
 import { tlsOptions } from '../upstream/tls-options.ts';
 import { checkHealth } from './check-health.ts';
-import { DispatchExchange, type ExchangeOptions } from './exchange.ts';
+import { type ExchangeOptions, readItems } from './exchange.ts';
 import type { Target } from './target.ts';
 
 export interface HttpRequest {
-  readonly method: Dispatcher.HttpMethod;
+  readonly method: string;
   readonly path: string;
   /** Beside those of the manifest; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -43,7 +42,7 @@ export class HttpClient {
   readonly target: Target;
   readonly excerpt: Excerpt;
   readonly #manifest: Manifest;
-  readonly #dispatcher: Agent;
+  readonly #http: GuardedHttp;
   #closed = false;
 
   constructor(manifest: Manifest, target: Target, excerpt: Excerpt = agentExcerpt(manifest)) {
@@ -52,12 +51,8 @@ export class HttpClient {
     this.excerpt = excerpt;
     // The operator named this host, so it is reached wherever it is; other hosts of our network are not.
     const guard = createAddressGuard({ allow: [new URL(target.origin).hostname] });
-    this.#dispatcher = guard.dispatcher({
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      allowH2: false,
-      connect: { rejectUnauthorized: true, timeout: 10_000, ...tlsOptions(manifest.endpoint) },
-    });
+    const connect = { rejectUnauthorized: true, timeout: 10_000, ...tlsOptions(manifest.endpoint) };
+    this.#http = new GuardedHttp({ guard, connect });
   }
 
   /** Sends one request and yields what `readerFor` makes of the answer, up to its final. */
@@ -68,44 +63,41 @@ export class HttpClient {
     if (this.#closed) throw closedError(this.#manifest).with({ ...names, sent: false });
     assertWanted(signal);
     const { excerpt, target: limits } = this;
-    const exchange = new DispatchExchange<Item>({ readerFor, limits, excerpt, names, log });
-    const onAbort = () => exchange.abort(FabricError.from(signal.reason));
-    signal.addEventListener('abort', onAbort, { once: true });
     try {
-      this.#dispatcher.dispatch(this.#toDispatch(request), exchange);
-      yield* exchange.events;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
-      exchange.leave();
+      yield* readItems<Item>(this.#send(request, signal), {
+        readerFor,
+        limits,
+        excerpt,
+        signal,
+        log,
+      });
+    } catch (error) {
+      throw signal.aborted ? FabricError.from(signal.reason) : FabricError.from(error).with(names);
     }
   }
 
-  #toDispatch(request: HttpRequest): Dispatcher.DispatchOptions {
-    const { method, path, headers, accept = [] } = request;
+  #send(request: HttpRequest, signal: AbortSignal): HttpAnswer {
+    const { method, path, accept = [] } = request;
     const content = contentOf(request);
-    return {
-      origin: this.target.origin,
-      method,
-      path,
-      headers: {
-        ...this.target.headers,
-        ...headers,
-        accept: ['application/json', 'text/event-stream', ...accept].join(', '),
-        ...(content && { 'content-type': content.type }),
-      },
-      body: content?.text ?? null,
+    const headers = {
+      ...this.target.headers,
+      ...request.headers,
+      accept: ['application/json', 'text/event-stream', ...accept].join(', '),
+      ...(content && { 'content-type': content.type }),
     };
+    const body = content?.text;
+    return this.#http.sendTo(this.target.origin, path, { method, headers, body }, signal);
   }
 
   async health(path: string, signal: AbortSignal): Promise<Health> {
-    if (!this.#closed) return checkHealth(this.#dispatcher, this.target, path, signal);
+    if (!this.#closed) return checkHealth(this.#http, this.target, path, signal);
     const checked_at = new Date().toISOString();
     return { status: 'offline', checked_at, message: 'The adapter is closed' };
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    await this.#dispatcher.destroy(closedError(this.#manifest));
+    await this.#http.close(closedError(this.#manifest));
   }
 }
 

@@ -2,13 +2,14 @@
 // event. What the documents mean is for the protocol to say.
 
 import type { EventBody } from '@starloom/core';
-import type { AnswerHead, AnswerReader, ReaderContext } from './answer-reader.ts';
+import type { HttpHead } from '@starloom/wire';
+import type { AnswerReader, ReaderContext } from './answer-reader.ts';
 import { readAnswer } from './create-reader.ts';
 import type { ExchangeContext, HttpClient, HttpRequest } from './http-client.ts';
 import { parseJson } from './translate.ts';
 
 export type JsonValue =
-  | { readonly type: 'head'; readonly head: AnswerHead }
+  | { readonly type: 'head'; readonly head: HttpHead }
   /** One event of a stream, with its name where the stream names events. */
   | { readonly type: 'value'; readonly value: unknown; readonly event?: string }
   /** The document, or `undefined` at the end of a stream; `done` when the stream said so itself. */
@@ -57,24 +58,24 @@ export async function requestJson(
 }
 
 function readValues(
-  head: AnswerHead,
+  head: HttpHead,
   context: ReaderContext<JsonValue>,
   { done, lines, texts }: AnswerForms,
 ): AnswerReader {
-  if (head.status < 300) context.emit({ type: 'head', head }, 0);
+  if (head.status < 300) context.emit({ type: 'head', head });
   const emit = (data: string, event?: string) => {
-    if (data === done) return context.emit({ type: 'final', value: undefined, done: true }, 0);
+    if (data === done) return context.emit({ type: 'final', value: undefined, done: true });
     const value = parseJson(data);
-    context.emit({ type: 'value', value, ...(event !== undefined && { event }) }, data.length);
+    context.emit({ type: 'value', value, ...(event !== undefined && { event }) });
   };
   return readAnswer(head, context, {
-    json: (value, bytes) => context.emit({ type: 'final', value }, bytes),
+    json: (value) => context.emit({ type: 'final', value }),
     event: ({ data, event }) => emit(data, event),
-    ended: () => context.emit({ type: 'final', value: undefined }, 0),
+    ended: () => context.emit({ type: 'final', value: undefined }),
     ...(lines && { line: (text: string) => emit(text) }),
     ...(texts && {
-      text: (text: string, bytes: number) =>
-        context.emit({ type: 'final', value: text === '' ? undefined : text }, bytes),
+      text: (text: string) =>
+        context.emit({ type: 'final', value: text === '' ? undefined : text }),
     }),
   });
 }

@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer';
+import { BoundedBody } from '@starloom/wire';
 import { type AnswerLimits, type AnswerReader, answerError } from './answer-reader.ts';
-import { BoundedBody } from './bounded-body.ts';
 
 /** An answer that is one text, all of it in memory before it is looked at. */
 export class TextReader implements AnswerReader {
   readonly #limit: number;
   readonly #body: BoundedBody;
-  readonly #onText: (text: string, bytes: number) => void;
+  readonly #onText: (text: string) => void;
 
   constructor(
     contentLength: string | undefined,
     { maxResultBytes }: Pick<AnswerLimits, 'maxResultBytes'>,
-    onText: (text: string, bytes: number) => void,
+    onText: (text: string) => void,
   ) {
     this.#limit = maxResultBytes;
     this.#body = new BoundedBody(maxResultBytes);
@@ -29,7 +29,7 @@ export class TextReader implements AnswerReader {
       const details = { reason: 'invalid_utf8', fix: 'let the agent answer in UTF-8' };
       throw answerError('The agent sent bytes that are not UTF-8', details);
     }
-    this.#onText(bytes.toString('utf8'), bytes.length);
+    this.#onText(bytes.toString('utf8'));
   }
 
   #tooLarge() {

@@ -9,16 +9,14 @@ const CAPACITY = 65_536;
 /** What an event costs besides its text. */
 const EVENT_BYTES = 64;
 
-interface Held<Item> {
+interface Held {
   /** An event, or what is done when its turn comes. */
-  readonly next: Item | (() => Promise<void>);
+  readonly next: EventBody | (() => Promise<void>);
   readonly bytes: number;
 }
 
-export class CallEvents<Item extends { readonly type: string } = EventBody>
-  implements AsyncIterable<Item>
-{
-  readonly #held: Held<Item>[] = [];
+export class CallEvents implements AsyncIterable<EventBody> {
+  readonly #held: Held[] = [];
   #heldBytes = 0;
   #produced = false;
   #ended = false;
@@ -41,7 +39,7 @@ export class CallEvents<Item extends { readonly type: string } = EventBody>
     return this.#heldBytes >= CAPACITY;
   }
 
-  push(body: Item, bytes: number): void {
+  push(body: EventBody, bytes: number): void {
     if (this.#ended || this.#abandoned) return;
     this.#produced = true;
     this.#held.push({ next: body, bytes: bytes + EVENT_BYTES });
@@ -84,7 +82,7 @@ export class CallEvents<Item extends { readonly type: string } = EventBody>
     return this.#room.promise;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<EventBody, void, undefined> {
     try {
       while (true) {
         const held = this.#held.shift();

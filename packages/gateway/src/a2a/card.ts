@@ -6,6 +6,7 @@ import type { AgentRecord, Capability } from '@starloom/core';
 import { modesOf } from './input-modes.ts';
 import { OWN_ID } from './names.ts';
 import type { Scope } from './scope.ts';
+import { LEGACY } from './versions.ts';
 
 export interface CardOptions {
   readonly versions: readonly string[];
@@ -75,20 +76,20 @@ function gatewayAbout({ version }: CardOptions) {
   };
 }
 
-/** JSON-RPC is posted to the URL and REST is below it; over gRPC the tenant names the agent. */
+/**
+ * JSON-RPC is posted to the URL and REST is below it; over gRPC the tenant names the agent. Version 0.3
+ * is served over JSON-RPC alone.
+ */
 function interfacesOf(
   { agentId }: Scope,
   { versions, base, grpcPort }: CardOptions,
 ): AgentInterface[] {
   const url = `${base}/a2a/${agentId ?? OWN_ID}`;
   return versions.flatMap((protocolVersion) => {
-    const bindings = ['JSONRPC', 'HTTP+JSON'].map((protocolBinding) => ({
-      url,
-      protocolBinding,
-      protocolVersion,
-      tenant: '',
-    }));
-    if (grpcPort === undefined || protocolVersion !== '1.0') return bindings;
+    const rpc = { url, protocolBinding: 'JSONRPC', protocolVersion, tenant: '' };
+    if (protocolVersion === LEGACY) return [rpc];
+    const bindings = [rpc, { ...rpc, protocolBinding: 'HTTP+JSON' }];
+    if (grpcPort === undefined) return bindings;
     const grpc = `${new URL(base).hostname}:${grpcPort}`;
     const tenant = agentId ?? OWN_ID;
     return [...bindings, { url: grpc, protocolBinding: 'GRPC', protocolVersion, tenant }];

@@ -132,8 +132,7 @@ function splitPath(pathname: string): { agentId: string | undefined; path: strin
 function bindingOf(pathname: string): Binding {
   if (pathname === OWN_CARD) return 'rest';
   const { path } = splitPath(pathname);
-  if (path === '' || path === '/') return 'json-rpc';
-  return path.startsWith('/v1/') ? 'legacy-rest' : 'rest';
+  return path === '' || path === '/' ? 'json-rpc' : 'rest';
 }
 
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'application/a2a+json']);

@@ -1,15 +1,10 @@
 // What goes wrong on `/a2a`, in the words of A2A: its codes and `google.rpc.ErrorInfo`; our own payload
 // stands beside them as a detail. Everything here throws FabricErrors; these functions write them.
 
-import { createTrace, FabricError, type Trace } from '@starloom/core';
-import { type Refusal, toLimitHeaders } from '@starloom/wire';
+import { createTrace, type ErrorRow, FabricError, type Trace } from '@starloom/core';
+import { type Refusal, toRefusalHeaders } from '@starloom/wire';
 
-interface Row {
-  readonly rpc: number;
-  readonly http: number;
-  /** Of `google.rpc.Code`. */
-  readonly status: string;
-}
+type Row = Pick<ErrorRow, 'rpc' | 'http' | 'grpc'>;
 
 /** The errors that the protocol names, by the reason in `ErrorInfo`. */
 const NAMED = {
@@ -27,26 +22,13 @@ const INVALID_REQUEST = -32600;
 const METHOD_NOT_FOUND = -32601;
 const INTERNAL_ERROR = -32603;
 
-const STATUS_NAMES: Readonly<Record<number, string>> = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  409: 'ABORTED',
-  413: 'INVALID_ARGUMENT',
-  429: 'RESOURCE_EXHAUSTED',
-  499: 'CANCELLED',
-  503: 'UNAVAILABLE',
-  504: 'DEADLINE_EXCEEDED',
-};
-
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
 const STRUCT = 'type.googleapis.com/google.protobuf.Struct';
 const A2A_DOMAIN = 'a2a-protocol.org';
 const OWN_DOMAIN = 'io.starloom';
 
 /** Where a request was sent to, as far as it decides how it is answered. */
-export type Binding = 'json-rpc' | 'rest' | 'legacy-rest';
+export type Binding = 'json-rpc' | 'rest';
 
 /** An error that A2A has a name for. */
 export function a2aError(
@@ -83,20 +65,13 @@ export function toA2aRefusal(
   trace: Trace = createTrace(),
 ): Refusal {
   const { http, error } = describeFailure(thrown, trace);
-  const headers: Record<string, string> = {
-    'content-type': binding === 'rest' ? 'application/a2a+json' : 'application/json',
-  };
-  if (http === 401) headers['www-authenticate'] = 'Bearer realm="starloom"';
-  if (http === 413) headers.connection = 'close';
-  if (http === 405) headers.allow = String(error.details.allow);
-  Object.assign(headers, toLimitHeaders(error));
-  return { status: http, headers, body: JSON.stringify(bodyOf(thrown, id, binding, trace)) };
-}
-
-function bodyOf(thrown: unknown, id: string | number | null, binding: Binding, trace: Trace) {
-  if (binding === 'rest') return toRestError(thrown, trace);
-  const error = toRpcError(thrown, trace);
-  return binding === 'legacy-rest' ? error : { jsonrpc: '2.0', id, error };
+  const isRest = binding === 'rest';
+  const type = isRest ? 'application/a2a+json' : 'application/json';
+  const body = isRest
+    ? toRestError(thrown, trace)
+    : { jsonrpc: '2.0', id, error: toRpcError(thrown, trace) };
+  const headers = toRefusalHeaders(error, http, type);
+  return { status: http, headers, body: JSON.stringify(body) };
 }
 
 /** Of errors that the SDK throws, in whichever of its modules. */
@@ -117,7 +92,7 @@ export function describeFailure(thrown: unknown, trace: Trace | null) {
   const named: Row | undefined = reason === undefined ? undefined : NAMED[reason];
   const http = typeof http_status === 'number' ? http_status : (named?.http ?? error.row.http);
   const rpc = typeof rpc_code === 'number' ? rpc_code : (named?.rpc ?? rpcOf(http));
-  const status = named?.status ?? STATUS_NAMES[http] ?? 'INTERNAL';
+  const status = named?.grpc ?? (http === 404 ? 'NOT_FOUND' : error.row.grpc);
   const info = {
     '@type': ERROR_INFO,
     reason: reason ?? error.code,
@@ -144,6 +119,6 @@ function rpcOf(http: number): number {
   return http === 401 || http === 403 || http === 413 ? INVALID_REQUEST : INTERNAL_ERROR;
 }
 
-function row(rpc: number, http: number, status: string): Row {
-  return { rpc, http, status };
+function row(rpc: number, http: number, grpc: Row['grpc']): Row {
+  return { rpc, http, grpc };
 }

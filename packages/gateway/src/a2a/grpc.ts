@@ -3,9 +3,10 @@
 
 import { once } from 'node:events';
 import { SendMessageRequest, type StreamResponse, type SubscribeToTaskRequest } from '@a2a-js/sdk';
+import { encodeGrpcStatusDetails, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/sdk/errors/grpc';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import {
-  type Metadata,
+  Metadata,
   Server,
   ServerCredentials,
   ServerInterceptingCall,
@@ -14,8 +15,9 @@ import {
   type ServerUnaryCall,
   type ServerWritableStream,
   type sendUnaryData,
+  status,
 } from '@grpc/grpc-js';
-import { FabricError } from '@starloom/core';
+import { createTrace, FabricError, type Trace } from '@starloom/core';
 import { type Authenticator, type Principal, pickCredentials } from '@starloom/identity';
 import { settlesWithin } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
@@ -23,8 +25,7 @@ import type { ActiveRequest, Observer } from '../observe/observer.ts';
 import { shuttingDown } from '../rpc/shutting-down.ts';
 import { parseValue } from '../transports/frame.ts';
 import type { A2aFace } from './face.ts';
-import { a2aError } from './failures.ts';
-import { toGrpcStatus } from './grpc-status.ts';
+import { a2aError, describeFailure } from './failures.ts';
 import { OWN_ID } from './names.ts';
 import type { A2aServer } from './server.ts';
 import { assertVersion, LEGACY } from './versions.ts';
@@ -295,4 +296,15 @@ function cannotListen(address: string, cause: Error): FabricError {
     details: { reason: 'cannot_listen', fix: 'check a2a.grpc.port' },
     cause,
   });
+}
+
+/** What went wrong as gRPC says it: its code, and `google.rpc.ErrorInfo` in the details. */
+function toGrpcStatus(thrown: unknown, trace: Trace = createTrace()) {
+  const { error, status: name, reason } = describeFailure(thrown, trace);
+  const code = status[name];
+  const about = { code: error.code, trace_id: trace.trace_id };
+  const metadata = new Metadata();
+  const details = encodeGrpcStatusDetails(code, error.message, reason, about);
+  metadata.set(GRPC_STATUS_DETAILS_BIN, details);
+  return { code, details: error.message, metadata, name: 'A2aError', message: error.message };
 }

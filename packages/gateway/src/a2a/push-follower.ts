@@ -2,11 +2,11 @@
 // gateway that ends or dies is followed by another, which posts nothing twice but what was under way.
 // The id of a webhook request is the same each time, so that receivers know repetitions.
 
-import type { StreamResponse, TaskPushNotificationConfig } from '@a2a-js/sdk';
+import { A2A_CONTENT_TYPE, StreamResponse, type TaskPushNotificationConfig } from '@a2a-js/sdk';
+import { V03PushNotificationSerializer } from '@a2a-js/sdk/compat/v0_3/server';
 import type { Clock, Job, Log } from '@starloom/core';
 import { followJob, type SignedPost, type SignedPosts } from '@starloom/jobs';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { serializePush } from './push-body.ts';
 import { resultOf } from './read-result.ts';
 import { TaskFeed } from './task-feed.ts';
 import { idsOf } from './to-status.ts';
@@ -172,4 +172,12 @@ function toPost(
       ...(scheme !== '' && { authorization: `${scheme} ${credentials}`.trim() }),
     },
   };
+}
+
+const legacy = new V03PushNotificationSerializer();
+
+/** The update as the protocol has it in a webhook, in the version that asked for it. */
+function serializePush(update: StreamResponse, isLegacy: boolean) {
+  if (isLegacy) return legacy.serialize(update);
+  return { body: JSON.stringify(StreamResponse.toJSON(update)), contentType: A2A_CONTENT_TYPE };
 }

@@ -13,7 +13,6 @@ import { CARD_PATH, toCard } from './card.ts';
 import type { A2aServerOptions } from './endpoint.ts';
 import { A2aFace, type FaceRequest } from './face.ts';
 import { serveJsonRpc } from './json-rpc.ts';
-import { serveLegacyRest } from './legacy-rest.ts';
 import { PushNotifications } from './push-notifications.ts';
 import { respond } from './respond.ts';
 import { serveRest } from './rest.ts';
@@ -30,7 +29,6 @@ export interface AskedFace
   readonly base: string;
 }
 
-const LEGACY_REST = '/v1/';
 const MOST_CARDS = 1_000;
 
 export class A2aServer {
@@ -117,12 +115,6 @@ export class A2aServer {
       if (request.method !== 'POST') throw postOnly();
       return await serveJsonRpc({ exchange, face, version, isLegacy, trace });
     }
-    if (isLegacy && path.startsWith(LEGACY_REST)) {
-      const below = path.slice(LEGACY_REST.length - 1);
-      const extended = async () =>
-        toLegacyCard(await face.getAuthenticatedExtendedAgentCard(), face);
-      return await serveLegacyRest({ exchange, face, path: below, trace, card: extended });
-    }
     await serveRest({ exchange, face, path, trace });
   }
 
@@ -194,12 +186,6 @@ async function toHybrid(card: AgentCard, face: A2aFace): Promise<Record<string, 
     ([name, scheme]) => [name, { ...legacy.securitySchemes?.[name], ...scheme }],
   );
   return { ...legacy, securitySchemes: Object.fromEntries(schemes), supportedInterfaces };
-}
-
-/** As the REST binding of 0.3 has it: its security is written as in 1.0. */
-async function toLegacyCard(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
-  const { securitySchemes, securityRequirements: security } = toJson(card);
-  return { ...(await translated(card, face)), securitySchemes, security };
 }
 
 /** The SDK has its translation of cards only behind the operation that reads one. */

@@ -26,7 +26,6 @@ export const WAYS = [
   ['JSONRPC', '1.0'],
   ['HTTP+JSON', '1.0'],
   ['JSONRPC', '0.3'],
-  ['HTTP+JSON', '0.3'],
   ['GRPC', '1.0'],
 ] as const;
 

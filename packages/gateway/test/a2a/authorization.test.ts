@@ -13,7 +13,7 @@ const psk = createPskVerifier([
   { key_id: 'a', key: LIMITED_KEY, principal: 'limited', tier: 'org', scopes: ['agent:percy'] },
 ]);
 
-const paths = ['', '/', '/message:send', '/tasks/x', '/.well-known/agent-card.json', '/v1/card'];
+const paths = ['', '/', '/message:send', '/tasks/x', '/.well-known/agent-card.json'];
 
 describe('A2A callers', () => {
   it.each(paths)(
@@ -73,7 +73,6 @@ describe('A2A callers', () => {
       ['', 'POST', send],
       ['/message:send', 'POST', toMessage('x')],
       ['/tasks/x', 'GET'],
-      ['/v1/card', 'GET'],
     ] as const) {
       const hidden = await ask('quinn', path, method, body);
       expect(hidden).toEqual(await ask('nobody', path, method, body));

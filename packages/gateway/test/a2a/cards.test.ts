@@ -51,7 +51,6 @@ describe('A2A cards', () => {
         { url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
         { url, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' },
         { url, protocolBinding: 'JSONRPC', protocolVersion: '0.3' },
-        { url, protocolBinding: 'HTTP+JSON', protocolVersion: '0.3' },
       ],
       skills: [
         { id: 'reason', name: 'Reason', description: 'Thinks it over', tags: ['percy', 'planner'] },
@@ -90,6 +89,10 @@ describe('A2A cards', () => {
       bearer: { type: 'http', ...scheme, httpAuthSecurityScheme: scheme },
     });
     expect(body).not.toHaveProperty('securityRequirements');
+    // REST of 0.3 is not served.
+    expect(body.additionalInterfaces ?? []).not.toContainEqual(
+      expect.objectContaining({ transport: 'HTTP+JSON' }),
+    );
     expect(body).toMatchObject({
       url: `${gateway.url}/a2a/percy`,
       protocolVersion: '0.3',
@@ -155,11 +158,9 @@ describe('A2A cards', () => {
     expect((await request(`${url}/extendedAgentCard`, 'GET')).body).toEqual(byRpc);
     const [{ params }] = byRpc.capabilities.extensions;
     expect(params.reason).toEqual({ inputSchema: schema });
-    const older = await request(`${url}/v1/card`, 'GET', undefined, { version: '' });
-    expect(older.body).toMatchObject({
-      name: 'percy',
-      securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: 'Bearer' } } },
-    });
+    const legacy = 'agent/getAuthenticatedExtendedCard';
+    const older = await rpc(url, legacy, undefined, { version: '' });
+    expect(older.body.result).toMatchObject({ name: 'percy', security: [{ bearer: [] }] });
   });
 
   it.each([

@@ -141,6 +141,7 @@ describe('A2A on the wire', () => {
     expect((await request(`${at(gateway)}/nothing`, 'GET')).status).toBe(404);
     const wrong = await request(`${at(gateway)}/tasks/${id}`, 'DELETE');
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET']);
+    expect(wrong.body.error).toMatchObject({ code: 405, status: 'INVALID_ARGUMENT' });
     expect((await request(at(gateway), 'GET')).status).toBe(405);
     const typed = { headers: { 'content-type': 'application/a2a+json' } };
     const again = await request(`${at(gateway)}/message:send`, 'POST', toMessage('x'), typed);
@@ -182,15 +183,15 @@ describe('A2A on the wire', () => {
     expect(refused.body.error.code).toBe(-32009);
   });
 
-  it('reads the length of a history as clients of 0.3 spell it', async () => {
+  it('does not serve the REST paths of 0.3', async () => {
     await using gateway = await openTestGateway(agent);
-    const { body } = await request(`${at(gateway)}/message:send`, 'POST', toMessage('x'));
-    const url = `${at(gateway)}/v1/tasks/${body.task.id}`;
-    const asked = { version: '' };
-    expect((await request(url, 'GET', undefined, asked)).body.history).toHaveLength(2);
-    for (const name of ['history_length', 'historyLength']) {
-      const short = await request(`${url}?${name}=0`, 'GET', undefined, asked);
-      expect(short.body.history).toBeUndefined();
+    for (const [path, method] of [
+      ['/v1/card', 'GET'],
+      ['/v1/message:send', 'POST'],
+    ] as const) {
+      const answer = await request(`${at(gateway)}${path}`, method, undefined, { version: '' });
+      expect(answer.status).toBe(404);
+      expect(answer.body.error).toMatchObject({ code: 404, status: 'NOT_FOUND' });
     }
   });
 

@@ -3,8 +3,7 @@
 
 import { createHmac } from 'node:crypto';
 import { FabricError } from '@starloom/core';
-import type { AddressGuard } from '@starloom/wire';
-import type { Agent } from 'undici';
+import { type AddressGuard, GuardedHttp } from '@starloom/wire';
 
 export interface SignedPostsOptions {
   readonly guard: AddressGuard;
@@ -32,11 +31,11 @@ const GONE = 410;
 
 export class SignedPosts {
   readonly #options: SignedPostsOptions;
-  readonly #agent: Agent;
+  readonly #http: GuardedHttp;
 
   constructor(options: SignedPostsOptions) {
     this.#options = options;
-    this.#agent = options.guard.dispatcher({ allowH2: false });
+    this.#http = new GuardedHttp({ guard: options.guard });
   }
 
   /** BAD_INPUT for an address that may not be dialled, as far as its text tells. */
@@ -57,23 +56,14 @@ export class SignedPosts {
 
   /** Never rejects; `undefined` when it was taken. */
   async send(post: SignedPost): Promise<PostFailure | undefined> {
-    const { guard, timeoutMs = 10_000 } = this.#options;
-    const { url, body, headers } = post;
+    const { url, body } = post;
+    const headers = { 'content-type': 'application/json', ...post.headers, ...sign(post) };
+    const signal = AbortSignal.timeout(this.#options.timeoutMs ?? 10_000);
     try {
-      guard.check(url);
-      const { request } = await import('undici');
-      const { statusCode, body: answer } = await request(url, {
-        method: 'POST',
-        dispatcher: this.#agent,
-        headers: { 'content-type': 'application/json', ...headers, ...sign(post) },
-        body,
-        headersTimeout: timeoutMs,
-        bodyTimeout: timeoutMs,
-        signal: AbortSignal.timeout(timeoutMs),
-      });
-      await answer.dump({ limit: 64 * 1024 });
-      if (statusCode >= 200 && statusCode < 300) return undefined;
-      return { status: statusCode, isFinal: statusCode === GONE };
+      const answer = this.#http.send(url, { method: 'POST', headers, body }, signal);
+      const { status } = await answer.head;
+      answer.leave();
+      return status >= 200 && status < 300 ? undefined : { status, isFinal: status === GONE };
     } catch (error) {
       const isDenied = FabricError.is(error) && error.code === 'POLICY_DENIED';
       return { cause: error instanceof Error ? error.message : String(error), isFinal: isDenied };
@@ -81,7 +71,7 @@ export class SignedPosts {
   }
 
   async close(): Promise<void> {
-    await this.#agent.close();
+    await this.#http.drain();
   }
 }
 

@@ -2,15 +2,11 @@
 // for, one JSON document. Closing the connection cancels the work.
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { EventStamper, ResultFold, type Trace } from '@starloom/core';
+import { EventStamper, FabricError, ResultFold, type Trace } from '@starloom/core';
 import { createSseWriter, SSE_HEADERS } from '@starloom/wire';
-import type { SampleAgent } from '../agent.ts';
-import { type RunOptions, runAgent } from '../run-agent.ts';
-import { type AgentCall, parseCall } from './agent-call.ts';
-import { toFailure } from './failure.ts';
+import { type RunOptions, runAgent, type SampleAgent } from '../agent.ts';
+import { type AgentCall, parseCall, type ServeOptions, toFailure } from './call.ts';
 import { serveLoopback } from './loopback.ts';
-import type { ServeOptions } from './options.ts';
-import { readJson } from './read-json.ts';
 
 export async function serveHttp<Input>(
   agent: SampleAgent<Input>,
@@ -76,4 +72,30 @@ const sendResult: Send = async (agent, { input }, response, options) => {
 
 function sendJson(response: ServerResponse, status: number, body: object): void {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+const MAX_BODY_BYTES = 8_388_608;
+
+/** The body as JSON, or BAD_INPUT. Other content types are refused: a web page can send those. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  if (!request.headers['content-type']?.startsWith('application/json')) {
+    throw badBody('content_type', 'send application/json');
+  }
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // The connection outlives a body that is refused, so that the refusal arrives.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    bytes += chunk.length;
+    if (bytes > MAX_BODY_BYTES) throw badBody('too_large', `send at most ${MAX_BODY_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw badBody('invalid_json', 'send one JSON document');
+  }
+}
+
+function badBody(reason: string, fix: string): FabricError {
+  return new FabricError('BAD_INPUT', 'The body cannot be used', { details: { reason, fix } });
 }

@@ -5,10 +5,9 @@ import { createTrace, EventStamper, traceSchema } from '@starloom/core';
 import { readNdjson, writeNdjson } from '@starloom/wire';
 import { z } from 'zod';
 import type { SampleAgent } from '../agent.ts';
-import { type RunOptions, runAgent } from '../run-agent.ts';
-import { parseCall } from './agent-call.ts';
-import { toFailure } from './failure.ts';
-import type { ServeOptions } from './options.ts';
+import { type RunOptions, runAgent } from '../agent.ts';
+import type { ServeOptions } from './call.ts';
+import { parseCall, toFailure } from './call.ts';
 
 const MAX_LINE_BYTES = 8_388_608;
 

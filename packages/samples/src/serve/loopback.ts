@@ -6,13 +6,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 
-export interface Ready {
+interface Ready {
   readonly event: 'ready';
   readonly url: string;
 }
 
 /** A message that a server received has both; Node's type also covers those of clients. */
-export type ServerRequest = IncomingMessage & { readonly method: string; readonly url: string };
+type ServerRequest = IncomingMessage & { readonly method: string; readonly url: string };
 
 type Handler = (request: ServerRequest, response: ServerResponse) => Promise<void>;
 

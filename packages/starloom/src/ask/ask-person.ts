@@ -4,11 +4,10 @@
 import type { GivenInput, InputRequest } from '@starloom/core';
 import { paint } from '../paint.ts';
 import type { Terminal } from '../terminal.ts';
-import { choiceLines, findChoice } from './choices.ts';
-import { type FormField, formFields } from './form-field.ts';
+import { choiceLines, type FormField, findChoice, formFields } from './form-field.ts';
 import { linkLines, messageLines } from './question-lines.ts';
 
-export type Asker = Pick<Terminal, 'ask' | 'tell'>;
+type Asker = Pick<Terminal, 'ask' | 'tell'>;
 
 type Response = GivenInput['response'];
 

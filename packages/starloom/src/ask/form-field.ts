@@ -1,10 +1,10 @@
 // One field of a form that an agent asks to be filled in. The schema is the agent's: a part of it
 // that has another shape than expected is passed over, and the gateway checks the answer as a whole.
 
+import { toFields } from '@starloom/core';
 import { toOneLine } from '../plain-text.ts';
-import { type Choice, choicesIn, findChoice } from './choices.ts';
 
-export type Parsed = { readonly value: unknown } | { readonly problem: string };
+type Parsed = { readonly value: unknown } | { readonly problem: string };
 
 export interface FormField {
   readonly name: string;
@@ -25,10 +25,10 @@ type Schema = Readonly<Record<string, unknown>>;
 const WIDTH = 300;
 
 export function formFields(schema: unknown): FormField[] {
-  const { properties, required } = toMap(schema);
+  const { properties, required } = toFields(schema);
   const wanted = new Set(Array.isArray(required) ? required : []);
-  return Object.entries(toMap(properties)).map(([name, property]) =>
-    toField(name, toMap(property), wanted.has(name)),
+  return Object.entries(toFields(properties)).map(([name, property]) =>
+    toField(name, toFields(property), wanted.has(name)),
   );
 }
 
@@ -71,7 +71,7 @@ function kindOf(schema: Schema): Kind {
     case 'boolean':
       return { expected: 'yes or no', parse: parseBoolean };
     case 'array': {
-      const items = choicesIn(toMap(schema.items));
+      const items = choicesIn(toFields(schema.items));
       return items ? someOf(items, schema) : json;
     }
     default:
@@ -190,7 +190,52 @@ function isWithin(value: number, least: unknown, most: unknown): boolean {
   return isEnough && (typeof most !== 'number' || value <= most);
 }
 
-function toMap(value: unknown): Schema {
-  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isMap ? { ...value } : {};
+interface Choice {
+  readonly value: unknown;
+  readonly label: string;
+}
+
+const CHOICE_WIDTH = 200;
+
+/** Of `enum` (with `enumNames`), or of `oneOf` and `anyOf` with `const` and `title`. */
+function choicesIn({ enum: values, enumNames, oneOf, anyOf }: Schema): Choice[] | undefined {
+  if (Array.isArray(values)) {
+    const names = Array.isArray(enumNames) ? enumNames : [];
+    return values.map((value, index) => toChoice(value, names[index]));
+  }
+  const branches = [oneOf, anyOf].find(Array.isArray);
+  if (!branches?.every(isConst)) return undefined;
+  return branches.map((branch) => toChoice(branch.const, branch.title));
+}
+
+/** Whether a choice is made by its number: not where a value looks like one itself. */
+function isNumbered(choices: readonly Choice[]): boolean {
+  return choices.every(({ value }) => !/^\s*\d+\s*$/.test(String(value)));
+}
+
+/** One line for each, as it is chosen. */
+export function choiceLines(choices: readonly Choice[]): string[] {
+  const numbered = isNumbered(choices);
+  return choices.map(({ value, label }, index) => {
+    if (numbered) return `${index + 1}) ${label}`;
+    const shown = toOneLine(String(value), CHOICE_WIDTH);
+    return shown === label ? `- ${shown}` : `- ${shown}: ${label}`;
+  });
+}
+
+/** By its number, its value or its name. */
+export function findChoice(choices: readonly Choice[], typed: string): Choice | undefined {
+  const word = typed.trim();
+  if (isNumbered(choices) && /^\d+$/.test(word)) return choices[Number(word) - 1];
+  const isNamed = ({ label }: Choice) => label.toLowerCase() === word.toLowerCase();
+  return choices.find(({ value }) => String(value) === word) ?? choices.find(isNamed);
+}
+
+function toChoice(value: unknown, name: unknown): Choice {
+  const label = toOneLine(typeof name === 'string' ? name : String(value), CHOICE_WIDTH);
+  return { value, label };
+}
+
+function isConst(value: unknown): value is { readonly const: unknown; readonly title?: unknown } {
+  return typeof value === 'object' && value !== null && 'const' in value;
 }

@@ -1,20 +1,14 @@
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
-import { basename, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline/promises';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { type AgentFileInput, parseAgentConfig } from '@starloom/runtime';
+import { toSafeJson } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
 import type { InitOptions } from './agent.ts';
-import { findAgentSchemas } from './agent-schemas.ts';
-import {
-  type AgentAnswers,
-  agentFile,
-  agentToml,
-  DEFAULT_BASE_URL,
-  DEFAULT_PLUGINS,
-  type ModelAnswers,
-} from './agent-template.ts';
+
+const DEFAULT_BASE_URL = 'http://127.0.0.1:11434/v1';
+const DEFAULT_PLUGINS: readonly string[] = ['fs', 'time'];
 
 /** Both files or neither, and never over what is there. */
 export async function initAgent(
@@ -33,8 +27,8 @@ export async function initAgent(
     plugins: DEFAULT_PLUGINS,
     model: modelOf(options),
   };
-  const mayAsk = !yes && !json && process.stdin.isTTY && process.stderr.isTTY;
-  const answers = mayAsk ? await ask(defaults, name === undefined) : defaults;
+  const mayAsk = !yes && !json && terminal.canAsk;
+  const answers = mayAsk ? await ask(terminal, defaults, name === undefined) : defaults;
   const agent = agentFile(answers);
   await parseAgentConfig({ agent: withoutKey(agent), folder: path }, terminal.env);
   const schemas = findAgentSchemas(path);
@@ -42,7 +36,7 @@ export async function initAgent(
   const text = JSON.stringify({ ...$schema, ...agent }, null, 2);
   const texts = [`${text}\n`, agentToml(schemas?.toml)];
   await write(path, files, texts, force === true);
-  if (json) terminal.print(JSON.stringify({ name: agent.name, files }));
+  if (json) terminal.print(toSafeJson({ name: agent.name, files }));
   else terminal.tell(nextSteps(agent.name, files, folder, answers.model));
 }
 
@@ -60,25 +54,22 @@ function withoutKey(agent: AgentFileInput): AgentFileInput {
   });
 }
 
-async function ask(defaults: AgentAnswers, asksName: boolean): Promise<AgentAnswers> {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const left = new AbortController();
-  lines.once('close', () => left.abort());
+async function ask(
+  terminal: Terminal,
+  defaults: AgentAnswers,
+  asksName: boolean,
+): Promise<AgentAnswers> {
   const question = async (text: string, otherwise: string) => {
     const shown = otherwise === '' ? '' : ` (${otherwise})`;
-    const answer = await lines.question(`${text}${shown}: `, { signal: left.signal });
-    return answer.trim() || otherwise;
+    const answer = await terminal.ask(`${text}${shown}: `);
+    return answer?.trim() || otherwise;
   };
-  try {
-    const name = asksName ? await question('What is it called', defaults.name) : defaults.name;
-    const purpose = await question('What is it for', defaults.purpose);
-    const plugins = await question('What may it use', defaults.plugins.join(', '));
-    const model = defaults.model ?? (await askModel(question));
-    const names = plugins.split(/[\s,]+/).filter((word) => word !== '');
-    return { name, purpose, plugins: names, model };
-  } finally {
-    lines.close();
-  }
+  const name = asksName ? await question('What is it called', defaults.name) : defaults.name;
+  const purpose = await question('What is it for', defaults.purpose);
+  const plugins = await question('What may it use', defaults.plugins.join(', '));
+  const model = defaults.model ?? (await askModel(question));
+  const names = plugins.split(/[\s,]+/).filter((word) => word !== '');
+  return { name, purpose, plugins: names, model };
 }
 
 async function askModel(
@@ -147,4 +138,94 @@ function alreadyThere(file: string): FabricError {
   return new FabricError('BAD_INPUT', `${file} is already there`, {
     details: { reason: 'exists', file, fix: 'name another folder, or overwrite it with --force' },
   });
+}
+
+interface AgentAnswers {
+  readonly name: string;
+  readonly purpose: string;
+  readonly plugins: readonly string[];
+  /** Absent: the agent follows a script. */
+  readonly model?: ModelAnswers | undefined;
+}
+
+interface ModelAnswers {
+  readonly model: string;
+  /** Of an OpenAI-compatible server. */
+  readonly baseUrl?: string | undefined;
+  /** Of the AI SDK, instead of `baseUrl`. */
+  readonly package?: string | undefined;
+  /** `env:NAME` or `file:PATH`. */
+  readonly apiKey?: string | undefined;
+}
+
+const SCRIPTED =
+  'I follow a script until agent.json names a model. My tools are real: /help lists them.';
+
+/** Without a model the agent runs without a key: a script uses what the plugins bring. */
+function agentFile({ name, purpose, plugins, model }: AgentAnswers): AgentFileInput {
+  const hasFiles = plugins.includes('fs');
+  return {
+    name,
+    version: '0.1.0',
+    ...(purpose !== '' && { description: purpose }),
+    provider: model ? providerOf(model) : scriptOf(hasFiles),
+    system_prompt: `You are ${name}.${purpose === '' ? '' : ` You are here for this: ${purpose}.`} Be brief, and use your tools instead of guessing.`,
+    plugins: plugins.map((plugin) =>
+      plugin === 'fs' ? { name: plugin, config: { roots: ['.'] } } : { name: plugin },
+    ),
+    mcp: { expose_tools: ['ask', ...(hasFiles ? ['fs:read_file', 'fs:list'] : [])] },
+    limits: { steps: 50, tokens: 100_000, seconds: 600 },
+  };
+}
+
+function scriptOf(hasFiles: boolean): AgentFileInput['provider'] {
+  const look = { type: 'tool_call', toolCall: { name: 'fs:list', args: {} } } as const;
+  const script = hasFiles ? [['Let me look around. ', look], SCRIPTED] : [SCRIPTED];
+  return { kind: 'scripted', cycle: true, script };
+}
+
+function providerOf(answers: ModelAnswers): AgentFileInput['provider'] {
+  const { model, package: name, baseUrl, apiKey } = answers;
+  const key = apiKey !== undefined && { api_key: apiKey };
+  if (name !== undefined) {
+    const url = baseUrl !== undefined && { base_url: baseUrl };
+    return { kind: 'ai-sdk', package: name, model, ...url, ...key };
+  }
+  return { kind: 'openai-compatible', base_url: baseUrl ?? DEFAULT_BASE_URL, model, ...key };
+}
+
+function agentToml(schema: string | undefined): string {
+  const heading = schema === undefined ? '' : `#:schema ${schema}\n`;
+  return `${heading}# MCP servers whose tools the agent uses, as <name>:<tool>.
+# allowed_tools: a list, those ("*": all), and their descriptions count as read; [], none.
+#
+# [[mcp.servers]]
+# name = "docs"
+# command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
+# allowed_tools = ["read_file"]
+
+# By tool: named (default), allow, ask, deny. docs/trust.md has the decision table.
+# [security.tools]
+# "docs:write_file" = "ask"
+`;
+}
+
+const SCHEMAS = join('node_modules', '@starloom', 'runtime', 'schemas');
+
+/** Where an editor finds the schemas of the two files, as paths from their folder, if it does. */
+function findAgentSchemas(folder: string) {
+  const toReference = (file: string) => {
+    const path = relative(folder, file).split(sep).join('/');
+    return path.startsWith('.') ? path : `./${path}`;
+  };
+  for (let above = folder; ; above = dirname(above)) {
+    const found = join(above, SCHEMAS);
+    if (existsSync(found)) {
+      return {
+        json: toReference(join(found, 'agent.schema.json')),
+        toml: toReference(join(found, 'agent-toml.schema.json')),
+      };
+    }
+    if (above === dirname(above)) return undefined;
+  }
 }

@@ -11,10 +11,10 @@ import {
   generateKey,
 } from '@starloom/identity';
 import { z } from 'zod';
-import { readClientFile, writeClientFile } from '../client-file.ts';
+import { readClientFile, writeClientFile } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 
-export interface KeyOptions {
+interface KeyOptions {
   readonly host: string;
   /** `env:NAME` or `file:PATH`. */
   readonly key?: string | undefined;
@@ -22,7 +22,7 @@ export interface KeyOptions {
   readonly anonymous?: boolean | undefined;
 }
 
-export interface AgentKey {
+interface AgentKey {
   /** The key, or the reference that was given for it. */
   readonly shown: string;
   readonly authenticator: Authenticator;

@@ -1,10 +1,18 @@
 import type { Log, LogFields } from '@starloom/core';
-import { type Agent, type Approve, agentStateFolder, openAgent } from '@starloom/runtime';
+import {
+  type Agent,
+  type Approval,
+  type Approve,
+  agentStateFolder,
+  openAgent,
+  type ToolRequest,
+  type Verdict,
+} from '@starloom/runtime';
+import { toOneLine, toSafeJson } from '../plain-text.ts';
 import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { toPlainText } from './agent-text.ts';
 
-export interface OpenOptions {
+interface OpenOptions {
   /** An `agent.json` or its folder; the one of this folder by default. */
   readonly path: string | undefined;
   readonly json: boolean;
@@ -38,7 +46,7 @@ export function createCommandLog(
 ): Log {
   const say = (level: string) => (fields: LogFields, message: string) => {
     const all = { ...above, ...fields };
-    tell(json ? JSON.stringify({ level, message, ...all }) : forPeople(level, message, all));
+    tell(json ? toSafeJson({ level, message, ...all }) : forPeople(level, message, all));
   };
   return {
     debug: () => {},
@@ -54,5 +62,62 @@ function forPeople(level: string, message: string, fields: LogFields): string {
   const known = Object.entries(rest).filter(([, value]) => value !== undefined && value !== '');
   const shown = known.map(([key, value]) => `${key}=${String(value)}`).join(' ');
   const line = `${level}: ${message}${shown && ` (${shown})`}`;
-  return toPlainText(typeof fix === 'string' ? `${line}\n  fix: ${fix}` : line);
+  return typeof fix === 'string' ? `${line}\n  fix: ${fix}` : line;
+}
+
+// Who approves a tool call that needs it: the option --yes, a person at the terminal, or no one.
+
+/** Of one argument; what is left out is counted, since a yes covers all of it. */
+const WIDTH = 300;
+
+type Ask = (question: string, signal: AbortSignal) => Promise<string | undefined>;
+
+/** `undefined` where no person can be asked. */
+export function approveOnce(
+  terminal: Terminal,
+  { yes, json }: { readonly yes: true | undefined; readonly json: boolean },
+): Approve | undefined {
+  if (yes) return async () => true;
+  if (json || !terminal.canAsk) return undefined;
+  return approveBy(async (question, signal) => {
+    return await terminal.ask(question, signal).catch(() => {
+      process.emit('SIGINT');
+      return undefined;
+    });
+  });
+}
+
+/** One question at a time, however many calls need approval at once. */
+export function approveBy(ask: Ask): Approve {
+  let before: Promise<unknown> = Promise.resolve();
+  return (request, _tool, verdict) => {
+    const answer = before.then(async () =>
+      toApproval((await ask(approvalQuestion(request, verdict), request.signal)) ?? ''),
+    );
+    before = answer.catch(() => {});
+    return answer;
+  };
+}
+
+/** The call as it will run, why it needs approval, and the answers. */
+function approvalQuestion({ call }: ToolRequest, { reasons }: Verdict): string {
+  const name = toOneLine(call.name, WIDTH);
+  const args = Object.entries(Object(call.args)).map(([key, value]) => {
+    const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
+    const more = text.length > WIDTH ? ` (${text.length - WIDTH} characters more)` : '';
+    return `      ${toOneLine(key, 40)}: ${toOneLine(text, WIDTH)}${more}`;
+  });
+  const why = reasons.map((reason) => `    ${toOneLine(reason, 2 * WIDTH)}`);
+  return [
+    `  The agent wants to run ${name}${args.length > 0 ? ' with' : ''}`,
+    ...args,
+    '  Why you are asked:',
+    ...why,
+    `  Run it? y: yes, this call; a: always for ${name}; n: no  (y/a/n) `,
+  ].join('\n');
+}
+
+function toApproval(answer: string): Approval {
+  if (/^\s*a(lways)?\s*$/i.test(answer)) return 'always';
+  return /^\s*y(es)?\s*$/i.test(answer);
 }

@@ -1,11 +1,11 @@
 import type { Log } from '@starloom/core';
 import type { Agent } from '@starloom/runtime';
 import { AgentMcpFace, openMcpHttp, serveMcpStdio } from '@starloom/runtime/mcp';
+import { toSafeJson } from '../plain-text.ts';
 import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RunOptions } from './agent.ts';
 import { agentFolder, createCommandLog, openCommandAgent } from './agent-open.ts';
-import { toPlainText } from './agent-text.ts';
 
 type Options = RunOptions & { readonly mcp: 'stdio' | 'http' };
 
@@ -64,7 +64,7 @@ async function serveHttp(
     const { url } = served;
     const clientFile = await save(url);
     const ready = { event: 'ready', url, pid: process.pid, client_file: clientFile };
-    if (json) terminal.print(JSON.stringify(ready));
+    if (json) terminal.print(toSafeJson(ready));
     else terminal.tell(describe({ name: face.agent.name, url, shown, clientFile, anonymous }));
     await stopped;
     if (!json) terminal.tell('stopping: finishing what is in flight');
@@ -79,8 +79,26 @@ function describe({ name, url, shown, clientFile, anonymous }: Served): string {
     ...(clientFile === undefined ? [] : [`also in ${clientFile}`]),
   ];
   return [
-    `${toPlainText(name)} serves MCP at ${url}`,
+    `${name} serves MCP at ${url}`,
     `  key   ${shown}${notes.length > 0 ? `   (${notes.join('; ')})` : ''}`,
     'Ctrl-C stops it.',
   ].join('\n');
+}
+
+/** Serves the editor that started this process, until it leaves. Approval is asked for in the editor. */
+export async function runForEditor(
+  terminal: Terminal,
+  path: string | undefined,
+  { json = false }: RunOptions,
+): Promise<void> {
+  const { EditorApprovals, EditorFace, serveEditor } = await import('@starloom/runtime/editor');
+  const stopped = untilStopped();
+  const approvals = new EditorApprovals();
+  const { approve } = approvals;
+  await using agent = await openCommandAgent(terminal, { path, json, approve });
+  const face = new EditorFace({ agent, approvals, log: createCommandLog(terminal, json) });
+  const served = serveEditor(face, process.stdin, process.stdout);
+  await Promise.race([served.closed, stopped]);
+  served.close();
+  process.stdin.destroy();
 }

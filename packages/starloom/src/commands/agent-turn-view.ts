@@ -3,11 +3,11 @@
 
 import type { AgentEvent } from '@starloom/runtime';
 import type { ContentSegment } from '@starloom/sdk';
+import { paint } from '../paint.ts';
+import { toOneLine, toPlainText } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
-import { describeSegment, describeSegments, toOneLine, toPlainText } from './agent-text.ts';
 
 const WIDTH = 60;
-const CLEAR_LINE = '\r\x1b[K';
 
 export class TurnView {
   readonly #terminal: Terminal;
@@ -15,7 +15,6 @@ export class TurnView {
   readonly #isLive: boolean;
   readonly #running = new Map<string, string>();
   #isMidLine = false;
-  #hasStatus = false;
 
   constructor(terminal: Terminal, isLive: boolean) {
     this.#terminal = terminal;
@@ -62,15 +61,13 @@ export class TurnView {
 
   /** Leaves the cursor at the beginning of a line: for a question, or at the end. */
   settle(): void {
-    this.#clearStatus();
-    if (this.#isMidLine) this.#terminal.write('\n');
+    this.#terminal.write(this.#isMidLine ? '\n' : '');
     this.#isMidLine = false;
   }
 
   #words(given: string): void {
     const text = toPlainText(given);
     if (text === '') return;
-    this.#clearStatus();
     this.#terminal.write(text);
     this.#isMidLine = !text.endsWith('\n');
   }
@@ -83,20 +80,13 @@ export class TurnView {
 
   #note(text: string): void {
     this.settle();
-    const line = `  ${toPlainText(text)}`;
-    this.#terminal.tell(this.#isLive ? `\x1b[2m${line}\x1b[22m` : line);
+    this.#terminal.tell(paint('dim', `  ${text}`));
   }
 
   #wait(text: string): void {
     if (!this.#isLive) return;
     this.settle();
-    this.#terminal.write(`\x1b[2m  … ${toOneLine(text, WIDTH)}\x1b[22m`);
-    this.#hasStatus = true;
-  }
-
-  #clearStatus(): void {
-    if (this.#hasStatus) this.#terminal.write(CLEAR_LINE);
-    this.#hasStatus = false;
+    this.#terminal.showStatus(paint('dim', `  … ${toOneLine(text, WIDTH)}`));
   }
 }
 
@@ -112,4 +102,59 @@ function foldCall({ call, result, ms }: Result): string {
   const [only = ''] = lines;
   const what = lines.length === 1 ? toOneLine(only, WIDTH) : `${lines.length} lines`;
   return `✓ ${name} ${args} · ${what} · ${Math.round(ms)} ms`;
+}
+
+/** A tool call of a turn that did not run. */
+interface Refusal {
+  readonly tool: string;
+  readonly args: unknown;
+  readonly rule: string;
+  readonly reasons: readonly string[];
+  readonly fix: string;
+}
+
+/** Collects what was refused in one turn. */
+export class Refusals {
+  readonly refused: Refusal[] = [];
+
+  /** The refusal that the event reports, if any. */
+  note(event: AgentEvent): Refusal | undefined {
+    if (event.type !== 'SAFETY:DENIED') return undefined;
+    const { call, rule, reasons, fix } = event.data;
+    const refusal = { tool: call.name, args: call.args, rule, reasons, fix };
+    this.refused.push(refusal);
+    return refusal;
+  }
+}
+
+export function describeRefusal({ tool, reasons, fix }: Refusal): string {
+  return `refused: ${tool}: ${reasons.join('; ')}\n  fix: ${fix}`;
+}
+
+/** A segment in words; `undefined` for what is not for the reader. */
+function describeSegment(segment: ContentSegment): string | undefined {
+  const { type, text = '', data = '', mimeType = type, ui } = segment;
+  switch (type) {
+    case 'text':
+      return text;
+    case 'image':
+    case 'audio':
+    case 'video':
+      return `[${mimeType}: ${/^https?:/.test(data) ? data : sizeOf(data)}]`;
+    case 'ui':
+      return JSON.stringify(ui, null, 2) ?? '';
+    case 'reasoning':
+    case 'tool_call':
+    case 'tool_result':
+      return undefined;
+  }
+}
+
+export function describeSegments(segments: readonly ContentSegment[]): string {
+  return segments.flatMap((segment) => describeSegment(segment) ?? []).join('\n');
+}
+
+function sizeOf(data: string): string {
+  const base64 = data.slice(data.indexOf(',') + 1);
+  return `${Math.floor((base64.length * 3) / 4)} bytes`;
 }

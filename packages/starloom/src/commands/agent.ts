@@ -1,7 +1,7 @@
 // The commands of one agent of one's own; they need no gateway.
 
-import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { GlobalOptions } from '../global-options.ts';
+import { type Command, Option } from 'commander';
+import { action, type GlobalOptions, toPort } from '../command-line.ts';
 import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 
@@ -48,9 +48,7 @@ const FILE = 'an agent.json, or its folder (else the one here)';
 const SESSION = 'go on with this session, or begin it';
 const YES = 'approve every tool call that asks for it';
 
-export function addAgentCommands(program: Command, terminal: Terminal): void {
-  const agent = program.command('agent').description('make, talk to and serve an agent');
-
+export function define(agent: Command, terminal: Terminal): void {
   agent
     .command('init')
     .description('write agent.json and agent.toml; the agent runs at once')
@@ -78,10 +76,7 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
     .argument('[agent]', FILE)
     .option('--session <id>', SESSION)
     .option('-y, --yes', YES)
-    .action(async (path: string | undefined, _, command: Command) => {
-      const { chat } = await import('./agent-chat.ts');
-      await chat(terminal, path, command.optsWithGlobals<TurnCommandOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agent-chat.ts')).chat));
 
   agent
     .command('exec')
@@ -91,10 +86,7 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
     .option('--session <id>', SESSION)
     .option('-y, --yes', YES)
     .option('--strict', 'exit with 3 when a tool call was refused')
-    .action(async (words: string[], _, command: Command) => {
-      const { execTurn } = await import('./agent-exec.ts');
-      await execTurn(terminal, words.join(' '), command.optsWithGlobals<ExecOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agent-chat.ts')).execTurn));
 
   agent
     .command('run')
@@ -112,17 +104,8 @@ export function addAgentCommands(program: Command, terminal: Terminal): void {
       if (!mcp && !acp) throw toUsageError('say --mcp stdio, --mcp http or --acp');
       const misplaced = HTTP_OPTIONS.find((name) => options[name] !== undefined);
       if (mcp !== 'http' && misplaced) throw toUsageError(`--${misplaced} goes with --mcp http`);
-      if (acp) {
-        const { runForEditor } = await import('./agent-run-editor.ts');
-        return await runForEditor(terminal, path, options);
-      }
-      const { runAgent } = await import('./agent-run.ts');
+      const { runAgent, runForEditor } = await import('./agent-run.ts');
+      if (acp) return await runForEditor(terminal, path, options);
       await runAgent(terminal, path, { ...options, mcp: mcp ?? 'stdio' });
     });
-}
-
-function toPort(text: string): number {
-  const port = Number(text);
-  if (text !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError('expected a number from 0 to 65535.');
 }

@@ -14,7 +14,7 @@ import {
 } from '@starloom/core';
 import { changeAgentsFile, readAgentsFile, toManifestEntry } from '@starloom/registry';
 import { loadAgentConfig } from '@starloom/runtime';
-import { isReference, isSecretName } from '../import-servers/secret-names.ts';
+import { isReference, isSecretName } from '../import-servers/expand.ts';
 import { OPTION_SCHEMAS } from '../option-schemas.ts';
 import { toSafeJson } from '../plain-text.ts';
 import { toUsageError } from '../report-error.ts';
@@ -22,15 +22,16 @@ import type { Terminal } from '../terminal.ts';
 import { toAgentId } from '../to-agent-id.ts';
 import type { AgentView } from '../tool-payloads.ts';
 import type { AddOptions } from './agents.ts';
-import { findAgentCard } from './agents-add-card.ts';
-import { toEditorManifest } from './agents-add-editor.ts';
-import { toAgentManifest } from './agents-add-manifest.ts';
-import { findOpenApi, toOpenApiManifest } from './agents-add-openapi.ts';
-import { toCommandManifest, toUrlManifest } from './agents-add-server.ts';
-import { awaitAgent } from './agents-await.ts';
+import { findAgentCard, findOpenApi, toOpenApiManifest } from './agents-add-document.ts';
+import {
+  toAgentManifest,
+  toCommandManifest,
+  toEditorManifest,
+  toUrlManifest,
+} from './agents-add-manifest.ts';
 import { callingBack, makeCallbackKey } from './agents-callback-key.ts';
-import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
-import { toolRows, toolTable } from './agents-tools.ts';
+import { type AgentsPlace, awaitAgent, findAgentsPlace } from './agents-place.ts';
+import { toolRows, toolTable } from './agents-show.ts';
 
 const WAIT_MS = 60_000;
 

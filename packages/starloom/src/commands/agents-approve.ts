@@ -5,6 +5,7 @@ import {
   Closers,
   closestWord,
   type FabricError,
+  isObject,
   normalName,
   silentLog,
   systemClock,
@@ -12,12 +13,11 @@ import {
 import { type AgentPins, approveHeld, type HeldPin, readPins } from '@starloom/gateway/pins';
 import { AuditLog, SigningKeys } from '@starloom/identity';
 import { paint } from '../paint.ts';
-import { toSafeJson } from '../plain-text.ts';
+import { toSafeJson, toVisible } from '../plain-text.ts';
 import { count, toUsageError } from '../report-error.ts';
 import { auditFolder, identityFolder, makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ApproveOptions } from './agents.ts';
-import { type Difference, differenceLines, differences } from './definition-diff.ts';
 
 /** What of one agent is approved or shown. */
 interface Waiting {
@@ -188,4 +188,63 @@ function notNamed(holding: readonly AgentPins[]): FabricError {
 
 function isNamed(name: string, asked: string): boolean {
   return normalName(name) === normalName(asked);
+}
+
+// What an operator is shown before an approval: every difference between what was approved and what the
+// agent says now, with characters that are not seen written out.
+
+interface Difference {
+  /** Such as `input_schema.properties.path`. */
+  readonly path: string;
+  /** Absent where it is new. */
+  readonly before?: unknown;
+  /** Absent where it is gone. */
+  readonly after?: unknown;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** In the order of the fields; everything of the second one when there is no first one. */
+export function differences(before: Json, after: Json): Difference[] {
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return keys.flatMap((key) => differ(toVisible(key), memberOf(before, key), memberOf(after, key)));
+}
+
+function differ(path: string, before: unknown, after: unknown): Difference[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  if (isObject(before) && isObject(after)) {
+    return differences(before, after).map((each) => ({ ...each, path: `${path}.${each.path}` }));
+  }
+  return [{ path, ...(before !== undefined && { before }), ...(after !== undefined && { after }) }];
+}
+
+/** `- ` before what is gone and `+ ` before what is new, a line each. */
+export function differenceLines({ path, before, after }: Difference): string[] {
+  const [gone, fresh] = [toLines(before), toLines(after)];
+  let same = 0;
+  while (same < gone.length && same < fresh.length && gone[same] === fresh[same]) same += 1;
+  let end = 0;
+  while (
+    end < gone.length - same &&
+    end < fresh.length - same &&
+    gone.at(-1 - end) === fresh.at(-1 - end)
+  ) {
+    end += 1;
+  }
+  const changed = (lines: readonly string[]) => lines.slice(same, lines.length - end);
+  return [
+    path,
+    ...changed(gone).map((line) => `  - ${line}`),
+    ...changed(fresh).map((line) => `  + ${line}`),
+  ];
+}
+
+function toLines(value: unknown): string[] {
+  if (value === undefined) return [];
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  return text.split('\n').map(toVisible);
+}
+
+function memberOf(value: Json, key: string): unknown {
+  return Object.hasOwn(value, key) ? value[key] : undefined;
 }

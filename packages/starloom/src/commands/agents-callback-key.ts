@@ -8,7 +8,7 @@ import { createKey, listKeys, revokeKey } from '@starloom/identity';
 import { writeOwnFile } from '@starloom/wire';
 import { identityFolder, makeStateFolder, stateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
-import { assertScopes } from './keys-run.ts';
+import { assertScopes } from './keys.ts';
 
 const VARIABLE = 'STARLOOM_KEY';
 

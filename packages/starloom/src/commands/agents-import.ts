@@ -17,8 +17,7 @@ import { makeStateFolder, stateFolder } from '../state-folder.ts';
 import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
 import type { ImportOptions } from './agents.ts';
-import { awaitAgent } from './agents-await.ts';
-import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
+import { type AgentsPlace, awaitAgent, findAgentsPlace } from './agents-place.ts';
 
 const WAIT_MS = 60_000;
 

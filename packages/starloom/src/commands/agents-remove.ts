@@ -5,9 +5,8 @@ import { toSafeJson } from '../plain-text.ts';
 import { makeStateFolder } from '../state-folder.ts';
 import type { Terminal } from '../terminal.ts';
 import type { RemoveOptions } from './agents.ts';
-import { awaitRemoval } from './agents-await.ts';
 import { revokeCallbackKeys } from './agents-callback-key.ts';
-import { type AgentsPlace, findAgentsPlace } from './agents-place.ts';
+import { type AgentsPlace, awaitRemoval, findAgentsPlace } from './agents-place.ts';
 
 const WAIT_MS = 10_000;
 

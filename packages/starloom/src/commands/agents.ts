@@ -3,10 +3,8 @@
 import type { EditorAgentName } from '@starloom/adapters';
 import { TRUST_TIERS } from '@starloom/core';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { GlobalOptions } from '../global-options.ts';
+import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
 import type { Terminal } from '../terminal.ts';
-import type { LoginCommandOptions } from './agents-login.ts';
-import { examples } from './examples.ts';
 
 export interface AgentsOptions extends GlobalOptions {
   readonly capability?: string;
@@ -57,19 +55,16 @@ export interface RemoveOptions extends GlobalOptions {
   readonly yes?: true;
 }
 
-export function addAgentsCommands(program: Command, terminal: Terminal): void {
-  const agents = program
-    .command('agents')
-    .description('list agents with their capabilities and health')
-    .addHelpText(
-      'before',
-      examples(
-        ['starloom agents', 'available agents'],
-        ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
-        ['starloom agents import .mcp.json', 'the servers of another client'],
-        ['starloom agents tools files', 'what an agent offers'],
-      ),
-    );
+export function define(agents: Command, terminal: Terminal): void {
+  agents.addHelpText(
+    'before',
+    examples(
+      ['starloom agents', 'available agents'],
+      ['starloom agents add files -- npx -y @modelcontextprotocol/server-filesystem .', ''],
+      ['starloom agents import .mcp.json', 'the servers of another client'],
+      ['starloom agents tools files', 'what an agent offers'],
+    ),
+  );
   addListCommand(agents, terminal);
   addShowCommands(agents, terminal);
   addAddCommand(agents, terminal);
@@ -91,14 +86,10 @@ function addListCommand(agents: Command, terminal: Terminal): void {
     .option('--modality <modality>', 'only agents that handle it')
     .action(async (agent: string | undefined, _, command: Command) => {
       const options = command.optsWithGlobals<AgentsOptions>();
-      if (agent !== undefined) {
-        const { describeAgent } = await import('./agents-describe.ts');
-        const commands = agents.commands.map((each) => each.name());
-        await describeAgent(terminal, agent, { ...options, commands });
-        return;
-      }
-      const { listAgents } = await import('./fabric-run.ts');
-      await listAgents(terminal, options);
+      const { describeAgent, listAgents } = await import('./agents-show.ts');
+      if (agent === undefined) return await listAgents(terminal, options);
+      const commands = agents.commands.map((each) => each.name());
+      await describeAgent(terminal, agent, { ...options, commands });
     });
 }
 
@@ -107,18 +98,12 @@ function addShowCommands(agents: Command, terminal: Terminal): void {
     .command('describe')
     .description('show one agent: health, capabilities and their arguments')
     .argument('<agent>')
-    .action(async (agent: string, _, command: Command) => {
-      const { describeAgent } = await import('./agents-describe.ts');
-      await describeAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-show.ts')).describeAgent));
   agents
     .command('tools')
     .description('show the tools of one agent')
     .argument('<agent>')
-    .action(async (agent: string, _, command: Command) => {
-      const { showTools } = await import('./agents-tools.ts');
-      await showTools(terminal, agent, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-show.ts')).showTools));
 }
 
 function addAddCommand(agents: Command, terminal: Terminal): void {
@@ -174,10 +159,7 @@ function addAddCommand(agents: Command, terminal: Terminal): void {
         ['starloom agents add --acp claude', 'an agent made for editors'],
       ),
     )
-    .action(async (agent: string | undefined, words: string[], _, command: Command) => {
-      const { addAgent } = await import('./agents-add.ts');
-      await addAgent(terminal, agent, words, command.optsWithGlobals<AddOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-add.ts')).addAgent));
 }
 
 function addImportCommand(agents: Command, terminal: Terminal): void {
@@ -197,10 +179,7 @@ function addImportCommand(agents: Command, terminal: Terminal): void {
         ['starloom agents import .vscode/mcp.json --only github --apply', ''],
       ),
     )
-    .action(async (file: string, _, command: Command) => {
-      const { importAgents } = await import('./agents-import.ts');
-      await importAgents(terminal, file, command.optsWithGlobals<ImportOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-import.ts')).importAgents));
 }
 
 function addLoginCommand(agents: Command, terminal: Terminal): void {
@@ -209,18 +188,12 @@ function addLoginCommand(agents: Command, terminal: Terminal): void {
     .description('log in to an agent that wants OAuth tokens of a person; prints a link to open')
     .argument('<agent>')
     .option('--scope <scopes>', 'more scopes to ask for, such as an error of the agent names')
-    .action(async (agent: string, _, command: Command) => {
-      const { loginToAgent } = await import('./agents-login.ts');
-      await loginToAgent(terminal, agent, command.optsWithGlobals<LoginCommandOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-login.ts')).loginToAgent));
   agents
     .command('logout')
     .description('remove the tokens of a login, and have the server revoke them where it can')
     .argument('<agent>')
-    .action(async (agent: string, _, command: Command) => {
-      const { logoutFromAgent } = await import('./agents-login.ts');
-      await logoutFromAgent(terminal, agent, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-login.ts')).logoutFromAgent));
 }
 
 function addApproveCommand(agents: Command, terminal: Terminal): void {
@@ -239,10 +212,7 @@ function addApproveCommand(agents: Command, terminal: Terminal): void {
         ['starloom agents approve --all --dry-run', 'all that waits'],
       ),
     )
-    .action(async (agent: string | undefined, _, command: Command) => {
-      const { approveAgents } = await import('./agents-approve.ts');
-      await approveAgents(terminal, agent, command.optsWithGlobals<ApproveOptions>());
-    });
+    .action(action(terminal, async () => (await import('./agents-approve.ts')).approveAgents));
 }
 
 function addRemoveCommand(agents: Command, terminal: Terminal): void {
@@ -252,14 +222,7 @@ function addRemoveCommand(agents: Command, terminal: Terminal): void {
     .description('take an agent out of the file of agents')
     .argument('<agent>')
     .option('-y, --yes', 'do not ask')
-    .action(async (agent: string, _, command: Command) => {
-      const { removeAgent } = await import('./agents-remove.ts');
-      await removeAgent(terminal, agent, command.optsWithGlobals<RemoveOptions>());
-    });
-}
-
-function toList(text: string, before: readonly string[] = []): string[] {
-  return [...before, text];
+    .action(action(terminal, async () => (await import('./agents-remove.ts')).removeAgent));
 }
 
 /** `NAME=value`, and `Name: value` as headers are often written. */

@@ -1,7 +1,7 @@
 import type { GivenInput, InputRequest } from '@starloom/core';
 import { type Attachment, FabricError } from '@starloom/core';
-import { answerCommand } from '../ask/go-on-command.ts';
-import type { CallCommandOptions } from './fabric.ts';
+import { answerCommand } from '../ask/answers.ts';
+import type { CallCommandOptions } from './call.ts';
 import type { Target } from './target.ts';
 
 /** What an agent asks, and where its answer goes. */

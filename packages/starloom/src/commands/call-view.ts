@@ -1,7 +1,11 @@
-import type { FabricEvent } from '@starloom/core';
+import type { Artifact, FabricEvent } from '@starloom/core';
+import { goOnCommand } from '../ask/answers.ts';
+import { artifactLine, isHere } from '../files/artifacts.ts';
 import { paint } from '../paint.ts';
-import { toOneLine, toPlainText } from '../plain-text.ts';
+import { toOneLine, toPlainText, toSafeJson } from '../plain-text.ts';
 import type { Terminal } from '../terminal.ts';
+import type { ToolPayloads } from '../tool-payloads.ts';
+import type { CallCommandOptions } from './call.ts';
 
 const ARGUMENTS = 100;
 const NAME = 200;
@@ -106,4 +110,65 @@ export class CallView {
     this.settle();
     this.#terminal.tell(paint('dim', `(${toOneLine(text)})`));
   }
+}
+
+type Payload = ToolPayloads['fabric.call'];
+
+/** A conversation under a name that a person can type. */
+export type Shorten = (agentId: string, conversationId: string) => Promise<string>;
+
+interface Files {
+  readonly artifacts: readonly Artifact[];
+  readonly saved: readonly string[] | undefined;
+}
+
+/** The answer, its files, and how the conversation goes on. */
+export async function showAnswer(
+  terminal: Terminal,
+  view: CallView,
+  payload: Payload,
+  { artifacts, saved }: Files,
+  { capability, shorten }: { readonly capability: string; readonly shorten: Shorten },
+): Promise<void> {
+  const { result, agent_id: agentId, conversation_id: conversationId } = payload;
+  view.finish(result.answer);
+  for (const { title, uri } of result.citations ?? []) {
+    terminal.tell(`  source: ${title ?? ''} ${uri ?? ''}`);
+  }
+  for (const artifact of artifacts) terminal.tell(`  artifact: ${artifactLine(artifact)}`);
+  if (artifacts.some(isHere) && !saved)
+    terminal.tell(paint('dim', '  (--save <folder> writes them)'));
+  for (const path of saved ?? []) terminal.tell(`  saved: ${path}`);
+  terminal.tell(paint('dim', trailOf(payload)));
+  if (conversationId !== undefined) {
+    const name = await shorten(agentId, conversationId);
+    const command = goOnCommand({ agentId, capability, conversationId: name }, '…');
+    terminal.tell(paint('dim', `to go on: "${command}"`));
+  }
+}
+
+/** A stream has its events on stdout; what they do not say goes to stderr. */
+export function printJson(
+  terminal: Terminal,
+  payload: Payload,
+  saved: readonly string[] | undefined,
+  { stream }: CallCommandOptions,
+): void {
+  if (!stream) {
+    terminal.print(toSafeJson(saved ? { ...payload, saved } : payload));
+    return;
+  }
+  const { conversation_id } = payload;
+  const more = {
+    ...(conversation_id !== undefined && { conversation_id }),
+    ...(saved && { saved }),
+  };
+  if (Object.keys(more).length > 0) terminal.tell(toSafeJson(more));
+}
+
+function trailOf({ agent_id, attempts, trace }: Payload): string {
+  const trail = attempts
+    .map((attempt) => `${attempt.agent_id} ${attempt.code ?? 'ok'} ${attempt.ms} ms`)
+    .join(', then ');
+  return `answered by ${agent_id} (${trail}), trace ${trace.trace_id}`;
 }

@@ -1,43 +1,182 @@
+import { existsSync } from 'node:fs';
+import { relative, resolve } from 'node:path';
+import {
+  configError,
+  type LoadedConfig,
+  loadConfig,
+  type Origin,
+  type Problem,
+  pickByOrigin,
+  problemsOf,
+  toReferences,
+} from '@starloom/config';
+import { toAnnotatedYaml } from '@starloom/config/annotated-yaml';
+import { FabricError, lookAlikes, type Manifest, RESERVED_AGENT_IDS } from '@starloom/core';
+import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import { assertOpenable, endpointOptions } from '@starloom/registry';
 import { Argument, type Command } from 'commander';
-import type { ConfigKind } from '../config-files.ts';
-import type { GlobalOptions } from '../global-options.ts';
+import { action, type GlobalOptions } from '../command-line.ts';
+import { CONFIG_FILES, type ConfigKind, configKindOf, jsonSchemaFor } from '../config-files.ts';
+import { count, EXIT_BAD_CONFIGURATION, formatProblem } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** Named here, so that no schema is loaded for a command that needs none. */
-const KINDS: readonly ConfigKind[] = ['starloom', 'agents', 'agent', 'agent-toml'];
-
-export function addConfigCommands(program: Command, terminal: Terminal): void {
-  const config = program.command('config').description('check, show and describe configuration');
-
+export function define(config: Command, terminal: Terminal): void {
   config
     .command('validate')
     .description('check configuration files; exits 78 when one is bad')
     .argument('[file...]', 'default: the gateway file and the agents.yaml it names')
     .option('--no-secrets', 'do not look up env: and file: references')
-    .action(async (files: string[], options: { secrets: boolean }, command: Command) => {
-      const { validateConfig } = await import('./config-validate.ts');
-      await validateConfig(terminal, files, { ...globalsOf(command), ...options });
-    });
+    .action(action(terminal, () => validateConfig));
 
   config
     .command('show')
     .description('print what the gateway file sets, secrets as references')
     .option('--effective', 'with variables and defaults, and where each value comes from')
-    .action(async (options: { effective?: true }, command: Command) => {
-      const { showConfig } = await import('./config-show.ts');
-      await showConfig(terminal, { ...globalsOf(command), ...options });
-    });
+    .action(action(terminal, () => showConfig));
 
   config
     .command('schema')
     .description('print the JSON Schema of a file, for editors')
-    .addArgument(new Argument('[file]', 'which file').choices(KINDS).default('starloom'))
-    .action(async (kind: ConfigKind) => {
-      const { jsonSchemaFor } = await import('../config-files.ts');
+    .addArgument(
+      new Argument('[file]', 'which file').choices(Object.keys(CONFIG_FILES)).default('starloom'),
+    )
+    .action((kind: ConfigKind) => {
       terminal.print(JSON.stringify(jsonSchemaFor(kind), null, 2));
     });
 }
 
-function globalsOf(command: Command): GlobalOptions {
-  return command.optsWithGlobals<GlobalOptions>();
+interface FileReport {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly problems: readonly Problem[];
+  readonly warnings: readonly Problem[];
+}
+
+type Options = GlobalOptions & { readonly secrets: boolean };
+
+async function validateConfig(
+  terminal: Terminal,
+  files: readonly string[],
+  options: Options,
+): Promise<void> {
+  const reports =
+    files.length > 0
+      ? await Promise.all(files.map((file) => checkFile(terminal, file, options)))
+      : await checkGatewayAndAgents(terminal, options);
+  const ok = reports.every((report) => report.ok);
+  if (options.json) terminal.print(JSON.stringify({ ok, files: reports }));
+  else for (const report of reports) show(terminal, report);
+  if (!ok) terminal.exitCode = EXIT_BAD_CONFIGURATION;
+}
+
+async function checkFile(terminal: Terminal, file: string, options: Options): Promise<FileReport> {
+  return (await check(file, load(terminal, file, options))).report;
+}
+
+function load(terminal: Terminal, file: string, options: Options): Promise<LoadedConfig<unknown>> {
+  const kind = configKindOf(file);
+  if (kind === 'starloom') return loadGateway(terminal, file, options);
+  if (kind === 'agents') return loadAgents(terminal, file);
+  const { env, cwd } = terminal;
+  const { schema } = CONFIG_FILES[kind];
+  const missingFix = 'write one with "starloom agent init", or name another file';
+  return loadConfig({ path: file, schema, env, cwd, missingFix, resolveSecrets: options.secrets });
+}
+
+async function checkGatewayAndAgents(terminal: Terminal, options: Options): Promise<FileReport[]> {
+  const name = options.config || terminal.env.STARLOOM_CONFIG || 'starloom.yaml';
+  const gateway = await check(name, loadGateway(terminal, options.config, options));
+  const agents = gateway.loaded && agentsFileOf(gateway.loaded, terminal.cwd);
+  if (agents === undefined) return [gateway.report];
+  return [gateway.report, (await check(agents, loadAgents(terminal, agents))).report];
+}
+
+/** The file with the agents; `undefined` when there is none and no setting names one. */
+function agentsFileOf(
+  { value, origins, folder }: LoadedConfig<GatewayConfig>,
+  cwd: string,
+): string | undefined {
+  if (value.registry.kind !== 'yaml') return undefined;
+  const path = resolve(folder, value.registry.path);
+  if (origins.get('registry.path')?.kind === 'default' && !existsSync(path)) return undefined;
+  return relative(cwd, path);
+}
+
+/** What the schema takes may still be something that the gateway cannot open. */
+async function loadGateway(terminal: Terminal, path: string | undefined, { secrets }: Options) {
+  const { env, cwd } = terminal;
+  const loaded = await loadGatewayConfig({ path, env, cwd, resolveSecrets: secrets });
+  const { value, folder, origins, file = 'built-in defaults' } = loaded;
+  await assertOpenable(value.registry, folder).catch((thrown: unknown) => {
+    const { message, details } = FabricError.from(thrown);
+    const key = `registry.${value.registry.kind === 'package' ? 'package' : 'kind'}`;
+    const { kind, ...place } = { kind: 'default', ...origins.get(key) };
+    const at = kind === 'file' ? place : {};
+    throw configError([{ file, ...at, key, message, fix: String(details.fix) }]);
+  });
+  return loaded;
+}
+
+async function loadAgents({ env, cwd }: Terminal, path: string) {
+  const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
+  const parts = endpointOptions(OPTION_SCHEMAS);
+  const { schema } = CONFIG_FILES.agents;
+  const missingFix = 'create it, or correct registry.path in starloom.yaml';
+  const loaded = await loadConfig({ path, schema, env, cwd, missingFix, parts });
+  return { ...loaded, warnings: [...loaded.warnings, ...lookAlikeAgents(path, loaded.value)] };
+}
+
+function lookAlikeAgents(file: string, agents: readonly Manifest[]): Problem[] {
+  const ids = agents.map(({ agent_id }) => agent_id);
+  return lookAlikes([...ids, ...RESERVED_AGENT_IDS]).map((names) => {
+    const message = `these names look alike: ${names.join(', ')}`;
+    return { file, key: 'agent_id', message, fix: 'give one of them another name' };
+  });
+}
+
+async function check<T>(
+  name: string,
+  loading: Promise<LoadedConfig<T>>,
+): Promise<{ report: FileReport; loaded?: LoadedConfig<T> }> {
+  try {
+    const loaded = await loading;
+    const { file = 'built-in defaults', warnings } = loaded;
+    return { report: { file, ok: true, problems: [], warnings }, loaded };
+  } catch (error) {
+    const problems = problemsOf(error);
+    if (problems === undefined) throw error;
+    return { report: { file: name, ok: false, problems, warnings: [] } };
+  }
+}
+
+function show(terminal: Terminal, { file, ok, problems, warnings }: FileReport): void {
+  terminal.print(`${file}: ${ok ? 'ok' : count(problems.length, 'problem')}`);
+  for (const problem of problems) terminal.tell(formatProblem(problem));
+  for (const warning of warnings) terminal.tell(`  warning:\n${formatProblem(warning)}`);
+}
+
+async function showConfig(
+  terminal: Terminal,
+  options: GlobalOptions & { readonly effective?: boolean },
+): Promise<void> {
+  const { env, cwd } = terminal;
+  const loaded = await loadGatewayConfig({ path: options.config, env, cwd, resolveSecrets: false });
+  const { file = null, origins, warnings } = loaded;
+  for (const warning of warnings) terminal.tell(formatProblem(warning));
+
+  if (options.effective) {
+    terminal.print(
+      options.json
+        ? toJson({ file, value: loaded.value, origins: Object.fromEntries(origins) })
+        : toAnnotatedYaml(loaded.value, origins),
+    );
+    return;
+  }
+  const value = pickByOrigin(loaded.value, origins, (origin: Origin) => origin.kind === 'file');
+  if (file === null) terminal.tell('no starloom.yaml here: built-in defaults (see --effective)');
+  terminal.print(options.json ? toJson({ file, value }) : toAnnotatedYaml(value));
+}
+
+function toJson(content: Record<string, unknown>): string {
+  return JSON.stringify(toReferences(content), null, 2);
 }

@@ -1,7 +1,7 @@
 import type { Capability, Health, HeldCapability } from '@starloom/core';
 import { paint } from '../paint.ts';
 
-export interface Offering {
+interface Offering {
   readonly capabilities: readonly Capability[];
   readonly description?: string | undefined;
   readonly health: Health;

@@ -1,13 +1,30 @@
 // The commands about passports: who acts for whom. They work on the state folder, where the signing keys
 // of the gateway are.
 
+import { hash, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { text as readAll } from 'node:stream/consumers';
+import { silentLog, systemClock } from '@starloom/core';
+import {
+  onBehalfOf,
+  openIdentity,
+  readEpoch,
+  revoke,
+  SigningKeys,
+  signPassport,
+  signStructuredPassport,
+  suspendGrant,
+  toAuthority,
+  toPassportClaims,
+} from '@starloom/identity';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import type { GlobalOptions } from '../global-options.ts';
+import { action, examples, type GlobalOptions, toDurationMs } from '../command-line.ts';
+import { line, toSafeJson } from '../plain-text.ts';
+import { toUsageError } from '../report-error.ts';
 import type { Terminal } from '../terminal.ts';
-import { toDurationMs } from './duration.ts';
-import { examples } from './examples.ts';
+import { assertScopes, identityFolderOf, shareNow, toTier } from './keys.ts';
 
-export interface PassportCreateOptions extends GlobalOptions {
+interface PassportCreateOptions extends GlobalOptions {
   readonly delegate?: string;
   readonly scope: readonly string[];
   readonly tier: string;
@@ -18,15 +35,12 @@ export interface PassportCreateOptions extends GlobalOptions {
   readonly certificate?: string;
 }
 
-export const REVOKED_KINDS = ['principal', 'delegate', 'grant'] as const;
-export type RevokedKind = (typeof REVOKED_KINDS)[number];
+const REVOKED_KINDS = ['principal', 'delegate', 'grant'] as const;
+type RevokedKind = (typeof REVOKED_KINDS)[number];
 
 const HOUR_MS = 3_600_000;
 
-export function addPassportCommands(program: Command, terminal: Terminal): void {
-  const passport = program
-    .command('passport')
-    .description('create, show, verify and revoke passports');
+export function define(passport: Command, terminal: Terminal): void {
   passport
     .command('create')
     .description('sign a passport for a principal, or for one who acts for it')
@@ -46,35 +60,23 @@ export function addPassportCommands(program: Command, terminal: Terminal): void 
         ['starloom passport create ada --delegate desk --scope agent:coder --life 8h', ''],
       ),
     )
-    .action(async (principal: string, _, command: Command) => {
-      const { createPassport } = await import('./passport-run.ts');
-      await createPassport(terminal, principal, command.optsWithGlobals<PassportCreateOptions>());
-    });
+    .action(action(terminal, () => createPassport));
   passport
     .command('show')
     .description('show what a passport or a mandate says, without verifying it')
     .argument('<token>', 'the token, or "-" to read it from standard input')
-    .action(async (token: string, _, command: Command) => {
-      const { showPassport } = await import('./passport-run.ts');
-      await showPassport(terminal, token, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, () => showPassport));
   passport
     .command('verify')
     .description('verify a passport as the gateway does; exits 3 when it is refused')
     .argument('<token>', 'the token, or "-" to read it from standard input')
-    .action(async (token: string, _, command: Command) => {
-      const { verifyPassport } = await import('./passport-run.ts');
-      await verifyPassport(terminal, token, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, () => verifyPassport));
   passport
     .command('revoke')
     .description('refuse every passport and mandate made so far for a principal, delegate or grant')
     .addArgument(new Argument('<kind>', 'of what').choices(REVOKED_KINDS))
     .argument('<id>')
-    .action(async (kind: RevokedKind, id: string, _, command: Command) => {
-      const { revokePassports } = await import('./passport-run.ts');
-      await revokePassports(terminal, kind, id, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, () => revokePassports));
   for (const [name, isSuspended] of [
     ['suspend', true],
     ['resume', false],
@@ -83,10 +85,7 @@ export function addPassportCommands(program: Command, terminal: Terminal): void 
       .command(name)
       .description(isSuspended ? 'refuse a grant until it is resumed' : 'accept a grant again')
       .argument('<grant>', 'as "passport show" names it')
-      .action(async (grant: string, _, command: Command) => {
-        const { setSuspended } = await import('./passport-run.ts');
-        await setSuspended(terminal, grant, isSuspended, command.optsWithGlobals<GlobalOptions>());
-      });
+      .action(action(terminal, () => setSuspended(isSuspended)));
   }
 }
 
@@ -94,4 +93,151 @@ function toNumber(text: string): number {
   const number = Number(text);
   if (Number.isInteger(number) && number >= 0) return number;
   throw new InvalidArgumentError('expected a number.');
+}
+
+const MAX_LIFE_MS = 24 * 3_600_000;
+const BUDGET_MS = 24 * 3_600_000;
+
+async function createPassport(
+  terminal: Terminal,
+  principal: string,
+  options: PassportCreateOptions,
+): Promise<void> {
+  const { delegate, scope, tier: named, life, depth, calls, structured, json } = options;
+  assertScopes(scope);
+  if (life > MAX_LIFE_MS || life < 60_000) {
+    throw toUsageError('a passport lives for 1 minute to 24 hours', 'choose another --life');
+  }
+  const folder = await identityFolderOf(terminal);
+  const tier = toTier(named);
+  const keys = await SigningKeys.open({ folder, clock: systemClock, log: silentLog });
+  try {
+    const claims = toPassportClaims(
+      {
+        principal,
+        delegate,
+        ...toAuthority(scope, tier),
+        tier,
+        lifeMs: life,
+        maxDepth: depth,
+        epoch: await readEpoch(folder),
+        certificate: await thumbprintOf(options),
+        now: Date.now(),
+        ...(calls !== undefined && { budget: { calls, ms: BUDGET_MS } }),
+      },
+      keys.issuer,
+    );
+    const token = structured
+      ? signStructuredPassport(claims, keys)
+      : await signPassport(claims, keys);
+    if (json) return void terminal.print(toSafeJson({ passport: token, claims }));
+    const until = new Date(claims.exp * 1000).toISOString();
+    terminal.tell(
+      line`passport of ${claims.sub} for ${principal}, grant ${claims.mnd}, until ${until}`,
+    );
+    terminal.print(token);
+  } finally {
+    await keys.close();
+  }
+}
+
+/** Of the certificate that a passport is bound to, if it is. */
+async function thumbprintOf({ certificate, structured }: PassportCreateOptions) {
+  if (certificate === undefined) return undefined;
+  if (structured) {
+    throw toUsageError('a structured passport cannot be bound', 'leave out --structured');
+  }
+  try {
+    const { raw } = new X509Certificate(await readFile(certificate));
+    return hash('sha256', raw, 'base64url');
+  } catch {
+    throw toUsageError(`${certificate} is no certificate in PEM`, 'name another file');
+  }
+}
+
+async function showPassport(
+  terminal: Terminal,
+  given: string,
+  { json }: GlobalOptions,
+): Promise<void> {
+  const token = await tokenOf(given);
+  const shown = token.startsWith('{') ? parse(token) : decode(token);
+  terminal.print(toSafeJson(shown, json ? undefined : 2));
+  if (!json) terminal.tell('not verified; see "starloom passport verify"');
+}
+
+async function verifyPassport(
+  terminal: Terminal,
+  given: string,
+  { json }: GlobalOptions,
+): Promise<void> {
+  const token = await tokenOf(given);
+  const folder = await identityFolderOf(terminal);
+  const identity = await openIdentity({ folder, configured: [], anonymous: false, log: silentLog });
+  try {
+    const caller = await identity.passports.verify(token);
+    const { tier, scopes, delegation, expiresAt = 0 } = caller;
+    const principal = onBehalfOf(caller);
+    const expires_at = new Date(expiresAt).toISOString();
+    const delegate = delegation?.delegateId;
+    const grant = delegation?.mandateId;
+    if (json) {
+      return void terminal.print(
+        toSafeJson({ valid: true, principal, delegate, grant, tier, scopes, expires_at }),
+      );
+    }
+    terminal.print(line`valid: ${delegate} acts for ${principal} until ${expires_at}`);
+    terminal.print(line`  tier ${tier}, grant ${grant}`);
+    terminal.print(line`  ${scopes.join(' ')}`);
+  } finally {
+    await identity.close();
+  }
+}
+
+async function revokePassports(
+  terminal: Terminal,
+  kind: RevokedKind,
+  id: string,
+  options: GlobalOptions,
+): Promise<void> {
+  const folder = await identityFolderOf(terminal);
+  const epoch = await revoke(folder, kind, id, Date.now());
+  if (!options.json) {
+    terminal.tell(`everything made so far for the ${kind} "${id}" is refused from now on`);
+  }
+  const sharing = await shareNow(terminal, folder, options);
+  if (options.json) terminal.print(toSafeJson({ revoked: { kind, id }, epoch, ...sharing }));
+}
+
+function setSuspended(isSuspended: boolean) {
+  return async (terminal: Terminal, grant: string, options: GlobalOptions): Promise<void> => {
+    const folder = await identityFolderOf(terminal);
+    await suspendGrant(folder, grant, isSuspended);
+    if (!options.json) {
+      terminal.tell(`the grant "${grant}" is ${isSuspended ? 'suspended' : 'accepted again'}`);
+    }
+    const sharing = await shareNow(terminal, folder, options);
+    if (options.json) terminal.print(toSafeJson({ grant, suspended: isSuspended, ...sharing }));
+  };
+}
+
+async function tokenOf(given: string): Promise<string> {
+  return (given === '-' ? await readAll(process.stdin) : given).trim();
+}
+
+function decode(token: string): object {
+  const [header = '', claims = ''] = token.split('.');
+  return { header: parsePart(header), claims: parsePart(claims) };
+}
+
+function parsePart(part: string): unknown {
+  return parse(Buffer.from(part, 'base64url').toString('utf8'));
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw toUsageError('This is no passport', 'give the token as "passport create" printed it');
+  }
 }

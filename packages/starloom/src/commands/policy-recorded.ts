@@ -13,7 +13,7 @@ import {
   verifyAudit,
 } from '@starloom/identity';
 import { Policy } from '@starloom/identity/policy';
-import type { GlobalOptions } from '../global-options.ts';
+import type { GlobalOptions } from '../command-line.ts';
 import { line, toSafeJson } from '../plain-text.ts';
 import { count } from '../report-error.ts';
 import { auditFolder, identityFolder, stateFolder } from '../state-folder.ts';

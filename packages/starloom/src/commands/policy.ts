@@ -1,21 +1,29 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type LoadedConfig, loadConfig } from '@starloom/config';
+import { FabricError, type Registry, silentLog } from '@starloom/core';
+import { type GatewayConfig, loadGatewayConfig } from '@starloom/gateway/config';
+import { Authoriser, type Decision, type PolicyAgent } from '@starloom/identity';
+import { compileExpression, Policy } from '@starloom/identity/policy';
 import type { Command } from 'commander';
-import type { GlobalOptions } from '../global-options.ts';
+import { action, type GlobalOptions } from '../command-line.ts';
+import { toSafeJson } from '../plain-text.ts';
+import { count, toUsageError } from '../report-error.ts';
+import { table } from '../table.ts';
 import type { Terminal } from '../terminal.ts';
+import { type Fixture, fixturesSchema, toAgent, toCall, toPrincipal } from './policy-fixtures.ts';
+import { reportRecorded } from './policy-recorded.ts';
 
-export interface PolicyTestOptions extends GlobalOptions {
+interface PolicyTestOptions extends GlobalOptions {
   readonly fixtures?: string;
   readonly recorded?: true;
 }
 
-export function addPolicyCommands(program: Command, terminal: Terminal): void {
-  const policy = program.command('policy').description('check and test the rules of the gateway');
+export function define(policy: Command, terminal: Terminal): void {
   policy
     .command('check')
     .description('check the rules and show them in their order')
-    .action(async (_, command: Command) => {
-      const { checkPolicy } = await import('./policy-run.ts');
-      await checkPolicy(terminal, command.optsWithGlobals<GlobalOptions>());
-    });
+    .action(action(terminal, () => checkPolicy));
   policy
     .command('test')
     .description('compare decisions with expected ones; exits 1 when one differs')
@@ -24,9 +32,141 @@ export function addPolicyCommands(program: Command, terminal: Terminal): void {
       'expected decisions (else policy-tests.yaml beside the gateway file)',
     )
     .option('--recorded', 'show which calls of the audit log would be decided differently now')
-    .action(async (_, command: Command) => {
-      const options = command.optsWithGlobals<PolicyTestOptions>();
-      const { testPolicy } = await import('./policy-run.ts');
-      await testPolicy(terminal, options);
+    .action(action(terminal, () => testPolicy));
+}
+
+const FIXTURES = 'policy-tests.yaml';
+
+async function checkPolicy(terminal: Terminal, { config, json }: GlobalOptions) {
+  const { value, file } = await load(terminal, config);
+  const { rules, ...settings } = value.policy;
+  const shown = rules.map((rule) => ({ ...rule, ...needsOf(rule.when) }));
+  if (json) return terminal.print(toSafeJson({ ok: true, ...settings, rules: shown }));
+  const rows = shown.map(({ name, effect, needs, when }) => [name, effect, needs, when]);
+  if (rows.length > 0) {
+    terminal.print(table(['RULE', 'EFFECT', 'NEEDS', 'WHEN'], rows, terminal.columns));
+  }
+  const otherwise = `otherwise ${settings.default}, untrusted origins ${settings.untrusted}`;
+  terminal.tell(`${file ?? 'no gateway file'}: ${count(rows.length, 'rule')}, ${otherwise}`);
+}
+
+async function testPolicy(terminal: Terminal, options: PolicyTestOptions): Promise<void> {
+  const loaded = await load(terminal, options.config);
+  const agents = await openAgents(terminal, loaded);
+  try {
+    if (options.recorded) await reportRecorded(terminal, loaded.value, agents.get, options);
+    else await testFixtures(terminal, loaded, agents.get, options);
+  } finally {
+    await agents.close();
+  }
+}
+
+type FindAgent = (agentId: string) => Promise<PolicyAgent | undefined>;
+
+interface Result {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly expected: Fixture['expect'];
+  readonly got: Decision & { readonly visible: boolean };
+}
+
+async function testFixtures(
+  terminal: Terminal,
+  { value: config, folder }: LoadedConfig<GatewayConfig>,
+  find: FindAgent,
+  { fixtures, json }: PolicyTestOptions,
+): Promise<void> {
+  const { env, cwd } = terminal;
+  const path = fixtures ?? join(folder, FIXTURES);
+  if (fixtures === undefined) await assertThere(path);
+  const missingFix = 'name a file with --fixtures';
+  const read = await loadConfig({ path, schema: fixturesSchema, env, cwd, missingFix });
+  const authoriser = new Authoriser(new Policy(config.policy));
+  const results: Result[] = [];
+  for (const fixture of read.value) results.push(await run(fixture, config, authoriser, find));
+  const failed = results.filter(({ ok }) => !ok).length;
+  if (failed > 0) terminal.exitCode = 1;
+  if (json) {
+    const passed = results.length - failed;
+    return terminal.print(toSafeJson({ ok: failed === 0, passed, failed, results }));
+  }
+  for (const result of results) show(terminal, result);
+  terminal.print(`${count(results.length, 'test')}, ${failed} failed`);
+}
+
+async function run(
+  fixture: Fixture,
+  config: GatewayConfig,
+  authoriser: Authoriser,
+  find: FindAgent,
+): Promise<Result> {
+  const { name, agent, capability, expect: expected } = fixture;
+  const principal = toPrincipal(fixture, config);
+  const target = typeof agent === 'string' ? await find(agent) : toAgent(agent);
+  if (!target) throw unknownAgent(name, String(agent));
+  const call = toCall(fixture, principal, Date.now());
+  const got = authoriser.explain(principal, target, capability, call);
+  const isVisible = expected.visible === undefined || expected.visible === got.visible;
+  const isRule = expected.rule === undefined || expected.rule === got.rule;
+  return { name, ok: expected.effect === got.effect && isRule && isVisible, expected, got };
+}
+
+function show(terminal: Terminal, { name, ok, expected, got }: Result): void {
+  terminal.print(`${ok ? 'ok  ' : 'FAIL'}  ${name}`);
+  if (ok) return;
+  terminal.print(`        expected  ${toText(expected)}`);
+  terminal.print(`        got       ${toText({ rule: 'no rule', ...got })}`);
+}
+
+function toText({ effect, rule, visible }: Fixture['expect']): string {
+  const by = rule === undefined ? '' : ` by ${rule}`;
+  const seen = visible === undefined ? '' : visible ? ', visible' : ', looks unknown';
+  return `${effect}${by}${seen}`;
+}
+
+function needsOf(when: string) {
+  const compiled = compileExpression(when);
+  return { needs: 'needs' in compiled ? compiled.needs : 'agent' };
+}
+
+function load({ env, cwd }: Terminal, path: string | undefined) {
+  return loadGatewayConfig({ path, env, cwd, resolveSecrets: false });
+}
+
+/** The registry is opened when the first agent is looked up. */
+async function openAgents(
+  { env }: Terminal,
+  { value, folder }: LoadedConfig<GatewayConfig>,
+): Promise<{ get: FindAgent; close: () => Promise<void> }> {
+  let opened: Promise<Registry> | undefined;
+  const open = async () => {
+    const { openRegistry } = await import('@starloom/registry');
+    const { OPTION_SCHEMAS } = await import('../option-schemas.ts');
+    opened ??= openRegistry(value.registry, {
+      folder,
+      env,
+      log: silentLog,
+      optionSchemas: OPTION_SCHEMAS,
     });
+    return await opened;
+  };
+  return {
+    get: async (agentId) => (await open()).get(agentId)?.manifest,
+    close: async () => await (await opened)?.close(),
+  };
+}
+
+async function assertThere(path: string): Promise<void> {
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere)
+    throw toUsageError(`there is no ${FIXTURES}`, 'pass --fixtures <file> or --recorded');
+}
+
+function unknownAgent(name: string, agent: string): FabricError {
+  return new FabricError('BAD_INPUT', `Test "${name}": there is no agent "${agent}"`, {
+    details: { reason: 'config', fix: 'write the agent as {id, tags, trust_tier}' },
+  });
 }

@@ -1,16 +1,180 @@
+import { once } from 'node:events';
+import type { FabricError } from '@starloom/core';
+import type { MessageChannel } from '@starloom/gateway';
+import { loadGatewayConfig } from '@starloom/gateway/config';
+import { LOCAL_PRINCIPAL } from '@starloom/identity';
+import { settlesWithin, toRefusal } from '@starloom/wire';
 import type { Command } from 'commander';
-import type { GlobalOptions } from '../global-options.ts';
+import { WebSocket } from 'ws';
+import { action, type GlobalOptions } from '../command-line.ts';
+import { readAddress, unreachable } from '../gateway-client.ts';
 import { toUsageError } from '../report-error.ts';
+import { untilStopped } from '../signals.ts';
 import type { Terminal } from '../terminal.ts';
+import { readVersion } from '../version.ts';
 
-export function addRpcCommand(program: Command, terminal: Terminal): void {
-  program
-    .command('rpc')
-    .description('sessions, shared context and locks as JSON-RPC, for a client that has only pipes')
+export function define(command: Command, terminal: Terminal): void {
+  command
     .option('--stdio', 'over standard input and output, one message a line')
-    .action(async (options: { stdio?: true }, command: Command) => {
-      if (!options.stdio) throw toUsageError('say --stdio; over HTTP it is part of "starloom up"');
-      const { serveRpc } = await import('./rpc-run.ts');
-      await serveRpc(terminal, command.optsWithGlobals<GlobalOptions>());
+    .action(action(terminal, () => serveRpc));
+}
+
+/** How long a client that does not read may hold up the end. */
+const FAREWELL_MS = 2_000;
+
+const ALONE =
+  'no gateway runs here: this client is alone, and what it writes is gone with it; ' +
+  'start "starloom up" first to share sessions and to keep them';
+
+/**
+ * One client, for as long as its input is open. It meets others on Redis, or through the gateway that
+ * runs here, which has the embedded store for itself.
+ */
+async function serveRpc(
+  terminal: Terminal,
+  options: GlobalOptions & { readonly stdio?: true },
+): Promise<void> {
+  if (!options.stdio) throw toUsageError('say --stdio; over HTTP it is part of "starloom up"');
+  const { env, cwd } = terminal;
+  const { value: config } = await loadGatewayConfig({ path: options.config, env, cwd });
+  const { log_level: level } = config.telemetry;
+  const isShared = config.coordination.kind === 'redis';
+  const running = isShared ? undefined : await connectToPlane(terminal);
+  if (!isShared && !running) terminal.tell(ALONE);
+  const { createObserver, serveRpcChannel, stdioChannel } = await import('@starloom/gateway');
+  const observer = createObserver({ level, otlp: null, version: readVersion() });
+  const { log } = observer;
+  const channel = stdioChannel({
+    input: process.stdin,
+    output: process.stdout,
+    maxLineBytes: config.limits.body_bytes,
+    log,
+  });
+  const serve = async () => {
+    if (running) return await passOn(channel, running);
+    const { openPlane } = await import('../open-plane.ts');
+    const { coordination, close } = await openPlane(config, undefined, log);
+    const principal = LOCAL_PRINCIPAL;
+    const about = { face: 'rpc', transport: 'stdio', headers: {}, principal } as const;
+    const observe = () => observer.requestStarted(about);
+    await serveRpcChannel(channel, { coordination, principal, log, observe });
+    await close();
+  };
+  try {
+    const served = serve();
+    const stopped = untilStopped().then(async () => {
+      await channel.close();
+      await settlesWithin(served, FAREWELL_MS);
     });
+    await Promise.race([served, stopped]);
+  } finally {
+    await observer.shutdown();
+  }
+}
+
+// The coordination plane of a gateway that runs already, for a client that has only pipes.
+
+const CONNECT_MS = 5_000;
+const BUFFERED_MAX = 1 << 20;
+
+/** Nothing when none answers, unless the environment names one: then that is a failure. */
+async function connectToPlane({ env }: Terminal): Promise<WebSocket | undefined> {
+  const { url, headers } = await readAddress(env);
+  if (url === undefined) return undefined;
+  const address = new URL('/rpc/ws', url);
+  const socket = new WebSocket(address, { headers, handshakeTimeout: CONNECT_MS });
+  try {
+    await once(socket, 'open');
+    return socket;
+  } catch (error) {
+    if (env.STARLOOM_URL === undefined) return undefined;
+    throw unreachable(`No gateway takes us at ${url}`, error);
+  }
+}
+
+/** Messages pass as they are, both ways, until the client is gone and was answered. */
+async function passOn(channel: MessageChannel, socket: WebSocket): Promise<void> {
+  const answers = new Answers();
+  const { promise: left, resolve: leave } = Promise.withResolvers<void>();
+  const lost = once(socket, 'close').then(() => 'lost' as const);
+  socket.on('error', () => {});
+  socket.on('message', async (data) => {
+    const text = data.toString();
+    await giveInTurn(channel, socket, text).catch(() => leave());
+    if (isAnswer(text)) answers.came();
+  });
+  channel.open((incoming) => {
+    if (typeof incoming !== 'string') return void channel.write(toRefusalText(incoming));
+    if (wantsAnswer(incoming)) answers.expect();
+    return send(socket, incoming);
+  }, leave);
+  if ((await Promise.race([left, lost])) === 'lost') {
+    await channel.close();
+    throw unreachable('The gateway is gone', undefined);
+  }
+  await settlesWithin(Promise.race([answers.all(), lost]), FAREWELL_MS);
+  socket.close(1000);
+  if (!(await settlesWithin(lost, FAREWELL_MS))) socket.terminate();
+}
+
+/** Nothing when there is room for the next, else a promise of it. */
+function send(socket: WebSocket, text: string): Promise<void> | undefined {
+  const sent = Promise.withResolvers<void>();
+  socket.send(text, () => sent.resolve());
+  return socket.bufferedAmount > BUFFERED_MAX ? sent.promise : undefined;
+}
+
+/** Nothing is read from the gateway that the client has no room for. Rejects when it is gone. */
+async function giveInTurn(channel: MessageChannel, socket: WebSocket, text: string): Promise<void> {
+  socket.pause();
+  try {
+    await channel.write(text);
+  } finally {
+    socket.resume();
+  }
+}
+
+/** Those that the client waits for. */
+class Answers {
+  #missing = 0;
+  readonly #none = Promise.withResolvers<void>();
+  #isLast = false;
+
+  expect(): void {
+    this.#missing += 1;
+  }
+
+  came(): void {
+    this.#missing -= 1;
+    if (this.#isLast && this.#missing <= 0) this.#none.resolve();
+  }
+
+  /** No more are expected: resolves when all came. */
+  all(): Promise<void> {
+    this.#isLast = true;
+    if (this.#missing <= 0) this.#none.resolve();
+    return this.#none.promise;
+  }
+}
+
+function toRefusalText(error: FabricError): string {
+  return toRefusal(error, null, 'details').body;
+}
+
+/** What is no JSON is answered too: with what is wrong. */
+function wantsAnswer(text: string): boolean {
+  const messages = parse(text);
+  return messages === undefined || messages.some((message) => 'id' in message);
+}
+
+function isAnswer(text: string): boolean {
+  return !parse(text)?.some((message) => 'method' in message);
+}
+
+function parse(text: string): object[] | undefined {
+  try {
+    return [JSON.parse(text)].flat().filter((each) => typeof each === 'object' && each !== null);
+  } catch {
+    return undefined;
+  }
 }

@@ -5,11 +5,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { type Artifact, FabricError } from '@starloom/core';
-import { toOneLine } from '../plain-text.ts';
+import { z } from 'zod';
+import { toOneLine, toPlainText } from '../plain-text.ts';
 import { endingFor } from './media-types.ts';
-import { numbered, safeFileName } from './safe-file-name.ts';
 
-export interface SaveOptions {
+interface SaveOptions {
   readonly folder: string;
   readonly cwd: string;
   /** Overwrite files that were there before. */
@@ -111,4 +111,97 @@ function unwritable(path: string, code: string | undefined, cause: unknown): Fab
     details: { reason: 'not_writable', file: path, fix: 'name a folder that you may write to' },
     cause,
   });
+}
+
+// What the content of an MCP answer holds beside text: pictures, sound, files and links to them.
+
+const binarySchema = z.object({
+  type: z.enum(['image', 'audio']),
+  data: z.string(),
+  mimeType: z.string(),
+});
+const embeddedSchema = z.object({
+  type: z.literal('resource'),
+  resource: z.object({
+    uri: z.string(),
+    mimeType: z.string().optional(),
+    text: z.string().optional(),
+    blob: z.string().optional(),
+  }),
+});
+const linkSchema = z.object({
+  type: z.literal('resource_link'),
+  uri: z.string(),
+  name: z.string(),
+  mimeType: z.string().optional(),
+});
+const blockSchema = z.union([binarySchema, embeddedSchema, linkSchema]);
+
+/** Blocks that are text, or that we do not know, are passed over. */
+export function contentArtifacts(content: readonly unknown[] = []): Artifact[] {
+  return content.flatMap((block, index) => {
+    const parsed = blockSchema.safeParse(block);
+    return parsed.success ? [toArtifact(parsed.data, String(index + 1))] : [];
+  });
+}
+
+function toArtifact(block: z.infer<typeof blockSchema>, id: string): Artifact {
+  if (block.type === 'resource_link') {
+    const { name, uri, mimeType = UNKNOWN } = block;
+    return { id, name, media_type: mimeType, uri };
+  }
+  if (block.type !== 'resource') {
+    return { id: `${block.type}-${id}`, media_type: block.mimeType, data: block.data };
+  }
+  const {
+    uri,
+    text,
+    blob,
+    mimeType = text === undefined ? UNKNOWN : 'text/plain',
+  } = block.resource;
+  const name = uri.split('/').at(-1) || id;
+  const held = blob === undefined ? { text: text ?? '' } : { data: blob };
+  return { id, name, media_type: mimeType, ...held };
+}
+
+const UNKNOWN = 'application/octet-stream';
+
+/** Names that mean devices on Windows, with any ending. */
+const DEVICES = /^(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)/i;
+const MAX_BYTES = 150;
+
+/** A name that stays in its folder and is a plain file everywhere. */
+export function safeFileName(name: string): string {
+  const plain = toPlainText(
+    name
+      .toWellFormed()
+      .normalize('NFC')
+      .replace(/[\r\n\t]+/g, ' '),
+  )
+    .replace(/[\\/:*?"<>|]+/g, '_')
+    .replace(/^[. ]+|[. ]+$/g, '');
+  const kept = shorten(plain);
+  if (kept === '') return 'artifact';
+  return DEVICES.test(kept) ? `_${kept}` : kept;
+}
+
+/** `report.md` as `report-2.md`. */
+export function numbered(name: string, number: number): string {
+  const { stem, ending } = split(name);
+  return `${stem}-${number}${ending}`;
+}
+
+/** At the end of the stem, so that the ending stays. */
+function shorten(name: string): string {
+  const { stem, ending } = split(name);
+  let kept = stem;
+  while (Buffer.byteLength(kept + ending) > MAX_BYTES && kept !== '') {
+    kept = [...kept].slice(0, -1).join('');
+  }
+  return kept + ending;
+}
+
+function split(name: string): { stem: string; ending: string } {
+  const ending = /(?<=.)\.[^.]{1,16}$/.exec(name)?.[0] ?? '';
+  return { stem: name.slice(0, name.length - ending.length), ending };
 }

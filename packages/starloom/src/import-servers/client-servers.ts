@@ -9,6 +9,7 @@ import {
   type Source,
   toKey,
 } from '@starloom/config';
+import { isObject, toFields } from '@starloom/core';
 
 export interface ClientServer {
   readonly name: string;
@@ -45,10 +46,10 @@ export async function readClientFile(file: string, cwd: string): Promise<ClientF
   const format = extname(file).toLowerCase() === '.toml' ? 'toml' : 'jsonc';
   const source = await readSource(file, { cwd, format, missingFix: 'name a file that exists' });
   const placeOf = (path: KeyPath) => ({ file, ...source.positions.get(toKey(path))?.key });
-  const shape = SHAPES.find(({ path }) => isMap(at(source, path)));
+  const shape = SHAPES.find(({ path }) => isObject(at(source, path)));
   if (shape === undefined) throw configError([noServers(file)]);
   const entries = Object.entries(at(source, shape.path) as Record<string, unknown>);
-  const notMaps = entries.filter(([, fields]) => !isMap(fields));
+  const notMaps = entries.filter(([, fields]) => !isObject(fields));
   if (notMaps.length > 0) {
     throw configError(
       notMaps.map(([name]) => {
@@ -76,7 +77,7 @@ function unknownBeside(
   [own = '']: readonly string[],
   placeOf: ClientFile['placeOf'],
 ): Problem[] {
-  return Object.keys(isMap(value) ? value : {})
+  return Object.keys(toFields(value))
     .filter((key) => key !== own && !BESIDE.has(key))
     .map((key) => {
       const fix = 'remove it, or ignore this';
@@ -104,9 +105,5 @@ function noServers(file: string): Problem {
 }
 
 function at({ value }: Source, path: readonly string[]): unknown {
-  return path.reduce<unknown>((part, key) => (isMap(part) ? part[key] : undefined), value);
-}
-
-export function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return path.reduce<unknown>((part, key) => (isObject(part) ? part[key] : undefined), value);
 }

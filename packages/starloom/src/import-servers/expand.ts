@@ -3,9 +3,8 @@
 // unless its name says that it is a secret. `$${` is a literal `${`; nothing is expanded twice.
 
 import { homedir } from 'node:os';
-import { isSecretName } from './secret-names.ts';
 
-export interface ExpandContext {
+interface ExpandContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly projectFolder: string | undefined;
 }
@@ -92,4 +91,27 @@ function exposed(name: string): Expanded {
     message: `the value of ${name} would be plain text in the file of agents`,
     fix: `pass it alone in env or headers, as "\${${name}}"`,
   };
+}
+
+const SECRET_WORD =
+  /(?:^|[_.-])(?:api_?key|key|token|secret|passw(?:or)?d|passphrase|pat|credentials?|authorization)$/i;
+
+/** Whether a variable or a setting of this name holds a secret, going by its last word. */
+export function isSecretName(name: string): boolean {
+  return SECRET_WORD.test(name.replace(/([a-z])([A-Z])/g, '$1_$2'));
+}
+
+/** `env:NAME`, `file:PATH`, also behind the scheme of a header. */
+export function isReference(value: string): boolean {
+  return /^(?:\w+ )?(?:env|file):./.test(value);
+}
+
+/** The name under which an address or an argument holds a secret as text; none when it holds none. */
+export function secretInText(text: string): string | undefined {
+  const [, option, value] = /^--?([\w-]+)=(.+)$/s.exec(text) ?? [];
+  if (option !== undefined && value !== undefined && isSecretName(option)) return `--${option}`;
+  if (!URL.canParse(text)) return undefined;
+  const url = new URL(text);
+  if (url.password !== '') return 'the password of the address';
+  return [...url.searchParams.keys()].find((name) => isSecretName(name));
 }

@@ -22,7 +22,7 @@ export interface ImportPlan {
   readonly secrets: ReadonlyMap<string, string>;
 }
 
-export interface PlanOptions extends Omit<ConvertContext, 'client' | 'secretFile'> {
+interface PlanOptions extends Omit<ConvertContext, 'client' | 'secretFile'> {
   readonly existing: readonly Manifest[];
   readonly only: readonly string[] | undefined;
   readonly force: boolean;

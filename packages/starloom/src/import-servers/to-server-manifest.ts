@@ -3,10 +3,23 @@
 
 import { resolve } from 'node:path';
 import { type KeyPath, type Problem, toKey } from '@starloom/config';
-import { type Manifest, type ManifestInput, manifestSchema, type TrustTier } from '@starloom/core';
-import { type ClientFile, type ClientServer, isMap } from './client-servers.ts';
-import { type Expanded, expandSetting, expandText } from './expand.ts';
-import { isReference, isSecretName, secretInText } from './secret-names.ts';
+import {
+  isObject,
+  type Manifest,
+  type ManifestInput,
+  manifestSchema,
+  type TrustTier,
+  toFields,
+} from '@starloom/core';
+import type { ClientFile, ClientServer } from './client-servers.ts';
+import {
+  type Expanded,
+  expandSetting,
+  expandText,
+  isReference,
+  isSecretName,
+  secretInText,
+} from './expand.ts';
 
 export interface ConvertContext {
   readonly client: ClientFile;
@@ -19,7 +32,7 @@ export interface ConvertContext {
   readonly secretFile: (agentId: string, name: string) => string;
 }
 
-export interface ConvertedServer {
+interface ConvertedServer {
   /** Absent when the client has it turned off, or when there are problems. */
   readonly manifest: Manifest | undefined;
   readonly isOff: boolean;
@@ -150,7 +163,7 @@ class ServerConversion {
   #stdio(): ManifestInput['endpoint'] {
     const own = this.#take('command');
     // Zed wrote the program, its arguments and its environment as one map.
-    const nested = isMap(own) ? own : undefined;
+    const nested = isObject(own) ? own : undefined;
     const command = nested
       ? this.#text(['command', 'path'], nested.path)
       : this.#text(['command'], own);
@@ -189,7 +202,7 @@ class ServerConversion {
 
   #settingsOf(path: KeyPath, value: unknown): Record<string, string> {
     if (value === undefined || value === null) return {};
-    if (!isMap(value)) {
+    if (!isObject(value)) {
       this.#refuse(path, 'is no map of texts', 'write names and texts');
       return {};
     }
@@ -215,7 +228,7 @@ class ServerConversion {
   /** Names of variables by the names of headers. */
   #named(field: string): Record<string, string> {
     const value = this.#take(field);
-    const entries = Object.entries(isMap(value) ? value : {});
+    const entries = Object.entries(toFields(value));
     return Object.fromEntries(entries.map(([name, variable]) => [name, `env:${variable}`]));
   }
 

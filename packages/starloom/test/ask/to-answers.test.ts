@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answerCommand } from '../../src/ask/go-on-command.ts';
-import { toAnswers } from '../../src/ask/to-answers.ts';
+import { answerCommand, toAnswers } from '../../src/ask/answers.ts';
 
 const ONE = { id: 'q', kind: 'form' as const, schema: { properties: { n: { type: 'integer' } } } };
 const TWO = { ...ONE, schema: { properties: { a: {}, b: {} } } };

@@ -2,8 +2,12 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Artifact } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { artifactLine, openFolder, saveArtifacts } from '../../src/files/artifacts.ts';
-import { safeFileName } from '../../src/files/safe-file-name.ts';
+import {
+  artifactLine,
+  openFolder,
+  safeFileName,
+  saveArtifacts,
+} from '../../src/files/artifacts.ts';
 import { scratch } from '../run-starloom.ts';
 
 const named = (name: string, text = 'new'): Artifact => ({

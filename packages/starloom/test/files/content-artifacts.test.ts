@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contentArtifacts } from '../../src/files/content-artifacts.ts';
+import { contentArtifacts } from '../../src/files/artifacts.ts';
 
 describe('the content of an answer', () => {
   it('has its pictures, sound, files and links as artifacts, and no text', () => {

@@ -1,9 +1,17 @@
 // HTTP requests that a model may choose: only to public addresses, judged when they are dialled and
 // again for every redirect, within a time and a size. Answers are text or they are refused.
 
+import { STATUS_CODES } from 'node:http';
 import { FabricError, orAborted, socketErrorCode } from '@starloom/core';
-import { type AddressGuard, deadlineSignal } from '@starloom/wire';
-import { type Agent, fetch, type Response } from 'undici';
+import {
+  type AddressGuard,
+  deadlineSignal,
+  GuardedHttp,
+  type HttpAnswer,
+  type HttpHead,
+} from '@starloom/wire';
+import { readText } from './read-text.ts';
+import { nextRequest } from './redirect.ts';
 
 export interface HttpRequest {
   readonly method: string;
@@ -33,13 +41,20 @@ const REFUSED_HEADERS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
+const OWN_HEADERS = {
+  'user-agent': 'starloom',
+  accept: '*/*',
+  'accept-encoding': 'gzip, deflate, br',
+};
+
 export class HttpCaller {
   readonly #options: HttpCallerOptions;
-  readonly #dispatcher: Agent;
+  readonly #http: GuardedHttp;
 
   constructor(options: HttpCallerOptions) {
     this.#options = options;
-    this.#dispatcher = options.guard.dispatcher({ maxHeaderSize: 65_536, connections: 16 });
+    const { guard } = options;
+    this.#http = new GuardedHttp({ guard, maxHeaderSize: 65_536, connections: 16 });
   }
 
   /** Status, headers and body as one text. */
@@ -48,51 +63,50 @@ export class HttpCaller {
     using deadline = deadlineSignal({ ms: this.#options.timeoutMs, parent });
     const { signal } = deadline;
     try {
-      const { response, url } = await this.#follow(request, signal);
-      const body = await orAborted(readText(response, this.#options.maxBytes), signal);
-      return `${toHead(response, url)}\n\n${body}`;
+      const { answer, head, url } = await this.#follow(request, signal);
+      const body = await orAborted(readText(answer, head, this.#options.maxBytes), signal);
+      return `${shownHead(head, url)}\n\n${body}`;
     } catch (error) {
       throw callFailure(signal.aborted ? signal.reason : error);
     }
   }
 
   async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+    await this.#http.close();
   }
 
   async #follow(first: HttpRequest, signal: AbortSignal) {
     let request = first;
     for (let redirects = 0; ; redirects += 1) {
-      const response = await this.#send(request, signal);
-      const next = nextRequest(request, response);
-      if (!next) return { response, url: request.url };
-      await response.body?.cancel();
+      const answer = this.#send(request, signal);
+      const head = await answer.head;
+      const next = nextRequest(request, head);
+      if (!next) return { answer, head, url: request.url };
+      answer.leave();
       if (redirects >= this.#options.maxRedirects) throw tooManyRedirects(redirects);
       request = next;
     }
   }
 
-  #send({ method, url, headers, body }: HttpRequest, signal: AbortSignal): Promise<Response> {
-    this.#options.guard.check(url);
-    return fetch(url, {
-      method,
-      headers: { 'user-agent': 'starloom', accept: '*/*', ...headers },
-      redirect: 'manual',
-      dispatcher: this.#dispatcher,
-      signal,
-      ...(body === undefined ? {} : { body }),
-    });
+  #send({ method, url, body, ...request }: HttpRequest, signal: AbortSignal): HttpAnswer {
+    const headers = { ...OWN_HEADERS, ...lowerCased(request.headers) };
+    return this.#http.send(url, { method, headers, body }, signal);
   }
 }
 
 const SHOWN_HEADERS = ['content-type', 'last-modified', 'location', 'retry-after'];
 
-function toHead({ status, statusText, headers }: Response, url: string): string {
+function shownHead({ status, headers }: HttpHead, url: string): string {
   const shown = SHOWN_HEADERS.flatMap((name) => {
-    const value = headers.get(name);
-    return value === null ? [] : [`${name}: ${value}`];
+    const value = headers[name];
+    return value === undefined ? [] : [`${name}: ${value}`];
   });
-  return [`${url}`, `HTTP ${status} ${statusText}`.trim(), ...shown].join('\n');
+  return [`${url}`, `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim(), ...shown].join('\n');
+}
+
+function lowerCased(headers: HttpRequest['headers']): Record<string, string> {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]);
+  return Object.fromEntries(named);
 }
 
 function assertHeaders(headers: HttpRequest['headers']): void {
@@ -105,13 +119,10 @@ function assertHeaders(headers: HttpRequest['headers']): void {
   }
 }
 
-/** What `fetch` throws hides the reason in its cause. */
 function callFailure(error: unknown): FabricError {
-  for (let link = error; link instanceof Error; link = link.cause) {
-    if (FabricError.is(link)) return link;
-  }
-  if (!(error instanceof TypeError)) return FabricError.from(error);
-  const code = socketErrorCode(error);
+  const failure = FabricError.from(error);
+  const code = socketErrorCode(failure.cause);
+  if (code === undefined) return failure;
   return new FabricError('UPSTREAM_ERROR', 'The server could not be reached', {
     details: { reason: 'unreachable', code, fix: 'check the address, or try again later' },
     cause: error,
@@ -121,83 +132,5 @@ function callFailure(error: unknown): FabricError {
 function tooManyRedirects(count: number): FabricError {
   return new FabricError('UPSTREAM_ERROR', `The server redirects more than ${count} times`, {
     details: { reason: 'too_many_redirects', fix: 'call the address it leads to' },
-  });
-}
-
-const TEXT = /^(?:text\/|application\/(?:[\w.+-]+\+)?(?:json|xml|javascript|yaml|x-ndjson)\b)/i;
-
-/** The body as text, decompressed; UPSTREAM_ERROR when it is none or larger than `maxBytes`. */
-async function readText(response: Response, maxBytes: number): Promise<string> {
-  const type = response.headers.get('content-type') ?? 'text/plain';
-  if (response.body === null) return '';
-  if (!TEXT.test(type)) {
-    await response.body.cancel();
-    throw new FabricError('UPSTREAM_ERROR', 'The answer is not text', {
-      details: { reason: 'not_text', content_type: type, fix: 'ask for a text document' },
-    });
-  }
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
-  }
-  return decoderFor(type).decode(Buffer.concat(chunks));
-}
-
-function decoderFor(type: string): InstanceType<typeof TextDecoder> {
-  const [, charset = 'utf-8'] = /charset="?([\w-]+)/i.exec(type) ?? [];
-  try {
-    return new TextDecoder(charset);
-  } catch {
-    return new TextDecoder();
-  }
-}
-
-function tooLarge(limit: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The answer is larger than ${limit} bytes`, {
-    details: {
-      reason: 'answer_too_large',
-      limit,
-      fix: 'ask for less, or raise max_bytes of the http plugin',
-    },
-  });
-}
-
-const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
-
-/**
- * What a redirect asks for, or `undefined` when the response is none. Another host is not followed: a
- * call of it is judged like any other. Headers stay with the origin they were given for, and a body is
- * sent to no address that the caller did not name.
- */
-function nextRequest(request: HttpRequest, response: Response): HttpRequest | undefined {
-  const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
-  if (location === null) return undefined;
-  const from = new URL(request.url);
-  const to = URL.parse(location, request.url);
-  if (to === null) throw refusedRedirect('bad_redirect', 'the server sent an address that is none');
-  if (from.protocol === 'https:' && to.protocol === 'http:') {
-    throw refusedRedirect('insecure_redirect', 'call the address with https, if there is one');
-  }
-  const isRead = request.method === 'GET' || request.method === 'HEAD';
-  if (!isRead && response.status !== 303) {
-    throw refusedRedirect('redirected_body', 'send the request to the address it leads to');
-  }
-  if (siteOf(from) !== siteOf(to)) {
-    throw refusedRedirect('redirected_host', `call ${to.href} itself, if that is what is wanted`);
-  }
-  const headers = from.origin === to.origin ? request.headers : {};
-  return { method: isRead ? request.method : 'GET', url: to.href, headers };
-}
-
-function siteOf({ hostname }: URL): string {
-  return hostname.replace(/^www\./, '');
-}
-
-function refusedRedirect(reason: string, fix: string): FabricError {
-  return new FabricError('POLICY_DENIED', 'The redirect was not followed', {
-    details: { reason, fix },
   });
 }

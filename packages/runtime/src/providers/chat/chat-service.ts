@@ -1,11 +1,10 @@
 // The connection to a chat service. Nothing is retried and no redirect is followed here: a key goes
 // to the host of the configuration and nowhere else.
 
-import { FabricError } from '@starloom/core';
-import { Agent, errors } from 'undici';
+import { FabricError, socketErrorCode } from '@starloom/core';
+import { createAddressGuard, GuardedHttp, type HttpAnswer } from '@starloom/wire';
 import type { ModelErrors } from '../model-error.ts';
 
-const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a service may be silent: loading a large model, or reading a long prompt. */
 const SILENCE_MS = 300_000;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
@@ -21,11 +20,7 @@ export class ChatService {
   readonly #url: URL;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #errors: ModelErrors;
-  readonly #agent = new Agent({
-    headersTimeout: SILENCE_MS,
-    bodyTimeout: SILENCE_MS,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
-  });
+  readonly #http: GuardedHttp;
 
   constructor(baseUrl: string, key: string | undefined, modelErrors: ModelErrors) {
     this.#url = new URL(baseUrl);
@@ -35,80 +30,62 @@ export class ChatService {
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
     };
     this.#errors = modelErrors;
+    this.#http = new GuardedHttp({
+      guard: createAddressGuard({ allow: [this.#url.hostname] }),
+      headersTimeout: SILENCE_MS,
+      bodyTimeout: SILENCE_MS,
+    });
   }
 
   async ask(request: object, signal: AbortSignal | undefined): Promise<ChatReply> {
     if (signal?.aborted) throw FabricError.from(signal.reason);
-    const response = await this.#send(JSON.stringify(request), signal);
-    const { statusCode: status, headers, body } = response;
-    const read = this.#read(body, signal);
+    const sent = { method: 'POST', headers: this.#headers, body: JSON.stringify(request) };
+    const answer = this.#http.send(this.#url, sent, signal);
+    const { status, headers } = await answer.head.catch((error: FabricError) => {
+      throw this.#failure(error, signal, false);
+    });
     if (status >= 200 && status < 300) {
-      return { contentType: first(headers['content-type']) ?? '', body: read };
+      return { contentType: headers['content-type'] ?? '', body: this.#read(answer, signal) };
     }
+    const { bytes } = await answer.read(MAX_ERROR_BYTES).catch(() => ({ bytes: '' }));
     throw this.#errors.ofStatus({
       status,
-      retryAfter: first(headers['retry-after']),
-      retryAfterMs: first(headers['retry-after-ms']),
-      body: await readHead(read).catch(() => ''),
+      retryAfter: headers['retry-after'],
+      retryAfterMs: headers['retry-after-ms']?.toString(),
+      body: bytes.toString(),
     });
   }
 
   async close(): Promise<void> {
-    await this.#agent.destroy();
-  }
-
-  async #send(body: string, signal: AbortSignal | undefined) {
-    const { origin, pathname, search } = this.#url;
-    const request = {
-      method: 'POST' as const,
-      headers: this.#headers,
-      body,
-      signal: signal ?? null,
-    };
-    try {
-      return await this.#agent.request({ ...request, origin, path: pathname + search });
-    } catch (error) {
-      throw this.#failure(error, signal, false);
-    }
+    await this.#http.close();
   }
 
   async *#read(
-    body: AsyncIterable<Uint8Array>,
+    answer: HttpAnswer,
     signal: AbortSignal | undefined,
-  ): AsyncGenerator<Uint8Array> {
+  ): AsyncGenerator<Uint8Array, void, undefined> {
     let length = 0;
     try {
-      for await (const chunk of body) {
+      for await (const chunk of answer.body()) {
         length += chunk.length;
         if (length > MAX_ANSWER_BYTES) throw this.#errors.tooLarge(MAX_ANSWER_BYTES);
         yield chunk;
       }
     } catch (error) {
-      throw this.#failure(error, signal, true);
+      throw this.#failure(FabricError.from(error), signal, true);
+    } finally {
+      answer.abort(LEFT);
     }
   }
 
-  #failure(error: unknown, signal: AbortSignal | undefined, answered: boolean): FabricError {
+  #failure(error: FabricError, signal: AbortSignal | undefined, answered: boolean): FabricError {
     if (signal?.aborted) return FabricError.from(signal.reason);
-    const isSilent =
-      error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError;
-    if (isSilent) return this.#errors.timeout(error);
-    if (error instanceof errors.HTTPParserError) return this.#errors.unreadable('', error);
-    return this.#errors.ofConnection(error, answered);
+    const code = socketErrorCode(error.cause);
+    if (code !== undefined && SILENT.has(code)) return this.#errors.timeout(error.cause);
+    if (error.details.reason === 'invalid_http') return this.#errors.unreadable('', error.cause);
+    return this.#errors.ofConnection(error.cause ?? error, answered);
   }
 }
 
-async function readHead(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > MAX_ERROR_BYTES) break;
-  }
-  return Buffer.concat(chunks).toString('utf8');
-}
-
-function first(header: string | string[] | undefined): string | undefined {
-  return Array.isArray(header) ? header[0] : header;
-}
+const SILENT: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
+const LEFT = new FabricError('CANCELLED', 'The answer is not read any more');

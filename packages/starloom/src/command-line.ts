@@ -1,0 +1,56 @@
+// What the files of commands share: the options of all of them, actions, help and the values of options.
+
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Terminal } from './terminal.ts';
+
+/** Options that every command takes. */
+export interface GlobalOptions {
+  readonly json?: boolean;
+  readonly config?: string;
+}
+
+type Run = (terminal: Terminal, ...given: never[]) => Promise<void> | void;
+
+/**
+ * Runs a command with the terminal, its arguments, and its options with the global ones. A command that
+ * needs large packages has a file of its own, which `load` imports.
+ */
+export function action(
+  terminal: Terminal,
+  load: () => Run | Promise<Run>,
+): (...given: unknown[]) => Promise<void> {
+  return async (...given) => {
+    const command = given.at(-1) as Command;
+    const values = [...given.slice(0, -2), command.optsWithGlobals()];
+    const run = await load();
+    await run(terminal, ...(values as never[]));
+  };
+}
+
+/** The first thing that `--help` shows: what people type, and what it does. */
+export function examples(...rows: readonly (readonly [command: string, does: string])[]): string {
+  const width = Math.max(...rows.map(([command]) => command.length));
+  const lines = rows.map(([command, does]) => `  ${command.padEnd(width)}  ${does}`.trimEnd());
+  return ['Examples:', ...lines, ''].join('\n');
+}
+
+const UNITS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** `90d`, `12h`, `30m`, `45s` or `0`, in milliseconds. */
+export function toDurationMs(text: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  if (count !== undefined) return Number(count) * UNITS[unit as keyof typeof UNITS];
+  if (text === '0') return 0;
+  throw new InvalidArgumentError('expected a number with s, m, h or d, such as 12h.');
+}
+
+export function toPort(text: string): number {
+  const port = Number(text);
+  if (text !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError('expected a number from 0 to 65535.');
+}
+
+/** Of an option that may be given several times. */
+export function toList(text: string, before: readonly string[] = []): string[] {
+  return [...before, text];
+}

@@ -1,0 +1,67 @@
+// The table of commands. A new command is a file in `commands`, which exports `define`, and a row here:
+// help, the loading of files, and the commands in messages follow from it.
+
+import type { Command } from 'commander';
+import type { Terminal } from './terminal.ts';
+
+interface CommandFile {
+  /** Adds arguments, options, actions and commands below it. */
+  define(command: Command, terminal: Terminal): void;
+}
+
+/** What follows the name in help, what the command does, and its file, loaded when the name is typed. */
+type Row = readonly [takes: string, does: string, load: () => Promise<CommandFile>];
+
+export const COMMANDS: Readonly<Record<string, Row>> = {
+  up: [
+    '[options]',
+    'run the gateway; with no configuration it runs sample agents',
+    () => import('./commands/up.ts'),
+  ],
+  agents: [
+    '',
+    'list agents with their capabilities and health',
+    () => import('./commands/agents.ts'),
+  ],
+  call: [
+    '[options] <target> [words...]',
+    'give a task to an agent',
+    () => import('./commands/call.ts'),
+  ],
+  route: [
+    '<target> [capability]',
+    'show which agents would serve a call, and why; nothing is executed',
+    () => import('./commands/route.ts'),
+  ],
+  health: [
+    '',
+    'show the health of the gateway, the registry and every agent',
+    () => import('./commands/health.ts'),
+  ],
+  jobs: ['', 'list and steer your jobs', () => import('./commands/jobs.ts')],
+  agent: ['', 'make, talk to and serve an agent', () => import('./commands/agent.ts')],
+  rpc: [
+    '[options]',
+    'sessions, shared context and locks as JSON-RPC, for a client that has only pipes',
+    () => import('./commands/rpc.ts'),
+  ],
+  keys: ['', 'create, list, rotate and revoke shared keys', () => import('./commands/keys.ts')],
+  passport: [
+    '',
+    'create, show, verify and revoke passports',
+    () => import('./commands/passport.ts'),
+  ],
+  policy: ['', 'check and test the rules of the gateway', () => import('./commands/policy.ts')],
+  audit: ['', 'verify and show the audit log', () => import('./commands/audit.ts')],
+  config: ['', 'check, show and describe configuration', () => import('./commands/config.ts')],
+};
+
+const NAMES = Object.keys(COMMANDS).join('|');
+
+/** A command at the beginning of a line or of a quotation. */
+const COMMAND = new RegExp(`(^ *|[\`"])starloom(?= (?:(?:${NAMES})\\b|-))`, 'gm');
+
+/** The text with the commands in it as they are typed here: with npx where npm started the program. */
+export function asTyped(text: string, env: Terminal['env']): string {
+  return env.npm_command === undefined ? text : text.replace(COMMAND, '$1npx starloom');
+}

@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto';
+import { FabricError, type FabricEvent, type GivenInput, isObject } from '@starloom/core';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type OpenQuestion, type TypedInputs, toAnswers } from '../ask/answers.ts';
+import { askPerson } from '../ask/ask-person.ts';
+import { action, examples, type GlobalOptions, toList } from '../command-line.ts';
+import { nameConversation, toConversationId } from '../conversation-names.ts';
+import { contentArtifacts, openFolder, saveArtifacts } from '../files/artifacts.ts';
+import { readAttachments } from '../files/read-attachments.ts';
+import { connectToGateway, type GatewayClient } from '../gateway-client.ts';
+import { paint } from '../paint.ts';
+import { toSafeJson, toVisible } from '../plain-text.ts';
+import { toUsageError } from '../report-error.ts';
+import type { Terminal } from '../terminal.ts';
+import type { ToolPayloads } from '../tool-payloads.ts';
+import { type Asked, askedIn, toAnswering, toRequest, withAnswerCommand } from './call-request.ts';
+import { CallView, printJson, type Shorten, showAnswer } from './call-view.ts';
+import { didYouMean, readTarget, type Target } from './target.ts';
+
+export interface CallCommandOptions extends GlobalOptions {
+  readonly stream?: true;
+  readonly arg?: Record<string, unknown>;
+  readonly args?: Record<string, unknown>;
+  readonly context?: Record<string, unknown>;
+  readonly timeout?: number;
+  readonly deadline?: number;
+  readonly format?: string;
+  readonly async?: true;
+  readonly key?: string;
+  readonly conversation?: string;
+  /** Answers by the id of their question. */
+  readonly input?: TypedInputs;
+  /** `false`: ask no person. */
+  readonly person?: false;
+  readonly attach?: readonly string[];
+  readonly save?: string;
+  readonly force?: true;
+}
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .argument('<target>', 'agent, tool (percy.reason, percy_reason), or a capability alone')
+    .argument('[words...]', 'capability (after an agent), then the task')
+    .option('--stream', 'show events as they happen; with --json one per line')
+    .option('--arg <key=value>', 'one argument of the capability; repeatable', toArgument)
+    .option('--args <json>', 'all arguments of the capability as JSON', toObject)
+    .option('--context <json>', 'anything the agent should know, as JSON', toObject)
+    .option('--timeout <ms>', 'bounds each attempt', toMilliseconds)
+    .option('--deadline <ms>', 'bounds the whole call', toMilliseconds)
+    .option('--format <format>', 'text, json or toolcalls')
+    .option('--async', 'start a job and print its id; see "starloom jobs"')
+    .option('--key <key>', 'the same key is the same call for 24 hours')
+    .option('--attach <file>', 'a file for the agent; repeatable', toList)
+    .option('--save <folder>', 'write the files that the agent hands over')
+    .option('--force', 'with --save: overwrite files')
+    .option('--conversation <id>', 'go on with a conversation, or with a call that asked')
+    .option('--input <id=answer>', 'answer a question, as JSON or text; repeatable', toInput)
+    .addOption(noInput())
+    .addHelpText(
+      'before',
+      examples(
+        ['starloom call percy reason "Is this sound?" --stream', 'agent, capability, task'],
+        ['starloom call coder.code --arg path=README.md', 'by the name of the tool'],
+        ['starloom call files read_text_file --arg path=README.md --json', ''],
+        ['starloom call scribe write "A letter" --attach notes.md --save letters', ''],
+      ),
+    )
+    .action(action(terminal, () => callAgent));
+}
+
+/** Not the negation of --input: both may be given. */
+function noInput(): Option {
+  const option = new Option(
+    '--no-input',
+    'ask nothing: a question ends the call with exit code 11',
+  );
+  option.attributeName = () => 'person';
+  return option;
+}
+
+function toInput(text: string, before: TypedInputs = {}): TypedInputs {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('expected <id of the question>=<answer>.');
+  const id = text.slice(0, at);
+  if (Object.hasOwn(before, id)) throw new InvalidArgumentError(`"${id}" is answered twice.`);
+  return { ...before, [id]: text.slice(at + 1) };
+}
+
+function toArgument(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
+  const at = text.indexOf('=');
+  if (at < 1) throw new InvalidArgumentError('expected key=value.');
+  const value = text.slice(at + 1);
+  return { ...before, [text.slice(0, at)]: parseScalar(value) };
+}
+
+function parseScalar(text: string): unknown {
+  return /^(?:true|false|null|-?\d+(?:\.\d+)?|[[{].*)$/.test(text) ? parseOr(text) : text;
+}
+
+function parseOr(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function toObject(text: string): Record<string, unknown> {
+  const value = parseOr(text);
+  if (isObject(value)) return value;
+  throw new InvalidArgumentError('expected a JSON object.');
+}
+
+function toMilliseconds(text: string): number {
+  const ms = Number(text);
+  if (Number.isInteger(ms) && ms > 0) return ms;
+  throw new InvalidArgumentError('expected milliseconds, a whole number above 0.');
+}
+
+/** How much longer than the call itself we wait for its answer. */
+const GRACE_MS = 5_000;
+const DEFAULT_TIMEOUT_MS = 60_000;
+/** How long an agent has to take notice that the person left. */
+const LEAVE_MS = 3_000;
+
+type Payload = ToolPayloads['fabric.call'];
+type Request = Readonly<Record<string, unknown>>;
+type Send = (request: Request, signal?: AbortSignal) => Promise<Payload>;
+
+interface Means {
+  readonly send: Send;
+  readonly view: CallView;
+  readonly shorten: Shorten;
+}
+
+async function callAgent(
+  terminal: Terminal,
+  first: string,
+  more: readonly string[],
+  typed: CallCommandOptions,
+): Promise<void> {
+  const { conversation: before } = typed;
+  const options = before
+    ? { ...typed, conversation: await toConversationId(terminal, before) }
+    : typed;
+  if (options.input && !options.conversation) {
+    throw toUsageError('--input answers a question: it needs --conversation <id>');
+  }
+  if (options.save && options.async) {
+    throw toUsageError('--save waits for the answer: it does not go with --async');
+  }
+  const { cwd } = terminal;
+  const attachments = await readAttachments(options.attach ?? [], cwd);
+  const place = options.save
+    ? { folder: options.save, cwd, force: options.force === true }
+    : undefined;
+  if (place) await openFolder(place);
+  await using client = await connectToGateway(terminal);
+  using interrupted = onInterrupt();
+  const target = await readTarget(client, [first, ...more]);
+  const view = new CallView(terminal);
+  const onEvent = (event: FabricEvent) => {
+    if (options.json) terminal.print(toSafeJson(event));
+    else view.show(event);
+  };
+  const shorten: Shorten = (agentId, id) => nameConversation(terminal, agentId, id, before);
+  const send: Send = (request, signal = interrupted.signal) =>
+    call(client, request, options, { signal, onEvent });
+  try {
+    const first = toRequest(target, options, attachments);
+    const answered = options.input
+      ? { ...first, inputs: await toInputs(options.input, first, send) }
+      : first;
+    const payload = await converse(terminal, target, options, answered, { send, view, shorten });
+    if (payload.job_id !== undefined) {
+      terminal.print(options.json ? toSafeJson(payload) : payload.job_id);
+      const { job_id, state } = payload;
+      terminal.tell(`the job is ${state}; follow it with "starloom jobs watch ${job_id}"`);
+      return;
+    }
+    const artifacts = payload.result.artifacts ?? contentArtifacts(payload.result.content);
+    const saved = place && (await saveArtifacts(artifacts, place));
+    if (options.json) printJson(terminal, payload, saved, options);
+    else await showAnswer(terminal, view, payload, { artifacts, saved }, { ...target, shorten });
+  } catch (error) {
+    view.settle();
+    if (interrupted.signal.aborted) throw error;
+    const { agentId, capability } = target;
+    const named = agentId === undefined ? [capability] : [agentId, capability];
+    throw withArgumentsFix(await didYouMean(error, client, named), agentId);
+  }
+}
+
+/** Calls, and asks the person whatever the agent asks, until there is an answer. */
+async function converse(
+  terminal: Terminal,
+  target: Target,
+  options: CallCommandOptions,
+  first: Request,
+  { send, view, shorten }: Means,
+): Promise<Payload> {
+  const isAsked = terminal.canAsk && !options.json && options.person !== false;
+  let request = first;
+  let asked: Asked | undefined;
+  for (;;) {
+    try {
+      return await send(request);
+    } catch (error) {
+      view.settle();
+      const isUnfit = FabricError.is(error) && error.details.reason === 'answer_does_not_fit';
+      if (isUnfit && asked) terminal.tell(`  ${paint('yellow', toVisible(error.message))}`);
+      else asked = askedIn(error, target);
+      if (!asked) throw error;
+      if (!isAsked || asked.conversationId === undefined) {
+        throw options.json
+          ? error
+          : await withShortCommand(FabricError.from(error), asked, shorten);
+      }
+      request = toAnswering(asked, await answersOf(terminal, asked, options, send), options);
+    }
+  }
+}
+
+/** With the command that goes on, for people. */
+async function withShortCommand(error: FabricError, asked: Asked, shorten: Shorten) {
+  const { agentId, conversationId: id } = asked;
+  if (id === undefined) return error;
+  return withAnswerCommand(error, { ...asked, conversationId: await shorten(agentId, id) });
+}
+
+async function answersOf(
+  terminal: Terminal,
+  asked: Asked,
+  options: CallCommandOptions,
+  send: Send,
+): Promise<readonly GivenInput[]> {
+  try {
+    return await askPerson(terminal, asked.agentId, asked.inputs);
+  } catch (error) {
+    // The agent still waits: it is answered before we leave.
+    const inputs = asked.inputs.map(({ id }): GivenInput => {
+      return { id, response: { action: 'cancel' } };
+    });
+    const signal = AbortSignal.timeout(LEAVE_MS);
+    await send(toAnswering(asked, inputs, options), signal).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
+ * What was typed as answers to what is open. The gateway says what is open when it gets an answer
+ * to a question that it never asked; such a request changes nothing.
+ */
+async function toInputs(typed: TypedInputs, request: Request, send: Send): Promise<GivenInput[]> {
+  const stray: GivenInput = { id: randomUUID(), response: { action: 'cancel' } };
+  const { idempotency_key: _, ...probe } = request;
+  const error = await send({ ...probe, inputs: [stray] }).then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!FabricError.is(error) || error.code !== 'BAD_INPUT') throw error;
+  const { questions } = error.details;
+  if (!Array.isArray(questions)) throw error;
+  return toAnswers(typed, questions as OpenQuestion[]);
+}
+
+/** Arguments that do not fit: where a person sees which are wanted. */
+function withArgumentsFix(error: unknown, agentId: string | undefined): unknown {
+  if (!FabricError.is(error) || error.code !== 'BAD_INPUT' || agentId === undefined) return error;
+  const fix = `give them with --arg name=value; "starloom agents describe ${agentId}" shows them`;
+  const isUnfit = /arguments/i.test(error.message) && error.details.fix === undefined;
+  return isUnfit ? error.with({ fix }) : error;
+}
+
+function call(
+  client: GatewayClient,
+  request: Request,
+  { deadline, timeout = DEFAULT_TIMEOUT_MS, stream }: CallCommandOptions,
+  { signal, onEvent }: { signal: AbortSignal; onEvent: (event: FabricEvent) => void },
+): Promise<Payload> {
+  const timeoutMs = (deadline ?? 3 * timeout) + GRACE_MS;
+  return client.call('fabric.call', request, { timeoutMs, signal, ...(stream && { onEvent }) });
+}
+
+/** The first Ctrl-C cancels the call at the agent, the second ends this process at once. */
+function onInterrupt(): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const onSignal = () => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort();
+  };
+  process.on('SIGINT', onSignal);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]: () => void process.off('SIGINT', onSignal),
+  };
+}

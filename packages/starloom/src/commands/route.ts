@@ -1,0 +1,46 @@
+import type { Command } from 'commander';
+import type { GlobalOptions } from '../command-line.ts';
+import { action, examples } from '../command-line.ts';
+import { connectToGateway } from '../gateway-client.ts';
+import { paintHealth } from '../paint.ts';
+import { line, toSafeJson } from '../plain-text.ts';
+import { table } from '../table.ts';
+import type { Terminal } from '../terminal.ts';
+import { didYouMean, readTarget } from './target.ts';
+
+export function define(command: Command, terminal: Terminal): void {
+  command
+    .addHelpText('before', examples(['starloom route percy reason', '']))
+    .argument('<target>', 'agent, agent.capability, or a capability alone')
+    .argument('[capability]')
+    .action(action(terminal, () => previewRoute));
+}
+
+export async function previewRoute(
+  terminal: Terminal,
+  target: string,
+  named: string | undefined,
+  { json }: GlobalOptions,
+): Promise<void> {
+  await using client = await connectToGateway(terminal);
+  const { agentId, capability } = await readTarget(
+    client,
+    named === undefined ? [target] : [target, named],
+  );
+  const asked = { ...(agentId && { agent_id: agentId }), capability };
+  const payload = await client.call('fabric.route.preview', asked).catch(async (error: unknown) => {
+    throw await didYouMean(error, client, agentId ? [agentId, capability] : [capability]);
+  });
+  if (json) return terminal.print(toSafeJson(payload));
+  const candidates = [payload.primary ?? [], ...payload.fallbacks].flat();
+  const rows = candidates.map(({ agent_id, kind, health, reason }, index) => [
+    String(index + 1),
+    agent_id,
+    kind,
+    paintHealth(health),
+    reason,
+  ]);
+  terminal.print(table(['', 'AGENT', 'AS', 'HEALTH', 'WHY'], rows, terminal.columns));
+  for (const { agent_id, reason } of payload.skipped)
+    terminal.tell(line`not ${agent_id}: ${reason}`);
+}

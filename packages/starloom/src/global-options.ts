@@ -1,5 +1,0 @@
-/** Options that every command takes. */
-export interface GlobalOptions {
-  readonly json?: boolean;
-  readonly config?: string;
-}

@@ -1,0 +1,31 @@
+import { Command, Help } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { asTyped, COMMANDS } from '../src/commands.ts';
+import type { Terminal } from '../src/terminal.ts';
+
+const NAMES = Object.keys(COMMANDS);
+
+describe('the table of commands', () => {
+  it.each(NAMES)('says of "%s" what its file takes', async (name) => {
+    const [takes, , load] = COMMANDS[name] ?? expect.unreachable();
+    const command = new Command(name);
+    (await load()).define(command, {} as Terminal);
+    expect(new Help().subcommandTerm(command)).toBe(`${name} ${takes}`.trimEnd());
+  });
+});
+
+describe('commands in messages', () => {
+  it('are written as they are typed where npm started the program', () => {
+    const text = 'starloom is up\n  starloom up\nstart one with "starloom up"; starloom uptime';
+    expect(asTyped(text, { npm_command: 'exec' })).toBe(
+      'starloom is up\n  npx starloom up\nstart one with "npx starloom up"; starloom uptime',
+    );
+    expect(asTyped(text, {})).toBe(text);
+  });
+
+  it.each([...NAMES, '--help'])('include "starloom %s"', (name) => {
+    expect(asTyped(`see "starloom ${name}"`, { npm_command: 'exec' })).toBe(
+      `see "npx starloom ${name}"`,
+    );
+  });
+});
