@@ -92,7 +92,7 @@ describe('a run over all targets', () => {
     const written = await readFile(page, 'utf8');
     expect(written).not.toContain('figures of before');
     expect(written).toContain('| `unary.c64` | req/s | ÷ bare |');
-    expect(written).toMatch(/^# Benchmarks\n[\s\S]+## What is measured\n/);
+    expect(written).toMatch(/^# Benchmarks\n[\s\S]+## Agents\n/);
   });
 });
 
