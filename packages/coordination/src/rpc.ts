@@ -149,7 +149,7 @@ export class RpcPeer {
     return this.#services.idempotency.once(keyed, async () => (await run()) as Json);
   }
 
-  /** What carries a request on its own writes it down, with no more than the caller is told. */
+  /** The transport logs a request of its own, with what the caller sees of the error; the rest is logged here. */
   #log({ method, id }: RpcRequest, error: FabricError, inBatch: boolean): void {
     const { log } = this.#services;
     const { log: level } = ERRORS[error.code];

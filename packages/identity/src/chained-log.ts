@@ -68,7 +68,7 @@ interface ChainEnd {
   readonly unsealed: number;
 }
 
-/** The chain of one file while it is written. Whoever writes the text of an extension accepts it then. */
+/** The chain of one file while it is written. The code that writes the text of an extension accepts it then. */
 export class Chain {
   readonly #options: ChainOptions;
   #end: ChainEnd;

@@ -48,10 +48,10 @@ export function admit(caller: Admitted, guard: RecursionGuard): GuardedCall | Pr
     caller.request?.follow(call.trace);
     return call;
   };
-  const told = startedAgent(caller);
-  const isTold = told !== undefined || origin.traceId !== undefined;
-  const found = isTold ? undefined : connectedAgent(caller, guard);
-  return found ? found.then(place) : place(told);
+  const marked = startedAgent(caller);
+  const isPlaced = marked !== undefined || origin.traceId !== undefined;
+  const found = isPlaced ? undefined : connectedAgent(caller, guard);
+  return found ? found.then(place) : place(marked);
 }
 
 /** The agent in whose program the caller says it runs, if this gateway started it. */
@@ -60,7 +60,7 @@ function startedAgent({ headers }: Pick<Caller, 'headers'>): string | undefined 
   return typeof marks === 'string' ? agentOfMarks(marks) : undefined;
 }
 
-/** The agent whose program made the connection; nobody looks while that could tie the call to none. */
+/** The agent whose program made the connection; not looked for while no started agent has a call. */
 function connectedAgent({ socket }: Pick<Caller, 'socket'>, { servesStarted }: RecursionGuard) {
   return socket && servesStarted ? agentAtOtherEnd(socket) : undefined;
 }
