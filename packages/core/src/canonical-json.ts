@@ -1,6 +1,6 @@
-import { FabricError } from './errors.ts';
+import { failure } from './reasons.ts';
 
-export interface CanonicalJsonOptions {
+interface CanonicalJsonOptions {
   /** RFC 8785 refuses them; where every text must have a form, they can be written escaped. */
   readonly loneSurrogates?: 'refuse' | 'escape';
 }
@@ -15,12 +15,7 @@ export function canonicalJson(value: unknown, options: CanonicalJsonOptions = {}
     return `[${items.join(',')}]`;
   }
   if (typeof value === 'object') return `{${membersOf(value, options).join(',')}}`;
-  throw new FabricError('BAD_INPUT', `A ${typeof value} like this has no canonical JSON`, {
-    details: {
-      reason: 'not_json',
-      fix: 'use finite numbers and strings without lone surrogates, as RFC 8785 asks',
-    },
-  });
+  throw failure('not_json', { type: typeof value });
 }
 
 /** The same value with U+FFFD in place of lone surrogates, so that whatever came as JSON has a form. */

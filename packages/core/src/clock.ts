@@ -1,3 +1,5 @@
+import { failure } from './reasons.ts';
+
 /** Time as an argument. `now` is wall time for people; `monotonic` never steps back, for waiting. */
 export interface Clock {
   /** Milliseconds since 1970. */
@@ -10,3 +12,138 @@ export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
 };
+
+/** A call gets this many attempts' worth of time unless it says otherwise. */
+const DEADLINE_FACTOR = 3;
+
+/**
+ * When a whole call must be over, and what an attempt inside it may take. Arithmetic only, on the
+ * monotonic clock: `@starloom/wire` turns a deadline into an AbortSignal.
+ */
+export class Deadline {
+  readonly #clock: Clock;
+  /** On the monotonic clock. */
+  #at: number;
+  /** What the call was given in all. */
+  readonly totalMs: number;
+
+  constructor(totalMs: number, clock: Clock) {
+    this.totalMs = totalMs;
+    this.#clock = clock;
+    this.#at = clock.monotonic() + totalMs;
+  }
+
+  /** Never negative. */
+  remainingMs(): number {
+    return Math.max(0, this.#at - this.#clock.monotonic());
+  }
+
+  get passed(): boolean {
+    return this.remainingMs() === 0;
+  }
+
+  /** The time of the next attempt: what it asks for, within what is left. */
+  attemptMs(timeoutMs: number): number {
+    return Math.min(timeoutMs, this.remainingMs());
+  }
+
+  /** Gives more time, such as what a question was open for. */
+  extend(ms: number): void {
+    this.#at += ms;
+  }
+
+  assertOpen(): void {
+    if (!this.passed) return;
+    throw failure('deadline', { deadline_ms: this.totalMs });
+  }
+}
+
+export function defaultDeadlineMs(timeoutMs: number): number {
+  return DEADLINE_FACTOR * timeoutMs;
+}
+
+/** A wait grows no further after so many doublings, whatever `longestMs` allows. */
+const MAX_DOUBLINGS = 16;
+
+interface BackoffRules {
+  readonly firstMs: number;
+  readonly longestMs?: number;
+}
+
+interface BackoffStep extends BackoffRules {
+  /** Failed tries so far; the wait after the first one is `firstMs`. */
+  readonly tries: number;
+  /** A random factor that spreads clients apart; the wait stays within `longestMs`. */
+  readonly jitter?: number;
+}
+
+export function backoffMs({
+  firstMs,
+  longestMs = Number.POSITIVE_INFINITY,
+  tries,
+  jitter = 1,
+}: BackoffStep): number {
+  const doublings = Math.min(MAX_DOUBLINGS, Math.max(0, tries - 1));
+  return Math.min(longestMs, Math.min(longestMs, firstMs * 2 ** doublings) * jitter);
+}
+
+interface BackoffOptions extends BackoffRules {
+  /** So many failures in a row cost no wait. */
+  readonly freeTries?: number;
+}
+
+/** Counts failures in a row, and says when the next try may be. */
+export class Backoff {
+  readonly #options: BackoffOptions;
+  readonly #clock: Clock;
+  #failures = 0;
+  /** On the monotonic clock. */
+  #notBefore = 0;
+
+  constructor(options: BackoffOptions, clock: Clock = systemClock) {
+    this.#options = options;
+    this.#clock = clock;
+  }
+
+  /** One more failure; how long to wait before the next try. */
+  failed(): number {
+    const { freeTries = 0, ...rules } = this.#options;
+    this.#failures += 1;
+    const tries = this.#failures - freeTries;
+    const waitMs = tries > 0 ? backoffMs({ ...rules, tries }) : 0;
+    this.#notBefore = this.#clock.monotonic() + waitMs;
+    return waitMs;
+  }
+
+  succeeded(): void {
+    this.#failures = 0;
+    this.#notBefore = 0;
+  }
+
+  /** Until the next try may be; 0 when it may be now. */
+  remainingMs(): number {
+    return Math.max(0, this.#notBefore - this.#clock.monotonic());
+  }
+}
+
+/**
+ * What the promise settles with, or the signal's reason if that comes first. This does not stop the
+ * work behind the promise; its late rejection is not reported as unhandled.
+ */
+export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort);
+    promise.then(
+      (value) => {
+        signal.removeEventListener('abort', onAbort);
+        resolve(value);
+      },
+      (error: unknown) => {
+        signal.removeEventListener('abort', onAbort);
+        reject(error);
+      },
+    );
+  });
+}

@@ -1,3 +1,4 @@
+import type { Clock } from './clock.ts';
 import {
   type AgentFilter,
   type AgentRecord,
@@ -7,6 +8,8 @@ import {
 } from './directory.ts';
 import type { Health } from './health.ts';
 import type { Capability } from './manifest.ts';
+import { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
+import type { RegistryStatus } from './ports/registry.ts';
 
 /** The half of a registry that is the same for all: reads answer from the directory, at once. */
 export abstract class DirectoryReads {
@@ -28,9 +31,13 @@ export abstract class DirectoryReads {
     return this.directory.resolveFallbacks(agentId, capability);
   }
 
-  /** Kept in memory; a backend that shares health writes it first. */
-  async updateHealth(agentId: string, health: Health): Promise<void> {
-    this.directory.setHealth(agentId, health);
+  async updateHealth(agentId: string, health: Health, nodeId?: string): Promise<void> {
+    const instance = this.#instance(agentId, nodeId);
+    if (!instance) return;
+    const { manifest, health: before } = instance;
+    this.directory.setHealth(agentId, health, manifest.node_id);
+    if (before.status !== health.status)
+      this.noteHealth(manifest.agent_id, manifest.node_id, health);
   }
 
   updateCapabilities(
@@ -43,5 +50,36 @@ export abstract class DirectoryReads {
 
   watch(listener: DirectoryListener): () => void {
     return this.directory.watch(listener);
+  }
+
+  /** A change of the status of an instance, for the history. */
+  protected abstract noteHealth(agentId: string, nodeId: string, health: Health): void;
+
+  /** The part of `status` that the directory knows. */
+  protected statusOf(): Pick<RegistryStatus, 'agents' | 'held'> {
+    const held = this.directory.heldInstances().map(({ manifest: { agent_id, node_id }, hold }) => {
+      return { agent_id, node_id, ...hold };
+    });
+    return { agents: this.directory.size, ...(held.length > 0 && { held }) };
+  }
+
+  #instance(agentId: string, nodeId: string | undefined) {
+    const record = this.directory.get(agentId);
+    const node = nodeId ?? record?.manifest.node_id;
+    return record?.instances.find(({ manifest }) => manifest.node_id === node);
+  }
+}
+
+/** Registrations and history live in this process. */
+export abstract class LocalRegistry extends DirectoryReads {
+  readonly registrar: MemoryRegistrar;
+
+  constructor(options: Omit<MemoryRegistrarOptions, 'directory'> & { readonly clock: Clock }) {
+    super();
+    this.registrar = new MemoryRegistrar({ ...options, directory: this.directory });
+  }
+
+  protected override noteHealth(agent_id: string, node_id: string, health: Health): void {
+    this.registrar.note({ agent_id, node_id }, health);
   }
 }

@@ -1,20 +1,39 @@
 // Every registry backend feeds one of these, and calls read only this: lookups never wait for an
-// engine. A whole new set of agents is swapped in at once, so a reader sees all of it or none.
+// engine. A change of any number of agents is applied at once, so a reader sees all of it or none.
 
 import { canonicalJson } from './canonical-json.ts';
 import { type Health, type HealthStatus, UNKNOWN_HEALTH } from './health.ts';
-import { type Capability, findCapability, type Manifest } from './manifest.ts';
-import { compareTiers, isTrustedAs, type TrustTier } from './tiers.ts';
+import {
+  type AgentInstance,
+  bestHealth,
+  findServed,
+  holdBeside,
+  type InstanceEntry,
+  type InstanceHold,
+  instanceKey,
+  LEASE_EXPIRED,
+} from './instance.ts';
+import {
+  type Capability,
+  findCapability,
+  isTrustedAs,
+  type Manifest,
+  type TrustTier,
+} from './manifest.ts';
+import { Postings, PostingsIndex } from './postings.ts';
 import { normalName } from './tool-names.ts';
 
 export interface AgentRecord {
-  /** As the operator wrote it. */
+  /** The definition that is served, as the first of its instances gave it. */
   readonly manifest: Manifest;
   /** What the agent serves: what the manifest declares or the agent offers, as far as is known. */
   readonly capabilities: readonly Capability[];
   /** What it offers, but may not serve before an operator approves it. */
   readonly held: readonly HeldCapability[];
+  /** Of its best instance. */
   readonly health: Health;
+  /** Where it runs, in order of node; also those that take no calls. */
+  readonly instances: readonly AgentInstance[];
 }
 
 /** Why a capability waits: it changed after its approval, is new, or looks like another one. */
@@ -49,17 +68,33 @@ interface Discovered {
   readonly held: readonly HeldCapability[];
 }
 
-interface Index {
-  readonly byId: ReadonlyMap<string, Manifest>;
-  /** Who offers a capability, by its normal name; the most trusted first, then by id. */
-  readonly ranked: ReadonlyMap<string, readonly string[]>;
-  readonly byCapability: ReadonlyMap<string, readonly string[]>;
-  readonly byTag: ReadonlyMap<string, readonly string[]>;
-  readonly byTier: ReadonlyMap<string, readonly string[]>;
+interface IndexKeys {
+  readonly capabilities: ReadonlySet<string>;
+  readonly tags: ReadonlySet<string>;
+  readonly tiers: ReadonlySet<string>;
+}
+
+const NO_KEYS: IndexKeys = { capabilities: new Set(), tags: new Set(), tiers: new Set() };
+
+/** A change of more agents than this is indexed as a whole. */
+const MANY = 100;
+
+interface Entry {
+  readonly instances: readonly InstanceEntry[];
+  /** Whose definition is served; none while all instances are held. */
+  readonly served: InstanceEntry | undefined;
 }
 
 export class Directory {
-  #index: Index = buildIndex([], () => []);
+  readonly #agents = new Map<string, Entry>();
+  readonly #ids = new Postings();
+  /** Who offers a capability, by its normal name. */
+  readonly #byCapability = new PostingsIndex();
+  /** How many do: most calls need no more. */
+  readonly #offering = new Map<string, number>();
+  readonly #byTag = new PostingsIndex();
+  readonly #byTier = new PostingsIndex();
+  /** By the key of the instance. */
   readonly #health = new Map<string, Health>();
   /** What each agent said it offers; forgotten when its manifest changes. */
   readonly #discovered = new WeakMap<Manifest, Discovered>();
@@ -68,31 +103,60 @@ export class Directory {
   readonly #records = new Map<string, AgentRecord>();
 
   get size(): number {
-    return this.#index.byId.size;
+    return this.#ids.size;
   }
 
   get(agentId: string): AgentRecord | undefined {
     const known = this.#records.get(agentId);
     if (known) return known;
-    const manifest = this.#index.byId.get(agentId);
-    if (!manifest) return undefined;
-    const health = this.#health.get(agentId) ?? UNKNOWN_HEALTH;
-    const record = { manifest, ...this.#servedBy(manifest), health };
+    const entry = this.#agents.get(agentId);
+    if (!entry?.served) return undefined;
+    const instances = entry.instances.map((instance) => this.#toRecord(instance, entry));
+    const { manifest } = entry.served;
+    const record = {
+      manifest,
+      ...this.#servedBy(manifest),
+      health: bestHealth(instances),
+      instances,
+    };
     this.#records.set(agentId, record);
     return record;
   }
 
+  /** What is kept of an agent, held instances included. */
+  entriesOf(agentId: string): readonly InstanceEntry[] {
+    return this.#agents.get(agentId)?.instances ?? NONE;
+  }
+
+  /** Of all agents. */
+  entries(): InstanceEntry[] {
+    return [...this.#agents.values()].flatMap(({ instances }) => instances);
+  }
+
+  /** Instances that take no calls until an operator acts, of all agents or of these. */
+  heldInstances(
+    agentIds: Iterable<string> = this.#agents.keys(),
+  ): { readonly manifest: Manifest; readonly hold: InstanceHold }[] {
+    return [...agentIds].flatMap((agentId) => {
+      const entry = this.#agents.get(agentId);
+      return (entry?.instances ?? NONE).flatMap((instance) => {
+        const hold = holdBeside(instance, entry?.served);
+        return hold ? [{ manifest: instance.manifest, hold }] : [];
+      });
+    });
+  }
+
   /** In order of agent id. */
   list(filter: AgentFilter = {}): AgentRecord[] {
-    return this.#narrowest(filter)
-      .flatMap((agentId) => this.get(agentId) ?? [])
-      .filter((record) => matches(record, filter));
+    const records = this.#recordsOf(this.#narrowest(filter));
+    return records.filter((record) => matches(record, filter));
   }
 
   /** Agents that offer `capability`, the most trusted first, then by id. */
   findByCapability(capability: string): AgentRecord[] {
-    const ids = this.#index.ranked.get(normalName(capability)) ?? [];
-    return ids.flatMap((id) => this.get(id) ?? []);
+    return this.#recordsOf(
+      this.#byCapability.get(normalName(capability))?.ranked(this.#tierOf) ?? NONE,
+    );
   }
 
   /**
@@ -138,27 +202,42 @@ export class Directory {
   }
 
   /** Replaces all agents at once; health of those that stay is kept. Returns the ids that changed. */
-  replaceAll(manifests: readonly Manifest[]): string[] {
-    const before = this.#index.byId;
-    this.#rebuild(manifests);
-    const after = this.#index.byId;
-    const gone = [...before.keys()].filter((id) => !after.has(id));
-    for (const id of gone) this.#health.delete(id);
-    const changed = [...after.keys()].filter((id) => !isSame(before.get(id), after.get(id)));
-    const agentIds = [...gone, ...changed].sort();
-    if (agentIds.length > 0) this.#notify('agents', agentIds);
-    return agentIds;
+  replaceAll(instances: readonly InstanceEntry[]): string[] {
+    const changes = new Map<string, InstanceEntry[]>();
+    for (const agentId of this.#agents.keys()) changes.set(agentId, []);
+    for (const instance of instances) {
+      const { agent_id } = instance.manifest;
+      const known = changes.get(agent_id);
+      if (known) known.push(instance);
+      else changes.set(agent_id, [instance]);
+    }
+    return this.apply(changes);
   }
 
-  upsert(manifest: Manifest): void {
-    const others = [...this.#index.byId.values()].filter(
-      ({ agent_id }) => agent_id !== manifest.agent_id,
-    );
-    this.replaceAll([...others, manifest]);
+  /** All instances of some agents; none removes the agent. Returns the ids that changed. */
+  apply(changes: ReadonlyMap<string, readonly InstanceEntry[]>): string[] {
+    const isMany = changes.size > MANY;
+    const changed = [...changes]
+      .filter(([agentId, instances]) => this.#set(agentId, instances, isMany))
+      .map(([agentId]) => agentId)
+      .sort();
+    if (changed.length > 0) this.#notify('agents', changed);
+    return changed;
   }
 
-  remove(agentId: string): void {
-    this.replaceAll([...this.#index.byId.values()].filter(({ agent_id }) => agent_id !== agentId));
+  /** Adds an instance, or replaces the one of the same node. */
+  put(instance: InstanceEntry): void {
+    const { agent_id, node_id } = instance.manifest;
+    const others = this.entriesOf(agent_id).filter(({ manifest }) => manifest.node_id !== node_id);
+    this.apply(new Map([[agent_id, [...others, instance]]]));
+  }
+
+  /** One instance, or the whole agent. */
+  remove(agentId: string, nodeId?: string): void {
+    const left = this.entriesOf(agentId).filter(({ manifest }) => {
+      return nodeId !== undefined && manifest.node_id !== nodeId;
+    });
+    this.apply(new Map([[agentId, left]]));
   }
 
   /** What the agent serves, now that it was asked. False when nothing changed. */
@@ -167,25 +246,35 @@ export class Directory {
     capabilities: readonly Capability[],
     held: readonly HeldCapability[] = [],
   ): boolean {
-    const manifest = this.#index.byId.get(agentId);
-    if (!manifest) return false;
+    const entry = this.#agents.get(agentId);
+    if (!entry?.served) return false;
+    const { manifest } = entry.served;
     const before = this.#servedBy(manifest);
     const after = { capabilities, held };
+    const keys = this.#keysOf(manifest);
     this.#discovered.set(manifest, after);
+    this.#reindex(agentId, keys, this.#keysOf(manifest), false);
     this.#records.delete(agentId);
     if (JSON.stringify(before) === JSON.stringify(after)) return false;
-    this.#rebuild([...this.#index.byId.values()]);
     this.#notify('capabilities', [agentId]);
     return true;
   }
 
-  /** Notifies listeners only when the status itself changed. False when the agent is not known. */
-  setHealth(agentId: string, health: Health): boolean {
-    if (!this.#index.byId.has(agentId)) return false;
-    const before = this.#health.get(agentId) ?? UNKNOWN_HEALTH;
-    this.#health.set(agentId, health);
+  /**
+   * Of the instance on a node, else of the first one. Notifies listeners only when the status itself
+   * changed. False when the agent is not known.
+   */
+  setHealth(agentId: string, health: Health, nodeId?: string): boolean {
+    const entry = this.#agents.get(agentId);
+    const instance = nodeId === undefined ? entry?.served : findNode(entry, nodeId);
+    if (!instance) return false;
+    const key = instanceKey(instance.manifest);
+    const before = this.#health.get(key) ?? UNKNOWN_HEALTH;
+    const isSame = before.status === health.status;
+    const since = isSame ? before.since : (health.checked_at ?? undefined);
+    this.#health.set(key, since === undefined ? health : { ...health, since });
     this.#records.delete(agentId);
-    if (before.status !== health.status) this.#notify('health', [agentId]);
+    if (!isSame) this.#notify('health', [agentId]);
     return true;
   }
 
@@ -194,10 +283,40 @@ export class Directory {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** False when listeners have nothing to learn. */
+  #set(agentId: string, given: readonly InstanceEntry[], isOneOfMany: boolean): boolean {
+    const before = this.#agents.get(agentId);
+    const instances = given
+      .map((instance) => keepManifest(instance, before))
+      .sort((a, b) => (a.manifest.node_id < b.manifest.node_id ? -1 : 1));
+    for (const { manifest } of before?.instances ?? NONE) {
+      const stays = instances.some(({ manifest: { node_id } }) => node_id === manifest.node_id);
+      if (!stays) this.#health.delete(instanceKey(manifest));
+    }
+    const isSame = isSameSet(before?.instances ?? NONE, instances);
+    const after = { instances, served: isSame ? before?.served : findServed(instances) };
+    const [old, fresh] = [before?.served?.manifest, after.served?.manifest];
+    if (instances.length === 0) this.#agents.delete(agentId);
+    else this.#agents.set(agentId, after);
+    if (old !== fresh) {
+      this.#reindex(agentId, this.#keysOf(old), this.#keysOf(fresh), isOneOfMany);
+      if (old && !fresh) this.#ids.delete(agentId);
+      if (!old && fresh) this.#ids.add(agentId, isOneOfMany);
+    }
+    this.#records.delete(agentId);
+    return !isSame;
+  }
+
+  #toRecord(instance: InstanceEntry, entry: Entry): AgentInstance {
+    const hold = holdBeside(instance, entry.served);
+    const health = this.#health.get(instanceKey(instance.manifest)) ?? UNKNOWN_HEALTH;
+    if (instance.state === 'expired') return { ...instance, hold, health: LEASE_EXPIRED };
+    return { ...instance, hold, health };
+  }
+
   #isAlone({ manifest, held }: AgentRecord, capability: string): boolean {
     if (manifest.fallbacks.length > 0 || held.length > 0) return false;
-    const offering = this.#index.byCapability.get(normalName(capability));
-    return offering === undefined || offering.length <= 1;
+    return (this.#offering.get(normalName(capability)) ?? 0) <= 1;
   }
 
   #servedBy(manifest: Manifest): Discovered {
@@ -205,24 +324,94 @@ export class Directory {
     return this.#discovered.get(manifest) ?? { capabilities, held: NONE };
   }
 
-  #rebuild(manifests: readonly Manifest[]): void {
-    this.#records.clear();
-    this.#index = buildIndex(manifests, (manifest) => this.#servedBy(manifest).capabilities);
+  #recordsOf(agentIds: readonly string[]): AgentRecord[] {
+    const records: AgentRecord[] = [];
+    for (const agentId of agentIds) {
+      const record = this.get(agentId);
+      if (record) records.push(record);
+    }
+    return records;
   }
 
+  /** Only what differs is changed: an agent may be one of a hundred thousand with its tier. */
+  #reindex(agentId: string, before: IndexKeys, after: IndexKeys, isOneOfMany: boolean): void {
+    const indexes = {
+      capabilities: this.#byCapability,
+      tags: this.#byTag,
+      tiers: this.#byTier,
+    } as const;
+    const isMoved = !before.tiers.isSubsetOf(after.tiers);
+    for (const name of before.capabilities) this.#count(name, -1);
+    for (const name of after.capabilities) this.#count(name, 1);
+    for (const [name, index] of Object.entries(indexes)) {
+      const [old, fresh] = [before[name as keyof IndexKeys], after[name as keyof IndexKeys]];
+      // Capabilities are ranked by tier.
+      const isWhole = isMoved && index === this.#byCapability;
+      for (const key of old) if (isWhole || !fresh.has(key)) index.delete(key, agentId);
+      for (const key of fresh) if (isWhole || !old.has(key)) index.add(key, agentId, isOneOfMany);
+    }
+  }
+
+  #count(capability: string, change: 1 | -1): void {
+    const count = (this.#offering.get(capability) ?? 0) + change;
+    if (count === 0) this.#offering.delete(capability);
+    else this.#offering.set(capability, count);
+  }
+
+  #keysOf(manifest: Manifest | undefined): IndexKeys {
+    if (!manifest) return NO_KEYS;
+    const { capabilities } = this.#servedBy(manifest);
+    return {
+      capabilities: new Set(capabilities.map(({ name }) => normalName(name))),
+      tags: new Set(manifest.tags),
+      tiers: new Set([manifest.trust_tier]),
+    };
+  }
+
+  readonly #tierOf = (agentId: string): TrustTier =>
+    this.#agents.get(agentId)?.served?.manifest.trust_tier ?? 'public';
+
   #narrowest({ capability, tag, tier }: AgentFilter): readonly string[] {
-    const { byId, byCapability, byTag, byTier } = this.#index;
-    const lists: (readonly string[])[] = [];
-    if (capability !== undefined) lists.push(byCapability.get(normalName(capability)) ?? []);
-    if (tag !== undefined) lists.push(byTag.get(tag) ?? []);
-    if (tier !== undefined) lists.push(byTier.get(tier) ?? []);
-    if (lists.length === 0) return [...byId.keys()];
-    return lists.reduce((best, list) => (list.length < best.length ? list : best));
+    const lists: (Postings | undefined)[] = [];
+    if (capability !== undefined) lists.push(this.#byCapability.get(normalName(capability)));
+    if (tag !== undefined) lists.push(this.#byTag.get(tag));
+    if (tier !== undefined) lists.push(this.#byTier.get(tier));
+    const best = lists.reduce(
+      (least, list) => ((list?.size ?? 0) < (least?.size ?? 0) ? list : least),
+      lists.length === 0 ? this.#ids : lists[0],
+    );
+    return best?.sorted() ?? NONE;
   }
 
   #notify(kind: 'agents' | 'capabilities' | 'health', agentIds: readonly string[]): void {
     for (const listener of this.#listeners) listener({ kind, agentIds });
   }
+}
+
+function findNode(entry: Entry | undefined, nodeId: string): InstanceEntry | undefined {
+  return entry?.instances.find(({ manifest }) => manifest.node_id === nodeId);
+}
+
+/** A manifest that did not change stays the same object: open connections hang on that. */
+function keepManifest(instance: InstanceEntry, before: Entry | undefined): InstanceEntry {
+  const known = findNode(before, instance.manifest.node_id)?.manifest;
+  if (!known || known === instance.manifest) return instance;
+  const isSame = JSON.stringify(known) === JSON.stringify(instance.manifest);
+  return isSame ? { ...instance, manifest: known } : instance;
+}
+
+/** Whether readers see no difference; leases and revisions may have moved on. */
+function isSameSet(before: readonly InstanceEntry[], after: readonly InstanceEntry[]): boolean {
+  if (before.length !== after.length) return false;
+  return before.every((one, index) => {
+    const other = after[index];
+    return (
+      one.manifest === other?.manifest &&
+      one.state === other.state &&
+      one.hold?.reason === other.hold?.reason &&
+      (before.length === 1 || one.revision === other.revision)
+    );
+  });
 }
 
 /** Schemas agree when they are equal, or one of them is unknown. */
@@ -254,42 +443,4 @@ function matches({ manifest, capabilities, health }: AgentRecord, filter: AgentF
       (capability === undefined || normalName(name) === normalName(capability)) &&
       modalities.includes(modality),
   );
-}
-
-function buildIndex(
-  manifests: readonly Manifest[],
-  capabilitiesOf: (manifest: Manifest) => readonly Capability[],
-): Index {
-  const byId = new Map<string, Manifest>();
-  const byCapability = new Map<string, string[]>();
-  const byTag = new Map<string, string[]>();
-  const byTier = new Map<string, string[]>();
-  const sorted = [...manifests].sort((a, b) => (a.agent_id < b.agent_id ? -1 : 1));
-  for (const manifest of sorted) {
-    const id = manifest.agent_id;
-    byId.set(id, manifest);
-    const names = capabilitiesOf(manifest).map(({ name }) => normalName(name));
-    for (const name of new Set(names)) add(byCapability, name, id);
-    for (const tag of new Set(manifest.tags)) add(byTag, tag, id);
-    add(byTier, manifest.trust_tier, id);
-  }
-  const tierOf = (id: string) => byId.get(id)?.trust_tier ?? 'public';
-  const ranked = new Map<string, readonly string[]>();
-  for (const [capability, ids] of byCapability) {
-    ranked.set(
-      capability,
-      ids.toSorted((a, b) => compareTiers(tierOf(a), tierOf(b))),
-    );
-  }
-  return { byId, ranked, byCapability, byTag, byTier };
-}
-
-function add(index: Map<string, string[]>, key: string, id: string): void {
-  const ids = index.get(key);
-  if (ids) ids.push(id);
-  else index.set(key, [id]);
-}
-
-function isSame(before: Manifest | undefined, after: Manifest | undefined): boolean {
-  return before === after || JSON.stringify(before) === JSON.stringify(after);
 }

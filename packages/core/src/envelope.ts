@@ -2,8 +2,9 @@
 // A wire document (it travels to agents as it is), so it keeps its snake_case spelling in memory.
 
 import { z } from 'zod';
-import { hopSchema } from './hop.ts';
+import { type Fields, isObject } from './json.ts';
 import { agentIdSchema, capabilityNameSchema, trustTierSchema } from './manifest.ts';
+import { hopSchema } from './propagation.ts';
 import { traceSchema } from './trace.ts';
 
 export const AUTH_MODES = ['psk', 'passport', 'mtls', 'oauth', 'none'] as const;
@@ -69,4 +70,31 @@ export type Attachment = z.infer<typeof attachmentSchema>;
 /** An unknown value as an envelope with every default filled in, or a thrown `ZodError`. */
 export function parseEnvelope(value: unknown): Envelope {
   return envelopeSchema.parse(value);
+}
+
+/**
+ * What a capability is called with when the caller gave no arguments: its task and context, as far as
+ * the schema has a place for them. Where there is no `task`, it is the one required text, if there
+ * is exactly one.
+ */
+export function argumentsFromTask(
+  { task, context }: Pick<Envelope['input'], 'task' | 'context'>,
+  { properties, required, additionalProperties }: Readonly<Fields> = {},
+): Record<string, unknown> {
+  const all = { ...(task !== '' && { task }), ...context };
+  if (!isObject(properties)) return additionalProperties === false ? {} : all;
+  const known = Object.entries(all).filter(([name]) => Object.hasOwn(properties, name));
+  const kept = Object.fromEntries(known);
+  if (task === '' || Object.hasOwn(properties, 'task')) return kept;
+  const texts = textsAmong(properties, required);
+  const [only] = texts;
+  return texts.length === 1 && only !== undefined ? { [only]: task, ...kept } : kept;
+}
+
+function textsAmong(properties: Readonly<Fields>, required: unknown): readonly string[] {
+  if (!Array.isArray(required)) return [];
+  return required.filter((name): name is string => {
+    const property = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    return isObject(property) && property.type === 'string';
+  });
 }

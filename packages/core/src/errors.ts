@@ -2,6 +2,7 @@
 // (JSON-RPC, HTTP, gRPC, shell, fallback, log) reads its row here, and no other file maps codes.
 
 import { z } from 'zod';
+import { isObject, toFields } from './json.ts';
 import { type Trace, traceSchema } from './trace.ts';
 
 export interface ErrorRow {
@@ -83,7 +84,7 @@ export const TOOL_ERROR = 'tool_error';
  */
 export const CLAIM_LOST = 'claim_lost';
 
-export interface FabricErrorOptions {
+interface FabricErrorOptions {
   readonly details?: ErrorDetails;
   readonly cause?: unknown;
   readonly answer?: ErrorDetails | undefined;
@@ -168,4 +169,44 @@ function row(
   log: ErrorRow['log'],
 ): ErrorRow {
   return { rpc, http, grpc, exit, fallback, retry, log };
+}
+
+/** The key of `_meta`, and of metadata of other protocols, that carries an error payload. */
+export const ERROR_META_KEY = 'io.starloom/error';
+
+const MAX_TEXT = 2048;
+
+/**
+ * What a payload says, or `undefined` when the value is none of ours. Its details are kept, except
+ * `sent`: what the agents of another gateway saw says nothing of this call.
+ */
+export function parseErrorPayload(value: unknown): ErrorPayload['error'] | undefined {
+  if (!isObject(value) || value.ok !== false || !isObject(value.error)) return undefined;
+  const { code, message, details } = value.error;
+  if (!isErrorCode(code)) return undefined;
+  const { sent: _, ...kept } = toFields(details);
+  return { code, message: typeof message === 'string' ? bounded(message) : code, details: kept };
+}
+
+/** The failure another Starloom reported, or `undefined` when the value is no payload of ours. */
+export function fromErrorPayload(value: unknown): FabricError | undefined {
+  const reported = parseErrorPayload(value);
+  if (!reported) return undefined;
+  const { code, message, details } = reported;
+  return new FabricError(code, message, { details: { upstream: { code }, ...details } });
+}
+
+/** The same from JSON text, as far as it is a payload. */
+export function fromErrorText(text: string): FabricError | undefined {
+  if (!text.startsWith('{"ok":false')) return undefined;
+  try {
+    return fromErrorPayload(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Cuts text of other programs to a length that fits messages and logs. */
+export function bounded(text: string, length: number = MAX_TEXT): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1)}…`.toWellFormed();
 }

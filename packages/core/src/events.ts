@@ -112,7 +112,6 @@ export type ArtifactData = z.infer<typeof artifactData>;
 export type FinalData = z.infer<typeof finalData>;
 export type Counted = z.infer<typeof countedSchema>;
 export type Citation = z.infer<typeof citationSchema>;
-export type CallState = (typeof CALL_STATES)[number];
 
 /** Numbers the events of one call from 1 without gaps. */
 export class EventStamper {

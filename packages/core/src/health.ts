@@ -10,7 +10,9 @@ export const HEALTH_STATES = ['unknown', 'starting', 'online', 'degraded', 'offl
 export const healthSchema = z.strictObject({
   status: z.enum(HEALTH_STATES),
   checked_at: z.iso.datetime().nullable().default(null),
+  since: z.iso.datetime().optional().describe('When the status became what it is'),
   latency_ms: z.number().nonnegative().optional(),
+  reason: z.string().optional().describe('Why, in one word for programs'),
   message: z.string().optional().describe('Why it is not online'),
   upstream: z.unknown().optional().describe('What the agent said: status, exit code, stderr'),
   fix: z.string().optional().describe('What to do about it'),

@@ -1,23 +1,27 @@
-export { type Artifact, ArtifactFold } from './artifact-fold.ts';
+export {
+  assertWanted,
+  callerContext,
+  callHeaders,
+  exceedsDepth,
+  fromMeaning,
+  isLeftRunning,
+  MAX_JSON_DEPTH,
+  readTask,
+  TASK_SCHEMA,
+  withoutSent,
+} from './agent-call.ts';
+export { canonicalJson, toWellFormed } from './canonical-json.ts';
 export {
   Backoff,
-  type BackoffOptions,
-  type BackoffRules,
-  type BackoffStep,
   backoffMs,
-} from './backoff.ts';
-export { type CanonicalJsonOptions, canonicalJson, toWellFormed } from './canonical-json.ts';
-export { type Clock, systemClock } from './clock.ts';
+  type Clock,
+  Deadline,
+  defaultDeadlineMs,
+  orAborted,
+  systemClock,
+} from './clock.ts';
 export { Closers } from './closers.ts';
-export { closestWord, suggestionFor } from './closest-word.ts';
-export {
-  type ConnectionProgress,
-  connectionFailure,
-  isAway,
-  socketErrorCode,
-  unreachableReason,
-} from './connection-failure.ts';
-export { Deadline, defaultDeadlineMs } from './deadline.ts';
+export { RecentMap, Roster } from './collections.ts';
 export {
   type AgentFilter,
   type AgentRecord,
@@ -26,11 +30,12 @@ export {
   type HeldCapability,
   HOLD_REASONS,
 } from './directory.ts';
-export { DirectoryReads } from './directory-reads.ts';
+export { DirectoryReads, LocalRegistry } from './directory-reads.ts';
 export {
   type Attachment,
   AUTH_MODES,
   type Auth,
+  argumentsFromTask,
   attachmentSchema,
   authSchema,
   DEFAULT_TIMEOUT_MS,
@@ -43,13 +48,8 @@ export {
 } from './envelope.ts';
 export {
   bounded,
-  ERROR_META_KEY,
-  fromErrorPayload,
-  fromErrorText,
-  parseErrorPayload,
-} from './error-payload.ts';
-export {
   CLAIM_LOST,
+  ERROR_META_KEY,
   ERRORS,
   type ErrorCode,
   type ErrorDetails,
@@ -57,14 +57,15 @@ export {
   type ErrorRow,
   errorPayloadSchema,
   FabricError,
-  type FabricErrorOptions,
+  fromErrorPayload,
+  fromErrorText,
   isErrorCode,
+  parseErrorPayload,
   TOOL_ERROR,
 } from './errors.ts';
 export {
   type ArtifactData,
   CALL_STATES,
-  type CallState,
   type Citation,
   type Counted,
   countedIn,
@@ -76,43 +77,30 @@ export {
   type FabricEvent,
   type FinalData,
 } from './events.ts';
-export { matchesGlob } from './glob.ts';
 export {
   HEALTH_STATES,
   type Health,
-  type HealthStatus,
   healthSchema,
   toHealthReason,
-  UNKNOWN_HEALTH,
 } from './health.ts';
 export {
-  assertDepth,
-  extendChain,
-  findCycle,
-  formatChain,
-  type Hop,
-  hopSchema,
-  MAX_DEPTH,
-  nextHop,
-  parseChain,
-  parseDepth,
-  ROOT_HOP,
-  toLink,
-} from './hop.ts';
-export {
-  parseRetryAfter,
-  type StatusAnswer,
-  type StatusMeaning,
-  statusFailure,
-  statusMeaning,
-} from './http-status.ts';
+  type AgentInstance,
+  definitionDigest,
+  definitionOf,
+  INSTANCE_HOLDS,
+  type InstanceEntry,
+  type InstanceHold,
+  type InstanceKey,
+  type InstanceState,
+  instanceKey,
+  toInstance,
+} from './instance.ts';
 export {
   type FinalJobState,
   isFinal,
   JOB_STATES,
   type Job,
   type JobAnswer,
-  type JobCancellation,
   type JobError,
   type JobErrorEvent,
   type JobEvent,
@@ -129,36 +117,35 @@ export {
 } from './job.ts';
 export { type Fields, isObject, type Json, type JsonObject, toFields } from './json.ts';
 export { type Log, type LogFields, silentLog } from './log.ts';
-export { lookAlikes, looksLike, skeletonOf } from './look-alike.ts';
 export { isLoopback } from './loopback.ts';
-export {
-  fromMandateCarriers,
-  MANDATE,
-  toMandateHeaders,
-  toMandateLine,
-  toMandateMeta,
-} from './mandate-carrier.ts';
 export {
   agentIdSchema,
   agentsFileSchema,
   type Capability,
   capabilityNameSchema,
   capabilitySchema,
+  compareTiers,
+  DEFAULT_TIER,
   type Endpoint,
   endpointSchema,
   FALLBACK_MODES,
   type FallbackMode,
   findCapability,
+  isTrustedAs,
+  lowerTier,
   type Manifest,
   type ManifestInput,
   manifestSchema,
+  nodeIdSchema,
   protocolOf,
   RESERVED_AGENT_IDS,
+  TRUST_TIERS,
+  type TrustTier,
   trustTierSchema,
   UNKNOWN_VERSION,
 } from './manifest.ts';
+export { MemoryRegistrar, type MemoryRegistrarOptions } from './memory-registrar.ts';
 export { MemoryRegistry } from './memory-registry.ts';
-export { orAborted } from './or-aborted.ts';
 export type {
   Adapter,
   AdapterFactory,
@@ -171,35 +158,79 @@ export type {
   KeepOptions,
   ProtocolNotification,
 } from './ports/adapter.ts';
-export {
-  type Asked,
-  type Claim,
-  type ClaimMode,
-  type ClaimOptions,
-  type JobCounts,
-  type JobEngine,
-  type JobEventPage,
-  type JobFilter,
-  type JobNote,
-  type JobPage,
-  type JobQueue,
-  type JobRecords,
-  type JobSchedule,
-  QUEUE_PURPOSES,
-  type QueuePurpose,
-  type Renewal,
+export type {
+  Asked,
+  Claim,
+  ClaimMode,
+  ClaimOptions,
+  JobCounts,
+  JobEngine,
+  JobEventPage,
+  JobFilter,
+  JobNote,
+  JobPage,
+  JobQueue,
+  JobRecords,
+  JobSchedule,
+  QueuePurpose,
+  Renewal,
 } from './ports/jobs.ts';
-export type { Registry, RegistryStatus } from './ports/registry.ts';
 export {
+  type Journal,
+  type JournalAttempt,
+  type JournalCall,
+  type JournalCandidate,
+  type JournalCheck,
+  type JournalFace,
+  type JournalFilter,
+  type JournalPage,
+  type JournalPageOptions,
+  type JournalRate,
+  type JournalRates,
+  type JournalStatus,
+  MAX_JOURNAL_PAGE,
+  USAGE_KEYS,
+  type UsageKey,
+  type UsageQuery,
+  type UsageRow,
+} from './ports/journal.ts';
+export type {
+  HealthEntry,
+  InstanceEpoch,
+  RegisterOptions,
+  Registrant,
+  Registrar,
+  Registration,
+  Registry,
+  RegistryStatus,
+} from './ports/registry.ts';
+export {
+  assertDepth,
   assignedOrigin,
+  extendChain,
+  findCycle,
+  formatChain,
   fromHeaders,
+  fromMandateCarriers,
   fromMeta,
   HEADER,
+  type Hop,
+  hopSchema,
+  MANDATE,
+  MAX_DEPTH,
   META,
   mergeOrigins,
+  nextHop,
   type Origin,
+  parseChain,
+  parseDepth,
+  ROOT_HOP,
   toAnswerTrace,
   toHeaders,
+  toLink,
+  toMandateHeaders,
+  toMandateLine,
+  toMandateMeta,
   toMeta,
 } from './propagation.ts';
 export {
@@ -209,40 +240,45 @@ export {
   type InputRequest,
   type InputResponse,
   inputRequestSchema,
-  inputResponseSchema,
-  QUESTION_KINDS,
   QUESTION_MS,
-  type QuestionKind,
 } from './questions.ts';
-export { RecentMap } from './recent-map.ts';
+export { type ReasonRow, type ReasonRows, type ReasonTable, reasonTable } from './reason-table.ts';
 export {
-  type AdmitOptions,
   type BlockReason,
   type GuardedCall,
   RecursionGuard,
-  type RecursionGuardOptions,
 } from './recursion-guard.ts';
-export { type Attempt, type CallResult, ResultFold, type ToolCallRecord } from './result.ts';
-export { Roster } from './roster.ts';
-export { sha256Hex } from './sha256.ts';
-export { argumentsFromTask } from './task-arguments.ts';
 export {
-  compareTiers,
-  DEFAULT_TIER,
-  isTrustedAs,
-  lowerTier,
-  TRUST_TIERS,
-  type TrustTier,
-} from './tiers.ts';
-export { toCapabilityName } from './to-capability-name.ts';
+  assertCurrent,
+  assertMayRegister,
+  DEFAULT_LEASE_MS,
+  type KnownAgent,
+  MAX_LEASE_MS,
+  MAX_MANIFEST_BYTES,
+  MIN_LEASE_MS,
+  parseManifest,
+  staleEpoch,
+} from './registration.ts';
+export {
+  type Artifact,
+  ArtifactFold,
+  type Attempt,
+  type CallResult,
+  ResultFold,
+  type ToolCallRecord,
+} from './result.ts';
+export { closestWord, lookAlikes, looksLike, skeletonOf, suggestionFor } from './similar-names.ts';
 export {
   findNamed,
   hashToolName,
+  matchesGlob,
   matchesName,
   normalName,
+  sha256Hex,
   styleToolName,
   TOOL_NAME_STYLES,
   type ToolNameStyle,
+  toCapabilityName,
   toolNameSpellings,
   toToolName,
 } from './tool-names.ts';
@@ -250,7 +286,6 @@ export {
   childTrace,
   createTrace,
   fromW3cSpanId,
-  hexIdSchema,
   parseTraceId,
   parseTraceparent,
   type Trace,
@@ -259,3 +294,14 @@ export {
   toW3cTraceId,
   traceSchema,
 } from './trace.ts';
+export {
+  connectionFailure,
+  isAway,
+  parseRetryAfter,
+  rpcMeaning,
+  type StatusMeaning,
+  socketErrorCode,
+  statusFailure,
+  statusMeaning,
+  unreachableReason,
+} from './upstream-failure.ts';

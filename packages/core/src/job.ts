@@ -59,7 +59,7 @@ export interface JobWebhook {
   readonly secret?: string;
 }
 
-export interface JobCancellation {
+interface JobCancellation {
   readonly requested_at: number;
   /** When the worker passed it on to the agent. */
   readonly delivered_at?: number;

@@ -3,8 +3,15 @@
 
 import { z } from 'zod';
 import { TOOL_ERROR } from './errors.ts';
-import { DEFAULT_TIER, TRUST_TIERS } from './tiers.ts';
-import { findNamed } from './tool-names.ts';
+import { CAPABILITY_NAME, findNamed } from './tool-names.ts';
+
+/** From most to least trusted. */
+export const TRUST_TIERS = ['local', 'org', 'partner', 'public'] as const;
+
+export type TrustTier = (typeof TRUST_TIERS)[number];
+
+/** The tier of an agent or a caller for which none is set. */
+export const DEFAULT_TIER: TrustTier = 'public';
 
 /** First segments of our own tool names; an agent so named would shadow them. */
 export const RESERVED_AGENT_IDS = ['fabric', 'session', 'context', 'lock', 'buffer'] as const;
@@ -18,7 +25,14 @@ export const agentIdSchema = z
     error: `is reserved; reserved names are ${RESERVED_AGENT_IDS.join(', ')}`,
   });
 
-export const capabilityNameSchema = z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/, {
+export const nodeIdSchema = z
+  .string()
+  .min(1)
+  .max(128)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  .regex(/^[^\u0000-\u001f\u007f]*$/, { error: 'expected text without control characters' });
+
+export const capabilityNameSchema = z.string().regex(CAPABILITY_NAME, {
   error: 'expected 1 to 64 of A-Z, a-z, 0-9, "_", ".", ":" and "-"',
 });
 
@@ -108,7 +122,7 @@ export const capabilitySchema = z
 
 export const endpointSchema = z
   .strictObject({
-    transport: z.enum(['http', 'stdio', 'process']).describe('How the agent is reached'),
+    transport: z.enum(['http', 'stdio', 'process', 'node']).describe('How the agent is reached'),
     protocol: z
       .string()
       .min(1)
@@ -140,6 +154,7 @@ export const endpointSchema = z
   })
   .check((context) => {
     const { transport, uri, command } = context.value;
+    if (transport === 'node') return;
     const missing = transport === 'http' ? uri === undefined && 'uri' : !command && 'command';
     if (missing) {
       const message = `transport ${transport} needs "${missing}"`;
@@ -154,7 +169,14 @@ const globs = z.array(z.string().min(1).max(128)).max(100);
 
 const manifestFields = z.strictObject({
   agent_id: agentIdSchema.describe('Unique name of the agent'),
-  node_id: z.string().min(1).default('local').describe('Machine it runs on'),
+  node_id: nodeIdSchema.default('local').describe('Machine it runs on'),
+  region: z.string().min(1).max(64).optional().describe('Where that machine is'),
+  weight: z
+    .int()
+    .min(0)
+    .max(1_000)
+    .optional()
+    .describe('Its share of the calls beside other instances; 100 by default, 0 takes none'),
   version: z.string().min(1).default(UNKNOWN_VERSION).describe('Version of the agent'),
   description: z.string().optional().describe('What the agent is for'),
   endpoint: endpointSchema.describe('How the gateway reaches the agent'),
@@ -212,16 +234,17 @@ export const manifestSchema = manifestFields.check((context) => {
   }
 });
 
-/** `agents.yaml`: a list of manifests, each id once. */
+/** `agents.yaml`: a list of manifests, each agent once per node. */
 export const agentsFileSchema = z.array(manifestSchema).check((context) => {
   const seen = new Set<string>();
-  for (const [index, { agent_id }] of context.value.entries()) {
-    if (seen.has(agent_id)) {
-      const message = `agent "${agent_id}" is listed twice`;
+  for (const [index, { agent_id, node_id }] of context.value.entries()) {
+    const key = `${agent_id}@${node_id}`;
+    if (seen.has(key)) {
+      const message = `agent "${agent_id}" is listed twice on node "${node_id}"`;
       const path = [index, 'agent_id'];
       context.issues.push({ code: 'custom', message, path, input: agent_id });
     }
-    seen.add(agent_id);
+    seen.add(key);
   }
 });
 
@@ -230,12 +253,11 @@ export type ManifestInput = z.input<typeof manifestSchema>;
 export type Capability = z.infer<typeof capabilitySchema>;
 export type Endpoint = z.infer<typeof endpointSchema>;
 
-const DEFAULT_PROTOCOL = { http: 'mcp', stdio: 'mcp', process: 'local-process' } as const;
-
 /** The adapter that speaks to this agent; `process` is another name of `local-process`. */
 export function protocolOf(endpoint: Endpoint): string {
   const { protocol, transport } = endpoint;
-  return protocol === 'process' ? 'local-process' : (protocol ?? DEFAULT_PROTOCOL[transport]);
+  const own = transport === 'process' ? 'local-process' : 'mcp';
+  return protocol === 'process' ? 'local-process' : (protocol ?? own);
 }
 
 /** Of what an agent serves (a record), or of what its manifest declares; in any spelling. */
@@ -244,4 +266,19 @@ export function findCapability(
   name: string,
 ): Capability | undefined {
   return findNamed(capabilities, name);
+}
+
+/** Sorts the more trusted first: negative when `a` is trusted more than `b`. */
+export function compareTiers(a: TrustTier, b: TrustTier): number {
+  return TRUST_TIERS.indexOf(a) - TRUST_TIERS.indexOf(b);
+}
+
+/** Is `candidate` trusted at least as far as `reference`? */
+export function isTrustedAs(candidate: TrustTier, reference: TrustTier): boolean {
+  return compareTiers(candidate, reference) <= 0;
+}
+
+/** The one that is trusted less. */
+export function lowerTier(a: TrustTier, b: TrustTier): TrustTier {
+  return isTrustedAs(a, b) ? b : a;
 }

@@ -1,8 +1,14 @@
-// How trace, depth and chain travel: as HTTP headers, or as keys of MCP `_meta` and other metadata.
-// Keys match in any case. Spellings of one key that disagree are BAD_INPUT.
+// How trace, depth, chain and mandate travel: as HTTP headers, or as keys of MCP `_meta` and other
+// metadata. Keys match in any case. Spellings of one key that disagree are BAD_INPUT.
+//
+// A hop is the depth and chain of a call. Depth is that of the call which carries it: a root call is 1, an
+// agent adds 1 when it calls out, a gateway passes it on. The chain lists `agent/capability` of the calls
+// above, oldest first; the same entry twice is a cycle.
 
-import { FabricError } from './errors.ts';
-import { formatChain, type Hop, parseChain, parseDepth, ROOT_HOP } from './hop.ts';
+import { z } from 'zod';
+import type { CallContext } from './ports/adapter.ts';
+import { failure } from './reasons.ts';
+import { normalName } from './tool-names.ts';
 import { createTrace, parseTraceId, parseTraceparent, type Trace, toTraceparent } from './trace.ts';
 
 export const HEADER = {
@@ -56,7 +62,8 @@ export function fromMeta(meta: Carrier): Origin {
     const field = FIELDS.get(key) ?? FIELDS.get(key.toLowerCase());
     if (field === undefined) continue;
     const value = meta[key];
-    if (values[field] !== undefined && !isSame(field, values[field], value)) throw disagree(key);
+    if (values[field] !== undefined && !isSame(field, values[field], value))
+      throw failure('trace', { key: key.toLowerCase() });
     values[field] = value;
   }
   return toOrigin((field) => values[field]);
@@ -133,8 +140,106 @@ function isSame(field: Field, first: unknown, second: unknown): boolean {
   return one === two || (field === 'trace' && parseTraceId(one) === parseTraceId(two));
 }
 
-function disagree(key: string): FabricError {
-  return new FabricError('BAD_INPUT', `Two spellings of ${key.toLowerCase()} disagree`, {
-    details: { reason: 'trace', fix: 'send each key of the trace once' },
-  });
+/** The deepest call that is served. */
+export const MAX_DEPTH = 5;
+const DEPTH_BOUND = 1000;
+const CHAIN_BOUND = 64;
+const LINK = /^[a-z0-9][a-z0-9_-]{0,30}\/[A-Za-z0-9_.:-]{1,64}$/;
+
+export const hopSchema = z.strictObject({
+  depth: z.int().min(0).max(DEPTH_BOUND).default(1),
+  chain: z.array(z.string().regex(LINK)).max(CHAIN_BOUND).default([]),
+});
+
+export type Hop = z.infer<typeof hopSchema>;
+
+export const ROOT_HOP: Hop = Object.freeze({ depth: 1, chain: [] });
+
+/** The hop of a call that `caller` makes from inside the call it is serving. */
+export function nextHop(hop: Hop): Hop {
+  return { depth: hop.depth + 1, chain: hop.chain };
+}
+
+/** The hop with one more link, as the agent that serves the call sees it. */
+export function extendChain(hop: Hop, agentId: string, capability: string): Hop {
+  return { depth: hop.depth, chain: [...hop.chain, toLink(agentId, capability)] };
+}
+
+export function toLink(agentId: string, capability: string): string {
+  return `${agentId}/${capability}`;
+}
+
+/** An integer from 0 to 1000, as number or decimal digits; anything else is BAD_INPUT. */
+export function parseDepth(value: unknown): number {
+  const depth = typeof value === 'string' && /^\d{1,4}$/.test(value) ? Number(value) : value;
+  if (typeof depth === 'number' && Number.isInteger(depth) && depth >= 0 && depth <= DEPTH_BOUND) {
+    return depth;
+  }
+  throw failure('depth');
+}
+
+/** Comma-separated `agent/capability`, oldest first; anything else is BAD_INPUT. */
+export function parseChain(value: unknown): string[] {
+  if (typeof value === 'string') {
+    const links = value.split(',', CHAIN_BOUND + 1).flatMap((link) => link.trim() || []);
+    if (links.length <= CHAIN_BOUND && links.every((link) => LINK.test(link))) return links;
+  }
+  throw failure('chain');
+}
+
+export function formatChain(chain: readonly string[]): string {
+  return chain.join(',');
+}
+
+/** Refuses a call that is too deep. */
+export function assertDepth(hop: Hop, limit: number = MAX_DEPTH): void {
+  if (hop.depth <= limit) return;
+  throw failure('depth/limit', { depth: hop.depth, limit, chain: hop.chain });
+}
+
+/**
+ * The loop that calling `link` would close: from its earlier occurrence, in any spelling, to itself
+ * again.
+ */
+export function findCycle(chain: readonly string[], link: string): string[] | undefined {
+  const normal = normalName(link);
+  const start = chain.findIndex((earlier) => normalName(earlier) === normal);
+  return start === -1 ? undefined : [...chain.slice(start), link];
+}
+
+/**
+ * How a mandate travels to an agent that asked for one (`auth.mandate: true`): as a header, as a key of
+ * MCP `_meta` and other metadata, or as a field beside the envelope on a line of NDJSON. Every adapter
+ * adds what fits its protocol to each call: `...toMandateHeaders(context)`.
+ */
+export const MANDATE = {
+  header: 'x-agent-mandate',
+  meta: 'io.starloom/mandate',
+  line: 'mandate',
+} as const;
+
+type Carried = Pick<CallContext, 'mandate'>;
+
+/** Headers of the request that carries a call; none for agents that get no mandate. */
+export function toMandateHeaders({ mandate }: Carried): Record<string, string> {
+  return mandate === undefined ? {} : { [MANDATE.header]: mandate };
+}
+
+/** The same for MCP `_meta`, A2A metadata and the like. */
+export function toMandateMeta({ mandate }: Carried): Record<string, string> {
+  return mandate === undefined ? {} : { [MANDATE.meta]: mandate };
+}
+
+/** The same for a line of JSON, beside `envelope`. */
+export function toMandateLine({ mandate }: Carried): Record<string, string> {
+  return mandate === undefined ? {} : { [MANDATE.line]: mandate };
+}
+
+/** The mandate of a call that came in, by metadata or header; the first that is there. */
+export function fromMandateCarriers(
+  meta: Readonly<Record<string, unknown>> | undefined,
+  headers: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const carried = meta?.[MANDATE.meta] ?? headers[MANDATE.header];
+  return typeof carried === 'string' ? carried : undefined;
 }

@@ -3,8 +3,7 @@
 
 import { z } from 'zod';
 
-export const QUESTION_KINDS = ['text', 'form', 'choice', 'url', 'auth', 'model', 'roots'] as const;
-export type QuestionKind = (typeof QUESTION_KINDS)[number];
+const QUESTION_KINDS = ['text', 'form', 'choice', 'url', 'auth', 'model', 'roots'] as const;
 
 const jsonObject = z.record(z.string(), z.unknown());
 
@@ -29,7 +28,7 @@ export const inputRequestSchema = z.strictObject({
 
 export const ANSWER_ACTIONS = ['accept', 'decline', 'cancel'] as const;
 
-export const inputResponseSchema = z.strictObject({
+const inputResponseSchema = z.strictObject({
   id: z.string().min(1).max(128),
   action: z.enum(ANSWER_ACTIONS),
   content: z.unknown().optional(),
@@ -46,5 +45,5 @@ export type InputRequest = z.infer<typeof inputRequestSchema>;
 export type InputResponse = z.infer<typeof inputResponseSchema>;
 export type GivenInput = z.infer<typeof givenInputSchema>;
 
-/** How long a question stays open unless it says so itself. */
+/** How long a question stays open that names no end itself. */
 export const QUESTION_MS = 600_000;

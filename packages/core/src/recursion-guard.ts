@@ -5,10 +5,9 @@
 // principal is an agent at work on it.
 
 import { type Clock, systemClock } from './clock.ts';
-import { FabricError } from './errors.ts';
-import { assertDepth, findCycle, type Hop, MAX_DEPTH, toLink } from './hop.ts';
-import type { Origin } from './propagation.ts';
-import { lowerTier, type TrustTier } from './tiers.ts';
+import { lowerTier, type TrustTier } from './manifest.ts';
+import { assertDepth, findCycle, type Hop, MAX_DEPTH, type Origin, toLink } from './propagation.ts';
+import { failure } from './reasons.ts';
 import { createTrace, type Trace, toW3cSpanId } from './trace.ts';
 
 export interface GuardedCall {
@@ -20,7 +19,7 @@ export interface GuardedCall {
   readonly originTier?: TrustTier | undefined;
 }
 
-export interface RecursionGuardOptions {
+interface RecursionGuardOptions {
   /** The deepest call that is served; `MAX_DEPTH` by default. */
   readonly limit?: number;
   /**
@@ -34,7 +33,7 @@ export interface RecursionGuardOptions {
 
 export type BlockReason = 'depth' | 'cycle' | 'tripped' | 'uncounted';
 
-export interface AdmitOptions {
+interface AdmitOptions {
   /**
    * The carrier wrote a depth, and a call that comes back here passed a hop that adds one (an agent
    * does so itself). So a call that says it is a root is one, even beside others of its trace.
@@ -48,7 +47,7 @@ export interface AdmitOptions {
   readonly tier?: TrustTier;
 }
 
-export interface TrackOptions extends Pick<GuardedCall, 'root' | 'originTier'> {
+interface TrackOptions extends Pick<GuardedCall, 'root' | 'originTier'> {
   /** The principal as which the agent that is called calls back. */
   readonly agentPrincipal?: string | undefined;
   /** The agent that is called, where this process started its program. */
@@ -71,7 +70,7 @@ interface CallInFlight {
 
 const TRIPPED_MS = 10 * 60_000;
 /** Of one principal; those of others are not pushed out by them. */
-const TRIPPED_MAX = 10_000;
+const MAX_TRIPPED = 10_000;
 
 export class RecursionGuard {
   readonly #limit: number;
@@ -108,7 +107,7 @@ export class RecursionGuard {
     const trace = { ...createTrace(traceId), parent_span_id: origin.parentSpanId ?? null };
     const root = above?.root ?? this.#rootOf(trace.trace_id, principal, callers);
     this.assertOpen(trace.trace_id, origin.hop, root);
-    const hop = above ? below(above.hop, origin.hop) : this.#knownHop(origin, root, options);
+    const hop = above ? hopBelow(above.hop, origin.hop) : this.#knownHop(origin, root, options);
     this.#refuseAs('depth', trace.trace_id, root, () => assertDepth(hop, this.#limit));
     return { trace, hop, root, originTier: this.originTierOf(origin, options) };
   }
@@ -130,9 +129,7 @@ export class RecursionGuard {
   assertOpen(traceId: string, hop: Hop, root = ''): void {
     if (!this.#isTripped(traceId, root)) return;
     this.#onBlocked?.('tripped');
-    throw new FabricError('RECURSION_LIMIT', 'This trace was refused before and stays refused', {
-      details: { reason: 'tripped', trace_id: traceId, chain: hop.chain },
-    });
+    throw failure('tripped', { trace_id: traceId, chain: hop.chain });
   }
 
   /** The loop that serving this agent's capability would close, if any. */
@@ -143,9 +140,8 @@ export class RecursionGuard {
   /** Refuses the call, and its trace from now on. */
   refuseCycle({ trace, hop, root = '' }: GuardedCall, cycle: readonly string[]): never {
     return this.#refuseAs('cycle', trace.trace_id, root, () => {
-      throw new FabricError('RECURSION_LIMIT', `The call closes a cycle: ${cycle.join(' → ')}`, {
-        details: { reason: 'cycle', cycle, chain: hop.chain, depth: hop.depth },
-      });
+      const { chain, depth } = hop;
+      throw failure('cycle', { path: cycle.join(' → '), cycle, chain, depth });
     });
   }
 
@@ -229,7 +225,7 @@ export class RecursionGuard {
     const calls = this.#inFlight.get(traceId);
     if (!calls) return hop;
     const parent = parentSpanId && calls.get(toW3cSpanId(parentSpanId));
-    if (parent && parent.root === root) return below(parent.hop, hop);
+    if (parent && parent.root === root) return hopBelow(parent.hop, hop);
     if (hop.depth > 1 || options.depthIsStated) return hop;
     const own = [...calls.values()].filter((call) => call.root === root);
     if (own.length === 0) return hop;
@@ -241,18 +237,11 @@ export class RecursionGuard {
     return { depth: Math.max(hop.depth, deepest + 1), chain: hop.chain };
   }
 
-  /** Siblings or a loop: who keeps only a `traceparent` does not tell. The trace is not tripped. */
+  /** A caller that sends only a `traceparent` may be a sibling or a loop. The trace is not tripped. */
   #assertFew(count: number, traceId: string): void {
     if (count < this.#uncounted) return;
     this.#onBlocked?.('uncounted');
-    throw new FabricError('RECURSION_LIMIT', `${count} calls of this trace are in flight here`, {
-      details: {
-        reason: 'uncounted',
-        trace_id: traceId,
-        limit: this.#uncounted,
-        fix: 'pass X-OpenStarry-Trace-ID and X-OpenStarry-Depth on with every call',
-      },
-    });
+    throw failure('uncounted', { calls: count, trace_id: traceId, limit: this.#uncounted });
   }
 
   #refuseAs<T>(reason: 'depth' | 'cycle', traceId: string, root: string, check: () => T): T {
@@ -269,7 +258,7 @@ export class RecursionGuard {
     const tripped = this.#tripped.get(root) ?? new Map<string, number>();
     this.#tripped.set(root, tripped);
     const oldest = tripped.keys().next();
-    if (tripped.size >= TRIPPED_MAX && !oldest.done) tripped.delete(oldest.value);
+    if (tripped.size >= MAX_TRIPPED && !oldest.done) tripped.delete(oldest.value);
     tripped.set(traceId, this.#clock.monotonic() + TRIPPED_MS);
   }
 
@@ -309,7 +298,7 @@ function lowestOf(
 }
 
 /** One deeper than the call above, or as deep as it says itself. */
-function below(above: Hop, stated: Hop): Hop {
+function hopBelow(above: Hop, stated: Hop): Hop {
   const chain = stated.chain.length >= above.chain.length ? stated.chain : above.chain;
   return { depth: Math.max(stated.depth, above.depth + 1), chain };
 }

@@ -2,11 +2,11 @@
 // every client accepts, at most 64 of them; clients that refuse dots get underscores. Names are
 // one-way: the code that lists them keeps the index back, since two names may meet after mapping.
 
-import { matchesGlob } from './glob.ts';
-import { sha256Hex } from './sha256.ts';
-
 export const TOOL_NAME_STYLES = ['dots', 'underscores'] as const;
 export type ToolNameStyle = (typeof TOOL_NAME_STYLES)[number];
+
+/** What a capability may be called. */
+export const CAPABILITY_NAME = /^[A-Za-z0-9_.:-]{1,64}$/;
 
 const MAX_LENGTH = 64;
 const HASH_DIGITS = 8;
@@ -29,8 +29,26 @@ export function findNamed<Named extends { readonly name: string }>(
   all: readonly Named[],
   name: string,
 ): Named | undefined {
+  if (all.length > MAX_SCANNED) return indexOf(all).get(name) ?? indexOf(all).get(normalName(name));
   const normal = normalName(name);
   return all.find((one) => one.name === name) ?? all.find((one) => normalName(one.name) === normal);
+}
+
+/** Longer lists are looked up by an index, made once: the last tool of an agent costs as the first. */
+const MAX_SCANNED = 16;
+const indexes = new WeakMap<object, ReadonlyMap<string, unknown>>();
+
+function indexOf<Named extends { readonly name: string }>(
+  all: readonly Named[],
+): ReadonlyMap<string, Named> {
+  const known = indexes.get(all);
+  if (known) return known as ReadonlyMap<string, Named>;
+  const index = new Map<string, Named>();
+  for (const one of all.toReversed()) index.set(normalName(one.name), one);
+  // A name as it is written counts more than one that only reads the same.
+  for (const one of all.toReversed()) index.set(one.name, one);
+  indexes.set(all, index);
+  return index;
 }
 
 /** The listed name of an agent's capability. */
@@ -59,12 +77,57 @@ export function toolNameSpellings(agentId: string, capability: string): string[]
 
 /** The listed name of a capability whose own name another tool has too. */
 export function hashToolName(name: string, agentId: string, capability: string): string {
-  const hash = sha256Hex(`${agentId}/${capability}`).slice(0, HASH_DIGITS);
-  return `${name.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+  return withHash(name, `${agentId}/${capability}`);
+}
+
+/** The name as it is, where it may be one of ours; else the hash keeps apart what mapping joins. */
+export function toCapabilityName(name: string): string {
+  if (CAPABILITY_NAME.test(name)) return name;
+  return withHash(name.replaceAll(/[^A-Za-z0-9_.:-]/g, '-'), name);
 }
 
 function shorten(name: string): string {
-  if (name.length <= MAX_LENGTH) return name;
-  const hash = sha256Hex(name).slice(0, HASH_DIGITS);
+  return name.length <= MAX_LENGTH ? name : withHash(name, name);
+}
+
+function withHash(name: string, hashed: string): string {
+  const hash = sha256Hex(hashed).slice(0, HASH_DIGITS);
   return `${name.slice(0, MAX_LENGTH - HASH_DIGITS - 1)}-${hash}`;
+}
+
+/**
+ * Whether `text` matches a glob: `*` is any run of characters, `?` is one. Linear in both. A text
+ * that is a glob itself matches when everything that it matches does; false when that is not certain.
+ */
+export function matchesGlob(glob: string, text: string, kind: 'text' | 'glob' = 'text'): boolean {
+  let at = 0;
+  let position = 0;
+  let star = -1;
+  let resume = 0;
+  while (position < text.length) {
+    const one = glob[at];
+    if (one === '*') {
+      star = at;
+      resume = position;
+      at += 1;
+    } else if (
+      one === text[position] ||
+      (one === '?' && !(kind === 'glob' && text[position] === '*'))
+    ) {
+      at += 1;
+      position += 1;
+    } else if (star !== -1) {
+      at = star + 1;
+      resume += 1;
+      position = resume;
+    } else return false;
+  }
+  while (glob[at] === '*') at += 1;
+  return at === glob.length;
+}
+
+/** Of the text in UTF-8; for names and pins. */
+export function sha256Hex(text: string): string {
+  // Loaded with the first use: threads that only need the words of core never load it.
+  return process.getBuiltinModule('node:crypto').hash('sha256', text);
 }

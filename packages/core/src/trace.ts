@@ -10,7 +10,7 @@ const ZERO_TRACE = '0'.repeat(32);
 const ZERO_SPAN = '0'.repeat(16);
 
 /** 32 hex digits, shown as a UUID. */
-export const hexIdSchema = z.string().regex(HEX_ID, 'expected 32 hex digits written as a UUID');
+const hexIdSchema = z.string().regex(HEX_ID, 'expected 32 hex digits written as a UUID');
 
 export const traceSchema = z.strictObject({
   trace_id: hexIdSchema,

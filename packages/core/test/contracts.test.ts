@@ -3,6 +3,7 @@ import {
   adapterContract,
   ContractAgent,
   exampleManifest,
+  ManualClock,
   MemoryAdapter,
   MemoryRegistry,
   registryContract,
@@ -40,4 +41,12 @@ function converse({ handle, keep }: CallContext): string {
   return conversation;
 }
 
-registryContract('memory', async () => ({ registry: new MemoryRegistry(), close: nothing }));
+registryContract('memory', async () => {
+  const clock = new ManualClock();
+  const registry = new MemoryRegistry([], clock);
+  const advance = async (ms: number) => {
+    clock.advance(ms);
+    registry.registrar.expire();
+  };
+  return { registry, advance, close: nothing };
+});

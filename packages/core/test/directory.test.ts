@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AgentFilter, Directory, isTrustedAs, TRUST_TIERS } from '../src/index.ts';
+import {
+  type AgentFilter,
+  Directory,
+  isTrustedAs,
+  type Manifest,
+  TRUST_TIERS,
+  toInstance,
+} from '../src/index.ts';
 import { exampleManifest } from '../src/testing/index.ts';
 
 const word = fc.constantFrom('a', 'b', 'c', 'd', 'e');
@@ -22,9 +29,9 @@ const manifests = fc.uniqueArray(
   { selector: ({ agent_id }) => agent_id, maxLength: 12 },
 );
 
-const directoryOf = (list: Parameters<Directory['replaceAll']>[0]) => {
+const directoryOf = (list: readonly Manifest[]) => {
   const directory = new Directory();
-  directory.replaceAll(list);
+  directory.replaceAll(list.map((manifest) => toInstance(manifest)));
   return directory;
 };
 
@@ -77,12 +84,14 @@ describe('directory', () => {
     directory.setHealth('a', { status: 'online', checked_at: null });
     const heard: unknown[] = [];
     directory.watch((change) => heard.push(change));
-    expect(directory.replaceAll([a, c])).toEqual(['b', 'c']);
-    expect(directory.replaceAll([structuredClone(a), c])).toEqual([]);
+    expect(directory.replaceAll([a, c].map((each) => toInstance(each)))).toEqual(['b', 'c']);
+    expect(directory.replaceAll([structuredClone(a), c].map((each) => toInstance(each)))).toEqual(
+      [],
+    );
     expect(heard).toEqual([{ kind: 'agents', agentIds: ['b', 'c'] }]);
     expect(directory.get('a')?.health.status).toBe('online');
     directory.remove('a');
-    directory.upsert(a);
+    directory.put(toInstance(a));
     expect(directory.get('a')?.health.status).toBe('unknown');
   });
 
@@ -138,7 +147,7 @@ describe('directory', () => {
       { name: 'x', streaming: false, modalities: [], reentrant: false },
     ]);
     expect(directory.get('subject')?.capabilities).toHaveLength(1);
-    directory.upsert(exampleManifest({ capabilities: undefined, version: '2.0.0' }));
+    directory.put(toInstance(exampleManifest({ capabilities: undefined, version: '2.0.0' })));
     expect(directory.get('subject')?.capabilities).toEqual([]);
   });
 });

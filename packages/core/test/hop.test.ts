@@ -40,7 +40,7 @@ describe('depth', () => {
     expect(() => assertDepth({ depth: 6, chain: ['a/x'] })).toThrow(
       expect.objectContaining({
         code: 'RECURSION_LIMIT',
-        details: { depth: 6, limit: 5, chain: ['a/x'] },
+        details: { reason: 'depth', depth: 6, limit: 5, chain: ['a/x'] },
       }),
     );
   });

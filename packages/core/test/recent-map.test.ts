@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { RecentMap } from '../src/recent-map.ts';
+import { RecentMap } from '../src/collections.ts';
 
 describe('a map of what was used lately', () => {
   it('keeps what is used again and again, however much else comes', () => {

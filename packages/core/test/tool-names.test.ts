@@ -78,4 +78,19 @@ describe('sha256', () => {
       expect(sha256Hex('a'.repeat(length))).toBe(sha256('a'.repeat(length)));
     }
   });
+
+  it('are found in a long list as in a short one', () => {
+    const names = fc.uniqueArray(capability, { minLength: 20, maxLength: 60 });
+    fc.assert(
+      fc.property(names, capability, (all, other) => {
+        const list = all.map((name) => ({ name }));
+        for (const name of [...all, other, other.toUpperCase()]) {
+          const parts = [list.slice(0, 15), list.slice(15, 30), list.slice(30, 45), list.slice(45)];
+          const exact = list.find((one) => one.name === name);
+          const first = parts.map((part) => findNamed(part, name)).find((one) => one);
+          expect(findNamed(list, name)).toBe(exact ?? first);
+        }
+      }),
+    );
+  });
 });

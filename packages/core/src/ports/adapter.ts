@@ -46,9 +46,10 @@ export interface CallContext {
   readonly openWebhook?: ((onNotice: () => void) => InboundWebhook | undefined) | undefined;
   /**
    * Takes what the agent lists of the capability now, where the adapter knows that before it sends
-   * the call. Throws MANIFEST_CHANGED (`sent: false`) when an operator did not approve that.
+   * the call. Throws MANIFEST_CHANGED (`sent: false`) when an operator did not approve that; through
+   * a node it is the promise that does.
    */
-  readonly confirm?: ((offered: Capability) => void) | undefined;
+  readonly confirm?: ((offered: Capability) => Promise<void> | void) | undefined;
 }
 
 /** Takes notices of one agent until it is disposed. */
@@ -63,7 +64,7 @@ export type AgentHandle = Readonly<Record<string, unknown>>;
 
 export interface AskOptions {
   /**
-   * With it the agent can wait without us: when no one can answer now, `ask` throws INPUT_REQUIRED,
+   * With it the agent can wait without us: when no caller can answer now, `ask` throws INPUT_REQUIRED,
    * the attempt ends with it, and a later call brings `handle` and the responses. Without it the
    * attempt stays in this process until it is answered.
    */
@@ -85,7 +86,7 @@ export interface ProtocolNotification {
   readonly params?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What an agent says of itself; fields it does not tell are absent. */
+/** How an agent describes itself; fields that it leaves out are absent. */
 export interface AgentDescription {
   readonly version?: string;
   readonly description?: string;

@@ -13,7 +13,7 @@ import type {
   UpstreamHandle,
 } from '../job.ts';
 
-export const QUEUE_PURPOSES = ['run', 'webhook'] as const;
+const QUEUE_PURPOSES = ['run', 'webhook'] as const;
 export type QueuePurpose = (typeof QUEUE_PURPOSES)[number];
 
 /**
@@ -48,7 +48,8 @@ export interface Claim {
 }
 
 export interface JobFilter {
-  readonly principalId: string;
+  /** Without it those of all principals, for operators. */
+  readonly principalId?: string;
   readonly state?: JobState;
   /** In any spelling. */
   readonly capability?: string;
@@ -150,6 +151,8 @@ export interface JobRecords {
   listDue(limit: number): Promise<readonly Job[]>;
   /** Deletes jobs that ended before a moment, at most so many; says how many. */
   prune(options: { readonly before: number; readonly limit: number }): Promise<number>;
+  /** Cancels what runs of a principal and deletes what is over, at once; says how many of each. */
+  erase(principalId: string): Promise<{ readonly deleted: number; readonly open: number }>;
   counts(): Promise<JobCounts>;
 }
 

@@ -7,13 +7,17 @@ import type { EventBody } from '../events.ts';
 import { silentLog } from '../log.ts';
 import type { Adapter, CallContext } from '../ports/adapter.ts';
 import { type CallResult, ResultFold } from '../result.ts';
-import { askingContract } from './asking-contract.ts';
-import { conversationContract, joiningContract } from './conversation-contract.ts';
-import { exampleEnvelope } from './examples.ts';
-import { type Misbehaviour, misbehavingContract } from './misbehaving-contract.ts';
-import { webhookContract } from './webhook-contract.ts';
+import {
+  askingContract,
+  conversationContract,
+  joiningContract,
+  type Misbehaviour,
+  misbehavingContract,
+  webhookContract,
+} from './adapter-behaviours.ts';
+import { exampleEnvelope } from './fakes.ts';
 
-export interface AdapterSubject {
+interface AdapterSubject {
   /** Opened on a manifest whose agent is `subject` with the capability `work`. */
   readonly adapter: Adapter;
   /** Makes the agent unreachable. */
@@ -228,7 +232,7 @@ export function adapterContract(
 
     // Without events there is no place to stop at.
     if (tokens) {
-      it('tells the agent when the consumer stops reading', async () => {
+      it('notifies the agent when the consumer stops reading', async () => {
         const context = { signal: new AbortController().signal, log: silentLog };
         for await (const body of subject.adapter.call(exampleEnvelope('hang'), context)) {
           if (body.type === 'token') break;

@@ -3,12 +3,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { DirectoryListener } from '../directory.ts';
 import type { Manifest } from '../manifest.ts';
-import type { Registry } from '../ports/registry.ts';
-import { exampleManifest } from './examples.ts';
+import type { Registrar, Registry } from '../ports/registry.ts';
+import { exampleManifest } from './fakes.ts';
 
 export interface RegistrySubject {
   /** Empty at first. */
   readonly registry: Registry;
+  /** Moves the clock of its leases, and ends those that ran out. */
+  advance(ms: number): Promise<void>;
   /** Frees what the test made; the contract closes the registry itself. */
   close(): Promise<void>;
 }
@@ -109,7 +111,7 @@ export function registryContract(name: string, open: () => Promise<RegistrySubje
     it('tracks health, and forgets it for no agent', async () => {
       await register(exampleManifest());
       await registry.updateHealth('subject', online);
-      expect(registry.get('subject')?.health).toEqual(online);
+      expect(registry.get('subject')?.health).toEqual({ ...online, since: online.checked_at });
       await registry.updateHealth('gone', online);
       expect(registry.get('gone')).toBeUndefined();
     });
@@ -126,6 +128,214 @@ export function registryContract(name: string, open: () => Promise<RegistrySubje
         { kind: 'agents', agentIds: ['subject'] },
         { kind: 'health', agentIds: ['subject'] },
       ]);
+    });
+
+    describe('instances', () => {
+      const on = (node_id: string, change: Parameters<typeof exampleManifest>[0] = {}) =>
+        exampleManifest({ node_id, ...change });
+      const nodes = (agentId = 'subject') =>
+        registry.get(agentId)?.instances.map(({ manifest, hold, state }) => {
+          return [manifest.node_id, hold?.reason ?? state];
+        });
+
+      it('are one agent, whose definition is served once', async () => {
+        await register(on('b'), on('a', { version: '2.0.0' }));
+        expect(ids(registry.list())).toEqual(['subject']);
+        expect(ids(registry.findByCapability('work'))).toEqual(['subject']);
+        expect(nodes()).toEqual([
+          ['a', 'active'],
+          ['b', 'active'],
+        ]);
+      });
+
+      it('are held while their definition is not the newest one', async () => {
+        await register(on('a'), on('b', { tags: ['newer'] }));
+        expect(nodes()).toEqual([
+          ['a', 'definition'],
+          ['b', 'active'],
+        ]);
+        expect(registry.get('subject')?.manifest.tags).toEqual(['newer']);
+        expect(registry.status().held).toMatchObject([
+          { agent_id: 'subject', node_id: 'a', reason: 'definition' },
+        ]);
+        await register(on('a', { tags: ['newer'] }));
+        expect(nodes()).toEqual([
+          ['a', 'active'],
+          ['b', 'active'],
+        ]);
+      });
+
+      it('each have their health; the agent has the best of it', async () => {
+        await register(on('a'), on('b'));
+        const offline = { status: 'offline', checked_at: online.checked_at } as const;
+        await registry.updateHealth('subject', offline, 'a');
+        await registry.updateHealth('subject', online, 'b');
+        expect(registry.get('subject')?.health.status).toBe('online');
+        await registry.updateHealth('subject', offline, 'b');
+        expect(registry.get('subject')?.health.status).toBe('offline');
+      });
+    });
+
+    describe('registrations', () => {
+      const agent = { principal: 'agent-1', isOperator: false };
+      const other = { principal: 'agent-2', isOperator: false };
+      const operator = { principal: 'ops', isOperator: true };
+      const leaseMs = 30_000;
+      const registrar = (): Registrar => {
+        if (!registry.registrar) throw new Error('no registrar');
+        return registry.registrar;
+      };
+      const stateOf = (node = 'local') => {
+        const found = registry
+          .get('subject')
+          ?.instances.find(({ manifest }) => manifest.node_id === node);
+        return found && { state: found.state, ...found.health };
+      };
+      const refusal = (reason: string) => ({ code: 'BAD_INPUT', details: { reason } });
+
+      it('have an epoch that rises, and end with the next one', async () => {
+        const first = await registrar().register(exampleManifest(), agent, { leaseMs });
+        const second = await registrar().register(exampleManifest(), agent, { leaseMs });
+        expect(first).toMatchObject({ agent_id: 'subject', node_id: 'local', lease_ms: leaseMs });
+        expect(second.epoch).toBeGreaterThan(first.epoch);
+        await expect(registrar().renew(first, agent)).rejects.toMatchObject(refusal('stale_epoch'));
+        expect((await registrar().renew(second, agent)).expiresAt).toBeGreaterThan(0);
+        expect(registry.get('subject')?.instances[0]).toMatchObject({ owner: 'agent-1' });
+      });
+
+      it('last as long as their lease is renewed; the definition stays', async () => {
+        const first = await registrar().register(exampleManifest(), agent, { leaseMs });
+        await subject.advance(leaseMs - 1);
+        await registrar().renew(first, agent);
+        await subject.advance(leaseMs - 1);
+        expect(stateOf()).toMatchObject({ state: 'active' });
+        await subject.advance(2);
+        expect(stateOf()).toMatchObject({ status: 'offline', reason: 'lease_expired' });
+        expect(ids(registry.findByCapability('work'))).toEqual(['subject']);
+        await expect(registrar().renew(first, agent)).rejects.toMatchObject(refusal('stale_epoch'));
+        await registrar().register(exampleManifest(), agent, { leaseMs });
+        expect(stateOf()).toMatchObject({ state: 'active', status: 'unknown' });
+        await expect
+          .poll(async () => await registrar().history('subject', 1))
+          .toMatchObject([{ node_id: 'local', status: 'offline', reason: 'lease_expired' }]);
+      });
+
+      it('drain and leave, each under its epoch', async () => {
+        const a = await registrar().register(exampleManifest({ node_id: 'a' }), agent, { leaseMs });
+        const b = await registrar().register(exampleManifest({ node_id: 'b' }), agent, { leaseMs });
+        await registrar().drain(a, agent);
+        expect([stateOf('a')?.state, stateOf('b')?.state]).toEqual(['draining', 'active']);
+        await expect(registrar().leave({ ...b, epoch: b.epoch + 1 }, agent)).rejects.toMatchObject(
+          refusal('stale_epoch'),
+        );
+        await registrar().leave(a, agent);
+        expect(stateOf('a')).toBeUndefined();
+        await registrar().leave(b, agent);
+        expect(registry.get('subject')).toBeUndefined();
+      });
+
+      it('belong to the principal that made them', async () => {
+        const own = await registrar().register(exampleManifest(), agent, { leaseMs });
+        const taken = refusal('taken');
+        const foreign = exampleManifest({ node_id: 'elsewhere' });
+        await expect(registrar().register(foreign, other, { leaseMs })).rejects.toMatchObject(
+          taken,
+        );
+        await expect(registrar().renew(own, other)).rejects.toMatchObject(taken);
+        await expect(registrar().drain(own, other)).rejects.toMatchObject(taken);
+        await expect(registrar().leave(own, other)).rejects.toMatchObject(taken);
+        await registrar().renew(own, operator);
+        await register(exampleManifest({ agent_id: 'operators' }));
+        await expect(
+          registrar().register(exampleManifest({ agent_id: 'operators' }), agent, { leaseMs }),
+        ).rejects.toMatchObject(taken);
+      });
+
+      it('have no name that looks like another one', async () => {
+        await register(exampleManifest({ agent_id: 'percy-1' }));
+        await expect(
+          registrar().register(exampleManifest({ agent_id: 'percyl' }), agent, { leaseMs }),
+        ).rejects.toMatchObject(refusal('look_alike'));
+        expect(ids(registry.list())).toEqual(['percy-1']);
+      });
+
+      it('do not come back after an operator removed them, until an operator adds them', async () => {
+        const own = await registrar().register(exampleManifest(), agent, { leaseMs });
+        expect(await registrar().remove('subject', undefined, operator)).toBe(true);
+        expect(await registrar().remove('subject', undefined, operator)).toBe(false);
+        expect(registry.get('subject')).toBeUndefined();
+        await expect(registrar().renew(own, agent)).rejects.toMatchObject(refusal('stale_epoch'));
+        await expect(
+          registrar().register(exampleManifest(), agent, { leaseMs }),
+        ).rejects.toMatchObject(refusal('removed'));
+        await registrar().register(exampleManifest(), operator, { leaseMs });
+        expect(stateOf()).toMatchObject({ state: 'active' });
+      });
+
+      it('let one of two writers of a revision through', async () => {
+        const { revision } = await registrar().register(exampleManifest(), operator);
+        const write = (tag: string) =>
+          registrar().register(exampleManifest({ tags: [tag] }), operator, {
+            ifRevision: revision,
+          });
+        const both = await Promise.allSettled([write('one'), write('two')]);
+        const lost = both.filter(({ status }) => status === 'rejected');
+        expect(lost).toMatchObject([{ reason: refusal('revision_conflict') }]);
+        const tags = registry.get('subject')?.manifest.tags;
+        expect(tags).toEqual([both[0]?.status === 'fulfilled' ? 'one' : 'two']);
+      });
+
+      it.each([
+        ['a description of 10 MB', { description: 'x'.repeat(10_000_000) }, 'manifest_bytes'],
+        ['a NUL character', { description: 'a\u0000b' }, 'manifest_text'],
+        ['half a surrogate pair', { tags: ['\ud800'] }, 'manifest_text'],
+        ['a key that is not known', { owner: 'me' }, 'manifest'],
+        ['a node with a line break', { node_id: 'a\nb' }, 'manifest'],
+        ['no URL', { endpoint: { transport: 'http', uri: 'nowhere' } }, 'manifest'],
+        ['a lease of a millisecond', {}, 'lease_ms'],
+      ])('refuse %s, and change nothing', async (_, change, reason) => {
+        const manifest = { ...exampleManifest(), ...change } as Manifest;
+        const lease = reason === 'lease_ms' ? 1 : leaseMs;
+        await expect(
+          registrar().register(manifest, agent, { leaseMs: lease }),
+        ).rejects.toMatchObject(refusal(reason));
+        expect(registry.list()).toEqual([]);
+      });
+
+      it('refuse a schema that is nested too deep', async () => {
+        let schema: Record<string, unknown> = {};
+        for (let depth = 0; depth < 10_000; depth += 1) schema = { not: schema };
+        const manifest = {
+          ...exampleManifest(),
+          capabilities: [{ ...exampleManifest().capabilities?.[0], input_schema: schema }],
+        } as Manifest;
+        await expect(registrar().register(manifest, agent, { leaseMs })).rejects.toMatchObject(
+          refusal('manifest'),
+        );
+        expect(registry.list()).toEqual([]);
+      });
+
+      it('keep texts of every kind as they are', async () => {
+        const odd = `'; DROP TABLE instance; -- $1 %s \\" \\u0000 \n 漢字 🦊`;
+        const manifest = exampleManifest({
+          node_id: `'); DELETE FROM agent; --`,
+          version: odd,
+          description: odd,
+          region: odd.slice(0, 60),
+          tags: [odd],
+          endpoint: { transport: 'http', uri: `http://127.0.0.1:1/?q='%3B--`, headers: { x: odd } },
+          capabilities: [{ name: 'work', description: odd, input_schema: { title: odd } }],
+        });
+        const principal = { principal: odd, isOperator: false };
+        const own = await registrar().register(manifest, principal, { leaseMs });
+        await registrar().renew(own, principal);
+        expect(registry.get('subject')?.manifest).toEqual(manifest);
+        expect(registry.get('subject')?.instances[0]?.owner).toBe(odd);
+        await registry.updateHealth('subject', { ...online, message: odd });
+        await expect
+          .poll(async () => (await registrar().history('subject', 1))[0]?.message)
+          .toBe(odd);
+      });
     });
   });
 }

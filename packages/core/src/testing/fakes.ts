@@ -1,10 +1,12 @@
-import type { Envelope } from '../envelope.ts';
+import type { Clock } from '../clock.ts';
+import { orAborted } from '../clock.ts';
+import { type Envelope, type EnvelopeInput, parseEnvelope } from '../envelope.ts';
 import { FabricError } from '../errors.ts';
 import type { EventBody } from '../events.ts';
 import type { Health } from '../health.ts';
-import { findCapability, type Manifest } from '../manifest.ts';
-import { orAborted } from '../or-aborted.ts';
+import { findCapability, type Manifest, type ManifestInput, manifestSchema } from '../manifest.ts';
 import type { Adapter, AgentDescription, CallContext } from '../ports/adapter.ts';
+import { createTrace } from '../trace.ts';
 
 export type MemoryAgent = (
   envelope: Envelope,
@@ -30,7 +32,7 @@ export class MemoryAdapter implements Adapter {
     if (this.#closed.signal.aborted) throw offline({ sent: false });
     signal.throwIfAborted();
     const offered = findCapability(await this.#describe(), capability);
-    if (offered) context.confirm?.(offered);
+    if (offered) await context.confirm?.(offered);
     else {
       const details = { capability, sent: false };
       throw new FabricError('CAPABILITY_NOT_FOUND', `No capability "${capability}"`, { details });
@@ -69,4 +71,51 @@ export class MemoryAdapter implements Adapter {
 
 function offline(details: Record<string, unknown>): FabricError {
   return new FabricError('AGENT_OFFLINE', 'The agent is gone', { details });
+}
+
+/** A clock that stands still until a test advances it. */
+export class ManualClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+
+  constructor(now = Date.UTC(2026, 0, 1)) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    this.#monotonic += ms;
+  }
+}
+
+/** A valid manifest to start from. */
+export function exampleManifest(change: Partial<ManifestInput> = {}): Manifest {
+  return manifestSchema.parse({
+    agent_id: 'subject',
+    endpoint: { transport: 'http', uri: 'http://127.0.0.1:1/agent' },
+    capabilities: [{ name: 'work', streaming: true }],
+    trust_tier: 'org',
+    ...change,
+  });
+}
+
+/** A valid envelope for `task` to start from. */
+export function exampleEnvelope(task: string, change: Partial<EnvelopeInput> = {}): Envelope {
+  return parseEnvelope({
+    trace: createTrace(),
+    auth: { mode: 'none' },
+    target: { agent_id: 'subject', capability: 'work' },
+    input: { task },
+    response: { stream: true },
+    hop: { depth: 1, chain: ['subject/work'] },
+    ...change,
+  });
 }
