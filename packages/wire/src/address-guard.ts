@@ -1,10 +1,11 @@
 // Keeps requests that others can steer (agent cards, webhooks, key sets, attachments) away from our
 // own network. A name is judged by the addresses it resolves to at the moment of dialling, so a name
-// that changes its mind between check and connect gains nothing.
+// that resolves to another address between check and connect gains nothing.
 
 import { lookup as systemLookup } from 'node:dns';
+import { createRequire } from 'node:module';
 import { isIP, type LookupFunction } from 'node:net';
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
 import type { Agent, buildConnector } from 'undici';
 import {
   type Cidr,
@@ -14,7 +15,7 @@ import {
   parseCidr,
   rangeOf,
 } from './address-range.ts';
-import { loadUndici } from './load-undici.ts';
+import { failure } from './reasons.ts';
 
 export interface AddressGuardOptions {
   /** Lets private networks (RFC 1918 and fc00::/7) through; loopback and the rest stay closed. */
@@ -44,23 +45,11 @@ type UnguardedOption =
   | 'socketPath'
   | 'tls';
 
-export interface AddressGuard {
-  /** Throws POLICY_DENIED unless `url` may be dialled as far as its text tells. */
-  check(url: string | URL): void;
-  /**
-   * For the `lookup` option of `net.connect`: hands out only addresses that may be dialled. Node
-   * does not look up addresses, so a URL that holds one is for `check`, or for `dispatcher`.
-   */
-  readonly lookup: LookupFunction;
-  /** An agent that checks every connection it opens, and follows no redirect. The caller closes it. */
-  dispatcher(options?: GuardedAgentOptions): Agent;
-}
-
 export function createAddressGuard(options: AddressGuardOptions = {}): AddressGuard {
-  return new Guard(options);
+  return new AddressGuard(options);
 }
 
-class Guard implements AddressGuard {
+export class AddressGuard {
   readonly #allowPrivate: boolean;
   readonly #allowed: AllowList;
   readonly #schemes: ReadonlySet<string>;
@@ -74,20 +63,23 @@ class Guard implements AddressGuard {
     this.#resolve = options.resolve ?? systemLookup;
   }
 
+  /** Throws POLICY_DENIED unless `url` may be dialled, judged by its text alone. */
   check(url: string | URL): void {
     const parsed = URL.parse(String(url));
-    if (parsed === null) throw denied('bad_url', { host: null, fix: 'give a whole URL' });
+    if (parsed === null) throw denied('bad_url', null);
     const { protocol, hostname: host } = parsed;
     this.#checkScheme(protocol, host);
-    if (parsed.username !== '' || parsed.password !== '') {
-      throw denied('user_info', { host, fix: 'send credentials in a header' });
-    }
+    if (parsed.username !== '' || parsed.password !== '') throw denied('user_info', host);
     if (host.endsWith('.') || (typeof url === 'string' && isOddlySpelled(url, parsed))) {
-      throw denied('odd_spelling', { host, fix: 'write the host in its usual form' });
+      throw denied('odd_spelling', host);
     }
     this.#checkHost(host);
   }
 
+  /**
+   * For the `lookup` option of `net.connect`: hands out only addresses that may be dialled. Node
+   * does not look up addresses, so a URL that holds one is for `check`, or for `dispatcher`.
+   */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     this.#resolve(hostname, { ...options, all: true }, (error, found, family) => {
       if (error) return callback(error, []);
@@ -100,6 +92,7 @@ class Guard implements AddressGuard {
     });
   };
 
+  /** An agent that checks every connection it opens, and follows no redirect. The caller closes it. */
   dispatcher(options: GuardedAgentOptions = {}): Agent {
     const { connect, ...rest } = options;
     const { allowH2 = true, connectTimeout: timeout = 10_000 } = rest;
@@ -117,7 +110,8 @@ class Guard implements AddressGuard {
 
   #checkScheme(protocol: string, host: string): void {
     if (this.#schemes.has(protocol)) return;
-    throw denied('scheme', { host, fix: `use one of ${[...this.#schemes].join(' ')}` });
+    const fix = `use one of ${[...this.#schemes].join(' ')}`;
+    throw failure('scheme', { host, address: null, fix });
   }
 
   /** Judges what needs no resolver; other names must wait for `lookup`. */
@@ -160,9 +154,7 @@ function parseAllowList(entries: readonly string[]): AllowList {
 function parseHost(entry: string): string {
   const host = /[\s:/?#@%\\]/.test(entry) ? '' : (URL.parse(`http://${entry}`)?.hostname ?? '');
   if (host !== '' && isIP(host) === 0) return withoutFinalDot(host);
-  throw new FabricError('BAD_INPUT', 'An entry of the allow list is no host, address or range', {
-    details: { reason: 'bad_allow_entry', entry, fix: 'write db.example, 10.1.2.3 or 10.0.0.0/8' },
-  });
+  throw failure('bad_allow_entry', { entry });
 }
 
 /** The addresses that a host means by itself; none for a name that has to be resolved. */
@@ -188,20 +180,21 @@ function isOddlySpelled(text: string, { protocol, hostname }: URL): boolean {
   return !written.startsWith(usual) || !/^([:/?#]|$)/.test(written.slice(usual.length));
 }
 
+/** The reason is what the address is instead of public: `loopback`, `private`, `metadata` … */
 function refusal(host: string, text: string | undefined): FabricError {
   const address = text === undefined ? undefined : parseAddress(text);
-  return denied(address === undefined ? 'no_address' : rangeOf(address), {
-    host,
-    address: text ?? null,
-    fix: 'name the host, address or range in the allow list if it is meant to be reached',
-  });
+  const reason = address && rangeOf(address);
+  return failure('no_address', { host, address: text ?? null, reason });
 }
 
 function denied(
-  reason: string,
-  details: { readonly host: string | null; readonly address?: string | null; readonly fix: string },
+  reason: 'bad_url' | 'user_info' | 'odd_spelling',
+  host: string | null,
 ): FabricError {
-  return new FabricError('POLICY_DENIED', 'This address may not be called from here', {
-    details: { address: null, ...details, reason },
-  });
+  return failure(reason, { host, address: null });
+}
+
+/** Over a hundred modules: they are loaded with the first guarded connection. */
+function loadUndici(): typeof import('undici') {
+  return createRequire(import.meta.url)('undici');
 }

@@ -1,4 +1,4 @@
-// Which part of the address space an address lies in. Only `public` may be dialled by anybody: on
+// Which part of the address space an address lies in. Only `public` may be dialled without permission: on
 // top of ipaddr.js' table, IPv6 outside 2000::/3 is never public, and neither are the addresses at
 // which clouds hand out credentials, some of which look private or even public.
 

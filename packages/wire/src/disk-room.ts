@@ -1,7 +1,8 @@
 import { statfsSync } from 'node:fs';
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
+import { failure } from './reasons.ts';
 
-const MOST_KEPT_BYTES = 64 * 1024 ** 2;
+const MAX_KEPT_BYTES = 64 * 1024 ** 2;
 const KEPT_SHARE = 1 / 8;
 
 export interface DiskRoom {
@@ -24,10 +25,10 @@ export function diskRoom(folder: string): DiskRoom {
     const { blocks, bavail, bsize } = statfsSync(folder);
     const size = blocks * bsize;
     if (size === 0) return UNKNOWN;
-    const kept = Math.min(MOST_KEPT_BYTES, size * KEPT_SHARE);
+    const kept = Math.min(MAX_KEPT_BYTES, size * KEPT_SHARE);
     return { size, kept, room: bavail * bsize - kept };
   } catch {
-    return UNKNOWN; // What is wrong with the folder is said by the one who writes there.
+    return UNKNOWN; // The next write to the folder reports what is wrong with it.
   }
 }
 
@@ -40,10 +41,5 @@ export function logPages(folder: string, most: number): number {
 }
 
 export function diskFull(what: string): FabricError {
-  return new FabricError('OVERLOADED', `The disk is full: ${what}`, {
-    details: {
-      reason: 'disk_full',
-      fix: 'Free space on the disk of the state folder; no restart is needed',
-    },
-  });
+  return failure('disk_full', { what });
 }

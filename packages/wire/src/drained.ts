@@ -4,7 +4,7 @@
 import type { Writable } from 'node:stream';
 import { FabricError } from '@starloom/core';
 
-export interface DrainedOptions {
+interface DrainedOptions {
   readonly signal?: AbortSignal | undefined;
   /** The error of a stream that closed instead; `cause` is what it failed with, if it said. */
   readonly whenClosed: (cause: unknown) => FabricError;

@@ -3,7 +3,7 @@
 
 export type Environment = Readonly<Record<string, string>>;
 
-export interface ChildEnvironmentOptions {
+interface ChildEnvironmentOptions {
   /** Names inherited besides the standard ones. */
   readonly allow?: readonly string[];
   /** Set whatever the parent has. */

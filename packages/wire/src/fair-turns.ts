@@ -5,9 +5,15 @@
 
 import { performance } from 'node:perf_hooks';
 
+/** As they are when this is loaded: a clock that is replaced later does not stop turns half way. */
+const { setImmediate } = globalThis;
+const realNow = performance.now.bind(performance);
+
 const TURN_MS = 2;
 /** How many that wait go on in one turn, at least. */
 const PARTS = 4;
+/** How many may begin before any of it is done: what many wait for may come for all of them at once. */
+const MAX_AT_ONCE = 8;
 const MAX_REST_MS = 50;
 /** So long after `hurry` more of the same is expected. */
 const HURRY_MS = 5;
@@ -33,15 +39,13 @@ export class FairTurns {
   #hurriedAt = Number.NEGATIVE_INFINITY;
   /** Whether work began in this turn without waiting. */
   #isBegun = false;
+  /** What began, and may not be done yet. */
+  #open = 0;
   /** When work was last done, and how long that took. */
   #doneAt = Number.NEGATIVE_INFINITY;
   #took = 0;
 
-  constructor({
-    ms = TURN_MS,
-    rests = false,
-    now = () => performance.now(),
-  }: FairTurnsOptions = {}) {
+  constructor({ ms = TURN_MS, rests = false, now = realNow }: FairTurnsOptions = {}) {
     this.#ms = ms;
     this.#rests = rests;
     this.#now = now;
@@ -69,10 +73,20 @@ export class FairTurns {
     if (this.#since === undefined) {
       this.#begin();
       this.#isBegun = this.#isDue();
+      if (this.#isBegun) this.#note();
       return this.#isBegun;
     }
-    if (this.#now() < this.#goesOnUntil) return true;
-    return this.#waiting.size === 0 && this.#hasTime(this.#since);
+    if (this.#open >= MAX_AT_ONCE) return false;
+    const goesOn = this.#now() < this.#goesOnUntil;
+    const mayBegin = goesOn || (this.#waiting.size === 0 && this.#hasTime(this.#since));
+    if (mayBegin) this.#note();
+    return mayBegin;
+  }
+
+  #note(): void {
+    this.#open += 1;
+    // After all that the work does before it waits for something else.
+    if (this.#open === 1) queueMicrotask(() => process.nextTick(this.#resumeMore));
   }
 
   #begin(): void {
@@ -121,13 +135,13 @@ export class FairTurns {
     const resume = queue.shift();
     if (queue.length > 0) this.#waiting.set(caller, queue);
     this.#goesOnUntil = this.#now() + this.#ms / PARTS;
+    this.#note();
     resume?.();
-    // After all that the resumed work does before it waits for something else.
-    queueMicrotask(() => process.nextTick(this.#resumeMore));
   };
 
   readonly #resumeMore = (): void => {
     this.#goesOnUntil = 0;
+    this.#open = 0;
     this.#done();
     if (this.#since !== undefined && this.#hasTime(this.#since)) this.#resumeOne();
   };
@@ -138,3 +152,25 @@ export class FairTurns {
  * each of them is so much longer while agents talk as fast as they can.
  */
 export const streamTurns = new FairTurns({ ms: 1 });
+
+const due: (() => void)[] = [];
+
+/**
+ * Does the work at the end of this turn of the event loop, together with what else is due then, in order.
+ * For writes to sockets: one right after the other they find a reader that is awake, where each on its own
+ * would have to wake it up, which alone can cost more than all the rest of a call.
+ */
+export function atTurnEnd(work: () => void): void {
+  if (due.push(work) === 1) setImmediate(flush);
+}
+
+/** One that throws keeps no other from its turn. */
+function flush(): void {
+  const works = due.splice(0);
+  let at = 0;
+  try {
+    for (; at < works.length; at += 1) works[at]?.();
+  } finally {
+    for (const work of works.slice(at + 1)) atTurnEnd(work);
+  }
+}

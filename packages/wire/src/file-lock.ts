@@ -6,8 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { link, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { FabricError } from '@starloom/core';
 import { writeFresh, writeOwnFile } from './own-file.ts';
+import { failure } from './reasons.ts';
 
 const WAIT_MS = 10_000;
 const RETRY_MS = 15;
@@ -33,7 +33,7 @@ async function take(lock: string, path: string): Promise<void> {
   try {
     await writeFresh(fresh, text);
     while (!((await isTaken(lock, fresh, text)) || (await isTakenOver(lock, fresh, text)))) {
-      if (performance.now() - began > WAIT_MS) throw busy(path, lock);
+      if (performance.now() - began > WAIT_MS) throw failure('file_busy', { file: path, lock });
       await delay(RETRY_MS);
     }
   } finally {
@@ -69,8 +69,8 @@ async function isMade(lock: string, text: string): Promise<boolean> {
 }
 
 /**
- * True when the lock was abandoned and is ours now. Of all who find it so, one makes the claim beside it, which
- * is named after that lock, and that one alone puts its own lock in its place. A claim can be abandoned, too.
+ * True when the lock was abandoned and is ours now. Of all processes that find it so, one makes the
+ * claim beside it, which is named after that lock, and that one alone puts its own lock in its place. A claim can be abandoned, too.
  */
 async function isTakenOver(lock: string, fresh: string, text: string): Promise<boolean> {
   const abandoned = await abandonedIn(lock);
@@ -116,10 +116,4 @@ async function startOf(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   // The second field, the name in parentheses, may hold anything.
   return text?.slice(text.lastIndexOf(')') + 2).split(' ')[19];
-}
-
-function busy(path: string, lock: string): FabricError {
-  return new FabricError('OVERLOADED', `Another process is changing ${path}`, {
-    details: { reason: 'file_busy', file: path, fix: `try again; if none is, remove ${lock}` },
-  });
 }

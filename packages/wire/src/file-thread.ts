@@ -8,7 +8,7 @@ export interface FileService<Request, Reply> {
   open(path: string, reply: (message: Reply) => void): ServedFile<Request>;
 }
 
-export interface ServedFile<Request> {
+interface ServedFile<Request> {
   take(request: Request): void;
   close(): void;
 }

@@ -1,19 +1,19 @@
-// Tells when a file became another one and then stood still. Events of its folder (editors and
-// Kubernetes put a new file or link in its place) are only hints to look; a slow poll finds what no
-// event tells, such as a link higher up that points elsewhere now, or a network file system.
+// Reports that a file changed and has been stable since. Events of its folder (editors and Kubernetes
+// put a new file or link in its place) are only hints to look. A slow poll finds changes without an event,
+// such as a link higher up that points elsewhere now, or those of a network file system.
 
 import { type FSWatcher, watch } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Log } from '@starloom/core';
 
-export interface FileWatchOptions {
+interface FileWatchOptions {
   readonly path: string;
   /** The state that is known already. */
   readonly known: string;
   readonly onChange: () => void;
   readonly log: Log;
-  /** How long the file must stand still: it may be half written. */
+  /** How long the file must be stable: it may be half written. */
   readonly settleMs?: number;
   readonly pollMs?: number;
 }
@@ -57,7 +57,7 @@ export class FileWatch {
   #watchFolder(): FSWatcher | undefined {
     const { path, log } = this.#options;
     const onError = (error: unknown) => {
-      log.warn({ path, error }, 'the folder cannot be watched; changes are found by looking');
+      log.warn({ path, error }, 'the folder cannot be watched; changes are found by polling');
     };
     try {
       const onHint = () => this.#lookSoon();

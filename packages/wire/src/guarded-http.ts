@@ -1,7 +1,6 @@
 // The one way out over HTTP: connections through the address guard, no redirect followed, answers read
 // no faster than they are wanted. How long an answer may take is the caller's to say, by its signal.
 
-import { FabricError } from '@starloom/core';
 import type { Agent, Dispatcher } from 'undici';
 import {
   type AddressGuard,
@@ -10,15 +9,16 @@ import {
 } from './address-guard.ts';
 import { HttpAnswer, type HttpHead, type ReadBody } from './http-answer.ts';
 import { assertJsonLimits, UPSTREAM_JSON_LIMITS } from './json-limits.ts';
+import { failure } from './reasons.ts';
 
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly method?: string | undefined;
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | null | undefined;
 }
 
-export interface GuardedHttpOptions extends GuardedAgentOptions {
+interface GuardedHttpOptions extends GuardedAgentOptions {
   readonly guard: AddressGuard;
 }
 
@@ -36,7 +36,7 @@ export class GuardedHttp {
     });
   }
 
-  /** Throws POLICY_DENIED for an address that may not be called, as far as its text tells. */
+  /** Throws POLICY_DENIED for an address that may not be called, judged by its text alone. */
   send(url: string | URL, request: OutgoingRequest, signal?: AbortSignal): HttpAnswer {
     this.#guard.check(url);
     const { origin, pathname, search } = new URL(url);
@@ -109,19 +109,11 @@ export function createGuardedFetch({ hosts, timeoutMs }: GuardedFetchOptions): G
 }
 
 function toResponse({ status, headers }: HttpHead, { bytes, isWhole }: ReadBody): Response {
-  if (!isWhole) throw tooLarge();
+  if (!isWhole) throw failure('answer_too_large', { limit: MAX_BYTES });
   const text = bytes.toString('utf8');
   if (/\bjson\b/i.test(headers['content-type'] ?? '')) assertJsonLimits(text, UPSTREAM_JSON_LIMITS);
   const kept = Object.entries(headers)
     .filter(([name]) => !/^content-(length|encoding)$/.test(name))
     .map(([name, value]): [string, string] => [name, String(value)]);
   return new Response(WITHOUT_BODY.has(status) ? null : text, { status, headers: kept });
-}
-
-function tooLarge(): FabricError {
-  return new FabricError(
-    'UPSTREAM_ERROR',
-    'An answer of an authorization server is over the size limit',
-    { details: { reason: 'answer_too_large', limit: MAX_BYTES } },
-  );
 }

@@ -5,6 +5,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { connectionFailure, FabricError } from '@starloom/core';
 import type { Dispatcher } from 'undici';
+import { failure } from './reasons.ts';
 
 const HELD_BYTES = 65_536;
 const LINGER_MS = 1_000;
@@ -35,7 +36,7 @@ export class HttpAnswer implements Dispatcher.DispatchHandler {
   #unwantedBytes = 0;
 
   constructor() {
-    // Where the reader left before the head came, its rejection is no one's.
+    // A reader that left before the head came does not handle its rejection.
     this.#head.promise.catch(() => {});
   }
 
@@ -164,4 +165,4 @@ export class BoundedBody {
   }
 }
 
-const LEFT = new FabricError('CANCELLED', 'The answer is not read any more');
+const LEFT = failure('not_read');

@@ -2,7 +2,8 @@
 // few megabytes can hold a million of them; counting only looks at what is outside of strings.
 // Nothing is said on whether the text is JSON: that is for the parser, within these limits.
 
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
+import { failure } from './reasons.ts';
 
 export interface JsonLimits {
   /** Of values below the outermost one. */
@@ -98,13 +99,7 @@ export function jsonFailure(
   reason: JsonExcess,
   limits: JsonLimits = UPSTREAM_JSON_LIMITS,
 ): FabricError {
-  const [what, limit] =
-    reason === 'too_deep'
-      ? ['is nested too deep', limits.depth]
-      : ['has too many values', limits.nodes];
-  return new FabricError('UPSTREAM_ERROR', `The JSON that the agent sent ${what}`, {
-    details: { reason, limit, fix: 'let the agent send less in one message, or send it as text' },
-  });
+  return failure(reason, { limit: reason === 'too_deep' ? limits.depth : limits.nodes });
 }
 
 /**

@@ -3,6 +3,7 @@ import { FabricError } from '@starloom/core';
 import { drained, isOpen } from './drained.ts';
 import { assertJsonLimits } from './json-limits.ts';
 import { type ReadLinesOptions, readLines } from './lines.ts';
+import { failure } from './reasons.ts';
 
 /**
  * One JSON value per line of `source`; blank lines are skipped. Fails as `readLines` does, and with
@@ -20,7 +21,7 @@ export async function* readNdjson(
   }
 }
 
-export interface WriteNdjsonOptions {
+interface WriteNdjsonOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -47,27 +48,21 @@ function parseLine(line: string, number: number): unknown {
     return JSON.parse(line);
   } catch {
     // The parser's own error quotes the line, so it is not kept as the cause.
-    throw new FabricError('UPSTREAM_ERROR', `Line ${number} from the upstream is not JSON`, {
-      details: { reason: 'invalid_json', line: number, fix: 'send one JSON value per line' },
-    });
+    throw failure('invalid_json', { line: number });
   }
 }
 
 function toLine(value: unknown): string {
-  const details = { reason: 'not_json', fix: 'pass a value that JSON can hold' };
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
   } catch (cause) {
-    throw new FabricError('BAD_INPUT', 'The value cannot be written as JSON', { details, cause });
+    throw failure('not_json', {}, { cause });
   }
   if (json !== undefined) return `${json}\n`;
-  throw new FabricError('BAD_INPUT', 'The value cannot be written as JSON', { details });
+  throw failure('not_json');
 }
 
 function closedError(cause: unknown): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The upstream closed its input', {
-    details: { reason: 'input_closed', fix: 'see whether the upstream is still running' },
-    cause,
-  });
+  return failure('input_closed', {}, { cause });
 }

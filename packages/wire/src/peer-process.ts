@@ -1,4 +1,4 @@
-// Which program of ours is at the other end of a connection from this machine. Linux alone tells: the
+// Which program of ours is at the other end of a connection from this machine. Only Linux shows it: the
 // tables of connections name the inode of that end, and each process shows the inodes that it holds.
 
 import { createReadStream, readlinkSync } from 'node:fs';
@@ -17,8 +17,8 @@ export type Ends = Pick<Socket, 'localAddress' | 'localPort' | 'remoteAddress' |
 type AgentId = string | undefined;
 type Table = 'tcp' | 'tcp6';
 
-/** No program needs as many; one that opens them to make the look long is not looked through. */
-const FILES_MAX = 10_000;
+/** No program needs as many files; a program that opens more is not searched further. */
+const MAX_FILES = 10_000;
 
 /** The other end does not change while a connection lasts. */
 const known = new WeakMap<Ends, Promise<AgentId>>();
@@ -41,7 +41,7 @@ function isFromHere({ localAddress = '', remoteAddress = '' }: Ends): boolean {
   return remoteAddress === localAddress || [localAddress, remoteAddress].some(isLoopback);
 }
 
-/** One look is for all who wait. Who asks during it waits for the next: it may have read too early. */
+/** One look serves all requests that wait. Those that come during it wait for the next: it may read too early. */
 async function lookForAll(): Promise<void> {
   isLooking = true;
   while (waiting.size > 0) {
@@ -73,7 +73,7 @@ async function look(asked: readonly Ends[]): Promise<Map<Ends, AgentId>> {
   return agents;
 }
 
-/** By inode: those whose other end is in the table. Reading it takes the kernel long, so threads do. */
+/** By inode: connections whose other end is in the table. The kernel is slow to write it, so a thread reads it. */
 async function findInodes(table: Table, asked: readonly Ends[]): Promise<Map<string, Ends>> {
   const wanted = new Map(asked.flatMap((ends) => toRow(ends, table).map((row) => [row, ends])));
   const inodes = new Map<string, Ends>();
@@ -128,7 +128,7 @@ async function* socketsOf(pid: number): AsyncGenerator<string> {
       const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`${folder}/${name}`)) ?? [];
       if (inode !== undefined) yield inode;
       files += 1;
-      if (files === FILES_MAX) return;
+      if (files === MAX_FILES) return;
     }
   } catch {
     // It ended, or closed the file, while it was read.

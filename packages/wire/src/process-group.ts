@@ -1,5 +1,5 @@
-// Everything one child started: its process group, and on Linux also those who left the group with
-// setsid but still carry the mark in their environment. A process that leaves the group and also
+// Everything that one child started: its process group, and on Linux also processes that left the group
+// with setsid but still carry the mark in their environment. A process that leaves the group and also
 // clears or overwrites its environment is out of reach.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ export class ProcessGroup {
   }
 
   /** Resolves with whether the group emptied in time. */
-  async emptied(timeoutMs: number): Promise<boolean> {
+  async waitUntilEmpty(timeoutMs: number): Promise<boolean> {
     const deadline = performance.now() + timeoutMs;
     for (let pause = 5; !(await this.#isEmpty()); pause = longer(pause)) {
       if (performance.now() >= deadline) return false;
@@ -35,7 +35,7 @@ export class ProcessGroup {
     return true;
   }
 
-  /** Those outside the group get no grace: they chose not to hear its signals. */
+  /** Processes outside the group get no grace: they left it, and with it its signals. */
   async killEscaped(): Promise<void> {
     if (!HAS_PROC) return;
     for (let pause = 5; ; pause = longer(pause)) {

@@ -2,18 +2,21 @@
 // `stop`, whatever it left behind is ended too. Output is read only as fast as a reader takes it;
 // stderr is always drained.
 
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
 import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
-import { setTimeout as delay } from 'node:timers/promises';
-import { type ErrorCode, FabricError } from '@starloom/core';
-import { childEnvironment, markEnvironment } from './environment.ts';
+import { FabricError } from '@starloom/core';
+import { childEnvironment, type Environment, markEnvironment } from './environment.ts';
 import { readLines } from './lines.ts';
 import { ProcessGroup } from './process-group.ts';
 import { reaper } from './reaper.ts';
-import { type StartedChild, type StartOptions, startChild } from './start-child.ts';
+import { failure } from './reasons.ts';
+import { settlesWithin } from './settles-within.ts';
 import { StderrLines, StderrTail } from './stderr-tail.ts';
 
-export interface ProcessLimits {
+interface ProcessLimits {
   /** Default 1 MiB. */
   readonly maxLineBytes?: number;
   /** Of stdout in all; beyond it the group is killed. Unlimited by default. */
@@ -55,7 +58,7 @@ export async function spawnProcess(options: ProcessOptions): Promise<ManagedProc
 export class ManagedProcess implements AsyncDisposable {
   readonly pid: number;
   readonly stdin: Writable;
-  /** Raw, for those who do not read lines. */
+  /** Raw bytes, for callers that do not read lines. */
   readonly stdout: Readable;
   /** Of the program itself, at once; never rejects. Others of its group may still be ending. */
   readonly exited: Promise<ProcessExit>;
@@ -99,13 +102,14 @@ export class ManagedProcess implements AsyncDisposable {
    * ends without a failure when the process was stopped.
    */
   async *lines(): AsyncGenerator<string, void, undefined> {
-    if (this.#hasReader) throw this.#error('INTERNAL', 'second_reader', 'share one reader');
+    if (this.#hasReader) throw failure('second_reader', { command: this.#command });
     this.#hasReader = true;
     try {
       yield* readLines(this.stdout, { maxLineBytes: this.#maxLineBytes });
     } catch (error) {
       if (FabricError.is(error)) throw error.with({ command: this.#command });
-      if (!this.#stopped) throw this.#error('UPSTREAM_ERROR', 'stdout_broken', SEE_STDERR, error);
+      if (this.#stopped) return;
+      throw failure('stdout_broken', { command: this.#command }, { cause: error });
     }
   }
 
@@ -113,7 +117,7 @@ export class ManagedProcess implements AsyncDisposable {
   write(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
       this.stdin.write(text, (error) => {
-        if (error) reject(this.#error('AGENT_OFFLINE', 'stdin_closed', SEE_STDERR, error));
+        if (error) reject(failure('stdin_closed', { command: this.#command }, { cause: error }));
         else resolve();
       });
     });
@@ -151,11 +155,11 @@ export class ManagedProcess implements AsyncDisposable {
     const graceEnd = performance.now() + this.#graceMs;
     this.stdin.end();
     this.#group.signal('SIGTERM');
-    await settled(this.exited, this.#graceMs);
-    if (!(await this.#group.emptied(graceEnd - performance.now()))) {
+    await settlesWithin(this.exited, this.#graceMs);
+    if (!(await this.#group.waitUntilEmpty(graceEnd - performance.now()))) {
       this.#group.signal('SIGKILL');
       await this.exited;
-      await this.#group.emptied(Infinity);
+      await this.#group.waitUntilEmpty(Infinity);
     }
     const exit = await this.exited;
     this.#groupEmptied = true;
@@ -167,7 +171,7 @@ export class ManagedProcess implements AsyncDisposable {
 
   /** Its writers are gone, so the end is near, unless one escaped us and holds the pipe open. */
   async #stderrEnded(): Promise<void> {
-    if (!this.#stderr.closed) await settled(once(this.#stderr, 'close'), 200);
+    if (!this.#stderr.closed) await settlesWithin(once(this.#stderr, 'close'), 200);
   }
 
   #drain(stderr: Readable, onLine: ProcessOptions['onStderrLine']): Readable {
@@ -180,14 +184,7 @@ export class ManagedProcess implements AsyncDisposable {
       .on('end', () => lines?.end())
       .on('error', ignore);
   }
-
-  #error(code: ErrorCode, reason: string, fix: string, cause?: unknown): FabricError {
-    const details = { command: this.#command, reason, fix };
-    return new FabricError(code, 'The program cannot be talked to', { details, cause });
-  }
 }
-
-const SEE_STDERR = 'see what the program wrote to stderr';
 
 function limitBytes(maxBytes: number, onExceeded: () => void): Transform {
   let total = 0;
@@ -196,17 +193,81 @@ function limitBytes(maxBytes: number, onExceeded: () => void): Transform {
       total += chunk.length;
       if (total <= maxBytes) return done(null, chunk);
       onExceeded();
-      const details = { reason: 'output_too_large', limit: maxBytes, fix: 'raise maxOutputBytes' };
-      done(new FabricError('UPSTREAM_ERROR', 'The program wrote too much', { details }));
+      done(failure('output_too_large', { limit: maxBytes }));
     },
   });
 }
 
-async function settled(promise: Promise<unknown>, timeoutMs: number): Promise<void> {
-  const timer = new AbortController();
-  const timeout = delay(timeoutMs, undefined, { signal: timer.signal }).catch(ignore);
-  await Promise.race([promise, timeout]);
-  timer.abort();
+function ignore(): void {}
+
+/** How a process ended and what it wrote last, for `details.upstream`. */
+export function toUpstream({ code, signal }: ProcessExit, stderr: string) {
+  return {
+    ...(code === null ? {} : { exit_code: code }),
+    ...(signal === null ? {} : { signal }),
+    ...(stderr === '' ? {} : { stderr }),
+  };
 }
 
-function ignore(): void {}
+export interface StartOptions {
+  readonly command: string;
+  readonly args?: readonly string[];
+  readonly cwd?: string;
+  /** The whole environment; `childEnvironment()` by default. */
+  readonly env?: Environment;
+  /** Run as this user and group; needs the right to. */
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+interface StartedChild extends ChildProcessWithoutNullStreams {
+  readonly pid: number;
+}
+
+/**
+ * The program in a session and group of its own, without a shell. Rejects with AGENT_OFFLINE when
+ * it cannot be started; otherwise resolves before any of its events.
+ */
+export async function startChild(options: StartOptions): Promise<StartedChild> {
+  const child = spawnDetached(options);
+  if (isStarted(child)) return child;
+  const [error] = await once(child, 'error');
+  for (const stream of child.stdio ?? []) stream?.destroy();
+  throw startError(options, error);
+}
+
+function spawnDetached(options: StartOptions): ChildProcessWithoutNullStreams {
+  const { command, args = [], cwd, env = childEnvironment(), uid, gid } = options;
+  try {
+    return spawn(command, args, {
+      env,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      detached: true,
+      windowsHide: true,
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(gid === undefined ? {} : { gid }),
+    });
+  } catch (error) {
+    throw startError(options, error);
+  }
+}
+
+function isStarted(child: ChildProcessWithoutNullStreams): child is StartedChild {
+  return child.pid !== undefined;
+}
+
+function startError({ command, cwd }: StartOptions, cause: unknown): FabricError {
+  const program = basename(command);
+  return failure(startFailure(cwd, cause), { program, command, cwd }, { cause });
+}
+
+/** The kernel says ENOENT for a missing program and for a missing folder alike. */
+function startFailure(cwd: string | undefined, cause: unknown) {
+  if (cwd !== undefined && !statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    return 'bad_cwd';
+  }
+  const { code } = cause as NodeJS.ErrnoException;
+  if (code === 'ENOENT') return 'not_found/program';
+  return code === 'EACCES' ? 'not_executable' : 'spawn_failed';
+}

@@ -3,15 +3,16 @@
 // for the sender, who decides what then happens to the stream.
 
 import type { Writable } from 'node:stream';
-import { FabricError } from '@starloom/core';
-import { deadlineSignal } from './deadline-signal.ts';
-import { drained, isOpen } from './drained.ts';
+import type { FabricError } from '@starloom/core';
 import {
+  deadlineSignal,
   type MonotonicClock,
   type TimerWheel,
   timerWheelOf,
   type WheelTimer,
-} from './timer-wheel.ts';
+} from './deadline.ts';
+import { drained, isOpen } from './drained.ts';
+import { failure } from './reasons.ts';
 
 /** What the response says before the first event. */
 export const SSE_HEADERS = {
@@ -27,7 +28,7 @@ export interface SseMessage {
   readonly id?: string;
 }
 
-export interface SseWriterOptions {
+interface SseWriterOptions {
   /** How often a comment shows that the stream lives; none by default. */
   readonly keepAliveMs?: number;
   /** How long the reader may take nothing; 30 seconds by default. */
@@ -37,28 +38,13 @@ export interface SseWriterOptions {
   readonly clock?: MonotonicClock;
 }
 
-export interface SseWriter extends AsyncDisposable {
-  /**
-   * Writes the messages in one go and resolves when the reader takes more. Rejects with BAD_INPUT
-   * (a line end in `event` or `id`), OVERLOADED (`details.reason` is `reader_stalled`, or
-   * `buffer_full` for a sender that does not wait) or CANCELLED (the reader is gone).
-   */
-  send(...messages: readonly SseMessage[]): Promise<void>;
-  comment(text?: string): Promise<void>;
-  /** Ends the stream; a reader that does not take the rest within `stallMs` is cut off. */
-  close(): Promise<void>;
-  /** Settles, and never rejects, when the stream is over: closed by us, or left by the reader. */
-  readonly closed: Promise<'ended' | 'left'>;
-  /** For how long the reader has taken nothing, in milliseconds; 0 while it keeps up. */
-  readonly stalledMs: number;
-}
-
 /** `response` is what `http` hands out, its head already written, or any other byte stream. */
 export function createSseWriter(response: Writable, options: SseWriterOptions = {}): SseWriter {
-  return new ResponseWriter(response, options);
+  return new SseWriter(response, options);
 }
 
-class ResponseWriter implements SseWriter {
+export class SseWriter implements AsyncDisposable {
+  /** Settles, and never rejects, when the stream is over: closed by us, or left by the reader. */
   readonly closed: Promise<'ended' | 'left'>;
   readonly #response: Writable;
   readonly #stallMs: number;
@@ -91,10 +77,16 @@ class ResponseWriter implements SseWriter {
     }
   }
 
+  /** For how long the reader has taken nothing, in milliseconds; 0 while it keeps up. */
   get stalledMs(): number {
     return this.#response.writableNeedDrain ? this.#wheel.now() - this.#fullSince : 0;
   }
 
+  /**
+   * Writes the messages in one go and resolves when the reader takes more. Rejects with BAD_INPUT
+   * (a line end in `event` or `id`), OVERLOADED (`details.reason` is `reader_stalled`, or
+   * `buffer_full` for a sender that does not wait) or CANCELLED (the reader is gone).
+   */
   async send(...messages: readonly SseMessage[]): Promise<void> {
     await this.#write(messages.map(toText).join(''));
   }
@@ -103,6 +95,7 @@ class ResponseWriter implements SseWriter {
     await this.#write(`: ${singleLine('comment', text)}\n\n`);
   }
 
+  /** Ends the stream; a reader that does not take the rest within `stallMs` is cut off. */
   async close(): Promise<void> {
     this.#keepAlive?.unlink();
     if (isOpen(this.#response)) this.#response.end();
@@ -155,22 +148,15 @@ class ResponseWriter implements SseWriter {
   }
 
   #overloaded(reason: 'reader_stalled' | 'buffer_full'): FabricError {
-    return new FabricError('OVERLOADED', 'The reader of the event stream does not keep up', {
-      details: {
-        reason,
-        stalled_ms: Math.round(this.stalledMs),
-        buffered_bytes: this.#response.writableLength,
-        fix: 'read faster, or close the stream and poll instead',
-      },
+    return failure(reason, {
+      stalled_ms: Math.round(this.stalledMs),
+      buffered_bytes: this.#response.writableLength,
     });
   }
 
   #closedError(cause: unknown): FabricError {
     const byUs = this.#response.writableEnded;
-    return new FabricError('CANCELLED', 'The event stream is closed', {
-      details: { reason: byUs ? 'stream_ended' : 'reader_left' },
-      cause,
-    });
+    return failure(byUs ? 'stream_ended' : 'reader_left', {}, { cause });
   }
 }
 
@@ -185,7 +171,5 @@ function toText({ event, id, data }: SseMessage): string {
 
 function singleLine(field: string, value: string): string {
   if (!['\r', '\n', '\0'].some((character) => value.includes(character))) return value;
-  throw new FabricError('BAD_INPUT', `The ${field} of an event must be one line`, {
-    details: { reason: 'line_end', field, fix: 'remove line ends and NUL, or use data' },
-  });
+  throw failure('line_end', { field });
 }

@@ -1,7 +1,7 @@
 // Server-sent events, read by the rules of the HTML standard ("Interpreting an event stream"), with
 // two of our own: an event has a size limit, and bytes that are not UTF-8 are an error.
 
-import { LineSplitter } from './line-splitter.ts';
+import { LineSplitter } from './lines.ts';
 
 export interface SseEvent {
   /** `message` unless the stream says otherwise. */
@@ -13,7 +13,7 @@ export interface SseEvent {
   readonly retry?: number;
 }
 
-export interface ReadSseOptions {
+interface ReadSseOptions {
   /** Largest event in bytes: all its lines, comments included, without their line ends. */
   readonly maxEventBytes: number;
 }

@@ -5,7 +5,7 @@ import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { OpenFile } from './file-thread.ts';
 
-export interface ThreadedFileOptions<Reply> {
+interface ThreadedFileOptions<Reply> {
   /** The module that serves the file in the thread: it exports a `FileService` as `service`. */
   readonly module: URL;
   readonly path: string;

@@ -1,8 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { FabricError } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
-import { type DeadlineSignal, deadlineSignal } from '../src/deadline-signal.ts';
-import { timerWheelOf } from '../src/timer-wheel.ts';
+import { type DeadlineSignal, deadlineSignal, timerWheelOf } from '../src/deadline.ts';
 
 function world() {
   const clock = {

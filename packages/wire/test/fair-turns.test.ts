@@ -53,6 +53,19 @@ describe('fair turns', () => {
     await Promise.all(flood);
   });
 
+  it('let few begin before any of it is done, by caller in rotation', async () => {
+    using world = openTurns({ ms: 2 });
+    const served: string[] = [];
+    const serve = async (caller: string) => {
+      await world.turns.enter(caller);
+      world.pass(1);
+      served.push(caller);
+    };
+    const flood = Array.from({ length: 100 }, () => serve('flood'));
+    await Promise.all([...flood, serve('ordinary')]);
+    expect(served.indexOf('ordinary')).toBeLessThanOrEqual(10);
+  });
+
   it('leave half of the time to what comes one per turn', async () => {
     using world = openTurns({ ms: 2 });
     const all = Promise.all(Array.from({ length: 20 }, () => world.work('flood', 1)));
@@ -102,6 +115,9 @@ describe('fair turns', () => {
 
   it('do not hold up work that comes slowly', async () => {
     const turns = new FairTurns({ ms: 5, now: () => 0 });
-    for (let event = 0; event < 10; event += 1) expect(turns.enter()).toBeUndefined();
+    for (let event = 0; event < 20; event += 1) {
+      expect(turns.enter()).toBeUndefined();
+      await new Promise((resolve) => process.nextTick(resolve));
+    }
   });
 });

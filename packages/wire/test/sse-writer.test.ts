@@ -6,9 +6,9 @@ import { FabricError } from '@starloom/core';
 import fc from 'fast-check';
 import { request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { timerWheelOf } from '../src/deadline.ts';
 import { readSse, type SseEvent } from '../src/sse.ts';
 import { createSseWriter, SSE_HEADERS, type SseMessage } from '../src/sse-writer.ts';
-import { timerWheelOf } from '../src/timer-wheel.ts';
 import { ByteSource, collect, cut, cutPlaces } from './fixtures/byte-source.ts';
 import { listen } from './fixtures/http-server.ts';
 

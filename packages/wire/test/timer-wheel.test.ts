@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { TimerWheel, timerWheelOf } from '../src/timer-wheel.ts';
+import { TimerWheel, timerWheelOf } from '../src/deadline.ts';
 
 class SteppedClock {
   time = 0;
@@ -177,7 +177,7 @@ describe('TimerWheel', () => {
   });
 
   it('does not keep the process alive', async () => {
-    const module = new URL('../src/timer-wheel.ts', import.meta.url).href;
+    const module = new URL('../src/deadline.ts', import.meta.url).href;
     const script = `import { timerWheelOf } from '${module}';
       timerWheelOf().schedule(3_600_000, () => {}); console.log('waits', timerWheelOf().size);`;
     const { stdout } = await promisify(execFile)(

@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { Stats } from 'node:fs';
-import { lstat, open, rename, unlink } from 'node:fs/promises';
-import { basename, dirname } from 'node:path';
-import { FabricError } from '@starloom/core';
-import { codeOf } from './file-failure.ts';
-import { assertFile } from './open-file.ts';
-import { openFolder } from './open-folder.ts';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, lstat, mkdir, open, rename, unlink } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { failure } from '../reasons.ts';
+import { assertFile, codeOf } from './read-file.ts';
 import type { Roots } from './roots.ts';
 
-export interface Replacement {
+interface Replacement {
   /** As `Roots.locate` gave it. */
   readonly path: string;
   readonly content: string;
@@ -59,15 +57,68 @@ async function statOrNothing(path: string): Promise<Stats | undefined> {
 function assertUnchanged(before: Stats, now: Stats | undefined, path: string): void {
   const isSame = now?.ino === before.ino && now.mtimeMs === before.mtimeMs;
   if (isSame && now.size === before.size) return;
-  throw new FabricError('BAD_INPUT', 'The file changed while it was edited', {
-    details: { reason: 'changed_meanwhile', path, fix: 'read it again, then edit it' },
-  });
+  throw failure('changed_meanwhile', { path });
 }
 
 /** The repository's owner runs what stands there with the next `git` command. */
-function assertNotGit(path: string): void {
+export function assertNotGit(path: string): void {
   if (!path.split('/').some((segment) => segment.toLowerCase() === '.git')) return;
-  throw new FabricError('POLICY_DENIED', 'The inside of a git repository is not written to', {
-    details: { reason: 'git_internals', path, fix: 'use the git tools' },
-  });
+  throw failure('git_internals', { path });
+}
+
+export const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+
+/** A folder that is held open: what is done in it happens there, whatever its path leads to by then. */
+export interface OpenFolder extends AsyncDisposable {
+  /** The path of an entry in it. */
+  entry(name: string): string;
+}
+
+/** The folder at a path that `Roots.locate` gave; what is missing of it is made, step by step. */
+export async function openFolder(roots: Roots, path: string): Promise<OpenFolder> {
+  const missing: string[] = [];
+  let at = path;
+  let handle = await openOrNothing(at);
+  while (!handle) {
+    missing.unshift(basename(at));
+    at = dirname(at);
+    handle = await openOrNothing(at);
+  }
+  try {
+    await roots.assertOpened(handle, at);
+    for (const name of missing) {
+      const entry = join(pathOf(handle, at), name);
+      await mkdir(entry).catch(unlessItExists);
+      const inner = await open(entry, FOLDER);
+      await handle.close();
+      handle = inner;
+      at = join(at, name);
+    }
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  const opened = handle;
+  return {
+    entry: (name) => join(pathOf(opened, at), name),
+    [Symbol.asyncDispose]: () => opened.close(),
+  };
+}
+
+async function openOrNothing(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, FOLDER);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Through the handle where the system can; elsewhere the path must do. */
+export function pathOf({ fd }: FileHandle, path: string): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${fd}` : path;
+}
+
+function unlessItExists(error: unknown): void {
+  if (codeOf(error) !== 'EEXIST') throw error;
 }

@@ -2,11 +2,11 @@
 // exists of it and compared the rest by whole segments: nothing outside the roots is named by it. What
 // was opened is looked at once more (`assertOpened`), should a folder have become a link meanwhile.
 
-import type { FileHandle } from 'node:fs/promises';
-import { readlink, realpath, stat } from 'node:fs/promises';
-import { isAbsolute, relative, resolve, sep } from 'node:path';
-import { type ErrorDetails, FabricError } from '@starloom/core';
-import { realPathOf } from './real-path.ts';
+import { type FileHandle, lstat, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import type { FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
+import { codeOf, fileFailure } from './read-file.ts';
 
 const ON_LINUX = process.platform === 'linux';
 
@@ -29,6 +29,18 @@ export class Roots {
     return new Roots([root, ...(await Promise.all(others.map((name) => openRoot(name, folder))))]);
   }
 
+  /**
+   * Where a client works in `folder`: that folder in place of the root that it is below, and first. The same
+   * roots where it is below none.
+   */
+  async narrowed(folder: string | undefined): Promise<Roots> {
+    const named = folder === undefined ? undefined : resolve(folder);
+    const real = named && (await realpath(named).catch(() => undefined));
+    const above = real && this.#roots.find((root) => isInside(root.real, real));
+    if (!named || !real || !above) return this;
+    return new Roots([{ named, real }, ...this.#roots.filter((root) => root !== above)]);
+  }
+
   /** The folder where relative paths begin. */
   get home(): string {
     return this.#roots[0].real;
@@ -39,9 +51,9 @@ export class Roots {
    * outside the roots, by whatever way; BAD_INPUT when it is no path.
    */
   async locate(given: string): Promise<string> {
-    if (given === '' || given.includes('\0')) throw badPath(given);
+    if (given === '' || given.includes('\0')) throw failure('bad_path', { path: given });
     if (given.split(/[/\\]/).includes('..')) {
-      throw this.#denied(given, 'parent_segment', 'write the path without ".."');
+      throw this.#denied(given, 'parent_segment');
     }
     const asked = resolve(this.home, given);
     const isNamedInside = this.#roots.some(
@@ -69,17 +81,11 @@ export class Roots {
     return path === '' ? '.' : path.replaceAll(sep, '/');
   }
 
-  #denied(path: string, reason: string, fix?: string): FabricError {
-    const roots = this.#roots.map(({ named }) => named);
-    const details: ErrorDetails = {
-      reason,
-      path,
-      roots,
-      fix: fix ?? 'name a path below one of the roots',
-    };
-    return new FabricError('POLICY_DENIED', 'The path is outside the folders this tool may use', {
-      details,
-    });
+  #denied(
+    path: string,
+    reason: 'outside_roots' | 'symlink_out' | 'moved_meanwhile' | 'parent_segment',
+  ): FabricError {
+    return failure(reason, { path, roots: this.#roots.map(({ named }) => named) });
   }
 }
 
@@ -87,9 +93,7 @@ async function openRoot(name: string, folder: string): Promise<Root> {
   const named = resolve(folder, name);
   const found = await stat(named).catch(() => undefined);
   if (found?.isDirectory()) return { named, real: await realpath(named) };
-  throw new FabricError('BAD_INPUT', `The root "${name}" is not a folder`, {
-    details: { reason: 'bad_root', root: named, fix: 'name a folder that exists in "roots"' },
-  });
+  throw failure('bad_root', { name, root: named });
 }
 
 /** By segments: `/data-old` is not inside `/data`, and `..x` is a name like any other. */
@@ -98,8 +102,26 @@ export function isInside(root: string, path: string): boolean {
   return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
-function badPath(path: string): FabricError {
-  return new FabricError('BAD_INPUT', 'This is not a path', {
-    details: { reason: 'bad_path', path, fix: 'give a path relative to the root' },
-  });
+/**
+ * The path with every symbolic link of what exists of it resolved. A link that leads nowhere is
+ * refused: a write to it would create what it names.
+ */
+async function realPathOf(path: string, shown: string): Promise<string> {
+  const missing: string[] = [];
+  for (let existing = path; ; existing = dirname(existing)) {
+    try {
+      return join(await realpath(existing), ...missing);
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw fileFailure(error, shown);
+      if (await isThere(existing)) throw failure('dangling_symlink', { path: shown });
+      missing.unshift(basename(existing));
+    }
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
 }

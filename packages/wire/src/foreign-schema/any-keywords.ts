@@ -2,11 +2,17 @@
 // schemas to the same value.
 
 import { canonicalJson } from '@starloom/core';
-import type { Compiler } from './compiler.ts';
-import { listOf, namesOf, type SchemaFields } from './schema-fields.ts';
-import { SchemaProblem } from './schema-problem.ts';
-import { sizeOf } from './size-of.ts';
-import type { Check, Seen, Validation } from './validation.ts';
+import {
+  type Check,
+  type Compiler,
+  listOf,
+  namesOf,
+  type SchemaFields,
+  SchemaProblem,
+  type Seen,
+  sizeOf,
+  type Validation,
+} from './validation.ts';
 
 const JSON_TYPES = ['string', 'number', 'boolean', 'object', 'array', 'null'] as const;
 

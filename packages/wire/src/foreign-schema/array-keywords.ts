@@ -2,10 +2,7 @@
 // `prefixItems` and `items`.
 
 import { toKey } from './any-keywords.ts';
-import type { Compiler } from './compiler.ts';
-import { numberOf, type SchemaFields } from './schema-fields.ts';
-import { sizeOf } from './size-of.ts';
-import type { Check } from './validation.ts';
+import { type Check, type Compiler, numberOf, type SchemaFields, sizeOf } from './validation.ts';
 
 /** In units of work. */
 const MAX_WRITTEN = 16_384;

@@ -1,2 +1,2 @@
-export { SchemaProblem } from './schema-problem.ts';
-export { SchemaValidators, type SchemaValidatorsOptions } from './schema-validators.ts';
+export { SchemaValidators } from './compile-schema.ts';
+export { SchemaProblem } from './validation.ts';

@@ -1,8 +1,15 @@
 // Keywords of objects. A key of the value is read only where the value itself has it.
 
-import type { Compiler } from './compiler.ts';
-import { fieldsOf, namesOf, numberOf, type SchemaFields } from './schema-fields.ts';
-import type { Check, Validation } from './validation.ts';
+import { isObject } from '@starloom/core';
+import {
+  type Check,
+  type Compiler,
+  fieldsOf,
+  namesOf,
+  numberOf,
+  type SchemaFields,
+  type Validation,
+} from './validation.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -25,12 +32,12 @@ export function unevaluatedPropertiesCheck(
   const check = compiler.schema('unevaluatedProperties', unevaluatedProperties);
   const isRefused = unevaluatedProperties === false;
   return (value, validation, seen) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return true;
+    if (!isObject(value)) return true;
     for (const key of Object.keys(value)) {
       validation.spend(1);
       if (seen?.has(key)) continue;
       if (isRefused) return refuseKey(key, validation);
-      if (!validation.inside(key, (value as Members)[key], check)) return false;
+      if (!validation.inside(key, value[key], check)) return false;
       seen?.add(key);
     }
     return true;
@@ -80,10 +87,9 @@ function propertiesCheck({ properties }: SchemaFields, compiler: Compiler) {
   return check;
 }
 
-/** What tells the branches of a union apart comes first: so only one of them is looked at in full. */
+/** Properties that distinguish the branches of a union come first, so that only one branch is checked in full. */
 function rankOf(schema: unknown): number {
-  const isFixed = typeof schema === 'object' && schema !== null && 'const' in schema;
-  return isFixed ? 0 : 1;
+  return isObject(schema) && 'const' in schema ? 0 : 1;
 }
 
 /** `patternProperties`, and `additionalProperties` for keys that nothing else names. */

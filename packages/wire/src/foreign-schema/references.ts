@@ -1,8 +1,8 @@
 // Where the references of a schema lead. Only into the schema itself: what lies outside is never
 // fetched, and a schema that refers to it cannot be used.
 
-import { jsonTypeOf, type SchemaFields } from './schema-fields.ts';
-import { SchemaProblem } from './schema-problem.ts';
+import { isObject } from '@starloom/core';
+import { type SchemaFields, SchemaProblem } from './validation.ts';
 
 type Target = SchemaFields | boolean;
 
@@ -73,5 +73,5 @@ function decode(part: string): string {
 }
 
 function isTarget(place: unknown): place is Target {
-  return typeof place === 'boolean' || jsonTypeOf(place) === 'object';
+  return typeof place === 'boolean' || isObject(place);
 }

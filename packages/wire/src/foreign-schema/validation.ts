@@ -1,8 +1,10 @@
 // One validation of one value: what it may still cost, and what it found. The budget is counted
 // while the checks run, so that no schema and no value can take more time than it allows.
 
+import { isObject } from '@starloom/core';
+
 /** Well below a tenth of a second; a unit is one check, or a few characters for a pattern. */
-export const WORK_LIMIT = 1_200_000;
+export const MAX_WORK = 1_200_000;
 /** Of a unit: the smallest price. */
 const PARTS = 16;
 /** References followed inside each other. */
@@ -30,13 +32,13 @@ export class Validation {
   #work: number;
   #references = 0;
 
-  constructor(limit = WORK_LIMIT) {
+  constructor(limit = MAX_WORK) {
     this.#work = limit * PARTS;
   }
 
   spend(units: number): void {
     // Whole numbers alone: a fraction would cost an allocation each time.
-    this.#work -= (Math.min(units, WORK_LIMIT + 1) * PARTS) | 0;
+    this.#work -= (Math.min(units, MAX_WORK + 1) * PARTS) | 0;
     if (this.#work < 0) throw new TooMuchWork('the limit of work');
   }
 
@@ -69,3 +71,67 @@ export class Validation {
     return isValid;
   }
 }
+
+/** What reading a JSON value once costs, in units of work; not counted further than to `most`. */
+export function sizeOf(value: unknown, most = Number.POSITIVE_INFINITY): number {
+  if (typeof value === 'string') return 1 + value.length / 32;
+  if (typeof value !== 'object' || value === null) return 1;
+  let size = 1;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && size < most; at += 1) {
+      size += 1 / 8 + sizeOf(value[at], most - size);
+    }
+    return size;
+  }
+  for (const key in value) {
+    if (size >= most) break;
+    size += key.length / 32 + sizeOf(value[key as keyof typeof value], most - size);
+  }
+  return size;
+}
+
+/** What a keyword needs of the compiler: the schemas and patterns it applies, as checks. */
+export interface Compiler {
+  schema(keyword: string, schema: unknown): Check;
+  schemas(keyword: string, schemas: unknown): Check[];
+  reference(reference: unknown, from: SchemaFields): Check;
+  pattern(source: unknown): PatternTest;
+}
+
+/** `undefined`: cannot be decided here. */
+export type PatternTest = (text: string, validation: Validation) => boolean | undefined;
+
+export type SchemaFields = Readonly<Record<string, unknown>>;
+
+export function jsonTypeOf(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+export function fieldsOf(keyword: string, value: unknown): SchemaFields {
+  if (isObject(value)) return value;
+  throw new SchemaProblem(`"${shown(keyword)}" must be an object`);
+}
+
+export function listOf(keyword: string, value: unknown): unknown[] {
+  if (Array.isArray(value)) return value;
+  throw new SchemaProblem(`"${shown(keyword)}" must be an array`);
+}
+
+export function namesOf(keyword: string, value: unknown): string[] {
+  const names = listOf(keyword, value);
+  if (names.every((name) => typeof name === 'string')) return names;
+  throw new SchemaProblem(`"${shown(keyword)}" must be an array of strings`);
+}
+
+export function numberOf(keyword: string, value: unknown, least = -Infinity): number {
+  if (typeof value === 'number' && value >= least) return value;
+  throw new SchemaProblem(`"${shown(keyword)}" must be a number that fits the keyword`);
+}
+
+function shown(keyword: string): string {
+  return keyword.slice(0, 100);
+}
+
+/** Why a schema cannot be used. */
+export class SchemaProblem extends Error {}

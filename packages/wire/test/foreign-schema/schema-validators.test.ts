@@ -1,9 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SchemaProblem } from '../../src/foreign-schema/schema-problem.ts';
-import { SchemaValidators } from '../../src/foreign-schema/schema-validators.ts';
-import { sizeOf } from '../../src/foreign-schema/size-of.ts';
+import { SchemaValidators } from '../../src/foreign-schema/compile-schema.ts';
+import { SchemaProblem, sizeOf } from '../../src/foreign-schema/validation.ts';
 
 type Schema = Record<string, unknown>;
 

@@ -1,8 +1,12 @@
-// Many timers on one Node timer. Expiry is rounded up to a shared bucket: to 16 ms for short waits,
-// to 1/64 of the wait for long ones, so a timer is never early and late by at most that. The Node
-// timer never keeps the process alive, and expiry runs in no caller's async context.
+// Time limits, cheap enough for two per call. Many timers share one Node timer. Expiry is rounded up to a
+// shared bucket: to 16 ms for short waits, to 1/64 of the wait for long ones, so a timer is never early and
+// late by at most that. The Node timer never keeps the process alive, and expiry runs in no caller's async
+// context. A limit is an AbortSignal without AbortSignal.any or AbortSignal.timeout, with one listener per
+// parent however many follow it (adding one takes time in the number that the signal already has).
 
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { FabricError } from '@starloom/core';
+import { failure } from './reasons.ts';
 
 /** The part of core's `Clock` that waiting needs. */
 export interface MonotonicClock {
@@ -13,7 +17,7 @@ export interface MonotonicClock {
 const FINEST_MS = 16;
 const COARSEST_MS = 2 ** 30;
 const BUCKETS_PER_WAIT = 64;
-const LONGEST_NODE_TIMER_MS = 2 ** 31 - 1;
+const MAX_NODE_TIMER_MS = 2 ** 31 - 1;
 
 /** Something that waits in a wheel; a subclass says what happens when its time has come. */
 export class WheelTimer {
@@ -119,7 +123,7 @@ export class TimerWheel {
     this.#nodeTimer = this.#inNeutralContext(
       setTimeout,
       () => this.run(),
-      Math.min(wait, LONGEST_NODE_TIMER_MS),
+      Math.min(wait, MAX_NODE_TIMER_MS),
     );
     this.#nodeTimer.unref();
   }
@@ -173,4 +177,142 @@ function resolutionOf(ms: number): number {
 
 function roundUp(moment: number, resolution: number): number {
   return Math.ceil(moment / resolution) * resolution;
+}
+
+interface DeadlineSignalOptions {
+  /** Zero or less has passed already; Infinity never passes, and only the parent aborts. */
+  readonly ms: number;
+  /** What the signal aborts with in time; the default is a TIMEOUT that says `ms`. */
+  readonly reason?: FabricError | (() => FabricError);
+  /** When it aborts, the signal does too, with the same reason. */
+  readonly parent?: AbortSignal | undefined;
+  readonly clock?: MonotonicClock | undefined;
+}
+
+export interface DeadlineSignal extends Disposable {
+  readonly signal: AbortSignal;
+  /** Forgets the limit and the parent; the signal then never aborts. */
+  cancel(): void;
+  /** Stops the limit; the parent still counts. */
+  pause(): void;
+  /** Goes on with what was left of the limit. */
+  resume(): void;
+}
+
+export function deadlineSignal(options: DeadlineSignalOptions): DeadlineSignal {
+  if (Number.isNaN(options.ms)) throw failure('not_a_number');
+  const deadline = new PendingDeadline(options);
+  deadline.start();
+  return deadline;
+}
+
+class PendingDeadline extends WheelTimer implements DeadlineSignal {
+  readonly #options: DeadlineSignalOptions;
+  readonly #controller = new AbortController();
+  /** On the clock of the wheel. */
+  #endsAt = Number.POSITIVE_INFINITY;
+  #leftMs: number | undefined;
+  #followed: Followers | undefined;
+
+  constructor(options: DeadlineSignalOptions) {
+    super();
+    this.#options = options;
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  start(): void {
+    const { ms, parent } = this.#options;
+    if (parent?.aborted) this.abort(parent.reason);
+    else if (ms <= 0) this.expire();
+    else {
+      this.#run(ms);
+      if (parent !== undefined) this.#follow(parent);
+    }
+  }
+
+  pause(): void {
+    if (this.#leftMs !== undefined || this.signal.aborted) return;
+    this.#leftMs = this.#endsAt - timerWheelOf(this.#options.clock).now();
+    this.unlink();
+  }
+
+  resume(): void {
+    if (this.#leftMs === undefined || this.signal.aborted) return;
+    const leftMs = this.#leftMs;
+    this.#leftMs = undefined;
+    if (leftMs <= 0) this.expire();
+    else this.#run(leftMs);
+  }
+
+  #run(ms: number): void {
+    if (ms === Number.POSITIVE_INFINITY) return;
+    const wheel = timerWheelOf(this.#options.clock);
+    this.#endsAt = wheel.now() + ms;
+    wheel.add(this, ms);
+  }
+
+  cancel(): void {
+    this.unlink();
+    this.#followed?.delete(this);
+    this.#followed = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.cancel();
+  }
+
+  override expire(): void {
+    const { reason, ms } = this.#options;
+    this.abort(typeof reason === 'function' ? reason() : (reason ?? timeoutAfter(ms)));
+  }
+
+  abort(reason: unknown): void {
+    this.cancel();
+    this.#controller.abort(reason);
+  }
+
+  #follow(parent: AbortSignal): void {
+    this.#followed = followersOf(parent);
+    this.#followed.add(this);
+  }
+}
+
+/** The deadlines that follow one parent; listens to it only while there are any. */
+class Followers {
+  readonly #parent: AbortSignal;
+  readonly #deadlines = new Set<PendingDeadline>();
+
+  constructor(parent: AbortSignal) {
+    this.#parent = parent;
+  }
+
+  add(deadline: PendingDeadline): void {
+    if (this.#deadlines.size === 0) this.#parent.addEventListener('abort', this);
+    this.#deadlines.add(deadline);
+  }
+
+  delete(deadline: PendingDeadline): void {
+    this.#deadlines.delete(deadline);
+    if (this.#deadlines.size === 0) this.#parent.removeEventListener('abort', this);
+  }
+
+  handleEvent(): void {
+    for (const deadline of this.#deadlines) deadline.abort(this.#parent.reason);
+  }
+}
+
+const FOLLOWERS = Symbol('followers');
+
+/** Kept on the parent itself: a WeakMap costs more than the rest of a deadline together. */
+function followersOf(parent: AbortSignal & { [FOLLOWERS]?: Followers }): Followers {
+  parent[FOLLOWERS] ??= new Followers(parent);
+  return parent[FOLLOWERS];
+}
+
+/** What is left of a whole call is no round number. */
+function timeoutAfter(exactMs: number): FabricError {
+  return failure('time_limit', { timeout_ms: Math.round(exactMs) });
 }

@@ -1,2 +1,0 @@
-/** Why a schema cannot be used. */
-export class SchemaProblem extends Error {}
