@@ -1,0 +1,138 @@
+// The objects of A2A in the form that the SDK keeps them in, with every field filled in.
+
+import { type Artifact, type Message, type Part, Role } from '@a2a-js/sdk';
+import type { ArtifactData, CallResult, Artifact as FoldedArtifact } from '@starloom/core';
+import { ANSWER, META_CITATIONS } from './names.ts';
+
+type Metadata = Record<string, unknown>;
+
+export function textPart(text: string, mediaType = ''): Part {
+  return { content: { $case: 'text', value: text }, mediaType, filename: '', metadata: undefined };
+}
+
+export function dataPart(data: unknown): Part {
+  return {
+    content: { $case: 'data', value: data },
+    mediaType: 'application/json',
+    filename: '',
+    metadata: undefined,
+  };
+}
+
+/** Bytes in base64, or where they are. */
+function filePart(
+  file: { readonly data: string } | { readonly uri: string },
+  mediaType: string,
+  filename = '',
+): Part {
+  const content =
+    'data' in file
+      ? { $case: 'raw' as const, value: Buffer.from(file.data, 'base64') }
+      : { $case: 'url' as const, value: file.uri };
+  return { content, mediaType, filename, metadata: undefined };
+}
+
+/** Something that the agent says about a task. */
+export function agentMessage(
+  { id, contextId }: { readonly id: string; readonly contextId: string },
+  messageId: string,
+  parts: Part[],
+): Message {
+  return {
+    messageId,
+    contextId,
+    taskId: id,
+    role: Role.ROLE_AGENT,
+    parts,
+    metadata: undefined,
+    extensions: [],
+    referenceTaskIds: [],
+  };
+}
+
+function toArtifact(
+  artifactId: string,
+  name: string,
+  parts: Part[],
+  metadata?: Metadata,
+): Artifact {
+  return { artifactId, name, description: '', parts, metadata, extensions: [] };
+}
+
+// What agents make, as artifacts of A2A: files and documents under their own ids, and the answer.
+
+type Block = Readonly<Record<string, unknown>>;
+
+/** One piece, or all of it. JSON that is whole is a data part. */
+export function fromArtifact(artifact: ArtifactData | FoldedArtifact): Artifact {
+  const { id, name = '', media_type } = artifact;
+  return toArtifact(id, name, [partOf(artifact, media_type, name)]);
+}
+
+/** The answer of an agent; `undefined` when it said nothing. */
+export function toAnswer(result: CallResult): Artifact | undefined {
+  const { answer, data, citations, content = [] } = result;
+  const parts = [
+    ...(answer === '' ? [] : [textPart(answer)]),
+    ...content.flatMap(partOfBlock),
+    ...(data === undefined ? [] : [dataPart(data)]),
+  ];
+  if (parts.length === 0) return undefined;
+  return toArtifact(ANSWER, 'answer', parts, citations && { [META_CITATIONS]: citations });
+}
+
+/** A piece of the answer while it is being said. */
+export function toAnswerPiece(text: string): Artifact {
+  return toArtifact(ANSWER, 'answer', [textPart(text)]);
+}
+
+function partOf(
+  { text, data, uri }: Omit<ArtifactData, 'append' | 'last'>,
+  mediaType: string,
+  filename: string,
+): Part {
+  const json = isJson(mediaType) ? parseJson(text ?? decodeText(data)) : undefined;
+  if (json !== undefined) return dataPart(json);
+  if (text !== undefined) return { ...textPart(text, mediaType), filename };
+  if (data !== undefined) return filePart({ data }, mediaType, filename);
+  return filePart({ uri: uri ?? '' }, mediaType, filename);
+}
+
+/** The blocks of an MCP result that are no text; its text is the answer. */
+function partOfBlock({ type, data, mimeType, uri, name, resource }: Block): Part | [] {
+  const mediaType = typeof mimeType === 'string' ? mimeType : 'application/octet-stream';
+  const filename = typeof name === 'string' ? name : '';
+  if ((type === 'image' || type === 'audio') && typeof data === 'string') {
+    return filePart({ data }, mediaType, filename);
+  }
+  if (type === 'resource_link' && typeof uri === 'string') {
+    return filePart({ uri }, mediaType, filename);
+  }
+  return type === 'resource' ? partOfResource(resource) : [];
+}
+
+function partOfResource(resource: unknown): Part | [] {
+  if (typeof resource !== 'object' || resource === null) return [];
+  const { text, blob, mimeType, uri } = resource as Block;
+  const mediaType = typeof mimeType === 'string' ? mimeType : '';
+  const filename = typeof uri === 'string' ? uri : '';
+  if (typeof text === 'string') return { ...textPart(text, mediaType), filename };
+  return typeof blob === 'string' ? filePart({ data: blob }, mediaType, filename) : [];
+}
+
+function isJson(mediaType: string): boolean {
+  return /^application\/(?:[\w.-]+\+)?json\b/i.test(mediaType);
+}
+
+function decodeText(data: string | undefined): string {
+  return data === undefined ? '' : Buffer.from(data, 'base64').toString('utf8');
+}
+
+/** `undefined` for a piece that is not whole. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
