@@ -1,19 +1,13 @@
 // Who calls? There is no chain of ways to try: the one credential that a request shows decides, and
 // one that does not hold is refused even where callers without any are let in. Another kind of
-// credential is one more line in `readCredentials` and one more verifier.
+// credential is one more line in `readCredentials` and one more verifier. A credential that is there but
+// cannot be read is an error, never "none": otherwise a slip of the client would give it another identity.
 
-import {
-  assertNoCredentialInUrl,
-  type RequestHeaders,
-  readBearer,
-  readToken,
-  readWebSocketProtocols,
-  valuesOf,
-} from './credentials.ts';
-import { denied } from './denied.ts';
+import { ANONYMOUS_PRINCIPAL, LOCAL_PRINCIPAL, type Principal } from './authorise.ts';
 import { assertBound, type CertificateVerifier, type ClientCertificate } from './mtls.ts';
-import { ANONYMOUS_PRINCIPAL, LOCAL_PRINCIPAL, type Principal } from './principal.ts';
-import type { PskVerifier } from './psk.ts';
+import { isBearerText, KEY_PREFIX, type KnownKeys, type PskVerifier } from './psk.ts';
+import { failure } from './reasons.ts';
+import { MAX_TOKEN_LENGTH } from './tokens/claims.ts';
 
 export type AuthRequest =
   | { readonly transport: 'stdio'; readonly headers?: RequestHeaders; readonly url?: string }
@@ -34,12 +28,12 @@ export interface TokenVerifier {
 }
 
 /** Takes bearer tokens beside keys. */
-export interface BearerVerifier extends TokenVerifier {
+interface BearerVerifier extends TokenVerifier {
   /** Whether a bearer credential is one of its tokens, whatever it is worth. */
   isOwn(bearer: string): boolean;
 }
 
-export interface KeyAuthenticatorOptions {
+interface KeyAuthenticatorOptions {
   readonly psk: PskVerifier;
   /** Lets callers without any credential in; the configuration allows it on loopback only. */
   readonly anonymous: boolean;
@@ -75,9 +69,10 @@ export interface Authenticator {
   readonly isRevoked?: ((principal: Principal) => boolean) | undefined;
   /** Calls back when credentials were revoked or changed; returns how to stop that. */
   readonly onChange?: ((listener: () => void) => () => void) | undefined;
+  readonly keys?: KnownKeys | undefined;
 }
 
-export interface KeyAuthenticator extends Authenticator {
+interface KeyAuthenticator extends Authenticator {
   authenticate(request: AuthRequest): Principal;
 }
 
@@ -92,8 +87,6 @@ interface Proven extends Credential {
   readonly principal: Principal;
 }
 
-const FIX = 'send "Authorization: Bearer <key>" with a key that is known here';
-
 export function createAuthenticator(options: KeyAuthenticatorOptions): KeyAuthenticator;
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator;
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
@@ -103,6 +96,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     isCurrent,
     isRevoked: options.isRevoked,
     onChange: options.onChange,
+    keys: options.psk.keys,
     authenticate(request) {
       if (request.transport === 'stdio') return LOCAL_PRINCIPAL;
       const credential = readCredential(request, options.mandate !== undefined);
@@ -110,7 +104,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (credential === undefined) {
         if (certificate && options.certificates) return options.certificates.verify(certificate);
         if (anonymous) return ANONYMOUS_PRINCIPAL;
-        throw denied('missing', 'The request has no credentials', FIX);
+        throw failure('missing');
       }
       const known = connection && proven.get(connection);
       const isKnown = known?.text === credential.text && known.kind === credential.kind;
@@ -139,11 +133,11 @@ function verify(
   if (kind === 'psk' || kind === 'bearer') {
     const principal = psk.verify(text);
     if (principal) return principal;
-    throw denied('unknown_key', 'The key is not known', FIX);
+    throw failure('unknown_key');
   }
   const verifier = kind === 'passport' ? passport : mandate;
   if (verifier) return verifier.verify(text);
-  throw denied('unsupported', 'Passports are not accepted here', FIX);
+  throw failure('unsupported');
 }
 
 function readCredential(
@@ -153,7 +147,7 @@ function readCredential(
   assertNoCredentialInUrl(request.url ?? '');
   const [credential, ...more] = readCredentials(request, takesMandates);
   if (more.length === 0) return credential;
-  throw denied('several_credentials', 'The request has two credentials', FIX);
+  throw failure('several_credentials');
 }
 
 function readCredentials(
@@ -169,8 +163,144 @@ function readCredentials(
   add('bearer', readBearer(headers));
   const { bearer } = readWebSocketProtocols(valuesOf(headers, 'sec-websocket-protocol'));
   if (bearer !== undefined && transport !== 'ws' && found.length === 0) {
-    throw denied('malformed', 'A bearer subprotocol is for WebSockets only', FIX);
+    throw failure('malformed/http');
   }
   add('psk', bearer);
   return found;
+}
+
+/** Headers as Node gives them; with `pickCredentials` a repeated header is seen as such. */
+export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** Of all headers of a request, as they came: those with a credential in them, each as often as it came. */
+export function pickCredentials(rawHeaders: readonly string[]): RequestHeaders {
+  const picked: Record<string, string[]> = {};
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at] ?? '';
+    if (!CREDENTIAL_LENGTHS.has(name.length)) continue;
+    const known = name.toLowerCase();
+    if (!CREDENTIAL_HEADERS.has(known)) continue;
+    const values = picked[known];
+    if (values) values.push(rawHeaders[at + 1] ?? '');
+    else picked[known] = [rawHeaders[at + 1] ?? ''];
+  }
+  return picked;
+}
+
+interface WebSocketProtocols {
+  readonly bearer: string | undefined;
+  /** What the client offers besides; the server must choose among these, never the bearer. */
+  readonly protocols: readonly string[];
+}
+
+const BEARER_PREFIX = 'bearer.';
+const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set([
+  'authorization',
+  'x-agent-passport',
+  'x-agent-mandate',
+  'sec-websocket-protocol',
+]);
+const CREDENTIAL_LENGTHS: ReadonlySet<number> = new Set(
+  Array.from(CREDENTIAL_HEADERS, ({ length }) => length),
+);
+const NO_PROTOCOLS: WebSocketProtocols = { bearer: undefined, protocols: [] };
+
+/** The key in `Authorization: Bearer <key>`; `undefined` when there is no such header. */
+export function readBearer(headers: RequestHeaders): string | undefined {
+  const [value, ...more] = valuesOf(headers, 'authorization');
+  if (value === undefined) return undefined;
+  if (more.length > 0) throw failure('several_credentials/bearer');
+  const [, bearer] = /^Bearer +(\S+)$/i.exec(value) ?? [];
+  if (bearer !== undefined && isBearerText(bearer)) return bearer;
+  throw failure('malformed/bearer');
+}
+
+/** The token in a header of its own; `undefined` when there is no such header. */
+function readToken(headers: RequestHeaders, name: string): string | undefined {
+  const [value, ...more] = valuesOf(headers, name);
+  if (value === undefined) return undefined;
+  if (more.length > 0) throw failure('several_credentials/token', { header: name });
+  const token = value.trim();
+  if (token !== '' && token.length <= MAX_TOKEN_LENGTH) return token;
+  throw failure('malformed/header', { header: name });
+}
+
+/** Splits `Sec-WebSocket-Protocol` into the credential, if there is one, and the protocols. */
+export function readWebSocketProtocols(
+  header: string | readonly string[] | undefined,
+): WebSocketProtocols {
+  if (header === undefined || header.length === 0) return NO_PROTOCOLS;
+  const offered = [header]
+    .flat()
+    .flatMap((line) => line.split(','))
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const [bearer, ...more] = offered.filter(isCredential);
+  if (more.length > 0) throw failure('several_credentials/protocol');
+  return {
+    bearer: bearer === undefined ? undefined : decodeBearer(bearer),
+    protocols: offered.filter((name) => !isCredential(name)),
+  };
+}
+
+/** Refuses a URL with a credential in it: URLs end up in logs, histories and referrers. */
+function assertNoCredentialInUrl(url: string): void {
+  if (!/[?@]/.test(url)) return;
+  const parsed = URL.parse(url, 'http://localhost');
+  if (!parsed) throw failure('malformed/url');
+  const named = [...parsed.searchParams].some(([name, value]) => {
+    const isSecret = value.startsWith(KEY_PREFIX) || LOOKS_LIKE_TOKEN.test(value);
+    return isSecret || CREDENTIAL_PARAMETERS.has(fold(name));
+  });
+  if (!named && parsed.username === '' && parsed.password === '') return;
+  throw failure('credential_in_url');
+}
+
+/** The values of a header, whatever the case of its name. */
+export function valuesOf(headers: RequestHeaders, wanted: string): readonly string[] {
+  let values: readonly string[] = NONE;
+  for (const name in headers) {
+    if (name.length !== wanted.length || name.toLowerCase() !== wanted) continue;
+    const found = headers[name] ?? NONE;
+    values = values.concat(found);
+  }
+  return values;
+}
+
+const NONE: readonly string[] = [];
+
+/** A JWT, whatever the parameter is called. */
+const LOOKS_LIKE_TOKEN = /^eyJ[\w-]+\.[\w-]+\./;
+
+const CREDENTIAL_PARAMETERS: ReadonlySet<string> = new Set([
+  'accesstoken',
+  'apikey',
+  'auth',
+  'authorization',
+  'bearer',
+  'key',
+  'mandate',
+  'passport',
+  'psk',
+  'secret',
+  'token',
+  'xagentmandate',
+  'xagentpassport',
+]);
+
+function fold(name: string): string {
+  return name.toLowerCase().replace(/[^a-z]/g, '');
+}
+
+/** Also one in the wrong case or without its key: it was meant as a credential. */
+function isCredential(name: string): boolean {
+  return /^bearer(?:\.|$)/i.test(name);
+}
+
+function decodeBearer(name: string): string {
+  const encoded = name.startsWith(BEARER_PREFIX) ? name.slice(BEARER_PREFIX.length) : '';
+  const bytes = Buffer.from(encoded, 'base64url');
+  const bearer = bytes.toString('latin1');
+  if (bytes.toString('base64url') === encoded && isBearerText(bearer)) return bearer;
+  throw failure('malformed/protocol');
 }

@@ -2,59 +2,78 @@
 // Every tool, method, resource, upgrade and fallback candidate is decided by these functions; what a
 // caller may not use looks unknown to it.
 
-import { matchesGlob, matchesName, type TrustTier } from '@starloom/core';
-import type { Decision, Policy, PolicyAgent, PolicyCall } from './policy/policy.ts';
-import type { Principal } from './principal.ts';
+import { type Auth, matchesGlob, matchesName, type TrustTier } from '@starloom/core';
+import type { Decision, Effect, Policy, PolicyAgent, PolicyCall } from './policy/policy.ts';
 
-export const ADMIN_AREAS = ['metrics', 'agents', 'keys', 'policy', 'audit'] as const;
+const ADMIN_AREAS = [
+  'metrics',
+  'agents',
+  'keys',
+  'policy',
+  'audit',
+  'calls',
+  'jobs',
+  'sessions',
+  'usage',
+] as const;
 export type AdminArea = (typeof ADMIN_AREAS)[number];
 
-const PREFIXES = ['agent:', 'capability:', 'toolset:', 'admin:'] as const;
+const PREFIXES = ['agent:', 'capability:', 'toolset:', 'admin:', 'register:'] as const;
 type Prefix = (typeof PREFIXES)[number];
 
 type Caller = Pick<Principal, 'scopes' | 'tier'>;
 
-/** What is wrong with a scope of the configuration; `undefined` when it is one. */
+/** What is wrong with a scope of the configuration; `undefined` for a valid one. */
 export function scopeProblem(scope: string): string | undefined {
   if (scope === '*' || PREFIXES.some((prefix) => scope.startsWith(prefix))) return undefined;
   return `expected "*" or ${PREFIXES.map((prefix) => `${prefix}…`).join(', ')}`;
 }
 
-/** Everything that is decided about the use of agents. */
+/**
+ * Everything that is decided about the use of agents. The rules of the realm and those of the gateway are
+ * asked each for itself, and the stricter decision holds: neither widens what the other allows.
+ */
 export class Authoriser {
   readonly #policy: Policy | undefined;
+  readonly #realm: () => Policy | undefined;
 
-  constructor(policy?: Policy) {
+  /** `realm` gives the rules that all gateways share, as they are now. */
+  constructor(policy?: Policy, realm: () => Policy | undefined = () => undefined) {
     this.#policy = policy;
+    this.#realm = realm;
   }
 
   /** May the caller know of this agent: is there anything of it that it may use? */
   mayReach(principal: Principal, agent: PolicyAgent): boolean {
     const isInScope = mayReach(principal, agent.agent_id);
-    return isInScope && (this.#policy?.mayReach(principal, agent) ?? true);
+    if (!isInScope || this.#policy?.mayReach(principal, agent) === false) return false;
+    return this.#realm()?.mayReach(principal, agent) ?? true;
   }
 
   /** May the caller know of this capability: is there a call of it that is allowed? */
   maySee(principal: Principal, agent: PolicyAgent, capability: string): boolean {
     if (!mayCall(principal, agent.agent_id, capability)) return false;
-    return this.#policy?.hides(principal, agent, capability) === undefined;
+    return this.#hides(principal, agent, capability) === undefined;
   }
 
   /** May the caller know of the resources and prompts of the agent? */
   maySeeResources(principal: Principal, agent: PolicyAgent): boolean {
     if (!mayUseAgent(principal, agent.agent_id)) return false;
-    return this.#policy?.hides(principal, agent, RESOURCES) === undefined;
+    return this.#hides(principal, agent, RESOURCES) === undefined;
   }
 
   /** Which rule hides the capability from a caller whose scopes include it; for logs alone. */
   hiddenBy(principal: Principal, agent: PolicyAgent, capability: string): string | undefined {
     if (!mayCall(principal, agent.agent_id, capability)) return undefined;
-    return this.#policy?.hides(principal, agent, capability)?.rule;
+    return this.#hides(principal, agent, capability)?.rule;
   }
 
-  /** What becomes of a call of a capability that the caller may see. */
+  /** Decides a call of a capability that the caller may see. */
   decide(principal: Principal, agent: PolicyAgent, capability: string, call: PolicyCall): Decision {
-    return this.#policy?.decide(principal, agent, capability, call) ?? ALLOWED;
+    const own = this.#policy?.decide(principal, agent, capability, call) ?? ALLOWED;
+    const shared = this.#realm()?.decide(principal, agent, capability, call);
+    if (shared?.rule === undefined) return own;
+    return STRICTNESS[own.effect] > STRICTNESS[shared.effect] ? own : shared;
   }
 
   /** The whole of a decision, for people who test rules: also by scopes, and whether it is visible. */
@@ -67,7 +86,7 @@ export class Authoriser {
     if (!mayCall(principal, agent.agent_id, capability)) {
       return { effect: 'deny', rule: 'scopes', visible: false };
     }
-    const hidden = this.#policy?.hides(principal, agent, capability);
+    const hidden = this.#hides(principal, agent, capability);
     if (hidden) return { ...hidden, visible: false };
     return { ...this.decide(principal, agent, capability, call), visible: true };
   }
@@ -77,11 +96,17 @@ export class Authoriser {
     const decision = this.decide(principal, agent, RESOURCES, call);
     return decision.effect === 'degrade' ? { ...decision, effect: 'deny' } : decision;
   }
+
+  #hides(principal: Principal, agent: PolicyAgent, capability: string): Decision | undefined {
+    const shared = this.#realm()?.hides(principal, agent, capability);
+    return shared ?? this.#policy?.hides(principal, agent, capability);
+  }
 }
 
 /** What rules see as capability of resources and prompts. */
 const RESOURCES = '';
 const ALLOWED: Decision = Object.freeze({ effect: 'allow' });
+const STRICTNESS: Readonly<Record<Effect, number>> = { allow: 0, degrade: 1, deny: 2 };
 
 /** May the caller call this capability of this agent, by whatever tool? */
 export function mayCall(caller: Caller, agentId: string, capability: string): boolean {
@@ -120,6 +145,21 @@ export function mayAdministrate(caller: Caller, area: AdminArea): boolean {
   return grants.hasAll || grants.matches('admin:', area);
 }
 
+/** May the caller register, renew, drain and remove instances of this agent, as their owner? */
+export function mayRegister(caller: Caller, agentId: string): boolean {
+  return isRegistryOperator(caller) || grantsOf(caller).matches('register:', agentId);
+}
+
+/** May the caller register some agent? */
+export function mayRegisterSome(caller: Caller): boolean {
+  return isRegistryOperator(caller) || grantsOf(caller).mayRegister;
+}
+
+/** May the caller do so for all agents, of every owner? */
+export function isRegistryOperator(caller: Caller): boolean {
+  return TRUSTED.has(caller.tier) && mayAdministrate(caller, 'agents');
+}
+
 /** Callers of these tiers are limited by scopes alone; others reach only agents a scope names. */
 const TRUSTED: ReadonlySet<TrustTier> = new Set(['local', 'org']);
 
@@ -127,6 +167,7 @@ class Grants {
   readonly hasAll: boolean;
   readonly hasEveryAgent: boolean;
   readonly hasSomeAgent: boolean;
+  readonly mayRegister: boolean;
   readonly #globs: Readonly<Record<Prefix, readonly string[]>>;
 
   constructor({ scopes, tier }: Caller) {
@@ -137,8 +178,10 @@ class Grants {
       'capability:': after('capability:'),
       'toolset:': after('toolset:'),
       'admin:': after('admin:'),
+      'register:': after('register:'),
     };
     this.hasAll = scopes.includes('*');
+    this.mayRegister = this.#globs['register:'].length > 0;
     this.hasEveryAgent = TRUSTED.has(tier) && (this.hasAll || this.matches('toolset:', 'agents'));
     const named = [...this.#globs['agent:'], ...this.#globs['capability:']];
     this.hasSomeAgent = this.hasEveryAgent || named.length > 0;
@@ -165,4 +208,115 @@ function grantsOf(caller: Caller): Grants {
   const grants = byTier[tier] ?? new Grants(caller);
   if (!byTier[tier]) known.set(scopes, { ...byTier, [tier]: grants });
   return grants;
+}
+
+type AuthMode = Auth['mode'];
+
+/** Who calls, as far as this process has verified it. */
+export interface Principal {
+  /** Who owns what the caller makes: jobs, conversations, sessions. */
+  readonly id: string;
+  readonly mode: AuthMode;
+  readonly tier: TrustTier;
+  /** What the caller may do; `*` is everything. */
+  readonly scopes: readonly string[];
+  /** Which of its keys it used; `null` when it needed none. */
+  readonly keyId: string | null;
+  /** In milliseconds; from then on it is not served any more. */
+  readonly expiresAt?: number;
+  /** SHA-256 of the client certificate that its token is bound to, base64url (`x5t#S256`). */
+  readonly boundTo?: string;
+  /** Who acts for the principal, as a passport or a mandate says. */
+  readonly delegation?: Delegation;
+}
+
+/** From a verified passport or mandate. JSON, since it is stored with jobs. */
+export interface Delegation {
+  /** On whose behalf (`prn`); the same along a chain. */
+  readonly principalId: string;
+  /** Who acts for the principal (claim `sub`); of a mandate the agent that it was minted for. */
+  readonly delegateId: string;
+  /** Under which grant (`mnd`). */
+  readonly mandateId: string;
+  readonly passportId: string | null;
+  /** Which running instance acts (`cog`). */
+  readonly cogId: string;
+  /** What it may call, as `agent/capability` globs (`cap`). */
+  readonly cap: readonly string[];
+  /** Everything else it may use (`scp`). */
+  readonly scp: readonly string[];
+  /** Revocations up to this number were known when the credential was made (`epo`). */
+  readonly epoch: number;
+  /** Mandates above the next one; 0 for a passport. */
+  readonly depth: number;
+  readonly maxDepth: number;
+  /** SHA-256 of the credential, base64url (`pah` of the next mandate). */
+  readonly tokenHash: string;
+  /** Of the credential itself. */
+  readonly tokenId: string;
+  /** Of a mandate: when the credential at the root expires, in milliseconds; absent where it does not. */
+  readonly rootExpiresAt?: number | undefined;
+  /** The trace of a mandate, which its bearer cannot leave. */
+  readonly traceId?: string | undefined;
+  readonly budget?: { readonly calls: number; readonly ms: number } | undefined;
+  /** Who acted before (`act`), the last one first. */
+  readonly actors: readonly Actor[];
+}
+
+export interface Actor {
+  readonly sub: string;
+  readonly cog: string;
+}
+
+/** On whose behalf a call is made: traces and budgets belong to it. */
+export function onBehalfOf({ id, delegation }: Principal): string {
+  return delegation?.principalId ?? id;
+}
+
+/** Whether the caller is an agent that acts by the mandate of its call. */
+export function isMandated({ delegation }: Principal): boolean {
+  return delegation !== undefined && delegation.depth > 0;
+}
+
+/** Under which grant a caller acts: that of a caller with a key is the key. */
+export function grantOf({ delegation, keyId, id }: Principal): string {
+  return delegation?.mandateId ?? (keyId === null ? `caller:${id}` : `key:${keyId}`);
+}
+
+/** What a delegate makes is its own: it does not reach what its principal or another delegate has. */
+export function toOwnerId(principalId: string, delegateId: string): string {
+  return principalId === delegateId ? principalId : `${principalId}/${delegateId}`;
+}
+
+/** A caller on the same machine and under the same user: its end of a pipe proves that. */
+export const LOCAL_PRINCIPAL: Principal = Object.freeze({
+  id: 'local',
+  mode: 'none',
+  tier: 'local',
+  scopes: Object.freeze(['*']),
+  keyId: null,
+});
+
+/** A caller without credentials, where the configuration lets it in: on loopback only. */
+export const ANONYMOUS_PRINCIPAL: Principal = Object.freeze({
+  ...LOCAL_PRINCIPAL,
+  id: 'anonymous',
+});
+
+/** The `auth` part of the envelope of a call by this principal. */
+export function toAuth(principal: Principal): Auth {
+  const { mode, tier, scopes, keyId, delegation } = principal;
+  return {
+    mode,
+    principal_id: onBehalfOf(principal),
+    agent_passport_id: delegation?.passportId ?? null,
+    signature: null,
+    key_id: keyId,
+    delegate_id: delegation?.delegateId ?? null,
+    mandate_id: delegation?.mandateId ?? null,
+    cog_id: delegation?.cogId ?? null,
+    tier,
+    cap: [...(delegation?.cap ?? [])],
+    scp: [...(delegation?.scp ?? scopes)],
+  };
 }

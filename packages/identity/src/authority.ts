@@ -49,7 +49,7 @@ export function forTier({ cap, scp }: Authority, tier: TrustTier): Authority {
 }
 
 /** Those of `narrow` that no glob of `wide` covers. */
-export function beyond(narrow: readonly string[], wide: readonly string[]): string[] {
+export function notCovered(narrow: readonly string[], wide: readonly string[]): string[] {
   return narrow.filter((glob) => !wide.some((other) => covers(other, glob)));
 }
 
@@ -58,28 +58,7 @@ export function beyond(narrow: readonly string[], wide: readonly string[]): stri
  * when that is not certain.
  */
 export function covers(wider: string, narrower: string): boolean {
-  const [wide, narrow] = [normalName(wider), normalName(narrower)];
-  let at = 0;
-  let position = 0;
-  let star = -1;
-  let resume = 0;
-  while (position < narrow.length) {
-    const [mine, theirs] = [wide[at], narrow[position]];
-    if (mine === '*') {
-      star = at;
-      resume = position;
-      at += 1;
-    } else if (mine !== undefined && theirs !== '*' && (mine === '?' || mine === theirs)) {
-      at += 1;
-      position += 1;
-    } else if (star !== -1) {
-      at = star + 1;
-      resume += 1;
-      position = resume;
-    } else return false;
-  }
-  while (wide[at] === '*') at += 1;
-  return at === wide.length;
+  return matchesGlob(normalName(wider), normalName(narrower), 'glob');
 }
 
 function overlap(a: readonly string[], b: readonly string[]): string[] {

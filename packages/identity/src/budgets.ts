@@ -5,8 +5,8 @@
 
 import { type Clock, FabricError, type Log, sha256Hex, silentLog } from '@starloom/core';
 import { z } from 'zod';
-import type { RealmEntry, RealmStore } from './realm/realm-store.ts';
-import { StoreReach } from './realm/store-reach.ts';
+import { type RealmEntry, type RealmStore, StoreReach } from './realm/realm-store.ts';
+import { failure } from './reasons.ts';
 import { MAX_MANDATE_S, SKEW_S } from './tokens/claims.ts';
 
 export interface Budget {
@@ -14,7 +14,7 @@ export interface Budget {
   readonly ms: number;
 }
 
-export interface TraceBudgetsOptions {
+interface TraceBudgetsOptions {
   readonly limit: Budget;
   readonly clock: Clock;
   /** Without it this gateway counts alone. */
@@ -35,7 +35,7 @@ interface Account {
 }
 
 /** Traces of one principal that are remembered; those of others are not pushed out by them. */
-const MOST_TRACES = 10_000;
+const MAX_TRACES = 10_000;
 const BUDGETS = 'budgets';
 /** Other gateways may be faster so often before a call is counted here alone. */
 const ATTEMPTS = 10;
@@ -120,7 +120,8 @@ export class TraceBudgets {
 
   #assertLeft(account: Account): void {
     const isLate = this.#msLeft(account) <= 0;
-    if (account.calls <= 0 || isLate) throw spent(isLate ? 'time' : 'calls');
+    if (account.calls <= 0 || isLate)
+      throw failure('budget_spent', { of: isLate ? 'time' : 'calls' });
   }
 
   /** The account with one call less. Gateways agree on the time of the day alone. */
@@ -158,19 +159,9 @@ export class TraceBudgets {
       return known;
     }
     const [oldest] = traces.keys();
-    if (traces.size >= MOST_TRACES && oldest !== undefined) traces.delete(oldest);
+    if (traces.size >= MAX_TRACES && oldest !== undefined) traces.delete(oldest);
     const account = { calls, until, own: 0, version: 0, turn: undefined };
     traces.set(traceId, account);
     return account;
   }
-}
-
-function spent(what: 'calls' | 'time'): FabricError {
-  return new FabricError('POLICY_DENIED', `The budget of ${what} of this trace is spent`, {
-    details: {
-      reason: 'budget_spent',
-      of: what,
-      fix: 'begin another trace, or raise limits.budget_calls or limits.budget_ms',
-    },
-  });
 }

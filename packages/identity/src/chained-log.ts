@@ -21,7 +21,7 @@ export interface Continued {
   readonly hash: string;
 }
 
-export interface ChainedRecord {
+interface ChainedRecord {
   readonly type: string;
   readonly seq: number;
   readonly prev: string;
@@ -40,7 +40,7 @@ export function linkOf(line: string): string {
   return hash('sha256', line, 'hex');
 }
 
-export interface ChainOptions {
+interface ChainOptions {
   readonly clock: Clock;
   readonly encode: EncodeRecord;
   /** A signature over the bytes. */
@@ -50,7 +50,7 @@ export interface ChainOptions {
   readonly continues?: Continued | null;
 }
 
-export interface TimedEntry {
+interface TimedEntry {
   readonly entry: object;
   /** Milliseconds. */
   readonly at: number;
@@ -128,7 +128,7 @@ export type ChainFlaw =
   | 'not_begun'
   | 'after_close';
 
-export interface CheckChainOptions<One extends ChainedRecord> {
+interface CheckChainOptions<One extends ChainedRecord> {
   readonly schema: z.ZodType<One>;
   readonly encode: EncodeRecord;
   /** The raw public key that must have signed the record; `undefined` where it is not known. */

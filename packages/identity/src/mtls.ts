@@ -2,8 +2,8 @@
 // when the connection was made; here its names decide who the caller is. The first rule that fits counts.
 
 import { matchesGlob, type TrustTier } from '@starloom/core';
-import { denied } from './denied.ts';
-import type { Principal } from './principal.ts';
+import type { Principal } from './authorise.ts';
+import { failure } from './reasons.ts';
 
 /** Of a connection whose client proved to have the key of the certificate. */
 export interface ClientCertificate {
@@ -37,8 +37,7 @@ export function createCertificateVerifier(rules: readonly CertificateRule[]): Ce
     verify(certificate) {
       const rule = rules.find((each) => fits(each, certificate));
       if (rule) return toPrincipal(rule, certificate);
-      const fix = 'add a rule for its names under auth.mtls, or send another credential';
-      throw denied('unknown_certificate', 'No rule names the client certificate', fix);
+      throw failure('unknown_certificate');
     },
   };
 }
@@ -49,20 +48,14 @@ export function boundCertificate(cnf: unknown): string | undefined {
   const [[kind, thumbprint] = [], ...others] = Object.entries(cnf ?? {});
   const isCertificate = kind === 'x5t#S256' && typeof thumbprint === 'string' && thumbprint !== '';
   if (isCertificate && others.length === 0) return thumbprint;
-  const fix = 'get a token that is bound to nothing, or to a client certificate';
-  throw denied(
-    'bound_to_key',
-    'The token is bound to a key, and no proof of it is taken here',
-    fix,
-  );
+  throw failure('bound_to_key');
 }
 
 /** A token that is bound to a certificate (RFC 8705) is worth nothing without it. */
 export function assertBound(principal: Principal, certificate?: ClientCertificate): Principal {
   const { boundTo } = principal;
   if (boundTo === undefined || boundTo === certificate?.thumbprint) return principal;
-  const fix = 'connect with the client certificate that the token was made for';
-  throw denied('bound_to_key', 'The token is bound to another client certificate', fix);
+  throw failure('bound_to_key/certificate');
 }
 
 function fits({ spiffe, san, subject }: CertificateRule, certificate: ClientCertificate): boolean {

@@ -7,27 +7,27 @@ import type { JSONWebKeySet } from 'jose';
 import { AuditLog } from './audit/audit-log.ts';
 import type { AuditEntry } from './audit/audit-record.ts';
 import { type Authenticator, createAuthenticator, type TokenVerifier } from './authenticator.ts';
-import { toScopes } from './authority.ts';
+import { type Delegation, isMandated, type Principal } from './authorise.ts';
 import type { Budget } from './budgets.ts';
-import { denied } from './denied.ts';
 import { KeyRing } from './keys/key-ring.ts';
 import type { CertificateVerifier } from './mtls.ts';
 import type { OauthVerifier } from './oauth/oauth-verifier.ts';
-import { type Delegation, isMandated, type Principal, toOwnerId } from './principal.ts';
 import type { PskKey } from './psk.ts';
 import { EndedMandates } from './realm/ended-mandates.ts';
 import type { RealmStore } from './realm/realm-store.ts';
-import { RevocationSync } from './realm/revocation-sync.ts';
+import { followRevocations } from './realm/revocation-sync.ts';
+import { followIdentity, tryShareIdentity } from './realm/shared-identity.ts';
+import type { StoreFollower } from './realm/store-follower.ts';
+import { failure } from './reasons.ts';
 import type { MandateClaims } from './tokens/claims.ts';
 import { readMandate, toActors } from './tokens/mandate.ts';
 import { Mint, type MintOptions, toCogId } from './tokens/mint.ts';
 import { readPassport, toPassportPrincipal } from './tokens/passport.ts';
-import { hashToken, type ReadToken } from './tokens/read-token.ts';
+import { type ReadToken, rememberVerified, toDelegate } from './tokens/read-token.ts';
 import { Revocations } from './tokens/revocations.ts';
 import { SigningKeys } from './tokens/signing-keys.ts';
-import { rememberVerified } from './tokens/verified-tokens.ts';
 
-export interface IdentityOptions {
+interface IdentityOptions {
   /** Of the state; gateways that share it share keys and revocations. */
   readonly folder: string;
   /** Keys of the configuration, beside those of the folder. */
@@ -39,6 +39,8 @@ export interface IdentityOptions {
   readonly oauth?: OauthVerifier | undefined;
   /** What gateways with other folders share with this one; without it they share nothing. */
   readonly realm?: RealmStore | undefined;
+  /** The secret of the realm: with it keys and signing keys are shared, too. */
+  readonly realmSecret?: Uint8Array | undefined;
   /** Where every decision and mint is written down; without it none is. */
   readonly auditFolder?: string | undefined;
   /** Version and digest of an agent that calls back, for `cog`. */
@@ -48,6 +50,8 @@ export interface IdentityOptions {
 }
 
 export interface Identity {
+  /** Where keys and revocations are kept. */
+  readonly folder: string;
   readonly authenticator: Authenticator;
   readonly mint: Mint;
   readonly audit: AuditLog | undefined;
@@ -77,12 +81,15 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
   const onChange = () => {
     for (const listener of [...listeners]) listener();
   };
-  let sync: RevocationSync | undefined;
+  const syncs: StoreFollower[] = [];
   const onRevoked = () => {
     onChange();
-    void sync?.hint();
+    for (const sync of syncs) void sync.hint();
   };
   await makeOwnFolder(folder);
+  const shared = realm && options.realmSecret && { store: realm, secret: options.realmSecret };
+  // Before the first signing key is made: a realm has one set of them.
+  if (shared) await tryShareIdentity(folder, shared, clock, log);
   const keys = await KeyRing.open({ folder, configured, clock, log, onChange: onRevoked });
   opened.add(() => keys.close());
   const signing = await SigningKeys.open({ folder, clock, log, onChange: onRevoked });
@@ -95,8 +102,9 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
     changeKeys: keys.change.bind(keys),
     changeSigning: signing.change.bind(signing),
   };
-  sync = realm && (await RevocationSync.open({ realm, files, clock, log }));
-  opened.add(() => sync?.close());
+  opened.add(async () => void (await Promise.all(syncs.map((sync) => sync.close()))));
+  if (realm) syncs.push(await followRevocations({ realm, files, clock, log }));
+  if (shared) syncs.push(...(await followIdentity(shared, files, clock, log)));
   const ended = realm && new EndedMandates({ realm, clock, log });
   if (ended) opened.add(() => ended.close());
   const epoch = () => revocations.epoch;
@@ -114,6 +122,7 @@ async function openParts(options: IdentityOptions, opened: Closers): Promise<Ide
   const passports = rememberVerified((text) => callers.ofPassport(text), isCurrent);
   const mandates = rememberVerified((token) => callers.ofMandate(token), isCurrent);
   return {
+    folder,
     authenticator: createAuthenticator({
       psk: keys,
       passport: passports,
@@ -201,7 +210,7 @@ class Callers {
     const { signing, revocations, clock } = this.#options;
     const read = await readPassport(text, signing, clock.now());
     const principal = toPassportPrincipal(read, text);
-    if (principal.delegation) revocations.assertValid(principal.delegation);
+    revocations.assertValid(principal.delegation);
     return this.#assertCurrent(principal);
   }
 
@@ -212,11 +221,8 @@ class Callers {
     const { jti, exp } = read.claims;
     const principal = this.#toPrincipal(read, token);
     if (!mint.isOwn(jti)) await ended?.follow(jti, exp * 1000);
-    if (this.#isOver(jti)) {
-      const fix = 'use a mandate only while its call lasts';
-      throw denied('replayed', 'The call of the mandate is over', fix);
-    }
-    if (principal.delegation) revocations.assertValid(principal.delegation);
+    if (this.#isOver(jti)) throw failure('replayed/over');
+    revocations.assertValid(principal.delegation);
     return this.#assertCurrent(principal);
   }
 
@@ -225,34 +231,18 @@ class Callers {
     return mint.isOwn(jti) ? mint.isOver(jti) : ended?.isAccepted(jti) === false;
   }
 
-  #toPrincipal({ claims, kid }: ReadToken<MandateClaims>, token: string): Principal {
-    const { prn, sub, cog, act, mnd, aud, cap, scp, tier, epo, dep, mxd, jti, tid, exp } = claims;
+  #toPrincipal(read: ReadToken<MandateClaims>, token: string) {
+    const { sub, cog, act, aud, dep, jti, tid, pid, rxp } = read.claims;
     const build = this.#options.buildOf?.(aud) ?? 'unknown';
-    return Object.freeze({
-      id: toOwnerId(prn, aud),
-      mode: 'passport',
-      tier,
-      scopes: Object.freeze(toScopes({ cap, scp })),
-      keyId: kid,
-      expiresAt: exp * 1000,
-      delegation: {
-        principalId: prn,
-        delegateId: aud,
-        mandateId: mnd,
-        passportId: claims.pid ?? null,
-        cogId: toCogId(aud, build, jti),
-        cap,
-        scp,
-        epoch: epo,
-        depth: dep,
-        maxDepth: mxd,
-        tokenHash: hashToken(token),
-        tokenId: jti,
-        traceId: tid,
-        ...(claims.rxp !== undefined && { rootExpiresAt: claims.rxp * 1000 }),
-        budget: budgetOf(claims, this.#options.clock.now()),
-        actors: [{ sub, cog }, ...toActors(act)],
-      },
+    return toDelegate(read, token, {
+      delegateId: aud,
+      passportId: pid ?? null,
+      cogId: toCogId(aud, build, jti),
+      depth: dep,
+      traceId: tid,
+      ...(rxp !== undefined && { rootExpiresAt: rxp * 1000 }),
+      budget: budgetOf(read.claims, this.#options.clock.now()),
+      actors: [{ sub, cog }, ...toActors(act)],
     });
   }
 
@@ -265,11 +255,7 @@ class Callers {
   #assertCurrent(principal: Principal): Principal {
     if (this.isCurrent(principal)) return principal;
     const { expiresAt = 0 } = principal;
-    const isExpired = expiresAt <= this.#options.clock.now();
-    const fix = 'ask for another one';
-    throw isExpired
-      ? denied('expired', 'The token has expired', fix)
-      : denied('revoked', 'The grant of the token was revoked', fix);
+    throw failure(expiresAt <= this.#options.clock.now() ? 'expired' : 'revoked');
   }
 }
 

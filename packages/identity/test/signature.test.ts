@@ -1,7 +1,7 @@
 import { constants, generateKeyPairSync, sign } from 'node:crypto';
 import { type CryptoKey, generateKeyPair, importJWK, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
-import { isSigned, toVerifyingKey } from '../src/tokens/signature.ts';
+import { isSigned, toVerifyingKey } from '../src/oauth/issuer-keys.ts';
 
 const ALGORITHMS = [
   'RS256',

@@ -6,7 +6,7 @@
 
 import { type FileHandle, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { type Clock, FabricError, type Log } from '@starloom/core';
+import type { Clock, FabricError, Log } from '@starloom/core';
 import {
   isDiskFull,
   keepReserve,
@@ -15,6 +15,7 @@ import {
   releaseReserve,
 } from '@starloom/wire';
 import { Chain, type Continued, chainFileName, type Extension, linkOf } from '../chained-log.ts';
+import { failure } from '../reasons.ts';
 import type { SigningKeys } from '../tokens/signing-keys.ts';
 import type { AuditEntry } from './audit-record.ts';
 
@@ -32,13 +33,13 @@ export interface AuditLogOptions {
 interface Waiting {
   readonly entry: AuditEntry;
   readonly at: number;
-  /** Of who waits for the line. */
+  /** For a caller that waits for the line. */
   readonly written?: PromiseWithResolvers<void>;
 }
 
 const FILE_BYTES = 8 * 1024 ** 2;
 const TOTAL_BYTES = 256 * 1024 ** 2;
-const MOST_WAITING = 100_000;
+const MAX_WAITING = 100_000;
 const RETRY_MS = 1_000;
 /** How long an entry that no caller waits for may wait for others. */
 const BATCH_MS = 50;
@@ -48,6 +49,8 @@ const SEAL_MS = 5_000;
 const DENIED_PER_SECOND = 20;
 
 export class AuditLog {
+  /** Where its files are. */
+  readonly folder: string;
   readonly #options: AuditLogOptions;
   readonly #sealing: NodeJS.Timeout;
   #file: AuditFile | undefined;
@@ -58,12 +61,13 @@ export class AuditLog {
   #batching: NodeJS.Timeout | undefined;
   #files = 0;
   #denied = { second: 0, count: 0 };
-  /** Takes no more time than it must. */
+  /** From now on batches are written at once. */
   #closing = false;
   #closed = false;
 
   private constructor(options: AuditLogOptions) {
     this.#options = options;
+    this.folder = options.folder;
     this.#sealing = setInterval(() => this.#seal(), SEAL_MS).unref();
   }
 
@@ -122,7 +126,7 @@ export class AuditLog {
   }
 
   #add(waiting: Waiting): void {
-    if (this.#closed || this.#waiting.length >= MOST_WAITING) {
+    if (this.#closed || this.#waiting.length >= MAX_WAITING) {
       this.#lost += 1;
       waiting.written?.reject(this.#failure ?? notWritten());
       return;
@@ -174,7 +178,7 @@ export class AuditLog {
     }
   }
 
-  /** What waited for too long is gone, and the log says how much. */
+  /** Adds a record that says how many entries were dropped. */
   #withLost(waiting: readonly Waiting[], lost: number): readonly Waiting[] {
     if (lost === 0) return waiting;
     const entry = { type: 'lost', entries: lost } as const;
@@ -244,13 +248,7 @@ export class AuditLog {
 }
 
 function notWritten(cause?: unknown): FabricError {
-  const [reason, fix] = isDiskFull(cause)
-    ? ['disk_full', 'Free space on the disk of the state folder; no restart is needed']
-    : ['audit_unavailable', 'Make the folder of the audit log writable'];
-  return new FabricError('OVERLOADED', 'The audit log cannot be written', {
-    details: { reason, fix },
-    cause,
-  });
+  return failure(isDiskFull(cause) ? 'disk_full/audit' : 'audit_unavailable', {}, { cause });
 }
 
 interface AuditFileOptions {

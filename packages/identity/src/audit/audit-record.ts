@@ -1,21 +1,16 @@
 // The records of the audit log, which is a chained log. Its `open` names the file that it continues, and
 // the key of the realm signs.
 
-import { trustTierSchema } from '@starloom/core';
 import { z } from 'zod';
 import { chainedFields, signedFields } from '../chained-log.ts';
+import { recordedFields } from '../policy/facts.ts';
 
 const signed = { ...signedFields, kid: z.string() };
 
 const callFields = {
   /** The rule of the policy that decided. */
   rule: z.string().optional(),
-  principal: z.string(),
-  delegate: z.string().optional(),
-  grant: z.string(),
-  mode: z.string(),
-  tier: trustTierSchema.optional(),
-  origin_tier: trustTierSchema.optional(),
+  ...recordedFields,
   agent_id: z.string().optional(),
   capability: z.string(),
   /** Others that may serve the call when the first one fails. */
@@ -23,7 +18,6 @@ const callFields = {
   code: z.string().optional(),
   reason: z.string().optional(),
   trace_id: z.string(),
-  depth: z.int().optional(),
   tool: z.string(),
 };
 
@@ -61,6 +55,17 @@ const pinFields = {
   by: z.string(),
 };
 
+/** The rules of the realm, as they hold here from now on. */
+const policyFields = {
+  decision: z.enum(['applied', 'cleared', 'unreadable']),
+  revision: z.int(),
+  rules: z.array(z.string()),
+  /** SHA-256 of the rules. */
+  hash: z.string(),
+  /** Who shared or cleared them. */
+  by: z.string(),
+};
+
 const openSchema = z.strictObject({
   type: z.literal('open'),
   version: z.literal(1),
@@ -79,6 +84,7 @@ export const auditRecordSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('mint'), ...mintFields, ...chainedFields }),
   z.strictObject({ type: z.literal('denied'), ...deniedFields, ...chainedFields }),
   z.strictObject({ type: z.literal('pin'), ...pinFields, ...chainedFields }),
+  z.strictObject({ type: z.literal('policy'), ...policyFields, ...chainedFields }),
   z.strictObject({ type: z.literal('lost'), entries: z.int(), ...chainedFields }),
   /** `interrupted`: before it the file could not be written for a while, as when the disk is full. */
   z.strictObject({ type: z.literal('seal'), interrupted: z.literal(true).optional(), ...signed }),

@@ -8,9 +8,9 @@ import { basename } from 'node:path';
 import { ChainCheck, type ChainFlaw, type Continued, FIRST_LINK } from '../chained-log.ts';
 import { type AuditRecord, auditRecordSchema } from './audit-record.ts';
 
-export type AuditFlaw = ChainFlaw | 'missing_before';
+type AuditFlaw = ChainFlaw | 'missing_before';
 
-export interface AuditProblem {
+interface AuditProblem {
   readonly file: string;
   /** From 1. */
   readonly line: number;
@@ -30,7 +30,7 @@ export interface AuditReport {
   readonly problems: readonly AuditProblem[];
 }
 
-export interface VerifyAuditOptions {
+interface VerifyAuditOptions {
   /** Public keys by id, as `readPublicKeys` gives them. */
   readonly keys: ReadonlyMap<string, string>;
   readonly onRecord?: (record: AuditRecord) => void;

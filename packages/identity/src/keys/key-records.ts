@@ -2,19 +2,20 @@
 // line, so that its id is never given to another key.
 
 import { join } from 'node:path';
-import { FabricError, trustTierSchema } from '@starloom/core';
+import { type FabricError, trustTierSchema } from '@starloom/core';
 import { z } from 'zod';
 import { scopeProblem } from '../authorise.ts';
-import { generateKey, hashKey } from '../generate-key.ts';
+import { generateKey, hashKey } from '../psk.ts';
+import { failure } from '../reasons.ts';
 import { changeState, readState, type StateFileOptions } from '../state/state-file.ts';
 
-export const keyIdSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
+const keyIdSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, {
   error: 'expected 1 to 64 letters, digits, ".", "_" and "-"',
 });
 
 const scopeSchema = z.string().refine((scope) => scopeProblem(scope) === undefined);
 
-const keyRecordSchema = z.strictObject({
+export const keyRecordSchema = z.strictObject({
   key_id: keyIdSchema,
   key_hash: z.string().regex(/^[0-9a-f]{64}$/),
   principal: z.string().min(1).max(256),
@@ -37,7 +38,7 @@ export type KeysFile = z.output<typeof keysFileSchema>;
 export type KeyState = 'active' | 'replaced' | 'expired' | 'revoked';
 
 /** What a new key is made of. */
-export interface NewKey {
+interface NewKey {
   readonly keyId: string;
   readonly principal: string;
   readonly tier: KeyRecord['tier'];
@@ -98,7 +99,7 @@ export async function rotateKey(
     const kept = file.keys.map((record) => (record.key_id === keyId ? old : record));
     return { ...file, keys: [...kept, created.record] };
   });
-  if (!done) throw unknownKey(keyId);
+  if (!done) throw failure('unknown_key/state', { key_id: keyId });
   return done;
 }
 
@@ -111,7 +112,7 @@ export async function revokeKey(folder: string, keyId: string, now: number): Pro
     const keys = file.keys.map((record) => (record.key_id === keyId ? revoked : record));
     return { ...file, keys: keys as KeyRecord[] };
   });
-  if (!revoked) throw unknownKey(keyId);
+  if (!revoked) throw failure('unknown_key/state', { key_id: keyId });
   return revoked;
 }
 
@@ -129,9 +130,7 @@ function toCreated({ keyId, principal, tier, scopes, expiresAt }: NewKey, now: n
     replaced_by: null,
   });
   if (record.success) return { key, record: record.data };
-  throw new FabricError('BAD_INPUT', `The key ${JSON.stringify(keyId)} cannot be created`, {
-    details: { reason: 'usage', fix: z.prettifyError(record.error) },
-  });
+  throw failure('usage/key', { key_id: keyId, fix: z.prettifyError(record.error) });
 }
 
 /** A key that has an end keeps it: rotation does not prolong what was granted. */
@@ -152,30 +151,16 @@ function nextId({ keys }: KeysFile, keyId: string): string {
 
 function assertFree({ keys }: KeysFile, keyId: string): void {
   if (!keys.some(({ key_id }) => key_id === keyId)) return;
-  throw new FabricError('BAD_INPUT', `A key "${keyId}" exists already`, {
-    details: { reason: 'key_exists', key_id: keyId, fix: 'choose another id, or rotate the key' },
-  });
+  throw failure('key_exists', { key_id: keyId });
 }
 
 function findKey({ keys }: KeysFile, keyId: string): KeyRecord {
   const found = keys.find(({ key_id }) => key_id === keyId);
   if (found) return found;
-  throw unknownKey(keyId);
-}
-
-function unknownKey(keyId: string): FabricError {
-  return new FabricError('BAD_INPUT', `There is no key "${keyId}" in the state folder`, {
-    details: {
-      reason: 'unknown_key',
-      key_id: keyId,
-      fix: 'see "starloom keys list"; keys under auth.psk are changed in starloom.yaml',
-    },
-  });
+  throw failure('unknown_key/state', { key_id: keyId });
 }
 
 function notActive(keyId: string, state: KeyState, next: string | null): FabricError {
-  const fix = next === null ? 'create another key' : `rotate "${next}", which replaces it`;
-  return new FabricError('BAD_INPUT', `The key "${keyId}" is ${state} and cannot be rotated`, {
-    details: { reason: 'key_not_active', key_id: keyId, fix },
-  });
+  const fix = next === null ? undefined : `rotate "${next}", which replaces it`;
+  return failure('key_not_active', { key_id: keyId, state, fix });
 }

@@ -2,12 +2,12 @@
 // which come and go while it runs. A change makes a whole new table; the old one is never edited.
 
 import type { Clock, Log } from '@starloom/core';
-import type { Principal } from '../principal.ts';
-import { createPskVerifier, type PskKey, type PskVerifier } from '../psk.ts';
+import type { Principal } from '../authorise.ts';
+import { createPskVerifier, type KnownKeys, type PskKey, type PskVerifier } from '../psk.ts';
 import { LiveFile } from '../state/state-file.ts';
 import { type KeyRecord, type KeysFile, keysFile } from './key-records.ts';
 
-export interface KeyRingOptions {
+interface KeyRingOptions {
   /** Where `keys.json` is. */
   readonly folder: string;
   readonly configured: readonly PskKey[];
@@ -44,6 +44,11 @@ export class KeyRing implements PskVerifier {
     return principal && this.isValid(principal) ? principal : undefined;
   }
 
+  readonly keys: KnownKeys = {
+    find: (keyId) => (this.isLive(keyId) ? this.#verifier.keys?.find(keyId) : undefined),
+    list: () => (this.#verifier.keys?.list() ?? []).filter((principal) => this.isValid(principal)),
+  };
+
   /** Whether the key with which this principal came may still be used. */
   isValid({ keyId }: Pick<Principal, 'keyId'>): boolean {
     return keyId !== null && this.isLive(keyId);
@@ -62,7 +67,7 @@ export class KeyRing implements PskVerifier {
     return records.some(({ key_id, revoked_at }) => key_id === keyId && revoked_at !== null);
   }
 
-  async change(edit: (file: KeysFile) => KeysFile): Promise<KeysFile> {
+  async change(edit: (file: KeysFile) => KeysFile | Promise<KeysFile>): Promise<KeysFile> {
     if (!this.#file) throw new Error('the keys are not open');
     return await this.#file.change(edit);
   }

@@ -3,15 +3,14 @@
 // and never more than one in half a minute, however many tokens ask. Keys that were read once go on when
 // the issuer cannot be reached.
 
-import type { KeyObject } from 'node:crypto';
-import type { Clock, Log } from '@starloom/core';
-import { createLocalJWKSet, errors, type JWK } from 'jose';
+import { constants, KeyObject, verify } from 'node:crypto';
+import { type Clock, isLoopback, type Log } from '@starloom/core';
+import type { GuardedFetch } from '@starloom/wire';
+import { type CryptoKey, createLocalJWKSet, errors, type JWK } from 'jose';
 import { z } from 'zod';
-import { denied } from '../denied.ts';
-import { unknownSigner } from '../tokens/read-token.ts';
-import { toVerifyingKey } from '../tokens/signature.ts';
+import { failure } from '../reasons.ts';
 
-export interface IssuerKeysOptions {
+interface IssuerKeysOptions {
   readonly issuer: string;
   /** Reads the key set of the issuer; throws when it cannot be had. */
   readonly fetchKeys: () => Promise<unknown>;
@@ -60,7 +59,7 @@ export class IssuerKeys {
     await this.#read();
     const found = await this.#lookup(header);
     if (found) return found;
-    throw this.#current ? unknownSigner() : this.#unavailable();
+    throw failure(this.#current ? 'unknown_signer' : 'issuer_unavailable');
   }
 
   /** Whether the issuer still publishes this key. */
@@ -79,7 +78,7 @@ export class IssuerKeys {
       return key;
     } catch (error) {
       if (error instanceof errors.JWKSNoMatchingKey) return undefined;
-      throw unknownSigner();
+      throw failure('unknown_signer');
     }
   }
 
@@ -107,12 +106,132 @@ export class IssuerKeys {
     }
   }
 
-  #unavailable() {
-    const fix = 'try again later; the operator finds the cause in the log of the gateway';
-    return denied('issuer_unavailable', 'The keys of the token issuer cannot be read', fix);
-  }
-
   #now(): number {
     return this.#options.clock.now();
   }
+}
+
+const metadataSchema = z.looseObject({ issuer: z.string() });
+
+interface KeySource {
+  readonly issuer: string;
+  readonly jwks_uri?: string | undefined;
+}
+
+/**
+ * The key set as the issuer wrote it, from the address in the configuration, else from where the metadata of
+ * the issuer says (OpenID Connect Discovery, RFC 8414). Only issuers of the configuration are asked, and
+ * nothing in a token chooses an address. Throws when the keys cannot be had.
+ */
+export async function fetchKeys(source: KeySource, http: GuardedFetch): Promise<unknown> {
+  const url = source.jwks_uri ?? (await findJwksUri(source.issuer, http));
+  const keys = await getJson(url, http);
+  if (keys === undefined) throw new Error(`there are no keys at ${url}`);
+  return keys;
+}
+
+async function findJwksUri(issuer: string, http: GuardedFetch): Promise<string> {
+  const metadata = await fetchIssuerMetadata(issuer, http);
+  if (!metadata) throw new Error(`${issuer} has no metadata; set jwks_uri`);
+  return secureAddressIn(metadata, 'jwks_uri');
+}
+
+/** What the issuer publishes of itself; `undefined` when it publishes nothing. */
+export async function fetchIssuerMetadata(
+  issuer: string,
+  http: GuardedFetch,
+): Promise<z.output<typeof metadataSchema> | undefined> {
+  for (const url of metadataUrls(issuer)) {
+    const document = await getJson(url, http);
+    if (document === undefined) continue;
+    const metadata = metadataSchema.parse(document);
+    if (metadata.issuer !== issuer) throw new Error(`${url} is the metadata of another issuer`);
+    return metadata;
+  }
+  return undefined;
+}
+
+/** An address of the metadata; throws unless it is https, or on this machine. */
+export function secureAddressIn(
+  metadata: z.output<typeof metadataSchema>,
+  name: 'jwks_uri' | 'authorization_endpoint' | 'token_endpoint',
+): string {
+  const address = z.url().parse(metadata[name]);
+  if (isSecure(address)) return address;
+  throw new Error(`the ${name} of ${metadata.issuer} is not https`);
+}
+
+function metadataUrls(issuer: string): string[] {
+  const { origin, pathname } = new URL(issuer);
+  const path = pathname.replace(/\/$/, '');
+  return [
+    `${origin}${path}/.well-known/openid-configuration`,
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+  ];
+}
+
+async function getJson(url: string, http: GuardedFetch): Promise<unknown> {
+  const response = await http.fetch(url, { headers: { accept: 'application/json' } });
+  if (response.status === 404) return undefined;
+  if (response.status !== 200) throw new Error(`${url} answered ${response.status}`);
+  return await response.json();
+}
+
+/** Without TLS only on this machine. */
+export function isSecure(text: string): boolean {
+  const url = URL.parse(text);
+  if (url === null) return false;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(host));
+}
+
+const PKCS1 = { padding: constants.RSA_PKCS1_PADDING };
+const PSS = {
+  padding: constants.RSA_PKCS1_PSS_PADDING,
+  saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
+};
+const ECDSA = { dsaEncoding: 'ieee-p1363' } as const;
+const MIN_RSA_BITS = 2048;
+
+/** By `alg`: the hash, and how the signature is written. */
+const METHODS = {
+  RS256: ['sha256', PKCS1],
+  RS384: ['sha384', PKCS1],
+  RS512: ['sha512', PKCS1],
+  PS256: ['sha256', PSS],
+  PS384: ['sha384', PSS],
+  PS512: ['sha512', PSS],
+  ES256: ['sha256', ECDSA],
+  ES384: ['sha384', ECDSA],
+  ES512: ['sha512', ECDSA],
+  EdDSA: [null, {}],
+  Ed25519: [null, {}],
+} as const;
+
+/** No `none` and no shared secrets: a server that can verify those can also sign. */
+export const SIGNATURE_ALGORITHMS = Object.keys(METHODS) as (keyof typeof METHODS)[];
+
+/** From a key that jose imported for its algorithm; `undefined` for one that is too weak. */
+export function toVerifyingKey(key: CryptoKey): KeyObject | undefined {
+  const object = KeyObject.from(key);
+  const { modulusLength = MIN_RSA_BITS } = object.asymmetricKeyDetails ?? {};
+  return modulusLength < MIN_RSA_BITS ? undefined : object;
+}
+
+/**
+ * The signature of a compact JWS, checked on this thread: a way to the thread pool and back takes as long as
+ * the check itself, and far longer on a busy machine. Which key it is, and whether it is one for this
+ * algorithm, was decided before, when jose imported it; so was the form of the token.
+ */
+export function isSigned(token: string, algorithm: string, key: KeyObject): boolean {
+  if (!isKnown(algorithm)) return false;
+  const [hash, options] = METHODS[algorithm];
+  const end = token.lastIndexOf('.');
+  const signed = Buffer.from(token.slice(0, end), 'latin1');
+  const signature = Buffer.from(token.slice(end + 1), 'base64url');
+  return verify(hash, signed, { key, ...options }, signature);
+}
+
+function isKnown(algorithm: string): algorithm is keyof typeof METHODS {
+  return Object.hasOwn(METHODS, algorithm);
 }

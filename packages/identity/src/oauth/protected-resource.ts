@@ -1,16 +1,16 @@
 // What OAuth clients learn from the gateway: its metadata (RFC 9728), and in a refusal where that is and
 // which scopes are needed (RFC 6750).
 
-import { FabricError } from '@starloom/core';
-import type { Principal } from '../principal.ts';
-import type { OauthIssuer } from './access-token.ts';
-import type { OauthOptions } from './oauth-verifier.ts';
+import type { FabricError } from '@starloom/core';
+import type { Principal } from '../authorise.ts';
+import { failure } from '../reasons.ts';
+import type { OauthIssuer, OauthOptions } from './oauth-verifier.ts';
 
 type MayUse = (caller: Principal) => boolean;
 
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 const MCP = '/mcp';
-export const INSUFFICIENT_SCOPE = 'insufficient_scope';
+const INSUFFICIENT_SCOPE = 'insufficient_scope';
 
 /** The names of this gateway in `aud`: itself and its MCP endpoint. */
 export function audiencesOf(resource: string): string[] {
@@ -74,9 +74,7 @@ export class ProtectedResource {
     const issuer = this.#issuers.find((each) => principal.id.startsWith(`${each.issuer}|`));
     const scope = issuer && scopesFor(issuer, principal, mayUse);
     if (scope === undefined) return;
-    throw new FabricError('POLICY_DENIED', 'The access token lacks a scope', {
-      details: { reason: INSUFFICIENT_SCOPE, scope, fix: `get a token with the scopes ${scope}` },
-    });
+    throw failure(INSUFFICIENT_SCOPE, { scope });
   }
 
   #metadataUrl(pathname: string): string {

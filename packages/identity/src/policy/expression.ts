@@ -4,11 +4,7 @@
 
 import { type ASTNode, Environment } from '@marcbachmann/cel-js';
 import { isTrustedAs, matchesGlob, normalName, TRUST_TIERS, type TrustTier } from '@starloom/core';
-import { AgentFacts, type CallFacts, OriginFacts, PrincipalFacts } from './facts.ts';
-
-/** The last thing of a call that a rule has to know: an agent, its capability, or the call itself. */
-export const NEEDS = ['agent', 'capability', 'call'] as const;
-export type Needs = (typeof NEEDS)[number];
+import { type CallFacts, NEEDS, type Needs, SAMPLE_FACTS, TYPES, VARIABLES } from './facts.ts';
 
 export interface Expression {
   readonly needs: Needs;
@@ -46,29 +42,16 @@ export const FUNCTIONS: ReadonlySet<string> = new Set([
   ...TIMES,
 ]);
 const MAX_LENGTH = 4_096;
-const NEEDED_BY: Readonly<Record<string, Needs>> = {
-  capability: 'capability',
-  depth: 'call',
-  time: 'call',
-  origin: 'call',
-};
 
 const environment = new Environment({
   limits: { maxAstNodes: 500, maxDepth: 50, maxListElements: 200, maxCallArguments: 8 },
 })
-  .registerType('Principal', { ctor: PrincipalFacts, fields: PrincipalFacts.fields })
-  .registerType('Agent', { ctor: AgentFacts, fields: AgentFacts.fields })
-  .registerType('Origin', { ctor: OriginFacts, fields: OriginFacts.fields })
-  .registerVariable('principal', 'Principal')
-  .registerVariable('agent', 'Agent')
-  .registerVariable('origin', 'Origin')
-  .registerVariable('capability', 'string')
-  .registerVariable('depth', 'int')
-  .registerVariable('time', 'google.protobuf.Timestamp')
   .registerFunction('string.glob(string): bool', (text: string, glob: string) =>
     matchesGlob(glob, text),
   )
   .registerFunction('string.isAtLeast(string): bool', isAtLeast);
+for (const [name, type] of Object.entries(TYPES)) environment.registerType(name, type);
+for (const [name, { type }] of Object.entries(VARIABLES)) environment.registerVariable(name, type);
 
 /** The expression, ready to run; or what is wrong with it. */
 export function compileExpression(text: string): Expression | ExpressionProblem {
@@ -116,7 +99,7 @@ function namesIn(node: ASTNode, isCompared: boolean): ASTNode[] {
 }
 
 function factsIn(node: ASTNode): Set<string> {
-  if (node.op === 'id') return new Set(node.args in SAMPLE ? [node.args] : []);
+  if (node.op === 'id') return new Set(Object.hasOwn(VARIABLES, node.args) ? [node.args] : []);
   return new Set(nodesIn(node.args).flatMap((inner) => [...factsIn(inner)]));
 }
 
@@ -141,7 +124,7 @@ class Findings {
   }
 
   visit(node: ASTNode, isInLoop: boolean): void {
-    if (node.op === 'id') this.#need(NEEDED_BY[node.args] ?? 'agent');
+    if (node.op === 'id') this.#need(VARIABLES[node.args]?.needs ?? 'agent');
     const name = node.op === 'call' || node.op === 'rcall' ? node.args[0] : undefined;
     const isLoop = name !== undefined && LOOPS.has(name);
     if (name !== undefined) this.#checkCall(name, node, isLoop && isInLoop);
@@ -165,7 +148,7 @@ class Findings {
   /** Names of time zones and tiers, and times, are texts: only running them shows what is wrong. */
   #tryOut(part: string): void {
     try {
-      environment.parse(part)(SAMPLE);
+      environment.parse(part)(SAMPLE_FACTS);
     } catch (error) {
       const why = error instanceof Error ? error.message.split('\n', 1)[0] : String(error);
       const fix = `name a time, a time zone such as "Europe/Berlin", or a tier: ${TRUST_TIERS.join(', ')}`;
@@ -173,15 +156,6 @@ class Findings {
     }
   }
 }
-
-const SAMPLE: CallFacts = {
-  principal: PrincipalFacts.sample,
-  agent: AgentFacts.sample,
-  origin: OriginFacts.sample,
-  capability: 'sample',
-  depth: 1n,
-  time: new Date(0),
-};
 
 function nodesIn(value: unknown): ASTNode[] {
   if (Array.isArray(value)) return value.flatMap(nodesIn);
@@ -193,6 +167,6 @@ function toProblem(error: unknown): ExpressionProblem {
   const where = range ? ` at character ${range.start + 1}` : '';
   return {
     message: `the expression is not valid: ${message.split('\n', 1)[0]}${where}`,
-    fix: 'use principal, agent, capability, depth, time and origin, as docs/security.md lists them',
+    fix: `use ${Object.keys(VARIABLES).join(', ')}, as docs/security.md lists them`,
   };
 }

@@ -4,18 +4,31 @@
 // capability. A rule that fails denies.
 
 import { isTrustedAs, type TrustTier } from '@starloom/core';
-import type { Principal } from '../principal.ts';
-import { compileExpression, type Expression, NEEDS, type Needs } from './expression.ts';
+import type { Principal } from '../authorise.ts';
+import { compileExpression, type Expression } from './expression.ts';
 import {
   AgentFacts,
   type CallFacts,
-  OriginFacts,
+  NEEDS,
+  type Needs,
   type PolicyAgent,
+  type PolicyCall,
   PrincipalFacts,
+  toFacts,
 } from './facts.ts';
 
 export { compileExpression, type ExpressionProblem, FUNCTIONS } from './expression.ts';
-export { AgentFacts, OriginFacts, type PolicyAgent, PrincipalFacts } from './facts.ts';
+export {
+  fromGivenAgent,
+  fromGivenCall,
+  fromGivenPrincipal,
+  fromRecordedFacts,
+  givenAgentSchema,
+  givenCallFields,
+  givenPrincipalSchema,
+  type PolicyAgent,
+  type PolicyCall,
+} from './facts.ts';
 
 export const EFFECTS = ['allow', 'deny', 'degrade'] as const;
 export type Effect = (typeof EFFECTS)[number];
@@ -33,8 +46,8 @@ export interface PolicySpec {
   readonly rules: readonly RuleSpec[];
   /** Of calls that no rule matches. */
   readonly default: 'allow' | 'deny';
-  /** Of calls whose origin is below what the agent demands (`auth.min_tier`). */
-  readonly untrusted: 'deny' | 'degrade';
+  /** Of calls whose origin is below what the agent demands (`auth.min_tier`); absent: that is not asked. */
+  readonly untrusted?: 'deny' | 'degrade' | undefined;
 }
 
 export interface Decision {
@@ -44,15 +57,9 @@ export interface Decision {
   readonly reason?: string | undefined;
 }
 
-/** What is known of a call beside its caller and its target. */
-export interface PolicyCall {
-  readonly depth: number;
-  /** In milliseconds. */
-  readonly time: number;
-  readonly originTier: TrustTier;
-}
-
-export interface PolicyOptions {
+interface PolicyOptions {
+  /** Stands before the names of its rules, in decisions. */
+  readonly prefix?: string | undefined;
   /** A rule failed, which denied. */
   readonly onFailure?: ((rule: string, error: unknown) => void) | undefined;
 }
@@ -80,16 +87,18 @@ interface Remaining {
 export class Policy {
   readonly #rules: readonly Rule[];
   readonly #otherwise: Decision;
-  readonly #untrusted: Decision;
+  readonly #untrusted: Decision | undefined;
   readonly #onFailure: PolicyOptions['onFailure'];
   readonly #isEmpty: boolean;
   readonly #known = new WeakMap<Principal, WeakMap<PolicyAgent, KnownAgent>>();
 
-  /** Throws for a rule that does not compile; the configuration says so first, with its line. */
-  constructor(spec: PolicySpec, { onFailure }: PolicyOptions = {}) {
-    this.#rules = spec.rules.map(toRule);
-    this.#otherwise = spec.default === 'deny' ? { effect: 'deny', rule: 'default' } : ALLOWED;
-    this.#untrusted = { effect: spec.untrusted, rule: 'min_tier' };
+  /** Throws for a rule that does not compile; the configuration reports that before, with its line. */
+  constructor(spec: PolicySpec, { prefix = '', onFailure }: PolicyOptions = {}) {
+    const { rules, untrusted } = spec;
+    this.#rules = rules.map((rule) => toRule({ ...rule, name: `${prefix}${rule.name}` }));
+    const denied: Decision = { effect: 'deny', rule: `${prefix}default` };
+    this.#otherwise = spec.default === 'deny' ? denied : ALLOWED;
+    this.#untrusted = untrusted && { effect: untrusted, rule: 'min_tier' };
     this.#onFailure = onFailure;
     this.#isEmpty = spec.rules.length === 0 && spec.default === 'allow';
   }
@@ -98,7 +107,7 @@ export class Policy {
   mayReach(principal: Principal, agent: PolicyAgent): boolean {
     if (this.#hasNoRuleFor(agent)) return true;
     const known = this.#knownOf(principal, agent);
-    known.reach ??= this.#ask('agent', this.#factsOf(known, ''), principal, agent);
+    known.reach ??= this.#ask('agent', { ...known.facts, capability: '' }, principal, agent);
     return known.reach.isOpen;
   }
 
@@ -113,7 +122,8 @@ export class Policy {
     if (this.#hasNoRuleFor(agent)) return ALLOWED;
     const { undecided, otherwise } = this.#remaining(principal, agent, capability);
     if (undecided.length === 0) return otherwise;
-    const facts = this.#factsOf(this.#knownOf(principal, agent), capability, call);
+    const target = { ...this.#knownOf(principal, agent).facts, capability };
+    const facts = toFacts(target, call);
     for (const rule of undecided) {
       const decision = this.#try(rule, facts);
       if (decision) return decision;
@@ -122,16 +132,16 @@ export class Policy {
   }
 
   #hasNoRuleFor({ auth }: PolicyAgent): boolean {
-    return this.#isEmpty && auth?.min_tier === undefined;
+    return this.#isEmpty && (!this.#untrusted || auth?.min_tier === undefined);
   }
 
   #remaining(principal: Principal, agent: PolicyAgent, capability: string): Remaining {
     const known = this.#knownOf(principal, agent);
     const before = known.capabilities.get(capability);
     if (before) return before;
-    const facts = this.#factsOf(known, capability);
+    const facts = { ...known.facts, capability };
     const remaining = this.#ask('capability', facts, principal, agent);
-    if (known.capabilities.size >= MOST_CAPABILITIES) known.capabilities.clear();
+    if (known.capabilities.size >= MAX_CAPABILITIES) known.capabilities.clear();
     known.capabilities.set(capability, remaining);
     return remaining;
   }
@@ -140,7 +150,7 @@ export class Policy {
   #ask(known: Needs, facts: CallFacts, principal: Principal, agent: PolicyAgent): Remaining {
     const undecided: Rule[] = [];
     const least = agent.auth?.min_tier;
-    if (least !== undefined) {
+    if (least !== undefined && this.#untrusted) {
       // The origin of a chain is never above the caller.
       if (!isTrustedAs(principal.tier, least)) return toRemaining(undecided, this.#untrusted);
       undecided.push(untrustedRule(least, this.#untrusted));
@@ -165,26 +175,13 @@ export class Policy {
     }
   }
 
-  #factsOf({ principal, agent }: KnownAgent, capability: string, call?: PolicyCall): CallFacts {
-    const tier = call?.originTier ?? principal.tier;
-    return {
-      principal,
-      agent,
-      origin: ORIGINS[tier],
-      capability,
-      depth: BigInt(call?.depth ?? 1),
-      time: new Date(call?.time ?? 0),
-    };
-  }
-
   #knownOf(principal: Principal, agent: PolicyAgent): KnownAgent {
     const agents = this.#known.get(principal) ?? new WeakMap<PolicyAgent, KnownAgent>();
     this.#known.set(principal, agents);
     const before = agents.get(agent);
     if (before) return before;
     const known = {
-      principal: new PrincipalFacts(principal),
-      agent: new AgentFacts(agent),
+      facts: { principal: new PrincipalFacts(principal), agent: new AgentFacts(agent) },
       reach: undefined,
       capabilities: new Map(),
     };
@@ -195,20 +192,12 @@ export class Policy {
 
 /** An agent as one caller meets it. */
 interface KnownAgent {
-  readonly principal: PrincipalFacts;
-  readonly agent: AgentFacts;
+  readonly facts: Omit<CallFacts, 'capability'>;
   reach: Remaining | undefined;
   readonly capabilities: Map<string, Remaining>;
 }
 
-const MOST_CAPABILITIES = 10_000;
-const ORIGINS: Readonly<Record<TrustTier, OriginFacts>> = {
-  local: new OriginFacts('local'),
-  org: new OriginFacts('org'),
-  partner: new OriginFacts('partner'),
-  public: new OriginFacts('public'),
-};
-
+const MAX_CAPABILITIES = 10_000;
 function toRemaining(undecided: readonly Rule[], otherwise: Decision): Remaining {
   const written = undecided.filter(({ decision }) => decision.rule !== 'min_tier');
   const decisions = [otherwise, ...written.map(({ decision }) => decision)];
@@ -216,7 +205,8 @@ function toRemaining(undecided: readonly Rule[], otherwise: Decision): Remaining
 }
 
 function untrustedRule(least: TrustTier, decision: Decision): Rule {
-  return { decision, needs: 'call', matches: ({ origin }) => !isTrustedAs(origin.tier, least) };
+  const matches = ({ origin }: CallFacts) => !origin || !isTrustedAs(origin.tier, least);
+  return { decision, needs: 'call', matches };
 }
 
 function toRule({ name, when, effect, reason }: RuleSpec): Rule {

@@ -1,14 +1,13 @@
 // Mandates whose call is over, of all gateways of a realm. The gateway that minted one knows it by
-// itself, and tells the others through the store they share. Another one asks the store once, when it
-// sees the mandate first, and looks at those it has seen every second: no request waits for that.
+// itself, and notifies the others through the store they share. Another gateway asks the store when it sees
+// a mandate for the first time, and then polls every second: no request waits for that.
 
 import { type Clock, FabricError, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
 import { SKEW_S } from '../tokens/claims.ts';
-import type { RealmPut, RealmStore } from './realm-store.ts';
-import { StoreReach } from './store-reach.ts';
+import { type RealmPut, type RealmStore, StoreReach } from './realm-store.ts';
 
-export interface EndedMandatesOptions {
+interface EndedMandatesOptions {
   readonly realm: RealmStore;
   readonly clock: Clock;
   readonly log: Log;
@@ -26,9 +25,9 @@ const LOOK_MS = 1_000;
 const ANSWER_MS = 1_000;
 const KEYS_AT_ONCE = 500;
 /** Of other gateways that are looked at; the oldest one is asked for again when it is used. */
-const MOST_FOLLOWED = 50_000;
+const MAX_FOLLOWED = 50_000;
 /** That wait for a store that is away; the oldest ones end by their time. */
-const MOST_WAITING = 100_000;
+const MAX_WAITING = 100_000;
 
 export class EndedMandates {
   readonly #options: EndedMandatesOptions;
@@ -52,7 +51,7 @@ export class EndedMandates {
   /** The call of a mandate that was minted here is over. */
   add(jti: string, expiresAt: number): void {
     const [oldest] = this.#waiting.keys();
-    if (this.#waiting.size >= MOST_WAITING && oldest !== undefined) this.#waiting.delete(oldest);
+    if (this.#waiting.size >= MAX_WAITING && oldest !== undefined) this.#waiting.delete(oldest);
     this.#waiting.set(jti, toForgetAt(expiresAt));
     if (!this.#reach.isAway) this.#writing ??= this.#write();
   }
@@ -66,7 +65,7 @@ export class EndedMandates {
   async follow(jti: string, expiresAt: number): Promise<void> {
     if (this.#followed.get(jti)?.isOver) return;
     const [oldest] = this.#followed.keys();
-    if (this.#followed.size >= MOST_FOLLOWED && oldest !== undefined) this.#followed.delete(oldest);
+    if (this.#followed.size >= MAX_FOLLOWED && oldest !== undefined) this.#followed.delete(oldest);
     const followed = { forgetAt: toForgetAt(expiresAt), isOver: false };
     this.#followed.set(jti, followed);
     const asked = this.#done(async (realm) => {

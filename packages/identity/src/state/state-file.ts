@@ -14,6 +14,7 @@ import {
   writeOwnFile,
 } from '@starloom/wire';
 import type { z } from 'zod';
+import { failure } from '../reasons.ts';
 
 export interface StateFileOptions<T> {
   readonly path: string;
@@ -24,27 +25,28 @@ export interface StateFileOptions<T> {
   readonly fix?: string;
 }
 
-export interface LiveFileOptions<T> extends StateFileOptions<T> {
+interface LiveFileOptions<T> extends StateFileOptions<T> {
   readonly log: Log;
   /** After every change, also of our own. */
   readonly onChange: (value: T) => void;
 }
 
-/** Events of the folder come first; a poll finds what a network file system does not tell. */
+/** Events of the folder come first; a poll finds changes that a network file system does not report. */
 const POLL_MS = 500;
 const SETTLE_MS = 50;
 
 /** What the file says; BAD_INPUT when it cannot be used. */
 export async function readState<T>(options: StateFileOptions<T>): Promise<T> {
-  const { path, schema, empty, fix = 'restore it from a backup, or remove it' } = options;
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const { path: file, schema, empty, fix } = options;
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
-    throw unusable(path, error.code ?? 'unreadable', fix, error);
+    const why = error.code ?? 'unreadable';
+    throw failure('config/state', { file, why, fix }, { cause: error });
   });
   if (text === undefined) return empty;
   const parsed = schema.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw unusable(path, 'its content is not valid', fix);
+  throw failure('config/state', { file, why: 'its content is not valid', fix });
 }
 
 /** Changes the file; `edit` sees what others wrote before. Resolves when the change is on the disk. */
@@ -62,7 +64,7 @@ export async function changeState<T>(
     return after;
   };
   const changed = await withFileLock(path, change).catch((error: unknown) => {
-    throw isDiskFull(error) ? noRoom(path, error) : error;
+    throw isDiskFull(error) ? failure('disk_full/state', { file: path }, { cause: error }) : error;
   });
   await refillReserve(folder);
   return changed;
@@ -139,19 +141,4 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function noRoom(path: string, cause: unknown): FabricError {
-  const fix = 'Free space on the disk of the state folder, then try again';
-  return new FabricError('OVERLOADED', `The disk is full: ${path} cannot be written`, {
-    details: { reason: 'disk_full', file: path, fix },
-    cause,
-  });
-}
-
-function unusable(path: string, why: string, fix: string, cause?: unknown): FabricError {
-  return new FabricError('BAD_INPUT', `The file ${path} cannot be used: ${why}`, {
-    details: { reason: 'config', file: path, fix },
-    cause,
-  });
 }

@@ -3,8 +3,8 @@
 
 import { agentIdSchema, trustTierSchema } from '@starloom/core';
 import { z } from 'zod';
-import { denied } from '../denied.ts';
 import { boundCertificate } from '../mtls.ts';
+import { failure } from '../reasons.ts';
 
 export const PASSPORT_TYPE = 'passport+jwt';
 export const MANDATE_TYPE = 'mandate+jwt';
@@ -16,16 +16,15 @@ export const AHEAD_S = 120;
 export const MAX_PASSPORT_S = 24 * 60 * 60;
 export const MIN_MANDATE_S = 60;
 export const MAX_MANDATE_S = 300;
-export const MAX_CAP = 64;
+/** Of passports and mandates, in characters. */
+export const MAX_TOKEN_LENGTH = 8_192;
+const MAX_CAP = 64;
 /** Of grants that came with a passport, and end with it. */
 export const GRANT_PREFIX = 'grant:';
 
-export const CLOCK_FIX = 'set the clock of this machine right';
-const FIX = 'ask for another one: "starloom passport create"';
-
 const name = z.string().min(1).max(256);
 const seconds = z.int().min(0);
-const globs = z.array(z.string().min(1).max(200)).max(MAX_CAP);
+export const globsSchema = z.array(z.string().min(1).max(200)).max(MAX_CAP);
 export const budgetSchema = z.strictObject({ calls: z.int().min(0), ms: z.int().min(0) });
 
 const common = {
@@ -40,8 +39,8 @@ const common = {
   /** The grant. */
   mnd: name,
   aud: name,
-  cap: globs,
-  scp: globs,
+  cap: globsSchema,
+  scp: globsSchema,
   tier: trustTierSchema,
   /** The deepest mandate of the chain. */
   mxd: z.int().min(1).max(100),
@@ -89,7 +88,7 @@ export type PassportClaims = z.output<typeof passportSchema>;
 export type MandateClaims = z.output<typeof mandateSchema>;
 export type NestedActor = z.output<typeof actorSchema>;
 
-export interface ClaimRules {
+interface ClaimRules {
   readonly issuer: string;
   /** In milliseconds. */
   readonly now: number;
@@ -104,26 +103,12 @@ export function assertClaims(
 ): void {
   const { iss, sub, prn, slf, iat, nbf, exp, cnf } = claims;
   const at = Math.floor(now / 1000);
-  if (iss !== issuer) throw denied('wrong_issuer', 'Another issuer made the token', FIX);
-  if (cnf !== undefined && 'dep' in claims) {
-    throw denied('bound_to_key', 'The mandate is bound to a key, and came without a proof', FIX);
-  }
+  if (iss !== issuer) throw failure('wrong_issuer');
+  if (cnf !== undefined && 'dep' in claims) throw failure('bound_to_key/mandate');
   boundCertificate(cnf);
-  if ((sub === prn) !== (slf === true)) {
-    throw denied('bad_claims', 'The token does not say whether its principal acts itself', FIX);
-  }
-  if (exp <= iat || nbf > exp) throw denied('bad_claims', 'The times of the token are wrong', FIX);
-  if (exp - Math.min(iat, nbf) > maxLife) {
-    throw denied('lives_too_long', `The token lives longer than ${maxLife} seconds`, FIX);
-  }
-  if (iat > at + AHEAD_S || nbf > at + AHEAD_S) {
-    throw denied('not_yet_valid', 'The clock is behind: the token is not valid yet', CLOCK_FIX);
-  }
-  if (exp <= at - SKEW_S || iat < at - maxLife - SKEW_S) {
-    throw denied('expired', 'The token has expired', FIX);
-  }
-}
-
-export function badClaims(what: string): Error {
-  return denied('bad_claims', `The claims of the token are not valid: ${what}`, FIX);
+  if ((sub === prn) !== (slf === true)) throw failure('bad_claims', { claims: 'slf' });
+  if (exp <= iat || nbf > exp) throw failure('bad_claims', { claims: 'iat, nbf, exp' });
+  if (exp - Math.min(iat, nbf) > maxLife) throw failure('lives_too_long', { limit_s: maxLife });
+  if (iat > at + AHEAD_S || nbf > at + AHEAD_S) throw failure('not_yet_valid');
+  if (exp <= at - SKEW_S || iat < at - maxLife - SKEW_S) throw failure('expired');
 }

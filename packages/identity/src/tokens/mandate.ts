@@ -3,9 +3,10 @@
 // the public keys of the realm; a mandate that was minted from another one must be narrower in every way.
 
 import type { FabricError } from '@starloom/core';
-import { beyond, covers } from '../authority.ts';
-import { denied } from '../denied.ts';
-import type { Actor } from '../principal.ts';
+import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet } from 'jose';
+import type { Actor } from '../authorise.ts';
+import { covers, notCovered } from '../authority.ts';
+import { failure } from '../reasons.ts';
 import {
   assertClaims,
   MANDATE_TYPE,
@@ -14,9 +15,7 @@ import {
   mandateSchema,
   type NestedActor,
 } from './claims.ts';
-import { createJwks, type JwksSource } from './jwks.ts';
 import { type FindKey, hashToken, type ReadToken, readSigned } from './read-token.ts';
-import type { ReplayMemory } from './replay-memory.ts';
 
 export interface VerifyMandateOptions {
   /** Public keys of the realm: a set, its address, or what `createJwks` made of either. */
@@ -46,8 +45,6 @@ export interface Mandate {
   readonly claims: MandateClaims;
 }
 
-const FIX = 'let the gateway mint a mandate for this call';
-
 /** AUTH_DENIED with the reason when the mandate does not hold for this agent. */
 export async function verifyMandate(
   token: string,
@@ -56,21 +53,17 @@ export async function verifyMandate(
   const { issuer, audience, capability, replay, now = Date.now() } = options;
   const { claims } = await readMandate(token, toFindKey(options.jwks), issuer, now);
   const { aud, cap, jti, exp } = claims;
-  if (aud !== audience) {
-    throw denied('wrong_audience', `The mandate is not for the agent ${audience}`, FIX);
-  }
+  if (aud !== audience) throw failure('wrong_audience/mandate', { agent_id: audience });
   if (!cap.some((glob) => isFor(glob, aud, capability))) {
-    throw denied('wider_than_parent', 'The mandate does not cover this capability', FIX);
+    throw failure('wider_than_parent/capability');
   }
-  if (replay && !replay.isNew(jti, exp * 1000, now)) {
-    throw denied('replayed', 'The mandate was used before', FIX);
-  }
+  if (replay && !replay.isNew(jti, exp * 1000, now)) throw failure('replayed');
   return toMandate(claims);
 }
 
 /**
- * A chain of mandates, the first one first, for those who have all of them: every signature, and every
- * link. The first one has no parent here; a passport above it is not shown to anybody.
+ * A chain of mandates, the first one first, for callers that have all of them: every signature, and every
+ * link. The first one has no parent here; a passport above it is never passed on.
  */
 export async function verifyMandateChain(
   tokens: readonly string[],
@@ -101,10 +94,10 @@ export async function readMandate(
   const { claims } = read;
   assertClaims(claims, { issuer, now, maxLife: MAX_MANDATE_S });
   const { dep, mxd, pah, act, cog, sub } = claims;
-  if (dep > mxd) throw denied('too_deep', 'The mandate is deeper than its grant allows', FIX);
+  if (dep > mxd) throw failure('too_deep');
   if (dep > 1 && pah === undefined) throw broken('its parent is missing');
   const actors = [{ sub, cog }, ...toActors(act)];
-  if (actors.length !== dep) throw broken('it does not name everyone who acted before');
+  if (actors.length !== dep) throw broken('it does not name all that acted before');
   if (new Set(actors.map((actor) => actor.cog)).size !== actors.length) {
     throw broken('one instance acts twice in it');
   }
@@ -112,7 +105,7 @@ export async function readMandate(
 }
 
 /** Whether `child` was minted from `parent` and is narrower; AUTH_DENIED with the reason if not. */
-export function assertLink(parent: MandateClaims, parentHash: string, child: MandateClaims): void {
+function assertLink(parent: MandateClaims, parentHash: string, child: MandateClaims): void {
   if (child.pah !== parentHash) throw broken('its parent is another mandate');
   if (child.prn !== parent.prn) throw broken('its principal changed');
   if (child.mnd !== parent.mnd) throw broken('its grant changed');
@@ -127,7 +120,7 @@ export function assertLink(parent: MandateClaims, parentHash: string, child: Man
   if (child.bud.calls > parent.bud.calls || child.bud.ms > parent.bud.ms) {
     throw wider('its budget is larger');
   }
-  const more = [...beyond(child.cap, parent.cap), ...beyond(child.scp, parent.scp)];
+  const more = [...notCovered(child.cap, parent.cap), ...notCovered(child.scp, parent.scp)];
   if (more.length > 0) throw wider(`it grants ${more.slice(0, 3).join(', ')}`);
 }
 
@@ -170,9 +163,78 @@ function toMandate(claims: MandateClaims): Mandate {
 }
 
 function broken(what: string): FabricError {
-  return denied('broken_chain', `The chain of the mandate is broken: ${what}`, FIX);
+  return failure('broken_chain', { what });
 }
 
 function wider(what: string): FabricError {
-  return denied('wider_than_parent', `The mandate is wider than its parent: ${what}`, FIX);
+  return failure('wider_than_parent', { what });
 }
+
+type JwksSource = JSONWebKeySet | URL;
+
+const MAX_BYTES = 65_536;
+const TIMEOUT_MS = 5_000;
+const COOLDOWN_MS = 30_000;
+const CACHE_MS = 300_000;
+
+/**
+ * The public keys of an issuer, for agents that verify: a set that is given, or an address from the
+ * configuration. A set from an address is kept, and read again for a key that is not in it, but not more
+ * often than once in half a minute however many ask.
+ */
+export function createJwks(source: JwksSource): FindKey {
+  if (!(source instanceof URL)) return createLocalJWKSet(source) as FindKey;
+  return createRemoteJWKSet(source, {
+    timeoutDuration: TIMEOUT_MS,
+    cooldownDuration: COOLDOWN_MS,
+    cacheMaxAge: CACHE_MS,
+    [customFetch]: fetchBounded,
+  }) as FindKey;
+}
+
+/** Follows no redirect and reads no more than a set of keys needs. */
+async function fetchBounded(url: string, options: RequestInit): Promise<Response> {
+  const response = await fetch(url, { ...options, redirect: 'error' });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new Error('the JWKS is too large');
+    chunks.push(chunk);
+  }
+  const { status, headers } = response;
+  return new Response(Buffer.concat(chunks), { status, headers });
+}
+
+/** How many ids are kept; at most five minutes of calls. */
+const MAX_COUNT = 100_000;
+
+/**
+ * Remembers ids of tokens until they expire, in bounded memory. When it is full of ids that have not
+ * expired, everything is refused: forgetting one would let it in again.
+ */
+export class ReplayMemory {
+  readonly #most: number;
+  /** Ids and when they expire, in milliseconds. */
+  readonly #seen = new Map<string, number>();
+
+  constructor(most = MAX_COUNT) {
+    this.#most = most;
+  }
+
+  /** True once for each id. */
+  isNew(id: string, expiresAt: number, now: number): boolean {
+    if (this.#seen.has(id)) return false;
+    if (this.#seen.size >= this.#most) this.#forgetExpired(now);
+    if (this.#seen.size >= this.#most) return false;
+    // Longer than the token is accepted with clocks that differ.
+    this.#seen.set(id, expiresAt + GRACE_MS);
+    return true;
+  }
+
+  #forgetExpired(now: number): void {
+    for (const [id, until] of this.#seen) if (until <= now) this.#seen.delete(id);
+  }
+}
+
+const GRACE_MS = 60_000;

@@ -6,27 +6,34 @@ import { randomUUID } from 'node:crypto';
 import {
   type Clock,
   canonicalJson,
-  FabricError,
   lowerTier,
   type Manifest,
   sha256Hex,
   type TrustTier,
 } from '@starloom/core';
 import { z } from 'zod';
-import { type Authority, beyond, covers, forTier, intersect, toAuthority } from '../authority.ts';
-import { MAX_TOKEN_LENGTH } from '../credentials.ts';
-import { denied } from '../denied.ts';
 import {
   type Actor,
   type Delegation,
+  grantOf,
   isMandated,
   onBehalfOf,
   type Principal,
-} from '../principal.ts';
+} from '../authorise.ts';
 import {
+  type Authority,
+  covers,
+  forTier,
+  intersect,
+  notCovered,
+  toAuthority,
+} from '../authority.ts';
+import { failure } from '../reasons.ts';
+import {
+  globsSchema,
   MANDATE_TYPE,
-  MAX_CAP,
   MAX_MANDATE_S,
+  MAX_TOKEN_LENGTH,
   type MandateClaims,
   MIN_MANDATE_S,
   mandateSchema,
@@ -37,8 +44,8 @@ import type { SigningKeys } from './signing-keys.ts';
 
 /** What a caller asks the mint for, in `_meta["io.starloom/delegate"]`: less than it has. */
 export const delegateRequestSchema = z.strictObject({
-  cap: z.array(z.string().min(1).max(200)).max(MAX_CAP).optional(),
-  scp: z.array(z.string().min(1).max(200)).max(MAX_CAP).optional(),
+  cap: globsSchema.optional(),
+  scp: globsSchema.optional(),
   ttl_s: z.int().min(MIN_MANDATE_S).max(MAX_MANDATE_S).optional(),
   calls: z.int().min(0).optional(),
   ms: z.int().min(1).optional(),
@@ -46,7 +53,7 @@ export const delegateRequestSchema = z.strictObject({
 
 export type DelegateRequest = z.output<typeof delegateRequestSchema>;
 
-export interface MintRequest {
+interface MintRequest {
   readonly principal: Principal;
   /** The lowest tier of those along the chain of the call; that of the principal unless given. */
   readonly originTier?: TrustTier | undefined;
@@ -60,7 +67,7 @@ export interface MintRequest {
   readonly requested?: DelegateRequest | undefined;
 }
 
-export interface MintedMandate {
+interface MintedMandate {
   readonly token: string;
   readonly claims: MandateClaims;
   /** SHA-256 of the token. */
@@ -97,7 +104,7 @@ export class Mint {
     const { keys, record } = this.#options;
     const claims = this.#toClaims(request);
     const token = await keys.sign(MANDATE_TYPE, claims);
-    if (token.length > MAX_TOKEN_LENGTH) throw tooLarge();
+    if (token.length > MAX_TOKEN_LENGTH) throw failure('mandate_too_large');
     const hash = hashToken(token);
     await record({ claims, hash });
     this.#inFlight.add(claims.jti);
@@ -124,14 +131,14 @@ export class Mint {
     const iat = Math.floor(clock.now() / 1000);
     const end = Math.floor((principal.expiresAt ?? Number.POSITIVE_INFINITY) / 1000);
     const exp = Math.min(end, iat + (requested?.ttl_s ?? DEFAULT_LIFE_S));
-    if (exp <= iat) throw denied('expired', 'The credential of the caller has expired', 'log in');
+    if (exp <= iat) throw failure('expired/caller');
     const rootEnd = isMandated(principal) ? delegation?.rootExpiresAt : principal.expiresAt;
     const prn = onBehalfOf(principal);
     const { sub, cog, actors } = actingFor(principal);
     const act = toNestedActor(actors);
     const dep = (delegation?.depth ?? 0) + 1;
     const mxd = Math.min(maxDepth, delegation?.maxDepth ?? maxDepth);
-    if (dep > mxd) throw tooDeep(dep, mxd);
+    if (dep > mxd) throw failure('too_deep/grant', { depth: dep, limit: mxd });
     return mandateSchema.parse({
       ver: 1,
       iss: keys.issuer,
@@ -180,11 +187,6 @@ export function buildOf(manifest: Manifest): string {
 
 const builds = new WeakMap<Manifest, string>();
 
-/** The grant of a caller with a key is that key. */
-export function grantOf({ delegation, keyId, id }: Principal): string {
-  return delegation?.mandateId ?? (keyId === null ? `caller:${id}` : `key:${keyId}`);
-}
-
 function actingFor({ id, keyId, mode, delegation }: Principal): Acting {
   if (!delegation)
     return { sub: id, cog: keyId === null ? `${mode}/${id}` : `key/${keyId}`, actors: [] };
@@ -201,7 +203,8 @@ function grantedBy({ principal, target, capability, requested }: MintRequest): A
   const { delegation, scopes, tier } = principal;
   const parent = delegation ?? toAuthority(scopes, tier);
   const own = `${target.agent_id}/${capability}`;
-  if (!parent.cap.some((glob) => covers(glob, own))) throw notGranted([own]);
+  if (!parent.cap.some((glob) => covers(glob, own)))
+    throw failure('not_granted', { missing: [own] });
   const manifest = toAuthority(target.auth?.may_call ?? [], 'org');
   const most = forTier(intersect(parent, manifest), target.trust_tier);
   const wanted = { cap: requested?.cap ?? most.cap, scp: requested?.scp ?? most.scp };
@@ -210,7 +213,7 @@ function grantedBy({ principal, target, capability, requested }: MintRequest): A
     ...missingOf(wanted.cap, granted.cap),
     ...missingOf(wanted.scp, granted.scp),
   ].filter((glob) => !covers(own, glob));
-  if (missing.length > 0) throw notGranted(missing);
+  if (missing.length > 0) throw failure('not_granted', { missing });
   const cap = granted.cap.filter((glob) => !covers(own, glob));
   const isCovered = cap.some((glob) => covers(glob, own));
   return { cap: isCovered ? cap : [own, ...cap], scp: granted.scp };
@@ -218,27 +221,5 @@ function grantedBy({ principal, target, capability, requested }: MintRequest): A
 
 /** Those of which nothing at all was granted. */
 function missingOf(wanted: readonly string[], granted: readonly string[]): string[] {
-  return beyond(wanted, granted).filter((glob) => !granted.some((part) => covers(glob, part)));
-}
-
-function notGranted(missing: readonly string[]): FabricError {
-  return new FabricError('POLICY_DENIED', 'The caller may not hand on what it asks for', {
-    details: {
-      reason: 'not_granted',
-      missing,
-      fix: 'ask for less, or let "auth.may_call" of the agent and the grant of the caller name it',
-    },
-  });
-}
-
-function tooDeep(depth: number, limit: number): FabricError {
-  return new FabricError('POLICY_DENIED', `The grant ends at ${limit} mandates in a chain`, {
-    details: { reason: 'too_deep', depth, limit, fix: 'use a passport with a larger --depth' },
-  });
-}
-
-function tooLarge(): FabricError {
-  return new FabricError('POLICY_DENIED', 'The mandate would be too large', {
-    details: { reason: 'mandate_too_large', fix: 'name fewer capabilities in "auth.may_call"' },
-  });
+  return notCovered(wanted, granted).filter((glob) => !granted.some((part) => covers(glob, part)));
 }

@@ -5,22 +5,19 @@
 import { randomUUID } from 'node:crypto';
 import { canonicalJson, type TrustTier } from '@starloom/core';
 import { z } from 'zod';
-import { type Authority, toScopes } from '../authority.ts';
-import { MAX_TOKEN_LENGTH } from '../credentials.ts';
-import { denied } from '../denied.ts';
-import { boundCertificate } from '../mtls.ts';
-import { type Principal, toOwnerId } from '../principal.ts';
+import type { Authority } from '../authority.ts';
+import { failure } from '../reasons.ts';
 import {
   assertClaims,
-  badClaims,
   budgetSchema,
   GRANT_PREFIX,
   MAX_PASSPORT_S,
+  MAX_TOKEN_LENGTH,
   PASSPORT_TYPE,
   type PassportClaims,
   passportSchema,
 } from './claims.ts';
-import { hashToken, parseJsonObject, pathsOf, readSigned, unknownSigner } from './read-token.ts';
+import { parseJsonObject, pathsOf, type ReadToken, readSigned, toDelegate } from './read-token.ts';
 import type { SigningKeys } from './signing-keys.ts';
 
 export interface PassportTerms extends Authority {
@@ -35,11 +32,6 @@ export interface PassportTerms extends Authority {
   /** SHA-256 of the client certificate that its bearer must show, base64url. */
   readonly certificate?: string | undefined;
   readonly now: number;
-}
-
-export interface ReadPassport {
-  readonly claims: PassportClaims;
-  readonly kid: string;
 }
 
 /** The form of the protocol: names as they are written there, times in ISO 8601. */
@@ -108,60 +100,36 @@ export async function readPassport(
   text: string,
   keys: SigningKeys,
   now: number,
-): Promise<ReadPassport> {
+): Promise<ReadToken<PassportClaims>> {
   const read = text.startsWith('{')
     ? readStructured(text, keys)
     : await readSigned(text, PASSPORT_TYPE, passportSchema, keys.findKey);
   const { issuer } = keys;
   assertClaims(read.claims, { issuer, now, maxLife: MAX_PASSPORT_S });
   if (read.claims.aud === issuer) return read;
-  const fix = 'use it at the gateway that issued it';
-  throw denied('wrong_audience', 'The passport is for another gateway', fix);
+  throw failure('wrong_audience/passport');
 }
 
-export function toPassportPrincipal({ claims, kid }: ReadPassport, text: string): Principal {
-  const { prn, sub, mnd, cap, scp, tier, epo, mxd, jti, exp, bud } = claims;
-  const boundTo = boundCertificate(claims.cnf);
-  return Object.freeze({
-    id: toOwnerId(prn, sub),
-    mode: 'passport',
-    tier,
-    scopes: Object.freeze(toScopes({ cap, scp })),
-    keyId: kid,
-    expiresAt: exp * 1000,
-    ...(boundTo !== undefined && { boundTo }),
-    delegation: Object.freeze({
-      principalId: prn,
-      delegateId: sub,
-      mandateId: mnd,
-      passportId: jti,
-      cogId: `passport/${jti}`,
-      cap,
-      scp,
-      epoch: epo,
-      depth: 0,
-      maxDepth: mxd,
-      tokenHash: hashToken(text),
-      tokenId: jti,
-      actors: [],
-      ...(bud && { budget: bud }),
-    }),
+export function toPassportPrincipal(read: ReadToken<PassportClaims>, text: string) {
+  const { sub, jti, bud } = read.claims;
+  return toDelegate(read, text, {
+    delegateId: sub,
+    passportId: jti,
+    cogId: `passport/${jti}`,
+    depth: 0,
+    actors: [],
+    ...(bud && { budget: bud }),
   });
 }
 
-function readStructured(text: string, keys: SigningKeys): ReadPassport {
-  if (text.length > MAX_TOKEN_LENGTH) {
-    throw denied('malformed', 'The passport is too long', 'name fewer capabilities in it');
-  }
+function readStructured(text: string, keys: SigningKeys): ReadToken<PassportClaims> {
+  if (text.length > MAX_TOKEN_LENGTH) throw failure('malformed/passport');
   const parsed = structuredSchema.safeParse(parseJsonObject(text));
-  if (!parsed.success) throw badClaims(pathsOf(parsed.error));
+  if (!parsed.success) throw failure('bad_claims', { claims: pathsOf(parsed.error) });
   const { signature, ...unsigned } = parsed.data;
   const { key_id: kid } = unsigned;
-  if (!keys.jwks().keys.some((key) => key.kid === kid)) throw unknownSigner();
-  if (!keys.verifyBytes(kid, toSignedBytes(unsigned), signature)) {
-    const fix = 'send the passport as it was given to you';
-    throw denied('bad_signature', 'The signature of the passport is wrong', fix);
-  }
+  if (!keys.jwks().keys.some((key) => key.kid === kid)) throw failure('unknown_signer');
+  if (!keys.verifyBytes(kid, toSignedBytes(unsigned), signature)) throw failure('bad_signature');
   return { claims: fromStructured(unsigned), kid };
 }
 
@@ -211,5 +179,5 @@ function fromStructured(passport: Omit<StructuredPassport, 'signature'>): Passpo
     ...(bud && { bud }),
   });
   if (parsed.success) return parsed.data;
-  throw badClaims(pathsOf(parsed.error));
+  throw failure('bad_claims', { claims: pathsOf(parsed.error) });
 }

@@ -2,20 +2,21 @@
 // left for a library to be lenient with: one algorithm, one type, a key id, and no other header.
 
 import { hash } from 'node:crypto';
-import { FabricError } from '@starloom/core';
+import { FabricError, isObject, RecentMap } from '@starloom/core';
 import { jsonExcess, membersIn } from '@starloom/wire';
 import { type CryptoKey, compactVerify, errors, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
-import { MAX_TOKEN_LENGTH } from '../credentials.ts';
-import { denied } from '../denied.ts';
-import { badClaims } from './claims.ts';
+import type { TokenVerifier } from '../authenticator.ts';
+import { type Delegation, type Principal, toOwnerId } from '../authorise.ts';
+import { toScopes } from '../authority.ts';
+import { boundCertificate } from '../mtls.ts';
+import { failure } from '../reasons.ts';
+import { MAX_TOKEN_LENGTH, type MandateClaims, type PassportClaims } from './claims.ts';
 
 export const ALGORITHM = 'Ed25519';
 
 /** Finds the public key of a header; as `createJwks` makes it. */
 export type FindKey = (header: JWSHeaderParameters) => Promise<CryptoKey>;
-
-const FIX = 'send the token as it was given to you';
 
 const headerSchema = z.strictObject({
   alg: z.string(),
@@ -39,7 +40,7 @@ export async function readSigned<Claims>(
   const payload = await verifySignature(token, findKey);
   const parsed = schema.safeParse(parseStrict(payload));
   if (parsed.success) return { claims: parsed.data, kid };
-  throw badClaims(pathsOf(parsed.error));
+  throw failure('bad_claims', { claims: pathsOf(parsed.error) });
 }
 
 /** SHA-256 of a credential, as the next mandate names it. */
@@ -47,23 +48,50 @@ export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url');
 }
 
+/** The delegate that acts by a passport or a mandate; `own` is what only one of the two kinds says. */
+export function toDelegate(
+  { claims, kid }: ReadToken<PassportClaims | MandateClaims>,
+  token: string,
+  own: Pick<Delegation, 'delegateId' | 'passportId' | 'cogId' | 'depth' | 'actors'> &
+    Partial<Delegation>,
+): Principal & { readonly delegation: Delegation } {
+  const { prn, mnd, cap, scp, tier, epo, mxd, jti, exp } = claims;
+  const boundTo = boundCertificate(claims.cnf);
+  return Object.freeze({
+    id: toOwnerId(prn, own.delegateId),
+    mode: 'passport',
+    tier,
+    scopes: Object.freeze(toScopes({ cap, scp })),
+    keyId: kid,
+    expiresAt: exp * 1000,
+    ...(boundTo !== undefined && { boundTo }),
+    delegation: Object.freeze({
+      principalId: prn,
+      mandateId: mnd,
+      cap,
+      scp,
+      epoch: epo,
+      maxDepth: mxd,
+      tokenHash: hashToken(token),
+      tokenId: jti,
+      ...own,
+    }),
+  });
+}
+
 /** JSON of an object in which no key stands twice; the parser would keep the last. */
 export function parseJsonObject(text: string): Record<string, unknown> {
   const excess = jsonExcess(text, { depth: 32, nodes: 2_000 });
-  if (excess) throw denied('malformed', 'The token holds too many values', FIX);
+  if (excess) throw malformed('it holds too many values');
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    throw denied('malformed', 'The token holds something else than JSON', FIX);
+    throw malformed('it holds something else than JSON');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw denied('malformed', 'The token holds something else than an object', FIX);
-  }
-  if (membersIn(text) > keysIn(value)) {
-    throw denied('malformed', 'The token has a key twice in one object', FIX);
-  }
-  return value as Record<string, unknown>;
+  if (!isObject(value)) throw malformed('it holds something else than an object');
+  if (membersIn(text) > keysIn(value)) throw malformed('it has a key twice in one object');
+  return value;
 }
 
 /** Which fields are wrong; never their values. */
@@ -74,24 +102,18 @@ export function pathsOf({ issues }: z.ZodError): string {
 
 /** The header of a compact token, before anything is believed. */
 export function readHeader(token: string): Record<string, unknown> {
-  if (token.length > MAX_TOKEN_LENGTH) throw denied('malformed', 'The token is too long', FIX);
+  if (token.length > MAX_TOKEN_LENGTH) throw malformed('it is too long');
   const parts = token.split('.');
-  if (parts.length !== 3 || !parts.every(isBase64Url)) {
-    throw denied('malformed', 'The token is not a compact JWS', FIX);
-  }
+  if (parts.length !== 3 || !parts.every(isBase64Url)) throw malformed('it is not a compact JWS');
   return parseStrict(Buffer.from(parts[0] ?? '', 'base64url'));
 }
 
 function assertForm(token: string, type: string): z.output<typeof headerSchema> {
   const header = headerSchema.safeParse(readHeader(token));
-  if (!header.success) {
-    throw denied('malformed', 'The header of the token must be alg, typ and kid alone', FIX);
-  }
+  if (!header.success) throw malformed('its header must be alg, typ and kid alone');
   const { alg, typ } = header.data;
-  if (alg !== ALGORITHM) throw denied('malformed', `The algorithm must be ${ALGORITHM}`, FIX);
-  if (typ !== type) {
-    throw denied('wrong_type', `A token of type ${type} is expected here`, FIX);
-  }
+  if (alg !== ALGORITHM) throw malformed(`its algorithm must be ${ALGORITHM}`);
+  if (typ !== type) throw failure('wrong_type', { type });
   return header.data;
 }
 
@@ -108,24 +130,15 @@ async function verifySignature(token: string, findKey: FindKey): Promise<Uint8Ar
     return payload;
   } catch (error) {
     if (FabricError.is(error)) throw error;
-    if (error instanceof errors.JWKSNoMatchingKey) throw unknownSigner();
-    if (error instanceof errors.JOSEError && !isKeyFailure(error)) {
-      throw denied('bad_signature', 'The signature of the token is wrong', FIX);
-    }
-    throw keysUnavailable(error);
+    if (error instanceof errors.JWKSNoMatchingKey) throw failure('unknown_signer');
+    if (error instanceof errors.JOSEError && !isKeyFailure(error)) throw failure('bad_signature');
+    // Keys that cannot be had are no proof: the caller is refused.
+    throw failure('unknown_signer/keys', {}, { cause: error });
   }
 }
 
-export function unknownSigner(): FabricError {
-  const fix = 'ask for another token: its signing key is not in use any more';
-  return denied('unknown_signer', 'The key that signed the token is not known', fix);
-}
-
-/** Keys that cannot be had are no proof: the caller is refused. */
-function keysUnavailable(cause: unknown): FabricError {
-  const fix = 'check the address of the JWKS, and whether the gateway runs';
-  const error = denied('unknown_signer', 'The keys of the issuer cannot be read', fix);
-  return new FabricError(error.code, error.message, { details: error.details, cause });
+function malformed(what: string): FabricError {
+  return failure('malformed/token', { what });
 }
 
 function isKeyFailure(error: Error): boolean {
@@ -140,7 +153,7 @@ export function parseStrict(bytes: Uint8Array): Record<string, unknown> {
   try {
     text = UTF_8.decode(bytes);
   } catch {
-    throw denied('malformed', 'The token holds something else than UTF-8', FIX);
+    throw malformed('it holds something else than UTF-8');
   }
   return parseJsonObject(text);
 }
@@ -150,4 +163,29 @@ function keysIn(value: unknown): number {
   const children = Object.values(value);
   const own = Array.isArray(value) ? 0 : children.length;
   return children.reduce<number>((sum, child) => sum + keysIn(child), own);
+}
+
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * Tokens that were verified lately, by their hash: a signature costs a hundred times a lookup. Whether
+ * one still holds is asked each time; one that does not is verified again, which says why.
+ */
+export function rememberVerified(
+  verify: (token: string) => Promise<Principal>,
+  isCurrent: (principal: Principal) => boolean,
+): TokenVerifier {
+  const known = new RecentMap<Principal>(MAX_REMEMBERED);
+  return {
+    verify(token) {
+      const digest = hash('sha256', token, 'base64');
+      const principal = known.get(digest);
+      if (principal && isCurrent(principal)) return principal;
+      known.delete(digest);
+      return verify(token).then((verified) => {
+        known.set(digest, verified);
+        return verified;
+      });
+    },
+  };
 }

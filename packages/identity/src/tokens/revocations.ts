@@ -5,8 +5,8 @@
 import { join } from 'node:path';
 import type { Log } from '@starloom/core';
 import { z } from 'zod';
-import { type DenialReason, denied } from '../denied.ts';
-import type { Delegation } from '../principal.ts';
+import type { Delegation } from '../authorise.ts';
+import { failure } from '../reasons.ts';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
 import { GRANT_PREFIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
 
@@ -33,7 +33,7 @@ const EMPTY: RevocationsFile = { version: 1, epoch: 0, revoked: {} };
 const KEPT_MS = (MAX_PASSPORT_S + 2 * SKEW_S) * 1000;
 const LEAST_TTL_MS = 60_000;
 
-export type Revoked = 'principal' | 'delegate' | 'grant';
+type Revoked = 'principal' | 'delegate' | 'grant';
 
 const PREFIX = { principal: 'prn', delegate: 'sub', grant: 'mnd' } as const;
 const SUSPENDED = 'sus:';
@@ -72,10 +72,8 @@ export class Revocations {
   }
 
   assertValid(subject: Subject): void {
-    const reason: DenialReason | undefined = this.reasonAgainst(subject);
-    if (!reason) return;
-    const fix = 'ask the operator of the gateway for another passport';
-    throw denied(reason, `The credential is ${reason}`, fix);
+    const reason = this.reasonAgainst(subject);
+    if (reason) throw failure(reason === 'revoked' ? 'revoked/passport' : reason);
   }
 
   change(edit: (file: RevocationsFile) => RevocationsFile): Promise<RevocationsFile> {
@@ -95,7 +93,7 @@ export async function revoke(
   now: number,
 ): Promise<number> {
   const { epoch } = await changeState(revocationsFile(folder), (file) =>
-    noted(file, `${PREFIX[kind]}:${id}`, now),
+    withRevoked(file, `${PREFIX[kind]}:${id}`, now),
   );
   return epoch;
 }
@@ -110,8 +108,18 @@ export async function suspendGrant(
   await changeState(revocationsFile(folder), ({ suspended = [], ...file }) => {
     const others = suspended.filter((known) => known !== id);
     const kept = others.length > 0 ? { ...file, suspended: others } : file;
-    return noted(kept, SUSPENDED + id, now, isSuspended ? {} : { lifted: true });
+    return withRevoked(kept, SUSPENDED + id, now, isSuspended ? {} : { lifted: true });
   });
+}
+
+/** What was revoked so far, the newest first; keys as in the file. */
+export async function listRevocations(folder: string): Promise<{
+  readonly epoch: number;
+  readonly revocations: readonly (Revocation & { readonly key: string })[];
+}> {
+  const { epoch, revoked } = await readState(revocationsFile(folder));
+  const revocations = Object.entries(revoked).map(([key, one]) => ({ key, ...one }));
+  return { epoch, revocations: revocations.sort((one, other) => other.epoch - one.epoch) };
 }
 
 /** The epoch that a new passport carries. */
@@ -160,7 +168,7 @@ export function revocationsFile(folder: string): StateFileOptions<RevocationsFil
   return { path: join(folder, 'revocations.json'), schema: fileSchema, empty: EMPTY };
 }
 
-function noted(
+function withRevoked(
   file: RevocationsFile,
   key: string,
   now: number,

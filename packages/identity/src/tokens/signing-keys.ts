@@ -5,7 +5,7 @@
 
 import { createPrivateKey, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import { join } from 'node:path';
-import { type Clock, FabricError, type Log } from '@starloom/core';
+import type { Clock, Log } from '@starloom/core';
 import {
   CompactSign,
   type CryptoKey,
@@ -15,11 +15,12 @@ import {
 } from 'jose';
 import { z } from 'zod';
 import { isSigned } from '../chained-log.ts';
+import { failure } from '../reasons.ts';
 import { changeState, LiveFile, readState, type StateFileOptions } from '../state/state-file.ts';
-import { AHEAD_S, CLOCK_FIX, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
-import { ALGORITHM, type FindKey, unknownSigner } from './read-token.ts';
+import { AHEAD_S, MAX_PASSPORT_S, SKEW_S } from './claims.ts';
+import { ALGORITHM, type FindKey } from './read-token.ts';
 
-const keySchema = z.strictObject({
+export const signingKeySchema = z.strictObject({
   kid: z.string().min(1),
   created_at: z.iso.datetime(),
   /** Signs from here on; the next one takes over at its own time. */
@@ -37,10 +38,10 @@ const fileSchema = z.strictObject({
   version: z.literal(1),
   /** Names the realm: `iss` of everything that it signs. */
   issuer: z.string().min(1),
-  keys: z.array(keySchema),
+  keys: z.array(signingKeySchema),
 });
 
-type SigningKey = z.output<typeof keySchema>;
+export type SigningKey = z.output<typeof signingKeySchema>;
 export type SigningFile = z.output<typeof fileSchema>;
 
 /** How long verifiers may keep a set of keys, in seconds. */
@@ -51,9 +52,9 @@ const ROTATE_AFTER_MS = 30 * 24 * 3_600_000;
 /** By then nothing is accepted that a key signed, wherever there is a copy of it. */
 export const REPLACED_AFTER_MS = ROTATE_AFTER_MS + PUBLISHED_BEFORE_MS + ACCEPTED_AFTER_MS;
 const LOOK_MS = 3_600_000;
-const EMPTY: SigningFile = { version: 1, issuer: '-', keys: [] };
+export const EMPTY_SIGNING: SigningFile = { version: 1, issuer: '-', keys: [] };
 
-export interface SigningKeysOptions {
+interface SigningKeysOptions {
   readonly folder: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -102,7 +103,7 @@ export class SigningKeys {
   /** Finds keys that are published; AUTH_DENIED for others. */
   readonly findKey: FindKey = ({ kid = '' }) => {
     const key = this.#published(kid);
-    if (!key) throw unknownSigner();
+    if (!key) throw failure('unknown_signer');
     return cached(this.#public, kid, () => toCryptoKey({ x: key.x }));
   };
 
@@ -136,7 +137,7 @@ export class SigningKeys {
     return key !== undefined && isSigned(key.x, bytes, signature);
   }
 
-  change(edit: (file: SigningFile) => Promise<SigningFile>): Promise<SigningFile> {
+  change(edit: (file: SigningFile) => SigningFile | Promise<SigningFile>): Promise<SigningFile> {
     return this.#file.change(edit);
   }
 
@@ -155,7 +156,10 @@ export class SigningKeys {
     const [key] = usable(now).toSorted(newestFirst);
     const [soon] = usable(now + AHEAD_S * 1000).toSorted((a, b) => newestFirst(b, a));
     if (key ?? soon) return (key ?? soon) as SigningKey;
-    throw noKey(own[0]?.use_from, now);
+    const [first] = own;
+    if (!first) throw new Error('there is no signing key');
+    const { use_from } = first;
+    throw failure('clock_behind', { use_from, now: new Date(now).toISOString() });
   }
 
   #published(kid: string): SigningKey | undefined {
@@ -213,24 +217,16 @@ export async function withoutKeys(
   return { ...file, keys: canSign ? keys : [...keys, await createSigningKey(now, now)] };
 }
 
-/** Public halves by id, those of retired keys too: for who verifies old logs. */
+/** Public halves by id, those of retired keys too: old logs are verified with them. */
 export async function readPublicKeys(folder: string): Promise<ReadonlyMap<string, string>> {
   const { keys } = await readState(signingFile(folder));
   return new Map(keys.map(({ kid, x }) => [kid, x]));
 }
 
-function noKey(useFrom: string | undefined, now: number): FabricError {
-  if (useFrom === undefined) throw new Error('there is no signing key');
-  const clock = new Date(now).toISOString();
-  const message = `The clock is behind: the signing key is in use from ${useFrom}, and it is ${clock}`;
-  const fix = `${CLOCK_FIX}; if it is right, wait, or run "starloom keys rotate --signing --at-once"`;
-  return new FabricError('OVERLOADED', message, { details: { reason: 'clock_behind', fix } });
-}
-
 const OKP = { kty: 'OKP', crv: 'Ed25519' } as const;
 
 export function signingFile(folder: string): StateFileOptions<SigningFile> {
-  return { path: join(folder, 'signing-keys.json'), schema: fileSchema, empty: EMPTY };
+  return { path: join(folder, 'signing-keys.json'), schema: fileSchema, empty: EMPTY_SIGNING };
 }
 
 async function createFirst(folder: string, now: number): Promise<void> {
@@ -241,7 +237,7 @@ async function createFirst(folder: string, now: number): Promise<void> {
   });
 }
 
-async function createSigningKey(now: number, useFrom: number): Promise<SigningKey> {
+export async function createSigningKey(now: number, useFrom: number): Promise<SigningKey> {
   const { privateKey } = generateKeyPairSync('ed25519');
   const { x = '', d = '' } = privateKey.export({ format: 'jwk' });
   const kid = await calculateJwkThumbprint({ ...OKP, x });
@@ -250,12 +246,12 @@ async function createSigningKey(now: number, useFrom: number): Promise<SigningKe
 }
 
 function withIssuer(file: SigningFile): SigningFile {
-  if (file.issuer !== EMPTY.issuer) return file;
+  if (file.issuer !== EMPTY_SIGNING.issuer) return file;
   return { ...file, issuer: `starloom:${randomBytes(8).toString('hex')}` };
 }
 
 /** Keeps an end that is set; a key that is over loses its private half. */
-function withEnd(key: SigningKey, end: string, now: number, atOnce: boolean): SigningKey {
+export function withEnd(key: SigningKey, end: string, now: number, atOnce: boolean): SigningKey {
   const sooner = key.ends_at === null || atOnce ? end : key.ends_at;
   const ends_at = key.ends_at !== null && key.ends_at < sooner ? key.ends_at : sooner;
   if (Date.parse(ends_at) > now) return { ...key, ends_at };
@@ -263,7 +259,7 @@ function withEnd(key: SigningKey, end: string, now: number, atOnce: boolean): Si
   return { ...rest, ends_at, ...(atOnce && !isOver(key, now) && { withdrawn: true }) };
 }
 
-function isOver({ ends_at }: SigningKey, now: number): boolean {
+export function isOver({ ends_at }: Pick<SigningKey, 'ends_at'>, now: number): boolean {
   return ends_at !== null && Date.parse(ends_at) <= now;
 }
 
