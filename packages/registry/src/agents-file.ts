@@ -12,9 +12,15 @@ import { notRegistered, unfitForFile } from './register-errors.ts';
 import { replaceFile } from './replace-file.ts';
 
 export interface AgentsFileChange {
-  /** Added, or put in the place of the entry with the same id. */
+  /** Added, or put in the place of the entry with the same id and node. */
   readonly put?: readonly Manifest[];
-  readonly remove?: readonly string[];
+  readonly remove?: readonly RemovedEntry[];
+}
+
+/** One entry, or without a node all those of the agent. */
+export interface RemovedEntry {
+  readonly agentId: string;
+  readonly nodeId?: string | undefined;
 }
 
 export interface ReadOptions {

@@ -12,6 +12,7 @@ import {
   visit,
   type YAMLSeq,
 } from 'yaml';
+import type { RemovedEntry } from './agents-file.ts';
 import { toManifestEntry } from './manifest-entry.ts';
 
 /** `text` must be a list of manifests. */
@@ -20,13 +21,20 @@ export function putManifest(text: string, manifest: Manifest): string {
   return applyEdit(text, findEdit(list, document, text, manifest));
 }
 
-/** The same text when no entry has this id. A comment line right above the entry goes with it. */
-export function removeManifest(text: string, agentId: string): string {
+/**
+ * Without the entry of the agent on this node, or without a node all its entries. The same text when
+ * there is none. A comment line right above an entry goes with it.
+ */
+export function removeManifest(text: string, { agentId, nodeId }: RemovedEntry): string {
   const { document, list } = parseList(text);
-  const index = list.items.findIndex((item) => idOf(item, document) === agentId);
+  const index = list.items.findIndex((item) => {
+    const key = keyOf(item, document);
+    return key.agentId === agentId && (nodeId === undefined || key.nodeId === nodeId);
+  });
   const item = list.items[index];
   if (!item) return text;
-  return applyEdit(text, findRemoval(list, text, item, index));
+  const left = applyEdit(text, findRemoval(list, text, item, index));
+  return nodeId === undefined ? removeManifest(left, { agentId }) : left;
 }
 
 function parseList(text: string): { document: Document; list: YAMLSeq<Node> } {
@@ -47,7 +55,10 @@ interface Edit {
 }
 
 function findEdit(list: YAMLSeq<Node>, document: Document, text: string, manifest: Manifest): Edit {
-  const same = list.items.find((item) => idOf(item, document) === manifest.agent_id);
+  const same = list.items.find((item) => {
+    const { agentId, nodeId } = keyOf(item, document);
+    return agentId === manifest.agent_id && nodeId === manifest.node_id;
+  });
   const last = list.items.at(-1);
   if (!last) {
     const [from, to] = rangeOf(list);
@@ -106,9 +117,10 @@ const STYLE = {
   flowCollectionPadding: false,
 } as const;
 
-function idOf(item: Node, document: Document): unknown {
+function keyOf(item: Node, document: Document): { agentId: unknown; nodeId: unknown } {
   const node = isAlias(item) ? item.resolve(document) : item;
-  return isMap(node) ? node.get('agent_id') : undefined;
+  if (!isMap(node)) return { agentId: undefined, nodeId: undefined };
+  return { agentId: node.get('agent_id'), nodeId: node.get('node_id') ?? 'local' };
 }
 
 /** As lines of which all but the first begin with `indent`, without the last line break. */

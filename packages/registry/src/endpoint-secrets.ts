@@ -48,6 +48,16 @@ export function anchorSecretFiles(manifest: Manifest, folder: string): Manifest 
   });
 }
 
+/** The names of variables and paths of files that the manifest refers to. */
+export function referencesIn(manifest: Manifest): string[] {
+  return SETTINGS.flatMap((key) =>
+    Object.values(settingsOf(manifest, key) ?? {}).flatMap((value) => {
+      const [, name] = /^(?:env|file):(.*)$/s.exec(splitScheme(value, key).rest) ?? [];
+      return name === undefined ? [] : [name];
+    }),
+  );
+}
+
 /** `Bearer env:TOKEN` of a header: its scheme, and the reference behind it. */
 function splitScheme(value: string, key: Setting): { scheme: string; rest: string } {
   const [, scheme = '', rest = value] =

@@ -3,6 +3,7 @@ export {
   type ChangeOptions,
   changeAgentsFile,
   type ReadOptions,
+  type RemovedEntry,
   readAgentsFile,
 } from './agents-file.ts';
 export { endpointOptions, type OptionSchemas } from './endpoint-options.ts';
@@ -20,6 +21,17 @@ export {
   type RegistryDependencies,
   type RegistryPackage,
 } from './package-registry.ts';
+export {
+  openPostgresRegistry,
+  PostgresRegistry,
+  type PostgresRegistryOptions,
+} from './postgres.ts';
+export {
+  assertOwnRights,
+  assertShared,
+  type RegisteringPrincipal,
+  type SharedRules,
+} from './shared-rules.ts';
 export {
   openYamlRegistry,
   type ReloadResult,

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { FabricError, type Registry } from '@starloom/core';
 import {
   loadPackage,
@@ -6,13 +6,25 @@ import {
   type PackageRegistryConfig,
   type RegistryDependencies,
 } from './package-registry.ts';
+import type { PostgresRegistryOptions } from './postgres.ts';
+import type { SharedRules } from './shared-rules.ts';
 import { openYamlRegistry, type YamlRegistry, type YamlRegistryOptions } from './yaml.ts';
 
 /** The `registry` setting of the gateway. */
 export type RegistryConfig =
   | { readonly kind: 'yaml'; readonly path: string }
-  | ({ readonly kind: 'package' } & PackageRegistryConfig)
-  | { readonly kind: 'postgres' | 'etcd' };
+  | PackageKind
+  | ({ readonly kind: 'postgres' } & PostgresConfig)
+  | { readonly kind: 'etcd' };
+
+type PackageKind = { readonly kind: 'package' } & PackageRegistryConfig;
+
+interface PostgresConfig extends SharedRules, Pick<PostgresRegistryOptions, 'url' | 'realmKey'> {
+  readonly keep_history_days: number;
+  readonly node_id?: string | undefined;
+  /** Where the snapshot for starts without the database is kept. */
+  readonly stateFolder?: string | undefined;
+}
 
 /** Backends that can read their source again on demand have `reload`. */
 export type OpenedRegistry = Registry & Partial<Pick<YamlRegistry, 'reload'>>;
@@ -29,20 +41,43 @@ export async function openRegistry(
       });
     case 'package':
       return openPackageRegistry(config, dependencies);
+    case 'postgres':
+      return openShared(config, dependencies);
     default:
       throw notAvailable(config.kind);
   }
 }
 
+async function openShared(
+  config: PostgresConfig,
+  { log, clock }: RegistryDependencies,
+): Promise<OpenedRegistry> {
+  const { url, realmKey, commands, secrets, keep_history_days, node_id, stateFolder } = config;
+  const { openPostgresRegistry } = await import('./postgres.ts');
+  return await openPostgresRegistry({
+    url,
+    realmKey,
+    rules: { commands, secrets },
+    log,
+    keepHistoryMs: keep_history_days * 24 * 3_600_000,
+    ...(node_id !== undefined && { seenBy: node_id }),
+    ...(stateFolder !== undefined && { snapshotPath: join(stateFolder, 'registry.ndjson') }),
+    ...(clock && { clock }),
+  });
+}
+
 /** Refuses what `openRegistry` refuses before it reaches anything outside of this machine. */
-export async function assertOpenable(config: RegistryConfig, folder: string): Promise<void> {
+export async function assertOpenable(
+  config: { readonly kind: Exclude<RegistryConfig['kind'], 'package'> } | PackageKind,
+  folder: string,
+): Promise<void> {
   if (config.kind === 'package') await loadPackage(config.package, folder);
-  else if (config.kind !== 'yaml') throw notAvailable(config.kind);
+  else if (config.kind === 'etcd') throw notAvailable(config.kind);
 }
 
 function notAvailable(kind: string): FabricError {
-  const available = ['yaml', 'package'];
+  const available = ['yaml', 'postgres', 'package'];
   return new FabricError('BAD_INPUT', `The registry kind "${kind}" is not available`, {
-    details: { reason: 'not_available', kind, available, fix: `use ${available.join(' or ')}` },
+    details: { reason: 'not_available', kind, available, fix: `use ${available.join(', ')}` },
   });
 }

@@ -1,24 +1,28 @@
 // Agents from a file. Each change of the file applies whole or not at all: while it cannot be used
 // the agents loaded before stay, and `status` says so. Loads and writes take turns, so that readers
-// never see an older file after a newer one. There is one writer: this process, or an editor.
+// never see an older file after a newer one. There is one writer: this process, or an editor. Agents that
+// register themselves are beside those of the file, in memory.
 
 import { dirname, resolve } from 'node:path';
 import { type Problem, problemsOf, toProblemText } from '@starloom/config';
 import {
   type Clock,
-  DirectoryReads,
   FabricError,
+  type InstanceEntry,
+  instanceKey,
+  LocalRegistry,
   type Log,
   type Manifest,
+  type MemoryRegistrar,
   type Registry,
   type RegistryStatus,
   systemClock,
+  toInstance,
 } from '@starloom/core';
 import { FileWatch, fingerprintOf } from '@starloom/wire';
-import { changeAgentsFile, readAgentsFile } from './agents-file.ts';
+import { type AgentsFileChange, changeAgentsFile, readAgentsFile } from './agents-file.ts';
 import type { OptionSchemas } from './endpoint-options.ts';
 import { anchorSecretFiles, type Env, resolveEndpoint } from './endpoint-secrets.ts';
-import { parseManifest } from './parse-manifest.ts';
 
 export interface YamlRegistryOptions {
   readonly path: string;
@@ -43,6 +47,7 @@ export interface ReloadResult {
 }
 
 export interface YamlRegistry extends Registry {
+  readonly registrar: MemoryRegistrar;
   /** Reads the file again, now; a change of the file needs no such call. */
   reload(): Promise<ReloadResult>;
 }
@@ -54,7 +59,7 @@ export async function openYamlRegistry(options: YamlRegistryOptions): Promise<Ya
   return registry;
 }
 
-class FileRegistry extends DirectoryReads implements YamlRegistry {
+class FileRegistry extends LocalRegistry implements YamlRegistry {
   readonly #path: string;
   readonly #log: Log;
   readonly #clock: Clock;
@@ -67,8 +72,14 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   #problem: string | undefined;
 
   constructor(options: YamlRegistryOptions) {
-    super();
     const { path, log, clock = systemClock, env = {}, builtIn, optionSchemas } = options;
+    super({
+      clock,
+      store: {
+        put: (manifest, check) => this.#change({ put: [manifest] }, check),
+        remove: (agentId, nodeId) => this.#change({ remove: [{ agentId, nodeId }] }),
+      },
+    });
     this.#path = resolve(path);
     this.#log = log.child({ registry: this.#path });
     this.#clock = clock;
@@ -85,17 +96,12 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   }
 
   async register(manifest: Manifest): Promise<void> {
-    const valid = parseManifest(manifest);
-    await this.#inTurn(async () => {
-      const create = this.#builtIn !== undefined;
-      const options = { create, optionSchemas: this.#optionSchemas };
-      await this.#apply(await changeAgentsFile(this.#path, { put: [valid] }, options));
-    });
+    await this.registrar.register(manifest, { principal: 'local', isOperator: true });
   }
 
   status(): RegistryStatus {
-    const { size: agents } = this.directory;
-    const status = { kind: 'yaml', ok: this.#problem === undefined, agents, as_of: this.#asOf };
+    const ok = this.#problem === undefined;
+    const status = { kind: 'yaml', ok, as_of: this.#asOf, ...this.statusOf() };
     return this.#problem === undefined ? status : { ...status, message: this.#problem };
   }
 
@@ -117,8 +123,18 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
   }
 
   async close(): Promise<void> {
+    this.registrar.close();
     this.#watch?.close();
     await this.#turn;
+  }
+
+  async #change(change: AgentsFileChange, check?: () => void): Promise<void> {
+    await this.#inTurn(async () => {
+      check?.();
+      const create = this.#builtIn !== undefined;
+      const options = { create, optionSchemas: this.#optionSchemas };
+      await this.#apply(await changeAgentsFile(this.#path, change, options));
+    });
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
@@ -135,7 +151,7 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
 
   async #apply(listed: readonly Manifest[]): Promise<string[]> {
     const manifests = this.#withBuiltIn(listed);
-    const changed = this.directory.replaceAll(manifests.map((manifest) => this.#keep(manifest)));
+    const changed = this.directory.replaceAll(this.#withLeased(manifests));
     const recovered = this.#problem !== undefined;
     this.#problem = undefined;
     this.#asOf = new Date(this.#clock.now()).toISOString();
@@ -151,11 +167,21 @@ class FileRegistry extends DirectoryReads implements YamlRegistry {
     return [...listed, ...(this.#builtIn ?? []).filter(({ agent_id }) => !ids.has(agent_id))];
   }
 
-  /** An agent that did not change stays the same object: its open connections hang on that. */
-  #keep(manifest: Manifest): Manifest {
-    const after = anchorSecretFiles(manifest, dirname(this.#path));
-    const before = this.directory.get(after.agent_id)?.manifest;
-    return before && JSON.stringify(before) === JSON.stringify(after) ? before : after;
+  /** An entry that changed is newer than the others; agents that registered themselves stay. */
+  #withLeased(manifests: readonly Manifest[]): InstanceEntry[] {
+    const listed = manifests.map((each) => {
+      const manifest = anchorSecretFiles(each, dirname(this.#path));
+      const known = this.directory
+        .entriesOf(manifest.agent_id)
+        .find((entry) => entry.manifest.node_id === manifest.node_id);
+      const isSame = known && JSON.stringify(known.manifest) === JSON.stringify(manifest);
+      return toInstance(manifest, isSame ? known.revision : this.registrar.nextRevision());
+    });
+    const keys = new Set(manifests.map(instanceKey));
+    const leased = this.registrar
+      .leased()
+      .filter(({ manifest }) => !keys.has(instanceKey(manifest)));
+    return [...listed, ...leased];
   }
 
   async #warnOfSecrets(agentIds: readonly string[]): Promise<void> {

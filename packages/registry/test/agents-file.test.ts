@@ -14,7 +14,7 @@ describe('a change of agents.yaml', () => {
     const before = `# ours\n${entryOf('a')}${entryOf('b')}`;
     await using world = await createWorld(before);
     const backup = join(world.folder, 'agents.yaml.bak');
-    const change = { put: [named('b'), named('c')], remove: ['a'] };
+    const change = { put: [named('b'), named('c')], remove: [{ agentId: 'a' }] };
     const after = await changeAgentsFile(world.path, change, { backup });
     expect(after.map(({ agent_id }) => agent_id)).toEqual(['b', 'c']);
     expect(idsOf(await world.open())).toEqual(['b', 'c']);

@@ -94,14 +94,14 @@ describe('an entry removed from the text of agents.yaml', () => {
     ['the only one in brackets', `[{${inner('b')}}]\n`, []],
     ['a list without it', entryOf('a'), ['a']],
   ])('leaves the others of %s', (_, text, ids) => {
-    expect(idsIn(removeManifest(text, 'b'))).toEqual(ids);
+    expect(idsIn(removeManifest(text, { agentId: 'b' }))).toEqual(ids);
   });
 
   it('takes the comment right above it along, and no other', () => {
     const text = `# ours\n# first\n${entryOf('a')}\n# the second\n${entryOf('b')}\n# third\n${entryOf('c')}`;
-    expect(removeManifest(text, 'b')).toBe(
+    expect(removeManifest(text, { agentId: 'b' })).toBe(
       `# ours\n# first\n${entryOf('a')}\n\n# third\n${entryOf('c')}`,
     );
-    expect(removeManifest(text, 'a')).toMatch(/^# ours\n\n# the second\n/);
+    expect(removeManifest(text, { agentId: 'a' })).toMatch(/^# ours\n\n# the second\n/);
   });
 });

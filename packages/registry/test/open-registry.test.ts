@@ -96,14 +96,11 @@ describe('opening a registry', () => {
     });
   });
 
-  it.each(['postgres', 'etcd'] as const)(
-    'says that %s is not available, and what is',
-    async (kind) => {
-      await using world = await createWorld();
-      await expect(openRegistry({ kind }, world)).rejects.toMatchObject({
-        code: 'BAD_INPUT',
-        details: { reason: 'not_available', kind, available: ['yaml', 'package'] },
-      });
-    },
-  );
+  it('says that etcd is not available, and what is', async () => {
+    await using world = await createWorld();
+    await expect(openRegistry({ kind: 'etcd' }, world)).rejects.toMatchObject({
+      code: 'BAD_INPUT',
+      details: { reason: 'not_available', available: ['yaml', 'postgres', 'package'] },
+    });
+  });
 });

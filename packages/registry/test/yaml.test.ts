@@ -18,7 +18,13 @@ const SEED = `- agent_id: percy
 
 registryContract('yaml', async () => {
   const world = await createWorld('[]\n');
-  return { registry: await world.open(), close: () => world[Symbol.asyncDispose]() };
+  const clock = new ManualClock();
+  const registry = await world.open({ clock });
+  const advance = async (ms: number) => {
+    clock.advance(ms);
+    registry.registrar.expire();
+  };
+  return { registry, advance, close: () => world[Symbol.asyncDispose]() };
 });
 
 describe('a registry in a file', () => {
