@@ -1,0 +1,1 @@
+export { type JournalPlace, type OpenJournalOptions, openJournal } from './open-journal.ts';
