@@ -6,13 +6,16 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { diskFull, diskRoom, isDiskFull } from '@starloom/wire';
+import { FILE_MARK } from './ledger/job-tables.ts';
 import type { JobDocuments } from './ledger/ledger-engine.ts';
-import { FILE_MARK } from './ledger/stored-text.ts';
+import { failure } from './reasons.ts';
+
+const UNWRITTEN = 'a document of the job cannot be written';
 
 export interface DocumentFolderOptions {
   readonly path: string;
   /** From this size on a document becomes a file. */
-  readonly inlineBytes?: number;
+  readonly inlineBytes?: number | undefined;
   /** Larger ones are refused. */
   readonly maxBytes?: number;
 }
@@ -39,7 +42,7 @@ export class DocumentFolder implements JobDocuments {
     if (text.length * 3 < this.#inlineBytes) return text;
     const bytes = Buffer.byteLength(text);
     if (bytes < this.#inlineBytes) return text;
-    if (bytes > this.#maxBytes) throw tooLarge(bytes, this.#maxBytes);
+    if (bytes > this.#maxBytes) throw failure('too_large', { bytes, max_bytes: this.#maxBytes });
     return this.#write(jobId, text, bytes);
   }
 
@@ -62,7 +65,7 @@ export class DocumentFolder implements JobDocuments {
     const folder = this.#folder(jobId);
     try {
       await mkdir(folder, { recursive: true, mode: 0o700 });
-      if (diskRoom(folder).room < bytes) throw diskFull('a document of the job cannot be written');
+      if (diskRoom(folder).room < bytes) throw diskFull(UNWRITTEN);
       const path = join(folder, name);
       const temporary = `${path}.${crypto.randomUUID()}`;
       await writeWhole(temporary, text);
@@ -84,14 +87,7 @@ export class DocumentFolder implements JobDocuments {
       if (hash === name) return text;
       throw new Error('the file is damaged');
     } catch (cause) {
-      throw new FabricError('OVERLOADED', 'A document of the job cannot be read', {
-        details: {
-          reason: 'document_missing',
-          job_id: jobId,
-          fix: 'Set `jobs.documents` to a folder that all gateways share',
-        },
-        cause,
-      });
+      throw failure('document_missing', { job_id: jobId }, { cause });
     }
   }
 
@@ -123,20 +119,8 @@ async function syncFolder(path: string): Promise<void> {
   await folder.sync();
 }
 
-function tooLarge(bytes: number, maxBytes: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `A document of ${bytes} bytes is too large for a job`, {
-    details: { reason: 'too_large', bytes, max_bytes: maxBytes, fix: 'Pass a link instead' },
-  });
-}
-
 function unwritable(cause: unknown): FabricError {
   if (FabricError.is(cause)) return cause;
-  const isFull = isDiskFull(cause);
-  return new FabricError('OVERLOADED', 'A document of the job cannot be written', {
-    details: {
-      reason: isFull ? 'disk_full' : 'engine_unavailable',
-      fix: 'Free space on the disk of the state folder',
-    },
-    cause,
-  });
+  if (isDiskFull(cause)) return diskFull(UNWRITTEN);
+  return failure('engine_unavailable/document', {}, { cause });
 }

@@ -1,5 +1,5 @@
 import { isFinal, type JobEvent, type JobRecords } from '@starloom/core';
-import { jobNotFound } from './job-errors.ts';
+import { jobNotFound } from './job-document.ts';
 
 export interface FollowedEvent {
   readonly cursor: number;
@@ -39,7 +39,7 @@ export async function* followJob(
       if (job === undefined) throw jobNotFound(id);
       const isBehind = job.cursor > cursor;
       if (isFinal(job.state) && !isBehind) return;
-      await bell.heard(isBehind ? CATCH_UP_MS : LOOK_AGAIN_MS);
+      await bell.waitForRing(isBehind ? CATCH_UP_MS : LOOK_AGAIN_MS);
     }
   } finally {
     stop();
@@ -67,7 +67,7 @@ class Bell {
     if (this.#signal.aborted) this.ring();
   }
 
-  async heard(ms: number): Promise<void> {
+  async waitForRing(ms: number): Promise<void> {
     const timer = setTimeout(() => this.ring(), ms);
     await this.#rang.promise;
     clearTimeout(timer);

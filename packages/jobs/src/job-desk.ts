@@ -1,7 +1,6 @@
 // What clients may do with their own jobs. A job of another principal looks like one that is not there.
 
 import {
-  FabricError,
   isFinal,
   type JobAnswer,
   type JobFilter,
@@ -11,10 +10,11 @@ import {
   type StoredJob,
 } from '@starloom/core';
 import { type FollowedEvent, followJob } from './follow-job.ts';
-import { jobNotFound } from './job-errors.ts';
+import { jobNotFound } from './job-document.ts';
+import { failure } from './reasons.ts';
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-const MOST_PER_PAGE = 1_000;
+const MAX_PER_PAGE = 1_000;
 
 export class JobDesk {
   readonly #records: JobRecords;
@@ -58,7 +58,7 @@ export class JobDesk {
   }
 
   list(filter: JobFilter) {
-    const limit = Math.min(Math.max(1, filter.limit), MOST_PER_PAGE);
+    const limit = Math.min(Math.max(1, filter.limit), MAX_PER_PAGE);
     return this.#records.list({ ...filter, limit });
   }
 
@@ -68,20 +68,16 @@ export class JobDesk {
     const after = isFinal(job.state) ? job : await this.#records.requestCancel(job.id);
     if (after === undefined) throw jobNotFound(id);
     if (after.state !== 'succeeded' && after.state !== 'failed') return after;
-    throw refused('job_finished', `The job has ${after.state} already`, after, 'Read its result');
+    throw failure('job_finished', { job_id: after.id, state: after.state });
   }
 
   /** A new job with the call of one that is over. */
   async retry(principalId: string, id: unknown, now: number): Promise<StoredJob> {
     const job = await this.status(principalId, id);
-    if (!isFinal(job.state)) {
-      throw refused('job_not_finished', 'The job is not over yet', job, 'Cancel it first');
-    }
+    const about = { job_id: job.id, state: job.state };
+    if (!isFinal(job.state)) throw failure('job_not_finished', about);
     const call = await this.#records.callOf(job.id);
-    if (call === null) {
-      const fix = 'Make the call again';
-      throw refused('call_removed', 'The call of a cancelled job is not kept', job, fix);
-    }
+    if (call === null) throw failure('call_removed', about);
     const hadMs = job.deadline_at === undefined ? undefined : job.deadline_at - job.created_at;
     const made = await this.submit({
       principalId,
@@ -110,13 +106,4 @@ export class JobDesk {
 
 function isId(id: unknown): id is string {
   return typeof id === 'string' && ID.test(id);
-}
-
-function refused(
-  reason: string,
-  message: string,
-  { id, state }: StoredJob,
-  fix: string,
-): FabricError {
-  return new FabricError('BAD_INPUT', message, { details: { reason, job_id: id, state, fix } });
 }

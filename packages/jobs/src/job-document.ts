@@ -1,10 +1,12 @@
 import {
+  type FabricError,
   type JobError,
   type JobInput,
   type JobState,
   openInputs,
   type StoredJob,
 } from '@starloom/core';
+import { failure } from './reasons.ts';
 
 /** A job as clients see it. */
 export interface JobDocument {
@@ -48,4 +50,9 @@ function withoutUpstream(stored: unknown): unknown {
   if (whole?.result?.upstream === undefined) return stored;
   const { upstream: _, ...result } = whole.result;
   return { ...whole, result };
+}
+
+/** One answer for unknown, foreign and malformed ids. */
+export function jobNotFound(id: unknown): FabricError {
+  return failure('job_not_found', { job_id: typeof id === 'string' ? id.slice(0, 64) : null });
 }

@@ -1,7 +1,6 @@
 import {
   type Clock,
   isFinal,
-  JOB_STATES,
   type Job,
   type JobState,
   normalName,
@@ -15,9 +14,10 @@ import {
   type KeyRow,
   type QueueEntry,
   type ScheduleRow,
+  storedBytes,
+  toCounts,
 } from './ledger/job-tables.ts';
 import { LedgerJobEngine, type RemoteLedger } from './ledger/ledger-engine.ts';
-import { storedBytes } from './ledger/stored-text.ts';
 
 /** Jobs that live as long as the process. */
 export function createMemoryJobEngine(
@@ -107,7 +107,7 @@ export class MemoryJobTables implements JobTables {
     const isOf = (job: Job) => normal === undefined || normalName(job.capability) === normal;
     return [...this.#rows.values()]
       .map(({ job, position }) => ({ job, position }))
-      .filter(({ job }) => job.principal_id === principalId)
+      .filter(({ job }) => principalId === undefined || job.principal_id === principalId)
       .filter(({ job }) => state === undefined || job.state === state)
       .filter(({ job }) => isOf(job))
       .filter(({ position }) => position < before)
@@ -190,6 +190,10 @@ export class MemoryJobTables implements JobTables {
       .map(({ job }) => job.id);
   }
 
+  dropKeysOf(jobId: string): void {
+    for (const [key, row] of this.#keys) if (row.jobId === jobId) this.#keys.delete(key);
+  }
+
   delete(id: string): void {
     const row = this.#rows.get(id);
     if (row === undefined) return;
@@ -205,9 +209,11 @@ export class MemoryJobTables implements JobTables {
   }
 
   counts(): Readonly<Record<JobState, number>> {
-    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
-    for (const { job } of this.#rows.values()) counts[job.state] = (counts[job.state] ?? 0) + 1;
-    return counts as Record<JobState, number>;
+    const numbers = new Map<string, number>();
+    for (const { job } of this.#rows.values()) {
+      numbers.set(job.state, (numbers.get(job.state) ?? 0) + 1);
+    }
+    return toCounts(numbers);
   }
 
   oldestReady(purpose: QueuePurpose): number | undefined {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { FabricError } from '@starloom/core';
+import { failure } from './reasons.ts';
 
 /** The next time of a cron expression after a moment, in milliseconds. BAD_INPUT when it is none. */
 export function nextCron(cron: string, timezone: string, after: number): number {
@@ -8,10 +8,7 @@ export function nextCron(cron: string, timezone: string, after: number): number 
     const options = { currentDate: new Date(after), tz: timezone };
     return CronExpressionParser.parse(cron, options).next().getTime();
   } catch (cause) {
-    throw new FabricError('BAD_INPUT', `"${cron}" in ${timezone} is not a schedule`, {
-      details: { reason: 'bad_schedule', fix: 'Write five fields: minute hour day month weekday' },
-      cause,
-    });
+    throw failure('bad_schedule', { cron, timezone }, { cause });
   }
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { Clock, JobEngine, Log } from '@starloom/core';
+import type { JobEngine } from '@starloom/core';
+import type { KeptJobsOptions } from './ledger/ledger-engine.ts';
 
 /** Where jobs are kept: the section `jobs` of `starloom.yaml`, with its secrets revealed. */
 export type JobsPlace =
@@ -11,30 +12,23 @@ export type JobsPlace =
       readonly documents?: string | undefined;
     };
 
-export interface OpenJobsOptions {
+export interface OpenJobsOptions extends KeptJobsOptions {
   readonly stateFolder: string;
-  readonly log: Log;
-  readonly clock?: Clock;
 }
 
 /** Opens the engine that the configuration names, and loads nothing of the other one. */
 export async function openJobs(place: JobsPlace, options: OpenJobsOptions): Promise<JobEngine> {
-  const { stateFolder, log, clock } = options;
-  const shared = { ...(clock !== undefined && { clock }) };
+  const { stateFolder, ...kept } = options;
   switch (place.kind) {
     case 'sqlite': {
       const { openSqliteJobs } = await import('./sqlite.ts');
       const path = place.path ?? join(stateFolder, 'jobs', 'jobs.sqlite');
-      return openSqliteJobs({ path, log, ...shared });
+      return openSqliteJobs({ ...kept, path });
     }
     case 'postgres': {
       const { openPostgresJobs } = await import('./postgres.ts');
-      return openPostgresJobs({
-        url: place.url,
-        documents: place.documents ?? join(stateFolder, 'jobs', 'documents'),
-        log,
-        ...shared,
-      });
+      const documents = place.documents ?? join(stateFolder, 'jobs', 'documents');
+      return openPostgresJobs({ ...kept, url: place.url, documents });
     }
   }
 }

@@ -1,22 +1,16 @@
-import { type Clock, Closers, type JobEngine, type Log, silentLog } from '@starloom/core';
+import { Closers, type JobEngine, silentLog } from '@starloom/core';
+import { Database, DatabaseClock, Notifications } from '@starloom/wire/postgres';
 import { DocumentFolder } from './document-folder.ts';
-import { LedgerJobEngine } from './ledger/ledger-engine.ts';
-import { Watchers } from './ledger/watchers.ts';
-import { Database } from './postgres/database.ts';
-import { Notifications } from './postgres/notifications.ts';
+import { type KeptJobsOptions, LedgerJobEngine, Watchers } from './ledger/ledger-engine.ts';
 import { PostgresLedger } from './postgres/postgres-ledger.ts';
-import { prepareTables } from './postgres/schema.ts';
+import { CHANNEL, prepareTables } from './postgres/schema.ts';
 
-export interface PostgresJobsOptions {
+export interface PostgresJobsOptions extends KeptJobsOptions {
   /** `postgres://…` */
   readonly url: string;
   /** A folder for large documents; all gateways of one database share it. */
   readonly documents: string;
   readonly maxConnections?: number;
-  readonly inlineBytes?: number;
-  /** Instead of the time of the database. */
-  readonly clock?: Clock;
-  readonly log?: Log;
 }
 
 /** Jobs in Postgres, for any number of gateways. */
@@ -25,16 +19,24 @@ export async function openPostgresJobs(options: PostgresJobsOptions): Promise<Jo
   const watchers = new Watchers();
   const time = new DatabaseClock();
   const onError = (err: unknown) => log.warn({ err }, 'job database: connection lost');
-  const database = await Database.open({ url, maxConnections, onError });
+  const database = await Database.open({
+    url,
+    what: 'job database',
+    application: 'starloom-jobs',
+    maxConnections,
+    onError,
+  });
   const opened = new Closers();
   opened.add(() => database.close());
   try {
     await database.transact(prepareTables);
     const notifications = await Notifications.open({
       url,
+      channel: CHANNEL,
+      application: 'starloom-jobs-listen',
       onHint: (payload) => watchers.notify(payload),
       onGap: () => watchers.notifyAll(),
-      onTime: (now) => time.set(now),
+      time,
       onError,
     });
     opened.add(() => notifications.close());
@@ -43,10 +45,7 @@ export async function openPostgresJobs(options: PostgresJobsOptions): Promise<Jo
     return new LedgerJobEngine({
       kind: 'postgres',
       ledger: ledger.ledger,
-      documents: new DocumentFolder({
-        path: documents,
-        ...(inlineBytes !== undefined && { inlineBytes }),
-      }),
+      documents: new DocumentFolder({ path: documents, inlineBytes }),
       clock: options.clock ?? time,
       watchers,
       check: () => ledger.check(),
@@ -55,24 +54,5 @@ export async function openPostgresJobs(options: PostgresJobsOptions): Promise<Jo
   } catch (error) {
     await opened.close();
     throw error;
-  }
-}
-
-/** The time of the database, once it is known: gateways agree on leases, however their own clocks are set. */
-class DatabaseClock implements Clock {
-  #now = Date.now();
-  #at = performance.now();
-
-  set(now: number): void {
-    this.#now = now;
-    this.#at = performance.now();
-  }
-
-  now(): number {
-    return Math.floor(this.#now + this.monotonic() - this.#at);
-  }
-
-  monotonic(): number {
-    return performance.now();
   }
 }

@@ -1,16 +1,13 @@
 import { dirname, join } from 'node:path';
-import { type Clock, type JobEngine, type Log, silentLog, systemClock } from '@starloom/core';
+import { type JobEngine, silentLog, systemClock } from '@starloom/core';
 import { diskRoom, keepReserve } from '@starloom/wire';
 import { DocumentFolder } from './document-folder.ts';
-import { LedgerJobEngine } from './ledger/ledger-engine.ts';
+import { type KeptJobsOptions, LedgerJobEngine } from './ledger/ledger-engine.ts';
 import { LedgerThread } from './sqlite/ledger-thread.ts';
 
-export interface SqliteJobsOptions {
+export interface SqliteJobsOptions extends KeptJobsOptions {
   /** The database file; large documents go to the folder `documents` beside it. */
   readonly path: string;
-  readonly clock?: Clock;
-  readonly log?: Log;
-  readonly inlineBytes?: number;
 }
 
 const LOOK_MS = 10_000;
@@ -37,10 +34,7 @@ export async function openSqliteJobs(options: SqliteJobsOptions): Promise<JobEng
   look();
   await keeping;
   const looking = setInterval(look, LOOK_MS).unref();
-  const documents = new DocumentFolder({
-    path: join(folder, 'documents'),
-    ...(inlineBytes !== undefined && { inlineBytes }),
-  });
+  const documents = new DocumentFolder({ path: join(folder, 'documents'), inlineBytes });
   return new LedgerJobEngine({
     kind: 'sqlite',
     ledger: thread.ledger,

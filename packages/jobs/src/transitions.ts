@@ -17,6 +17,7 @@ import {
   type NewJob,
   type UpstreamHandle,
 } from '@starloom/core';
+import { failure } from './reasons.ts';
 
 /** So long does an idempotency key stand for its first call. */
 export const IDEMPOTENCY_MS = 24 * 60 * 60 * 1000;
@@ -32,7 +33,7 @@ export function createJob(input: NewJob, id: string, now: number): Job {
   const ownDeadline = deadlineMs === undefined ? undefined : Math.max(now, runAt ?? 0) + deadlineMs;
   const { deadlineAt = ownDeadline } = input;
   if (!Number.isInteger(priority) || Math.abs(priority) > MAX_PRIORITY) {
-    throw badInput('bad_priority', `priority must be a whole number up to ±${MAX_PRIORITY}`);
+    throw failure('bad_priority', { limit: MAX_PRIORITY });
   }
   return {
     id,
@@ -72,7 +73,7 @@ export function modeOf(job: Job, now: number): ClaimMode | undefined {
   return job.idempotent ? 'repeat' : 'interrupted';
 }
 
-export function claimed(job: Job, mode: ClaimMode, now: number): Job {
+export function claimJob(job: Job, mode: ClaimMode, now: number): Job {
   const isAttempt = mode === 'start' || mode === 'repeat';
   const runs = isAttempt || mode === 'rejoin';
   return {
@@ -84,7 +85,7 @@ export function claimed(job: Job, mode: ClaimMode, now: number): Job {
 }
 
 /** Answers that the worker holds in memory by now count as used: no other worker may use them. */
-export function sent(job: Job, now: number): Job {
+export function markJobSent(job: Job, now: number): Job {
   const { answers: _, ...rest } = job;
   return { ...rest, sent: true, updated_at: now };
 }
@@ -108,10 +109,10 @@ export function toEventMark(event: JobEvent): EventMark {
 }
 
 /** Throws unless the events continue the stream without a gap. */
-export function appended(job: Job, events: readonly EventMark[], now: number): Job {
+export function appendEvents(job: Job, events: readonly EventMark[], now: number): Job {
   let { seq, progress } = job;
   for (const event of events) {
-    if (event.seq !== seq + 1) throw gap(job, seq, event.seq);
+    if (event.seq !== seq + 1) throw eventGap(job, seq, event.seq);
     seq = event.seq;
     progress = event.progress ?? progress;
   }
@@ -124,7 +125,7 @@ export function appended(job: Job, events: readonly EventMark[], now: number): J
   };
 }
 
-export function asked(job: Job, { inputs, expiresAt, handle }: Asked, now: number): Job {
+export function askQuestions(job: Job, { inputs, expiresAt, handle }: Asked, now: number): Job {
   const { answers: _, parked: __, ...rest } = job;
   return {
     ...rest,
@@ -140,7 +141,7 @@ export function asked(job: Job, { inputs, expiresAt, handle }: Asked, now: numbe
 }
 
 /** BAD_INPUT unless every answer belongs to an open question. The job goes on when all are there. */
-export function answered(job: Job, answers: readonly JobAnswer[], now: number): Job {
+export function answerQuestions(job: Job, answers: readonly JobAnswer[], now: number): Job {
   const open = new Set(job.state === 'awaiting_input' ? job.inputs?.map(({ id }) => id) : []);
   const given = new Map(job.answers?.map((answer) => [answer.id, answer]));
   if (answers.length === 0) throw noOpenQuestion(job, undefined);
@@ -160,7 +161,7 @@ export function answered(job: Job, answers: readonly JobAnswer[], now: number): 
 }
 
 /** The worker that kept the attempt waiting goes on with it; the answers count as used. */
-export function resumed(job: Job, now: number): Job {
+export function resumeJob(job: Job, now: number): Job {
   const { parked: _, answers: __, ...rest } = job;
   return { ...rest, updated_at: now };
 }
@@ -172,32 +173,29 @@ export interface Cancelled {
 }
 
 /** Ends a job that no agent works on; notes the wish for one that runs. A final job stays. */
-export function cancelRequested(job: Job, now: number): Cancelled {
+export function cancelJob(job: Job, now: number): Cancelled {
   if (isFinal(job.state) || job.cancel !== undefined) return { job };
   const isIdle = job.state === 'queued' || (job.state === 'awaiting_input' && !job.parked);
   const requested = { ...job, cancel: { requested_at: now }, updated_at: now };
   if (!isIdle || job.handle !== undefined) return { job: requested };
-  const error = {
-    code: 'CANCELLED',
-    message: 'The job was cancelled before an agent worked on it',
-    details: { reason: 'cancelled' },
-  } as const;
-  return endedBy(requested, { state: 'cancelled', error }, now);
+  const { code, message, details } = failure('cancelled/unbegun');
+  const error = { code, message, details };
+  return endJob(requested, { state: 'cancelled', error }, now);
 }
 
-export function cancelDelivered(job: Job, now: number): Job {
+export function markCancelDelivered(job: Job, now: number): Job {
   const requested_at = job.cancel?.requested_at ?? now;
   return { ...job, cancel: { requested_at, delivered_at: now }, updated_at: now };
 }
 
 /** Back in the queue for another attempt. */
-export function requeued(job: Job, now: number): Job {
+export function requeueJob(job: Job, now: number): Job {
   const { handle: _, ...rest } = job;
   return { ...rest, state: 'queued', sent: false, updated_at: now };
 }
 
 /** `undefined` when the note is not as it was expected. */
-export function noted(job: Job, { name, was, value }: JobNote): Job | undefined {
+export function setNote(job: Job, { name, was, value }: JobNote): Job | undefined {
   const { notes: { [name]: before, ...others } = {}, ...rest } = job;
   if (JSON.stringify(before) !== JSON.stringify(was)) return undefined;
   const notes = value === undefined ? others : { ...others, [name]: value };
@@ -211,7 +209,7 @@ export interface JobEnd {
 }
 
 /** The end, after the events that lead to it; the last of those is the final event or the error. */
-export function finished(
+export function finishJob(
   job: Job,
   outcome: JobEnd,
   events: readonly EventMark[],
@@ -225,7 +223,7 @@ export function finished(
       details: { job_id: job.id, last: last?.type ?? null },
     });
   }
-  const ended = appended(rest, events, now);
+  const ended = appendEvents(rest, events, now);
   const { progress } = ended;
   const isDone = outcome.state === 'succeeded' && progress !== undefined;
   return {
@@ -254,26 +252,17 @@ export function retryDelayMs({ retry, attempt }: Job, random: number): number {
   return backoffMs({ firstMs, longestMs, tries: attempt, jitter: 1 + random });
 }
 
-function endedBy(job: Job, outcome: Required<JobEnd>, now: number): Cancelled {
+function endJob(job: Job, outcome: Required<JobEnd>, now: number): Cancelled {
   const event = errorEvent(job, outcome.error, now);
-  return { job: finished(job, outcome, [event], now), event };
+  return { job: finishJob(job, outcome, [event], now), event };
 }
 
-function gap(job: Job, last: number, seq: number): FabricError {
+function eventGap(job: Job, last: number, seq: number): FabricError {
   return new FabricError('INTERNAL', `Event ${seq} does not follow event ${last} of the job`, {
     details: { job_id: job.id, seq, last },
   });
 }
 
-function noOpenQuestion(job: Job, id: string | undefined): FabricError {
-  return badInput('no_open_question', 'The job has no open question with this id', {
-    job_id: job.id,
-    state: job.state,
-    ...(id !== undefined && { input_id: id }),
-    fix: 'see the open questions with fabric.job.status, and answer each of them once',
-  });
-}
-
-function badInput(reason: string, message: string, details = {}): FabricError {
-  return new FabricError('BAD_INPUT', message, { details: { reason, ...details } });
+function noOpenQuestion({ id, state }: Job, input_id: string | undefined): FabricError {
+  return failure('no_open_question', { job_id: id, state, input_id });
 }

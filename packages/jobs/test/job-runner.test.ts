@@ -7,7 +7,7 @@ import {
   type JobRunnerOptions,
   type RunJob,
 } from '../src/index.ts';
-import { exampleJob } from '../src/testing/index.ts';
+import { exampleJob } from './contract/job-driver.ts';
 
 const LEASE_MS = 300;
 const NO_WAIT = { attempts: 3, backoff_ms: 0, max_backoff_ms: 0 };
@@ -124,6 +124,20 @@ describe('job runner', () => {
     });
     const job = await ended(await submit({ retry: NO_WAIT }));
     expect(job).toMatchObject({ state: 'succeeded', attempt: 3 });
+  });
+
+  it('begins the job of one principal before the last of many that it claimed with it', async () => {
+    const begun: string[] = [];
+    for (let n = 0; n < 40; n += 1) await submit({ principalId: 'flood' });
+    const last = await submit({ principalId: 'ordinary' });
+    start(async (call, context) => {
+      for (const end = performance.now() + 1; performance.now() < end; );
+      begun.push(context.job.principal_id);
+      return await echo(call, context);
+    });
+    await ended(last);
+    await expect.poll(() => begun.length).toBe(41);
+    expect(begun.indexOf('ordinary')).toBeLessThan(20);
   });
 
   it('runs no more at once than it may', async () => {

@@ -1,6 +1,6 @@
 import { ManualClock } from '@starloom/core/testing';
 import { createMemoryJobEngine } from '../src/index.ts';
-import { jobEngineContract } from '../src/testing/index.ts';
+import { jobEngineContract } from './contract/job-engine-contract.ts';
 
 jobEngineContract('memory', async () => {
   const clock = new ManualClock();

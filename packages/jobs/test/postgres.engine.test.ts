@@ -1,10 +1,10 @@
 import type { NewJob } from '@starloom/core';
 import { ManualClock } from '@starloom/core/testing';
-import { describeWithEngine, temporaryFolder } from '@starloom/testkit';
+import { describeWithEngine, emptyDatabase, temporaryFolder } from '@starloom/testkit';
 import { expect, it, vi } from 'vitest';
 import { createJob, openPostgresJobs } from '../src/index.ts';
-import { createJobDriver, exampleJob, jobEngineContract } from '../src/testing/index.ts';
-import { emptyDatabase } from './empty-database.ts';
+import { createJobDriver, exampleJob } from './contract/job-driver.ts';
+import { jobEngineContract } from './contract/job-engine-contract.ts';
 import { connect, writeFormat1 } from './format-1.ts';
 
 describeWithEngine('postgres', (postgres) => {

@@ -6,7 +6,8 @@ import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { openSqliteJobs } from '../src/index.ts';
 import { toEngineError } from '../src/sqlite/ledger-file.ts';
-import { createJobDriver, exampleJob, jobEngineContract } from '../src/testing/index.ts';
+import { createJobDriver, exampleJob } from './contract/job-driver.ts';
+import { jobEngineContract } from './contract/job-engine-contract.ts';
 
 jobEngineContract('sqlite', async () => {
   const folder = await temporaryFolder();

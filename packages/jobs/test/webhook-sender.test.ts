@@ -7,7 +7,7 @@ import { ManualClock } from '@starloom/core/testing';
 import { createAddressGuard } from '@starloom/wire';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createMemoryJobEngine, WebhookSender } from '../src/index.ts';
-import { createJobDriver } from '../src/testing/index.ts';
+import { createJobDriver } from './contract/job-driver.ts';
 
 describe('webhook sender', () => {
   const clock = new ManualClock();

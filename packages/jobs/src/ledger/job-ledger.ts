@@ -1,7 +1,8 @@
 // A ledger of jobs over synchronous tables: the steps, and what is read.
 
-import { FabricError, type Job, type JobFilter } from '@starloom/core';
-import { jobNotFound } from '../job-errors.ts';
+import { isFinal, type Job, type JobFilter } from '@starloom/core';
+import { jobNotFound } from '../job-document.ts';
+import { failure } from '../reasons.ts';
 import { JobSteps, type JobStepsOptions } from './job-steps.ts';
 import type { JobTables, ListedJob } from './job-tables.ts';
 
@@ -47,6 +48,20 @@ export class JobLedger extends JobSteps {
     return ids;
   }
 
+  /** Deletes those of these jobs that are over, with their keys. */
+  remove(ids: readonly string[]): readonly string[] {
+    const over = ids.filter((id) => {
+      const job = this.#tables.get(id);
+      return job !== undefined && isFinal(job.state);
+    });
+    for (const id of over) {
+      for (const purpose of ['run', 'webhook'] as const) this.#tables.deleteEntry(id, purpose);
+      this.#tables.dropKeysOf(id);
+      this.#tables.delete(id);
+    }
+    return over;
+  }
+
   counts() {
     const oldest = this.#tables.oldestReady('run');
     const states = this.#tables.counts();
@@ -60,21 +75,12 @@ export class JobLedger extends JobSteps {
 
 export function assertCursor(job: Job, after: number): void {
   if (Number.isInteger(after) && after >= 0 && after <= job.cursor) return;
-  throw new FabricError('BAD_INPUT', `The job has no event number ${after}`, {
-    details: {
-      reason: 'bad_cursor',
-      job_id: job.id,
-      cursor: job.cursor,
-      fix: 'Pass a cursor that a stream of this job gave',
-    },
-  });
+  throw failure('bad_cursor', { job_id: job.id, cursor: job.cursor, after });
 }
 
 export function toPosition(cursor: string): number {
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
-  throw new FabricError('BAD_INPUT', 'The cursor is not one that a page of jobs gave', {
-    details: { reason: 'bad_cursor', fix: 'Pass `next_cursor` of the page before' },
-  });
+  throw failure('bad_cursor/page');
 }
 
 /** Of one row more than the page may have, where there are more. */

@@ -7,40 +7,40 @@ import {
   type ClaimMode,
   type ClaimOptions,
   createTrace,
-  FabricError,
   isFinal,
   type Job,
   type JobAnswer,
   type JobNote,
+  type JobQuota,
   type NewJob,
   type QueuePurpose,
   type Renewal,
   type UpstreamHandle,
 } from '@starloom/core';
-import { assertQuota } from '../job-errors.ts';
 import { nextCron } from '../next-cron.ts';
+import { failure } from '../reasons.ts';
 import {
-  answered,
-  appended,
-  asked,
-  cancelDelivered,
-  cancelRequested,
-  claimed,
+  answerQuestions,
+  appendEvents,
+  askQuestions,
+  cancelJob,
+  claimJob,
   createJob,
   type EventMark,
-  finished,
+  finishJob,
   IDEMPOTENCY_MS,
   type JobEnd,
+  markCancelDelivered,
+  markJobSent,
   modeOf,
-  noted,
-  requeued,
-  resumed,
+  requeueJob,
+  resumeJob,
   retryDelayMs,
-  sent,
+  setNote,
   withHandle,
 } from '../transitions.ts';
 import type { QueueEntry, ScheduleRow, StepTables } from './job-tables.ts';
-import { NO_CALL, SMALL_CALL_BYTES, storedBytes } from './stored-text.ts';
+import { NO_CALL, SMALL_CALL_BYTES, storedBytes } from './job-tables.ts';
 
 /** An event as it is stored, and what the record takes over from it. */
 export interface EventText extends EventMark {
@@ -87,7 +87,9 @@ export class JobSteps {
     const { principalId, idempotencyKey: key, quota } = input;
     const known = key === undefined ? undefined : this.#tables.key(principalId, key);
     if (known !== undefined && known.expiresAt > now) {
-      if (known.fingerprint !== fingerprint) throw keyReused(known.jobId);
+      if (known.fingerprint !== fingerprint) {
+        throw failure('idempotency_key_reused', { job_id: known.jobId });
+      }
       const job = this.#tables.get(known.jobId);
       if (job !== undefined) return { job, result: this.#tables.result(job.id), created: false };
     }
@@ -106,11 +108,11 @@ export class JobSteps {
   }
 
   append(held: Held, events: readonly EventText[], now: number): boolean {
-    return this.#change(held, (job) => appended(job, events, now), events);
+    return this.#change(held, (job) => appendEvents(job, events, now), events);
   }
 
   markSent(held: Held, now: number): boolean {
-    return this.#change(held, (job) => sent(job, now));
+    return this.#change(held, (job) => markJobSent(job, now));
   }
 
   keepHandle(held: Held, handle: UpstreamHandle, now: number): boolean {
@@ -118,11 +120,11 @@ export class JobSteps {
   }
 
   markCancelDelivered(held: Held, now: number): boolean {
-    return this.#change(held, (job) => cancelDelivered(job, now));
+    return this.#change(held, (job) => markCancelDelivered(job, now));
   }
 
   ask(held: Held, question: Asked, events: readonly EventText[], now: number): boolean {
-    const change = (job: Job) => asked(appended(job, events, now), question, now);
+    const change = (job: Job) => askQuestions(appendEvents(job, events, now), question, now);
     const done = this.#change(held, change, events);
     const job = this.#tables.get(held.id);
     if (done && job !== undefined && question.handle !== undefined) {
@@ -132,7 +134,7 @@ export class JobSteps {
   }
 
   resume(held: Held, now: number): boolean {
-    return this.#change(held, (job) => resumed(job, now));
+    return this.#change(held, (job) => resumeJob(job, now));
   }
 
   finish(
@@ -142,7 +144,7 @@ export class JobSteps {
     result: string | undefined,
     now: number,
   ): boolean {
-    const done = this.#change(held, (job) => finished(job, end, events, now), events);
+    const done = this.#change(held, (job) => finishJob(job, end, events, now), events);
     if (!done) return false;
     if (result !== undefined) this.#tables.setResult(held.id, result);
     if (end.state === 'cancelled') this.#freeCall(held.id);
@@ -154,7 +156,7 @@ export class JobSteps {
   answer(id: string, answers: readonly JobAnswer[], now: number) {
     const job = this.#tables.get(id);
     if (job === undefined) return undefined;
-    const next = answered(job, answers, now);
+    const next = answerQuestions(job, answers, now);
     this.#tables.update(next);
     if (next.state === 'queued') this.#enqueue(next, now, now);
     return { job: next, result: undefined };
@@ -163,7 +165,7 @@ export class JobSteps {
   requestCancel(id: string, now: number) {
     const before = this.#tables.get(id);
     if (before === undefined) return undefined;
-    const { job, event } = cancelRequested(before, now);
+    const { job, event } = cancelJob(before, now);
     if (job === before) return { job, result: this.#tables.result(id) };
     this.#tables.update(job);
     if (event !== undefined) {
@@ -179,7 +181,7 @@ export class JobSteps {
 
   note(id: string, note: JobNote): boolean {
     const job = this.#tables.get(id);
-    const next = job && noted(job, note);
+    const next = job && setNote(job, note);
     if (next === undefined) return false;
     this.#tables.update(next);
     return true;
@@ -207,7 +209,7 @@ export class JobSteps {
   }
 
   retry(held: Held, events: readonly EventText[], now: number): boolean {
-    const change = (job: Job) => requeued(appended(job, events, now), now);
+    const change = (job: Job) => requeueJob(appendEvents(job, events, now), now);
     if (!this.#change(held, change, events)) return false;
     const job = this.#tables.get(held.id);
     if (job !== undefined) this.#enqueue(job, now + retryDelayMs(job, Math.random()), now);
@@ -218,7 +220,7 @@ export class JobSteps {
     const job = this.#held(held);
     if (job === undefined) return false;
     if (!job.sent && job.state === 'running') {
-      this.#tables.update({ ...requeued(job, now), attempt: job.attempt - 1 });
+      this.#tables.update({ ...requeueJob(job, now), attempt: job.attempt - 1 });
     }
     this.#enqueue(job, now, now);
     return true;
@@ -257,7 +259,7 @@ export class JobSteps {
     const lease = crypto.randomUUID();
     const tries = entry.tries + 1;
     this.#tables.putEntry({ ...entry, state: 'leased', lease, readyAt, tries });
-    const job = purpose === 'run' ? claimed(before, mode, now) : before;
+    const job = purpose === 'run' ? claimJob(before, mode, now) : before;
     if (job !== before) this.#tables.update(job);
     const call = this.#tables.call(jobId) ?? 'null';
     return { job, call, mode, lease, tries };
@@ -315,16 +317,8 @@ export class JobSteps {
   }
 }
 
-function keyReused(jobId: string): FabricError {
-  return new FabricError(
-    'BAD_INPUT',
-    'The idempotency key belongs to a call with other arguments',
-    {
-      details: {
-        reason: 'idempotency_key_reused',
-        job_id: jobId,
-        fix: 'Use a new key for a new call',
-      },
-    },
-  );
+function assertQuota(used: JobQuota, asked: number, { jobs, bytes }: JobQuota): void {
+  if (used.jobs >= jobs) throw failure('jobs_quota', { limit: jobs });
+  if (used.bytes + asked <= bytes) return;
+  throw failure('job_bytes_quota', { limit: bytes, used: used.bytes, asked });
 }

@@ -1,4 +1,10 @@
-import type { Job, JobQuota, JobState, QueuePurpose } from '@starloom/core';
+import {
+  JOB_STATES,
+  type Job,
+  type JobQuota,
+  type JobState,
+  type QueuePurpose,
+} from '@starloom/core';
 
 /** A place in the queue. A job has at most one per purpose; one that is over has none to run. */
 export interface QueueEntry {
@@ -68,7 +74,7 @@ export interface ListedJob {
 export interface JobTables extends StepTables {
   /** Newest first, older than the position `before`. */
   list(filter: {
-    readonly principalId: string;
+    readonly principalId: string | undefined;
     readonly state: JobState | undefined;
     readonly capability: string | undefined;
     readonly limit: number;
@@ -81,6 +87,8 @@ export interface JobTables extends StepTables {
   /** Jobs that ended before a moment, with no idempotency key that is still good. */
   endedBefore(moment: number, now: number, limit: number): readonly string[];
   delete(id: string): void;
+  /** Keys that name a job. */
+  dropKeysOf(jobId: string): void;
   counts(): Readonly<Record<JobState, number>>;
   oldestReady(purpose: QueuePurpose): number | undefined;
 }
@@ -92,7 +100,11 @@ export class AgentTurns {
   readonly #limit: number;
   readonly #chosen = new Map<string, QueueEntry>();
 
-  constructor(running: Map<string, number>, perAgent: number, limit: number) {
+  constructor(
+    running: Map<string, number>,
+    perAgent: number | undefined = Number.POSITIVE_INFINITY,
+    limit: number,
+  ) {
     this.#running = running;
     this.#perAgent = perAgent;
     this.#limit = limit;
@@ -124,4 +136,72 @@ export class AgentTurns {
     const isFull = this.#chosen.size === this.#limit;
     return !isFull && this.#chosen.size > before && page.length >= this.#limit;
   }
+}
+
+// How calls, events and results are stored: as the text itself, or as the name of a file that holds it.
+// The name begins with a character that no JSON begins with, and ends with the size of the file.
+
+export const FILE_MARK = '\u0001file:';
+/** In place of a call that is not kept. */
+export const NO_CALL = 'null';
+
+/** So small a call of a cancelled job stays, for a retry. */
+export const SMALL_CALL_BYTES = 4 * 1024;
+
+const utf8 = new TextEncoder();
+
+/** What a text takes, wherever it is. */
+export function storedBytes(stored: string): number {
+  if (!stored.startsWith(FILE_MARK)) return utf8.encode(stored).length;
+  return Number(/#(\d+)$/.exec(stored)?.[1] ?? 0);
+}
+
+// Rows of both databases have these columns.
+
+type Row = Readonly<Record<string, unknown>>;
+
+export function toJob({ record }: Row): Job {
+  return JSON.parse(String(record));
+}
+
+export function toEntry(row: Row): QueueEntry {
+  return {
+    jobId: String(row.job_id),
+    purpose: row.purpose as QueuePurpose,
+    priority: Number(row.priority),
+    ...(row.agent !== null && { agentId: String(row.agent) }),
+    state: row.state as QueueEntry['state'],
+    readyAt: Number(row.ready_at),
+    ...(row.lease !== null && { lease: String(row.lease) }),
+    tries: Number(row.tries),
+  };
+}
+
+export function toKeyRow({ job_id, fingerprint, expires_at }: Row): KeyRow {
+  return {
+    jobId: String(job_id),
+    fingerprint: String(fingerprint),
+    expiresAt: Number(expires_at),
+  };
+}
+
+export function toSchedule({ name, cron, timezone, next_at, job }: Row): ScheduleRow {
+  return {
+    name: String(name),
+    cron: String(cron),
+    timezone: String(timezone),
+    nextAt: Number(next_at),
+    job: String(job),
+  };
+}
+
+/** Rows with a word and a number, such as `{agent, n}`. */
+export function toNumbers(rows: readonly Row[], word: string): Map<string, number> {
+  return new Map(rows.map((row) => [String(row[word]), Number(row.n)]));
+}
+
+/** All states, those without jobs too. */
+export function toCounts(numbers: ReadonlyMap<string, number>): Readonly<Record<JobState, number>> {
+  const counts = JOB_STATES.map((state) => [state, numbers.get(state) ?? 0]);
+  return Object.fromEntries(counts);
 }

@@ -16,6 +16,7 @@ import {
   type JobNote,
   type JobOutcome,
   type JobSchedule,
+  type Log,
   type NewJob,
   type StoredJob,
   sha256Hex,
@@ -24,7 +25,6 @@ import {
 import { toEventMark } from '../transitions.ts';
 import type { JobLedger } from './job-ledger.ts';
 import type { EventText, Held } from './job-steps.ts';
-import { Watchers } from './watchers.ts';
 
 /** The methods of a ledger, called from elsewhere: what they return comes back as a promise. */
 export type RemoteLedger = {
@@ -51,6 +51,15 @@ export const INLINE_DOCUMENTS: JobDocuments = {
   discard: async () => {},
 };
 
+/** Of every engine that keeps jobs. */
+export interface KeptJobsOptions {
+  /** Instead of the time of the machine or the database. */
+  readonly clock?: Clock | undefined;
+  readonly log?: Log;
+  /** From this size on a document becomes a file. */
+  readonly inlineBytes?: number;
+}
+
 export interface LedgerJobEngineOptions {
   readonly kind: string;
   readonly ledger: RemoteLedger;
@@ -64,6 +73,9 @@ export interface LedgerJobEngineOptions {
 
 /** What listeners of `onReady` watch. */
 export const READY = 'ready';
+
+/** Jobs of a principal that are removed at a time. */
+const ERASE_PAGE = 100;
 
 export class LedgerJobEngine implements JobEngine {
   readonly kind: string;
@@ -192,6 +204,27 @@ export class LedgerJobEngine implements JobEngine {
     return ids.length;
   }
 
+  async erase(principalId: string) {
+    let deleted = 0;
+    let open = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await this.#ledger.list({
+        principalId,
+        limit: ERASE_PAGE,
+        ...(cursor !== undefined && { cursor }),
+      });
+      const ids = page.jobs.map(({ id }) => id);
+      for (const { id, state } of page.jobs) if (!isFinal(state)) await this.requestCancel(id);
+      const gone = await this.#ledger.remove(ids);
+      for (const id of gone) await this.#documents.remove(id);
+      deleted += gone.length;
+      open += ids.length - gone.length;
+      cursor = page.next;
+    } while (cursor !== undefined);
+    return { deleted, open };
+  }
+
   counts() {
     return this.#ledger.counts();
   }
@@ -302,4 +335,33 @@ interface LedgerJob {
 export function fingerprintOf({ capability, agentId, call, asked = call }: NewJob): string {
   const whole = { capability, agentId: agentId ?? null, asked: asked ?? null };
   return sha256Hex(canonicalJson(whole, { loneSurrogates: 'escape' }));
+}
+
+/** Listeners by key. Costs nothing for keys that nothing listens to. */
+export class Watchers {
+  readonly #listeners = new Map<string, Set<() => void>>();
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  add(key: string, listener: () => void): () => void {
+    const all = this.#listeners.get(key) ?? new Set();
+    this.#listeners.set(key, all);
+    // A function of its own, so that the same listener can be added twice.
+    const entry = () => listener();
+    all.add(entry);
+    return () => {
+      all.delete(entry);
+      if (all.size === 0 && this.#listeners.get(key) === all) this.#listeners.delete(key);
+    };
+  }
+
+  notify(key: string): void {
+    for (const listener of [...(this.#listeners.get(key) ?? [])]) listener();
+  }
+
+  notifyAll(): void {
+    for (const key of [...this.#listeners.keys()]) this.notify(key);
+  }
 }

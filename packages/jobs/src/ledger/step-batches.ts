@@ -2,6 +2,7 @@
 // that any number of steps share one sync.
 
 import { type ErrorPayload, FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 import type { JobLedger } from './job-ledger.ts';
 import type { JobSteps } from './job-steps.ts';
 import type { RemoteLedger } from './ledger-engine.ts';
@@ -21,9 +22,9 @@ export type LedgerReply = { readonly value: unknown } | { readonly problem: Prob
 /** One reply per step, in order. */
 export type RunSteps = (steps: readonly LedgerStep[]) => Promise<readonly LedgerReply[]>;
 
-const MOST_STEPS = 1024;
+const MAX_STEPS = 1024;
 /** Above this, new jobs are refused until the disk has caught up. */
-const MOST_WAITING = 50_000;
+const MAX_WAITING = 50_000;
 
 interface Waiting extends LedgerStep {
   resolve(value: unknown): void;
@@ -48,7 +49,9 @@ export class StepBatches {
   }
 
   step(method: LedgerStep['method'], args: readonly unknown[]): Promise<unknown> {
-    if (method === 'create' && this.#waiting.length >= MOST_WAITING) return Promise.reject(busy());
+    if (method === 'create' && this.#waiting.length >= MAX_WAITING) {
+      return Promise.reject(failure('engine_busy'));
+    }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ method, args, resolve, reject });
       this.#draining ??= this.#drain();
@@ -65,7 +68,7 @@ export class StepBatches {
     await new Promise((resolve) => setImmediate(resolve));
     let settle = () => {};
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MOST_STEPS);
+      const batch = this.#waiting.splice(0, MAX_STEPS);
       const running = this.#run(batch.map(({ method, args }) => ({ method, args })));
       settle();
       settle = await running.then(
@@ -106,10 +109,4 @@ function settleAll(batch: readonly Waiting[], replies: readonly LedgerReply[]): 
     else if ('problem' in reply) reject(fromProblem(reply.problem));
     else resolve(reply.value);
   }
-}
-
-function busy(): FabricError {
-  return new FabricError('OVERLOADED', 'The disk does not keep up with new jobs', {
-    details: { reason: 'engine_busy', fix: 'Try again' },
-  });
 }

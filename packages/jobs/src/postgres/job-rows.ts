@@ -1,9 +1,8 @@
 // Rows of jobs in Postgres. Every function is one statement of the session it is given; rules are elsewhere.
 
-import type { Job, QueuePurpose } from '@starloom/core';
-import type { QueueEntry } from '../ledger/job-tables.ts';
-import { storedBytes } from '../ledger/stored-text.ts';
-import type { DatabaseSession } from './database.ts';
+import type { Job } from '@starloom/core';
+import type { DatabaseSession } from '@starloom/wire/postgres';
+import { type QueueEntry, storedBytes, toEntry, toJob } from '../ledger/job-tables.ts';
 import { CHANNEL, SCHEMA_NAME as S } from './schema.ts';
 
 export interface LoadedJob {
@@ -17,28 +16,17 @@ export interface LoadedJob {
 }
 
 /** What `toLoaded` reads. */
-export const JOB = 'id, position, record, queue, place, ready_at, lease, priority, agent, tries';
-const MOST_WOKEN = 10_000;
+export const JOB = `id AS job_id, position, record, queue AS purpose, place AS state, ready_at, lease,
+  priority, agent, tries`;
+const MAX_WOKEN = 10_000;
 
 export function toLoaded(row: Record<string, unknown>): LoadedJob {
-  const jobId = String(row.id);
   return {
     position: String(row.position),
-    job: JSON.parse(String(row.record)),
+    job: toJob(row),
     ...(typeof row.call === 'string' && { call: row.call }),
     ...(typeof row.result === 'string' && { result: row.result }),
-    ...(row.queue !== null && {
-      place: {
-        jobId,
-        purpose: row.queue as QueuePurpose,
-        priority: Number(row.priority),
-        ...(row.agent !== null && { agentId: String(row.agent) }),
-        state: row.place as QueueEntry['state'],
-        readyAt: Number(row.ready_at),
-        ...(row.lease !== null && { lease: String(row.lease) }),
-        tries: Number(row.tries),
-      },
-    }),
+    ...(row.purpose !== null && { place: toEntry(row) }),
   };
 }
 
@@ -63,7 +51,7 @@ export async function wakeJobs(session: DatabaseSession, now: number): Promise<v
   await session.query(
     `UPDATE ${S}.job SET place = 'ready' WHERE position = ANY(ARRAY(
        SELECT position FROM ${S}.job WHERE place <> 'ready' AND ready_at <= $1
-       ORDER BY ready_at LIMIT ${MOST_WOKEN} FOR UPDATE SKIP LOCKED))`,
+       ORDER BY ready_at LIMIT ${MAX_WOKEN} FOR UPDATE SKIP LOCKED))`,
     [now],
   );
 }

@@ -2,6 +2,7 @@
 // then written. A row of a job is written only by a transaction that has it locked.
 
 import type { Job, JobQuota, QueuePurpose } from '@starloom/core';
+import type { DatabaseSession } from '@starloom/wire/postgres';
 import type { LedgerNewJob } from '../ledger/job-steps.ts';
 import {
   AgentTurns,
@@ -9,10 +10,12 @@ import {
   type QueueEntry,
   type ScheduleRow,
   type StepTables,
+  storedBytes,
+  toKeyRow,
+  toNumbers,
+  toSchedule,
 } from '../ledger/job-tables.ts';
 import { READY } from '../ledger/ledger-engine.ts';
-import { storedBytes } from '../ledger/stored-text.ts';
-import type { DatabaseSession } from './database.ts';
 import {
   insertJobs,
   isId,
@@ -68,18 +71,15 @@ export class LoadedTables implements StepTables {
   ): Promise<LoadedTables> {
     const { purpose, limit, perAgent, now } = options;
     const tables = new LoadedTables();
-    const running = new Map<string, number>();
     if (perAgent !== undefined) {
       await session.query('SELECT pg_advisory_xact_lock($1)', [CLAIM_LOCK]);
     }
     await wakeJobs(session, now);
     if (purpose === 'run') await tables.#loadSchedules(session, now);
-    if (perAgent !== undefined) {
-      const sql = `SELECT agent, count(*) AS n FROM ${S}.job
-        WHERE queue = $1 AND place = 'leased' AND agent IS NOT NULL GROUP BY agent`;
-      for (const { agent, n } of await session.query(sql, [purpose])) running.set(agent, Number(n));
-    }
-    const turns = new AgentTurns(running, perAgent ?? Number.POSITIVE_INFINITY, limit);
+    const leased = `SELECT agent, count(*) AS n FROM ${S}.job
+      WHERE queue = $1 AND place = 'leased' AND agent IS NOT NULL GROUP BY agent`;
+    const running = perAgent === undefined ? [] : await session.query(leased, [purpose]);
+    const turns = new AgentTurns(toNumbers(running, 'agent'), perAgent, limit);
     for (;;) {
       const rows = await session.query(
         `SELECT ${JOB}, call FROM ${S}.job WHERE queue = $1 AND place = 'ready'
@@ -279,11 +279,8 @@ export class LoadedTables implements StepTables {
       `SELECT * FROM ${S}.idempotency WHERE principal = ANY($1) AND key = ANY($2)`,
       [principals, keys],
     );
-    return rows.map(({ principal, key, job_id: jobId, fingerprint, expires_at }) => {
-      const expiresAt = Number(expires_at);
-      this.#keys.set(JSON.stringify([principal, key]), { jobId, fingerprint, expiresAt });
-      return String(jobId);
-    });
+    for (const row of rows) this.#keys.set(JSON.stringify([row.principal, row.key]), toKeyRow(row));
+    return rows.map(({ job_id }) => String(job_id));
   }
 
   async #loadJobs(session: DatabaseSession, ids: readonly string[], texts: readonly string[]) {
@@ -304,9 +301,7 @@ export class LoadedTables implements StepTables {
        ORDER BY name FOR UPDATE ${dueAt === undefined ? '' : 'SKIP LOCKED'}`,
       [dueAt ?? null],
     );
-    this.#schedules = rows.map(({ next_at, name, cron, timezone, job }) => {
-      return { name, cron, timezone, job, nextAt: Number(next_at) };
-    });
+    this.#schedules = rows.map(toSchedule);
   }
 
   #add(row: Record<string, unknown>): LoadedJob {

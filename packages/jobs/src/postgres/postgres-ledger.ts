@@ -4,16 +4,15 @@
 import {
   type ClaimOptions,
   FabricError,
-  JOB_STATES,
   type Job,
   type JobFilter,
-  type JobState,
   normalName,
 } from '@starloom/core';
-import { jobNotFound } from '../job-errors.ts';
+import type { Database } from '@starloom/wire/postgres';
+import { jobNotFound } from '../job-document.ts';
 import { assertCursor, toPage, toPosition } from '../ledger/job-ledger.ts';
 import { type Held, JobSteps, type LedgerNewJob } from '../ledger/job-steps.ts';
-import type { ScheduleRow } from '../ledger/job-tables.ts';
+import { toCounts, toJob, toNumbers, toSchedule } from '../ledger/job-tables.ts';
 import { READY } from '../ledger/ledger-engine.ts';
 import {
   type LedgerReply,
@@ -23,7 +22,6 @@ import {
   toProblem,
 } from '../ledger/step-batches.ts';
 import type { JobEnd } from '../transitions.ts';
-import type { Database } from './database.ts';
 import { isId, notify, toText } from './job-rows.ts';
 import { LoadedTables, type Needs } from './loaded-tables.ts';
 import { SCHEMA_NAME as S } from './schema.ts';
@@ -42,6 +40,7 @@ export class PostgresLedger {
     schedules: () => this.#schedules(),
     claim: (options, now) => this.#claim(options, now),
     prune: (before, limit, now) => this.#prune(before, limit, now),
+    remove: (ids) => this.#remove(ids),
     schedule: (row, now) => this.#schedule((steps) => steps.schedule(row, now)),
     unschedule: (name) => this.#schedule((steps) => steps.unschedule(name)),
   });
@@ -100,7 +99,7 @@ export class PostgresLedger {
 
   async #schedules() {
     const rows = await this.#database.query(`SELECT * FROM ${S}.schedule ORDER BY name`);
-    return (rows as ScheduleRow[]).map(({ name, cron, timezone }) => ({ name, cron, timezone }));
+    return rows.map(toSchedule).map(({ name, cron, timezone }) => ({ name, cron, timezone }));
   }
 
   async #get(id: string) {
@@ -114,12 +113,12 @@ export class PostgresLedger {
 
   async #list({ principalId, state, capability, limit, cursor }: JobFilter) {
     const rows = await this.#database.query(
-      `SELECT position, record FROM ${S}.job WHERE principal = $1
+      `SELECT position, record FROM ${S}.job WHERE ($1::text IS NULL OR principal = $1)
          AND ($2::bigint IS NULL OR position < $2) AND ($3::text IS NULL OR state = $3)
          AND ($4::text IS NULL OR replace(capability, ':', '.') = $4)
        ORDER BY position DESC LIMIT $5`,
       [
-        toText(principalId),
+        principalId === undefined ? null : toText(principalId),
         cursor === undefined ? null : toPosition(cursor),
         state ?? null,
         capability === undefined ? null : toText(normalName(capability)),
@@ -151,13 +150,11 @@ export class PostgresLedger {
   }
 
   async #counts() {
-    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
     const rows = await this.#database.query(
       `SELECT state, count(*) AS n FROM ${S}.job WHERE finished_at IS NULL GROUP BY state
        UNION ALL SELECT state, count(*) FROM ${S}.job WHERE finished_at IS NOT NULL GROUP BY state`,
     );
-    for (const { state, n } of rows) counts[state] = Number(n);
-    const states = counts as Record<JobState, number>;
+    const states = toCounts(toNumbers(rows, 'state'));
     const sql = `SELECT min(ready_at) AS at FROM ${S}.job WHERE queue = 'run' AND place = 'ready'`;
     const [oldest] = await this.#database.query(sql);
     return oldest?.at == null ? { states } : { states, oldest_queued_at: Number(oldest.at) };
@@ -174,6 +171,20 @@ export class PostgresLedger {
          ), gone AS (DELETE FROM ${S}.event WHERE position IN (SELECT position FROM old))
          DELETE FROM ${S}.job WHERE position IN (SELECT position FROM old) RETURNING id`,
         [before, limit],
+      );
+      return rows.map(({ id }) => String(id));
+    });
+  }
+
+  #remove(ids: readonly string[]): Promise<readonly string[]> {
+    return this.#database.transact(async (session) => {
+      const rows = await session.query(
+        `WITH over AS (
+           SELECT position, id FROM ${S}.job WHERE id = ANY($1) AND finished_at IS NOT NULL FOR UPDATE
+         ), events AS (DELETE FROM ${S}.event WHERE position IN (SELECT position FROM over)),
+         keys AS (DELETE FROM ${S}.idempotency WHERE job_id IN (SELECT id FROM over))
+         DELETE FROM ${S}.job WHERE position IN (SELECT position FROM over) RETURNING id`,
+        [ids],
       );
       return rows.map(({ id }) => String(id));
     });
@@ -197,8 +208,4 @@ function needsOf(steps: readonly LedgerStep[]): Needs {
     }
   }
   return { ids, texts, created };
-}
-
-function toJob({ record }: Record<string, unknown>): Job {
-  return JSON.parse(String(record));
 }

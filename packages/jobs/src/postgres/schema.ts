@@ -1,9 +1,9 @@
 // The tables, and how they are made from those of the version before. A job is one row with its place in
 // the queue: it has one place at most, and one lock covers both.
 
-import { FabricError } from '@starloom/core';
+import type { DatabaseSession } from '@starloom/wire/postgres';
 import { nextCron } from '../next-cron.ts';
-import type { DatabaseSession } from './database.ts';
+import { failure } from '../reasons.ts';
 
 export const SCHEMA_NAME = 'starloom_jobs';
 /** LISTEN and NOTIFY: the id of a job that changed, or `READY`. */
@@ -95,7 +95,7 @@ export async function prepareTables(session: DatabaseSession): Promise<void> {
   await session.query(`CREATE SCHEMA IF NOT EXISTS ${SCHEMA_NAME}`);
   await session.query(`SET LOCAL search_path TO ${SCHEMA_NAME}`);
   const format = await readFormat(session);
-  if (format > FORMAT) throw newerStore();
+  if (format > FORMAT) throw failure('newer_store');
   if (format === 1) await migrate(session);
   await session.query(SCHEMA);
 }
@@ -113,7 +113,7 @@ async function migrate(session: DatabaseSession): Promise<void> {
     `SELECT 1 FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'starloom-listen'`,
   );
-  if (old !== undefined) throw olderGateways();
+  if (old !== undefined) throw failure('older_gateways');
   await session.query(FROM_FORMAT_1);
   for (const row of await session.query('SELECT name, cron, timezone, fired_at FROM schedule')) {
     const nextAt = nextCron(String(row.cron), String(row.timezone), Number(row.fired_at));
@@ -123,19 +123,4 @@ async function migrate(session: DatabaseSession): Promise<void> {
     ALTER TABLE schedule ALTER COLUMN next_at SET NOT NULL;
     ALTER TABLE schedule DROP COLUMN fired_at;
   `);
-}
-
-function newerStore(): FabricError {
-  return new FabricError('OVERLOADED', 'The job database was written by a newer version', {
-    details: { reason: 'newer_store', fix: 'Use the newer version of starloom' },
-  });
-}
-
-function olderGateways(): FabricError {
-  return new FabricError('OVERLOADED', 'Gateways of an earlier version use the job database', {
-    details: {
-      reason: 'older_gateways',
-      fix: 'Stop all gateways that use this database, then start them with this version',
-    },
-  });
 }

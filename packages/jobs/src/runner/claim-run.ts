@@ -2,21 +2,19 @@
 // to the worker that has it by now; never two of these.
 
 import {
-  CLAIM_LOST,
   type Claim,
   type Clock,
   type EventBody,
   FabricError,
-  type Job,
   type JobAnswer,
   type JobEngine,
   type JobInput,
   type Log,
 } from '@starloom/core';
-import { settlesWithin } from '@starloom/wire';
+import { settlesWithin, streamTurns } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 import { errorEvent, INPUT_MS } from '../transitions.ts';
-import { ClaimLost, EventWriter } from './event-writer.ts';
-import { persist } from './persist.ts';
+import { ClaimLost, EventWriter, persist } from './event-writer.ts';
 import type { CancelUpstream, JobRunContext, JobRunResult, RunJob } from './run-job.ts';
 
 export interface ClaimRunOptions {
@@ -48,7 +46,8 @@ export class ClaimRun {
     const { engine, clock, log } = options;
     this.claim = claim;
     this.#options = options;
-    this.#log = log.child({ job_id: claim.job.id, trace_id: claim.job.trace.trace_id });
+    const { trace_id, span_id } = claim.job.trace;
+    this.#log = log.child({ job_id: claim.job.id, trace_id, span_id });
     this.#hasHandle = claim.job.handle !== undefined;
     const signal = this.#lost.signal;
     this.#writer = new EventWriter({ records: engine, claim, clock, log: this.#log, signal });
@@ -73,11 +72,7 @@ export class ClaimRun {
   /** Another worker has the job, or soon will: ends the call, writes nothing. */
   lose(): void {
     this.#lost.abort(new ClaimLost('the lease is lost'));
-    this.#call.abort(
-      new FabricError('AGENT_OFFLINE', 'Another worker has the job', {
-        details: { reason: CLAIM_LOST },
-      }),
-    );
+    this.#call.abort(failure('claim_lost'));
   }
 
   /** Passes a cancellation on to the call, once. */
@@ -86,7 +81,7 @@ export class ClaimRun {
     this.#cancelled = true;
     const { engine } = this.#options;
     await this.#persist(() => engine.markCancelDelivered(this.claim)).catch(() => false);
-    this.#call.abort(new FabricError('CANCELLED', 'The job was cancelled'));
+    this.#call.abort(failure('cancelled'));
   }
 
   /** The attempt waits for answers. */
@@ -115,17 +110,20 @@ export class ClaimRun {
 
   async #work(): Promise<void> {
     const { mode, job } = this.claim;
+    await this.#turn();
     switch (mode) {
       case 'start':
       case 'repeat':
       case 'rejoin':
         return this.#run(mode);
       case 'interrupted':
-        return this.#fail(interrupted(job));
+        return this.#fail(
+          failure(job.parked ? 'interrupted/asking' : 'interrupted', { job_id: job.id }),
+        );
       case 'late':
-        return this.#fail(deadlinePassed());
+        return this.#fail(failure('deadline'));
       case 'unanswered':
-        return this.#fail(inputExpired());
+        return this.#fail(failure('input_expired'));
       case 'cancel':
         return this.#cancelWithoutCall();
     }
@@ -174,7 +172,14 @@ export class ClaimRun {
     if (this.#isSent) return;
     await this.#mustHold(() => this.#options.engine.markSent(this.claim));
     this.#isSent = true;
+    await this.#turn();
     this.#call.signal.throwIfAborted();
+  }
+
+  /** Jobs are claimed, and marked, many at a time. */
+  async #turn(): Promise<void> {
+    await streamTurns.enter(this.claim.job.principal_id);
+    this.#lost.signal.throwIfAborted();
   }
 
   async #ask(inputs: readonly JobInput[], expiresAt = this.#now() + INPUT_MS) {
@@ -185,7 +190,10 @@ export class ClaimRun {
     const asked = this.#writer.stamp(awaiting(inputs), this.claim.job.agent_id ?? 'starloom');
     await this.#mustHold(() => engine.ask(this.claim, { inputs, expiresAt }, [asked]));
     this.#writer.startLeg();
-    const expiry = setTimeout(() => answers.reject(inputExpired()), expiresAt - this.#now());
+    const expiry = setTimeout(
+      () => answers.reject(failure('input_expired')),
+      expiresAt - this.#now(),
+    );
     const onAbort = () => answers.reject(this.#call.signal.reason);
     this.#call.signal.addEventListener('abort', onAbort);
     if (this.#call.signal.aborted) onAbort();
@@ -216,7 +224,7 @@ export class ClaimRun {
 
   async #failOrRetry(error: FabricError): Promise<void> {
     const { engine } = this.#options;
-    if (this.#cancelled) return this.#end('cancelled', cancelled(error, true));
+    if (this.#cancelled) return this.#end('cancelled', cancelledBy(error, true));
     if (!this.#mayRetry(error)) return this.#fail(error);
     const event = this.#writer.stamp(RETRYING, this.claim.job.agent_id ?? 'starloom');
     await this.#mustHold(() => engine.retry(this.claim, [event]));
@@ -267,7 +275,7 @@ export class ClaimRun {
         },
       );
     }
-    await this.#end('cancelled', cancelled(undefined, isConfirmed));
+    await this.#end('cancelled', cancelledBy(undefined, isConfirmed));
   }
 
   /** What the call ends with; nothing when it did not end after a cancellation, and the job did. */
@@ -280,7 +288,7 @@ export class ClaimRun {
     this.#lost.signal.throwIfAborted();
     if (!this.#cancelled) throw signal.reason;
     await this.#writer.flush();
-    await this.#end('cancelled', cancelled(undefined, false));
+    await this.#end('cancelled', cancelledBy(undefined, false));
     return undefined;
   }
 
@@ -288,14 +296,14 @@ export class ClaimRun {
     const { deadline_at } = this.claim.job;
     if (deadline_at === undefined) return undefined;
     const ms = Math.min(Math.max(0, deadline_at - this.#now()), 2 ** 31 - 1);
-    return setTimeout(() => this.#call.abort(deadlinePassed()), ms).unref();
+    return setTimeout(() => this.#call.abort(failure('deadline')), ms).unref();
   }
 
   /** Repeats the step while the engine is down; throws when the claim is lost. */
   async #mustHold(step: () => Promise<boolean>): Promise<void> {
     if (await this.#persist(step)) return;
     const lost = new ClaimLost('another worker has the job');
-    this.#call.abort(new FabricError('AGENT_OFFLINE', lost.message, { cause: lost }));
+    this.#call.abort(failure('claim_lost', {}, { cause: lost }));
     throw lost;
   }
 
@@ -321,35 +329,7 @@ function awaiting(inputs: readonly JobInput[]): EventBody {
   return { type: 'status', data: { state: 'awaiting_input', inputs } } as EventBody;
 }
 
-function interrupted({ id, parked }: Job): FabricError {
-  const code = parked ? 'AGENT_OFFLINE' : 'UPSTREAM_ERROR';
-  const message = parked
-    ? 'The gateway ended while the agent waited for an answer'
-    : 'The gateway ended during the call, which may not be repeated automatically';
-  return new FabricError(code, message, {
-    details: {
-      reason: 'interrupted',
-      job_id: id,
-      fix: 'check whether the call had its effect; if not, start it again with fabric.job.retry',
-    },
-  });
-}
-
-function deadlinePassed(): FabricError {
-  return new FabricError('TIMEOUT', 'The job did not finish before its deadline', {
-    details: { reason: 'deadline', fix: 'Raise `deadline_ms`, or ask for less' },
-  });
-}
-
-function inputExpired(): FabricError {
-  return new FabricError('TIMEOUT', 'The question of the agent was not answered in time', {
-    details: { reason: 'input_expired', fix: 'Start the job again and answer its questions' },
-  });
-}
-
-function cancelled(cause: FabricError | undefined, isConfirmed: boolean): FabricError {
-  return new FabricError('CANCELLED', 'The job was cancelled', {
-    details: { reason: 'cancelled', confirmed: isConfirmed, ...(!isConfirmed && { forced: true }) },
-    ...(cause !== undefined && { cause }),
-  });
+function cancelledBy(cause: FabricError | undefined, isConfirmed: boolean): FabricError {
+  const forced = isConfirmed ? undefined : true;
+  return failure('cancelled', { confirmed: isConfirmed, forced }, cause && { cause });
 }

@@ -1,8 +1,18 @@
 // The events of one claim on their way to the engine: in order, one write at a time, and all that came
 // meanwhile in the next. A write whose answer was lost is not repeated when it happened.
 
-import type { Claim, Clock, EventBody, JobEvent, JobRecords, Trace } from '@starloom/core';
-import { type PersistOptions, persist } from './persist.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  backoffMs,
+  type Claim,
+  type Clock,
+  type EventBody,
+  FabricError,
+  type JobEvent,
+  type JobRecords,
+  type Log,
+  type Trace,
+} from '@starloom/core';
 
 export class ClaimLost extends Error {}
 
@@ -98,5 +108,30 @@ export class EventWriter {
       return records.append(claim, events);
     }, this.#options);
     if (!done) throw new ClaimLost('another worker has the job');
+  }
+}
+
+const WAITS = { firstMs: 50, longestMs: 2_000 };
+
+export interface PersistOptions {
+  readonly log: Log;
+  /** Gives up when it aborts, with its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** Repeats a step while the engine cannot write: what a worker has done must not be lost to that. */
+export async function persist<Result>(
+  step: () => Promise<Result>,
+  { log, signal }: PersistOptions,
+): Promise<Result> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await step();
+    } catch (error) {
+      if (!FabricError.is(error) || error.code !== 'OVERLOADED') throw error;
+      log.warn({ err: error, details: error.details }, 'job engine: write failed, trying again');
+    }
+    const waitMs = backoffMs({ ...WAITS, tries });
+    await delay(waitMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }

@@ -2,11 +2,17 @@
 // `run` returns. A step that is refused changes nothing, so it does not spoil its batch. New jobs are
 // refused before the disk is full; for what else there is no room, the folder has a reserve.
 
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { FabricError } from '@starloom/core';
-import { diskFull, diskRoom, isDiskFull, logPages, releaseReserve } from '@starloom/wire';
+import {
+  createPrivateFiles,
+  diskFull,
+  diskRoom,
+  logPages,
+  releaseReserve,
+  sqliteReason,
+} from '@starloom/wire';
 import { JobLedger } from '../ledger/job-ledger.ts';
 import type { LedgerNewJob } from '../ledger/job-steps.ts';
 import {
@@ -16,11 +22,12 @@ import {
   toProblem,
   WRITE_PROBE,
 } from '../ledger/step-batches.ts';
+import { failure } from '../reasons.ts';
 import {
   APPLICATION_ID,
   COUNT_USAGE,
   FORMAT,
-  MOST_LOG_PAGES,
+  MAX_LOG_PAGES,
   NEW_FILE,
   PRAGMAS,
   SCHEMA,
@@ -145,15 +152,15 @@ export class LedgerFile {
     const tables = this.#database.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
     const isOurs = this.#pragma('application_id') === APPLICATION_ID;
     if (!isOurs && tables?.n !== 0) {
-      throw engineError('foreign', 'The file is a database of another program');
+      throw failure('foreign');
     }
     if (this.#pragma('user_version') > FORMAT) {
-      throw engineError('newer_store', 'The file was written by a newer version');
+      throw failure('newer_store');
     }
     // Nothing is written that is there: on a full disk, too, jobs can be read and cancelled.
     if (!isOurs) this.#database.exec(NEW_FILE);
     this.#database.exec(PRAGMAS);
-    const pages = logPages(this.#folder, MOST_LOG_PAGES);
+    const pages = logPages(this.#folder, MAX_LOG_PAGES);
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
     this.#database.exec(`PRAGMA journal_size_limit = ${pages * 4096}`);
     this.#database.exec(SCHEMA);
@@ -171,57 +178,10 @@ function noNewJobs(): FabricError {
   return diskFull('new jobs are refused');
 }
 
-/** SQLite gives the files beside it the same mode. */
-function createPrivateFiles(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
-  if (process.platform === 'win32') return;
-  chmodSync(dirname(path), 0o700);
-  for (const file of ['', '-wal', '-shm'].map((ending) => path + ending)) {
-    if (existsSync(file)) chmodSync(file, 0o600);
-  }
-}
-
-/** By the primary result code of SQLite. */
-const REASONS: Readonly<Record<number, readonly [string, string]>> = {
-  5: ['in_use', 'Another process uses the job database'],
-  8: ['read_only', 'The job database cannot be written'],
-  10: ['io_error', 'The job database cannot be written'],
-  11: ['corrupt', 'The job database is damaged'],
-  13: ['disk_full', 'The disk of the job database is full'],
-  14: ['unreachable', 'The job database cannot be opened'],
-  26: ['foreign', 'The file is no job database'],
-};
-
-const FULL = 13;
-/** SQLITE_IOERR_SHMSIZE: the index of the write-ahead log could not grow. */
-const NO_ROOM_FOR_INDEX = 4874;
-
 export function toEngineError(error: unknown): FabricError {
   if (FabricError.is(error)) return error;
-  if (isDiskFull(error)) return diskFull('the job database cannot be written');
-  const extended = error instanceof Error && 'errcode' in error ? Number(error.errcode) : 0;
-  const code = extended === NO_ROOM_FOR_INDEX ? FULL : extended & 0xff;
-  const [reason, message] = REASONS[code] ?? ['engine_unavailable', 'The job database failed'];
-  const text = error instanceof Error ? error.message : String(error);
-  return engineError(reason, message, text);
+  const reason = sqliteReason(error);
+  if (reason === 'disk_full') return diskFull('the job database cannot be written');
+  const cause = error instanceof Error ? error.message : String(error);
+  return failure(reason ?? 'engine_unavailable', { cause });
 }
-
-function engineError(reason: string, message: string, cause = message): FabricError {
-  return new FabricError('OVERLOADED', message, {
-    details: { reason, cause, fix: FIXES[reason] ?? FIX },
-  });
-}
-
-const WRITABLE =
-  'Let the gateway write to the state folder, check its disk, then start the gateway again';
-const FIX = 'Check the disk of the state folder, then start the gateway again';
-const FIXES: Readonly<Record<string, string>> = {
-  in_use: 'Stop the other gateway, or give this one a state folder of its own',
-  read_only: WRITABLE,
-  unreachable: WRITABLE,
-  io_error: WRITABLE,
-  disk_full: 'Free space on the disk of the state folder; no restart is needed',
-  foreign: 'Move the file away, or set `jobs.path`',
-  newer_store: 'Use the newer version of starloom',
-};

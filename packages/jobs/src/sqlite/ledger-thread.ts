@@ -1,7 +1,7 @@
 // A ledger file in the thread of files. One batch of steps is under way at a time.
 
 import { extname } from 'node:path';
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
 import { ThreadedFile } from '@starloom/wire';
 import {
   fromProblem,
@@ -10,6 +10,7 @@ import {
   StepBatches,
   WRITE_PROBE,
 } from '../ledger/step-batches.ts';
+import { failure } from '../reasons.ts';
 import type { ThreadReply } from './ledger-worker.ts';
 
 export class LedgerThread {
@@ -30,7 +31,7 @@ export class LedgerThread {
       module,
       path,
       onReply: (reply) => this.#take(reply),
-      onLost: (cause) => this.#fail(threadEnded(cause)),
+      onLost: (cause) => this.#fail(failure('engine_unavailable/closed', {}, { cause })),
     });
   }
 
@@ -54,7 +55,7 @@ export class LedgerThread {
   async close(): Promise<void> {
     await this.#batches.idle();
     await this.#file.close();
-    this.#fail(threadEnded());
+    this.#fail(failure('engine_unavailable/closed'));
   }
 
   async #run(steps: readonly LedgerStep[]): Promise<readonly LedgerReply[]> {
@@ -80,11 +81,4 @@ export class LedgerThread {
     this.#opened.reject(this.#failure);
     this.#replied?.reject(this.#failure);
   }
-}
-
-function threadEnded(cause?: unknown): FabricError {
-  return new FabricError('OVERLOADED', 'The job database is closed', {
-    details: { reason: 'engine_unavailable', fix: 'Start the gateway again' },
-    ...(cause !== undefined && { cause }),
-  });
 }

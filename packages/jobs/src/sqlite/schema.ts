@@ -18,7 +18,7 @@ export const PRAGMAS = `
 `;
 
 /** Of the log beside the file. */
-export const MOST_LOG_PAGES = 4000;
+export const MAX_LOG_PAGES = 4000;
 
 /** Nearly all of these have the note `due`: an index of few rows. */
 export const IS_DUE = `instr(record, '"due":{') > 0`;

@@ -2,22 +2,21 @@
 // is one.
 
 import type { DatabaseSync, SQLOutputValue, StatementSync } from 'node:sqlite';
-import {
-  isFinal,
-  JOB_STATES,
-  type Job,
-  type JobState,
-  normalName,
-  type QueuePurpose,
-} from '@starloom/core';
+import { isFinal, type Job, type JobState, normalName, type QueuePurpose } from '@starloom/core';
 import {
   AgentTurns,
   type JobTables,
   type KeyRow,
   type QueueEntry,
   type ScheduleRow,
+  storedBytes,
+  toCounts,
+  toEntry,
+  toJob,
+  toKeyRow,
+  toNumbers,
+  toSchedule,
 } from '../ledger/job-tables.ts';
-import { storedBytes } from '../ledger/stored-text.ts';
 import { IS_DUE, RECORD_BYTES } from './schema.ts';
 
 type Row = Record<string, SQLOutputValue>;
@@ -49,7 +48,7 @@ export class SqliteJobTables implements JobTables {
 
   get(id: string): Job | undefined {
     const row = this.#get('SELECT record FROM job WHERE id = ?', id);
-    return row && (JSON.parse(String(row.record)) as Job);
+    return row && toJob(row);
   }
 
   update(job: Job): void {
@@ -88,8 +87,12 @@ export class SqliteJobTables implements JobTables {
   }
 
   list({ principalId, state, capability, limit, before }: Parameters<JobTables['list']>[0]) {
-    const conditions = ['principal = ?', 'position < ?'];
-    const values: (string | number)[] = [principalId, before ?? Number.MAX_SAFE_INTEGER];
+    const conditions = ['position < ?'];
+    const values: (string | number)[] = [before ?? Number.MAX_SAFE_INTEGER];
+    if (principalId !== undefined) {
+      conditions.push('principal = ?');
+      values.push(principalId);
+    }
     if (state !== undefined) {
       conditions.push('state = ?');
       values.push(state);
@@ -100,16 +103,16 @@ export class SqliteJobTables implements JobTables {
     }
     const where = conditions.join(' AND ');
     const sql = `SELECT position, record FROM job WHERE ${where} ORDER BY position DESC LIMIT ?`;
-    return this.#all(sql, ...values, limit).map(({ position, record }) => ({
-      position: Number(position),
-      job: JSON.parse(String(record)) as Job,
+    return this.#all(sql, ...values, limit).map((row) => ({
+      position: Number(row.position),
+      job: toJob(row),
     }));
   }
 
   due(limit: number): readonly Job[] {
     const sql = `SELECT record FROM job WHERE ${IS_DUE}
       AND json_extract(record, '$.notes.due') IS NOT NULL ORDER BY position LIMIT ?`;
-    return this.#all(sql, limit).map(({ record }) => JSON.parse(String(record)) as Job);
+    return this.#all(sql, limit).map(toJob);
   }
 
   addEvents(id: string, first: number, texts: readonly string[]): void {
@@ -131,13 +134,7 @@ export class SqliteJobTables implements JobTables {
   key(principalId: string, key: string): KeyRow | undefined {
     const sql = 'SELECT * FROM idempotency WHERE principal = ? AND key = ?';
     const row = this.#get(sql, principalId, key);
-    return (
-      row && {
-        jobId: String(row.job_id),
-        fingerprint: String(row.fingerprint),
-        expiresAt: Number(row.expires_at),
-      }
-    );
+    return row && toKeyRow(row);
   }
 
   setKey(principalId: string, key: string, { jobId, fingerprint, expiresAt }: KeyRow): void {
@@ -148,6 +145,10 @@ export class SqliteJobTables implements JobTables {
 
   dropKeys(expiredAt: number): void {
     this.#run('DELETE FROM idempotency WHERE expires_at <= ?', expiredAt);
+  }
+
+  dropKeysOf(jobId: string): void {
+    this.#run('DELETE FROM idempotency WHERE job_id = ?', jobId);
   }
 
   entry(jobId: string, purpose: QueuePurpose): QueueEntry | undefined {
@@ -174,10 +175,9 @@ export class SqliteJobTables implements JobTables {
 
   ready(purpose: QueuePurpose, limit: number, perAgent: number | undefined): readonly QueueEntry[] {
     if (perAgent === undefined) return this.#readyWithout([], purpose, limit);
-    const running = new Map<string, number>();
     const leased = `SELECT agent, count(*) AS n FROM queue
       WHERE purpose = ? AND state = 'leased' AND agent IS NOT NULL GROUP BY agent`;
-    for (const { agent, n } of this.#all(leased, purpose)) running.set(String(agent), Number(n));
+    const running = toNumbers(this.#all(leased, purpose), 'agent');
     const turns = new AgentTurns(running, perAgent, limit);
     while (turns.take(this.#readyWithout(turns.full, purpose, limit)));
     return turns.chosen;
@@ -209,11 +209,7 @@ export class SqliteJobTables implements JobTables {
   }
 
   counts(): Readonly<Record<JobState, number>> {
-    const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0]));
-    for (const { state, jobs } of this.#all('SELECT * FROM counter')) {
-      counts[String(state)] = Number(jobs);
-    }
-    return counts as Record<JobState, number>;
+    return toCounts(toNumbers(this.#all('SELECT state, jobs AS n FROM counter'), 'state'));
   }
 
   oldestReady(purpose: QueuePurpose): number | undefined {
@@ -293,27 +289,4 @@ export class SqliteJobTables implements JobTables {
     }
     return statement;
   }
-}
-
-function toEntry(row: Row): QueueEntry {
-  return {
-    jobId: String(row.job_id),
-    purpose: String(row.purpose) as QueuePurpose,
-    priority: Number(row.priority),
-    ...(row.agent !== null && { agentId: String(row.agent) }),
-    state: String(row.state) as QueueEntry['state'],
-    readyAt: Number(row.ready_at),
-    ...(row.lease !== null && { lease: String(row.lease) }),
-    tries: Number(row.tries),
-  };
-}
-
-function toSchedule(row: Row): ScheduleRow {
-  return {
-    name: String(row.name),
-    cron: String(row.cron),
-    timezone: String(row.timezone),
-    nextAt: Number(row.next_at),
-    job: String(row.job),
-  };
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { JobContractContext } from '../job-engine-contract.ts';
 import { LEASE_MS, LONG_AGO } from './job-driver.ts';
+import type { JobContractContext } from './job-engine-contract.ts';
 
 const QUESTION = { id: 'q1', kind: 'text', message: 'Which one?' };
 const ANSWER = { id: 'q1', response: { action: 'accept', content: 'the red one' } };

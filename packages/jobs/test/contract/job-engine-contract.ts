@@ -2,11 +2,11 @@
 
 import type { JobEngine } from '@starloom/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { asksAndAnswers } from './job-engine/asks-and-answers.ts';
-import { claimsAndLeases } from './job-engine/claims-and-leases.ts';
-import { createJobDriver, type JobDriver } from './job-engine/job-driver.ts';
-import { keepsRecords } from './job-engine/keeps-records.ts';
-import { recoversAndCancels } from './job-engine/recovers-and-cancels.ts';
+import { asksAndAnswers } from './asks-and-answers.ts';
+import { claimsAndLeases } from './claims-and-leases.ts';
+import { createJobDriver, type JobDriver } from './job-driver.ts';
+import { keepsRecords } from './keeps-records.ts';
+import { recoversAndCancels } from './recovers-and-cancels.ts';
 
 export interface JobEngineSubject {
   /** Empty at first. */

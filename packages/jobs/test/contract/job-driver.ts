@@ -9,7 +9,7 @@ import {
   type NewJob,
 } from '@starloom/core';
 import { expect } from 'vitest';
-import { errorEvent } from '../../transitions.ts';
+import { errorEvent } from '../../src/transitions.ts';
 
 export const LEASE_MS = 10_000;
 /** Until another worker has a job at the latest: the lease, and the backoff of the queue. */

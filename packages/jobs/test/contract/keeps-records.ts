@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { JobContractContext } from '../job-engine-contract.ts';
 import { exampleJob, FAILURE, LEASE_MS } from './job-driver.ts';
+import type { JobContractContext } from './job-engine-contract.ts';
 
 const UNKNOWN = '00000000-0000-4000-8000-000000000000';
 const DAY = 24 * 60 * 60 * 1000;
@@ -94,6 +94,14 @@ export function keepsRecords(context: JobContractContext): void {
       cursor = page.next;
     } while (cursor !== undefined);
     expect(seen).toEqual(ids);
+  });
+
+  it('lists the jobs of all principals where none is named', async () => {
+    const { engine, driver } = context;
+    const first = await driver.create();
+    const second = await driver.create({ principalId: 'bob' });
+    const page = await engine.list({ limit: 10, state: 'queued' });
+    expect(page.jobs.map(({ id }) => id)).toEqual([second.id, first.id]);
   });
 
   it('lists by state and capability, and refuses a cursor of its own making', async () => {
@@ -219,6 +227,18 @@ export function keepsRecords(context: JobContractContext): void {
     await engine.requestCancel(other.id);
     await expect.poll(() => otherHints).toBeGreaterThan(0);
     stopOther();
+  });
+
+  it('erases all jobs of a principal, and no other', async () => {
+    const { engine, driver, now } = context;
+    const over = await driver.create({ idempotencyKey: 'k', deadlineAt: now() + 60 * DAY });
+    await driver.succeed(await driver.claimOne());
+    const queued = await driver.create();
+    const { principal_id } = (await engine.get(over.id)) ?? expect.unreachable();
+    expect(await engine.erase('nobody')).toEqual({ deleted: 0, open: 0 });
+    expect(await engine.erase(principal_id)).toEqual({ deleted: 2, open: 0 });
+    for (const { id } of [over, queued]) expect(await engine.get(id)).toBeUndefined();
+    expect(await engine.erase(principal_id)).toEqual({ deleted: 0, open: 0 });
   });
 
   it('prunes jobs that ended long ago, and no other', async () => {

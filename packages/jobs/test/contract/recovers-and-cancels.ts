@@ -1,8 +1,8 @@
 import type { NewJob } from '@starloom/core';
 import { expect, it } from 'vitest';
-import { errorEvent } from '../../transitions.ts';
-import type { JobContractContext } from '../job-engine-contract.ts';
+import { errorEvent } from '../../src/transitions.ts';
 import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
+import type { JobContractContext } from './job-engine-contract.ts';
 
 export function recoversAndCancels(context: JobContractContext): void {
   it('refuses more jobs of a principal than it may have, until some are over', async () => {

@@ -1,7 +1,7 @@
 import type { Claim } from '@starloom/core';
 import { expect, it } from 'vitest';
-import type { JobContractContext } from '../job-engine-contract.ts';
 import { exampleJob, LEASE_MS, LONG_AGO } from './job-driver.ts';
+import type { JobContractContext } from './job-engine-contract.ts';
 
 export function claimsAndLeases(context: JobContractContext): void {
   const claimAll = (limit = 10, perAgent?: number) =>
