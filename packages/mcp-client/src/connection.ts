@@ -7,20 +7,29 @@ import {
   Client,
   type ClientCapabilities,
   type Implementation,
+  type JSONRPCNotification,
   type JSONRPCRequest,
   PROTOCOL_VERSION_META_KEY,
   type ServerCapabilities,
 } from '@modelcontextprotocol/client';
 import { type Fields, isObject, type Log } from '@starloom/core';
-import { type AgentTransport, type ExchangeOptions, FIRST_EXCHANGE_ID } from './agent-transport.ts';
-import { cancelAnswer, type RpcAnswer } from './cancel-answer.ts';
-import type { Exchange } from './exchange.ts';
-import { RESERVED_META_KEYS } from './json-rpc.ts';
-import { LIST_KINDS, type ListKind } from './list-kinds.ts';
-import { OlderSubscriptions } from './older-subscriptions.ts';
-import { ListSubscription } from './subscription.ts';
+import {
+  type AgentTransport,
+  cancelAnswer,
+  type Exchange,
+  type ExchangeOptions,
+  FIRST_EXCHANGE_ID,
+  RESERVED_META_KEYS,
+  type RpcAnswer,
+} from './exchange.ts';
+import {
+  LIST_KINDS,
+  type ListKind,
+  ListSubscription,
+  OlderSubscriptions,
+} from './subscriptions.ts';
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly transport: AgentTransport;
   /** Who we are. */
   readonly info: Implementation;
@@ -101,7 +110,7 @@ export class McpConnection {
       const subscriptions = new OlderSubscriptions(this);
       this.olderSubscriptions = subscriptions;
       client.setNotificationHandler('notifications/resources/updated', ({ params }) =>
-        subscriptions.updated(params),
+        subscriptions.noteUpdate(params),
       );
       return;
     }
@@ -123,12 +132,12 @@ export class McpConnection {
     return this.#transport.kind === 'http';
   }
 
-  /** Can the agent speak without having been asked? */
+  /** Whether the agent can send messages that answer no request. */
   get hasPush(): boolean {
     return this.#transport.hasPush;
   }
 
-  /** Does the agent announce changes of this list? Watching begins with the first question. */
+  /** Whether the agent reports changes of this list; the first call of this begins to watch it. */
   watches(kind: ListKind): boolean {
     if (!this.capabilities[kind]?.listChanged) return false;
     return this.#subscription ? this.#subscription.open() : this.#transport.hasPush;
@@ -142,14 +151,14 @@ export class McpConnection {
     return this.#transport.exchange(request, options);
   }
 
-  /** Answers a question of the agent; it may be gone by then. */
+  /** Answers a question of the agent, if it still waits. */
   respond(question: JSONRPCRequest, answer: RpcAnswer): void {
     this.#transport.send({ jsonrpc: '2.0', id: question.id, ...answer }).catch((cause: unknown) => {
       this.#log.debug({ cause: String(cause) }, 'a question could not be answered');
     });
   }
 
-  /** Takes no new requests; closes when the last one is over. */
+  /** Closes the connection when its last request is over. */
   retire(): void {
     if (this.#transport.openExchanges === 0) void this.close();
     else this.#transport.onidle = () => void this.close();
@@ -176,4 +185,18 @@ export class McpConnection {
     );
     return older.length === 0 ? undefined : Object.fromEntries(older);
   }
+}
+
+export interface RequestOptions {
+  /** Aborts with a FabricError; the agent is notified. */
+  readonly signal: AbortSignal;
+  /** What the client declared; wins over what `_meta` of the params says. 2026-07-28 agents only. */
+  readonly clientCapabilities?: Fields;
+  /**
+   * Progress (when the params asked for it, under the token they gave), log messages of this
+   * request, and what it subscribed to (`subscriptions/listen`), in order and before the result. Over
+   * stdio a log message is passed on only while no other request runs, since it does not say where
+   * it belongs. The agent is held back while a returned promise is pending.
+   */
+  readonly onNotification?: (notification: JSONRPCNotification) => void | Promise<void>;
 }

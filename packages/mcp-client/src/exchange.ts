@@ -1,12 +1,33 @@
 // One request of ours and everything that comes back for it, in order: notifications and questions,
 // then exactly one outcome. The caller pulls; while it does not, the transport holds back.
 
-import type { JSONRPCNotification, JSONRPCRequest } from '@modelcontextprotocol/client';
-import { FabricError, type Fields, isObject } from '@starloom/core';
-import type { RpcResponse } from './json-rpc.ts';
-import { rpcFailure } from './rpc-failure.ts';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  CLIENT_INFO_META_KEY,
+  type JSONRPCErrorResponse,
+  type JSONRPCMessage,
+  type JSONRPCNotification,
+  type JSONRPCRequest,
+  type JSONRPCResultResponse,
+  LOG_LEVEL_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+  type Transport,
+} from '@modelcontextprotocol/client';
+import {
+  createTrace,
+  type ErrorDetails,
+  FabricError,
+  type Fields,
+  fromMeta,
+  isObject,
+  META,
+  toMeta,
+} from '@starloom/core';
+import { assertJsonLimits } from '@starloom/wire';
+import { rpcFailure } from './failures.ts';
+import { failure } from './reasons.ts';
 
-/** What an agent says before its result. */
+/** A notification or question that comes before the result. */
 export type Said = JSONRPCNotification | JSONRPCRequest;
 
 /** The transport's end of an exchange. */
@@ -72,7 +93,7 @@ export class Exchange {
     });
   }
 
-  /** Is the outcome there, and nothing left to read before it? */
+  /** Whether the outcome is there and nothing is left to read before it. */
   get isRead(): boolean {
     return this.isOver && this.#held.length === 0;
   }
@@ -90,7 +111,7 @@ export class Exchange {
     return first.said;
   }
 
-  /** What the agent answered, untouched; throws when that was an error or nothing. */
+  /** The result as the agent sent it; throws its error, or why there is none. */
   result(): Fields {
     const { failure } = this;
     if (failure) throw failure;
@@ -125,7 +146,7 @@ export class Exchange {
     this.#end(reason, reason);
   }
 
-  /** The caller reads no more: cancels what is not over. */
+  /** Cancels the exchange unless it is over: the caller does not read on. */
   abandon(): void {
     if (this.isOver) return;
     this.cancel(new FabricError('CANCELLED', 'The caller stopped reading the answer'));
@@ -148,4 +169,164 @@ export class Exchange {
     this.#wake = undefined;
     wake?.();
   }
+}
+
+/** Ids of our own requests start here; those of the SDK's client are small numbers or strings. */
+export const FIRST_EXCHANGE_ID = 1_000_000;
+
+/**
+ * A transport that carries our own requests beside those of the SDK's client. The client makes and
+ * keeps the connection; calls go past it, so that results and notifications arrive as they were
+ * sent, in order, and with back-pressure.
+ */
+export interface AgentTransport extends Transport {
+  readonly kind: 'http' | 'stdio';
+  /** Why it closed; `undefined` while it is open. */
+  readonly failure: FabricError | undefined;
+  /** Whether the agent can send messages that answer no request. */
+  readonly hasPush: boolean;
+  /** Whether a question may belong to a cancelled call. */
+  readonly isDoubtful: boolean;
+  readonly openExchanges: number;
+  /** What the agent wrote outside of the protocol, for `details.upstream`. */
+  printed?(): ErrorDetails;
+  /** Called when the last open exchange is over. */
+  onidle?: (() => void) | undefined;
+  /** Called with a question that may belong to any of several calls, or to none. */
+  onstray?: ((question: JSONRPCRequest) => void) | undefined;
+  /** Never throws: what goes wrong ends the exchange. */
+  exchange(request: NumberedRequest, options?: ExchangeOptions): Exchange;
+  /** Exchanges still open end with `failure`; by default that the connection was closed. */
+  close(failure?: FabricError): Promise<void>;
+}
+
+export interface ExchangeOptions {
+  /** For HTTP only. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** On whose behalf; an unknown principal equals no other. */
+  readonly principal?: string | undefined;
+}
+
+export interface NumberedRequest extends JSONRPCRequest {
+  readonly id: number;
+}
+
+// JSON-RPC as far as routing needs it: what is inside params and results belongs to the reader
+// and passes through as it came.
+
+export type RpcResponse = JSONRPCResultResponse | JSONRPCErrorResponse;
+
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+/** Keys of `_meta` that belong to the 2026-07-28 revision and mean nothing to older agents. */
+export const RESERVED_META_KEYS: ReadonlySet<string> = new Set([
+  PROTOCOL_VERSION_META_KEY,
+  CLIENT_INFO_META_KEY,
+  CLIENT_CAPABILITIES_META_KEY,
+  LOG_LEVEL_META_KEY,
+]);
+
+/** One message, or those of a batch; anything else is the agent's fault. */
+export function parseMessages(text: string, isCounted = false): JSONRPCMessage[] {
+  if (!isCounted) assertJsonLimits(text);
+  const value = parseJson(text);
+  const messages = Array.isArray(value) ? value : [value];
+  if (messages.every(isMessage)) return messages;
+  throw failure('not_json_rpc');
+}
+
+export function isResponse(message: JSONRPCMessage): message is RpcResponse {
+  return !('method' in message);
+}
+
+export function isNotification(message: JSONRPCMessage): message is JSONRPCNotification {
+  return 'method' in message && !('id' in message);
+}
+
+/** What an older agent may ask in the middle of a call. */
+const QUESTIONS: ReadonlySet<string> = new Set([
+  'elicitation/create',
+  'sampling/createMessage',
+  'roots/list',
+]);
+
+export function isQuestion(message: JSONRPCMessage): message is JSONRPCRequest {
+  return 'method' in message && 'id' in message && QUESTIONS.has(message.method);
+}
+
+/** The `_meta` of a message's params, or an empty one. */
+export function metaOf(message: JSONRPCMessage): Fields {
+  const params: unknown = 'method' in message ? message.params : undefined;
+  return isObject(params) && isObject(params._meta) ? params._meta : {};
+}
+
+/** Does the message say of itself that it is of the 2026-07-28 revision or later? */
+export function isModern(message: JSONRPCMessage): boolean {
+  return typeof metaOf(message)[PROTOCOL_VERSION_META_KEY] === 'string';
+}
+
+export function cancellationOf(request: JSONRPCRequest, reason: string): JSONRPCNotification {
+  const reserved = Object.entries(metaOf(request)).filter(([key]) => RESERVED_META_KEYS.has(key));
+  const params = { requestId: request.id, reason };
+  const _meta = Object.fromEntries(reserved);
+  return {
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: reserved.length === 0 ? params : { ...params, _meta },
+  };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (cause) {
+    throw failure('not_json', {}, { cause });
+  }
+}
+
+function isMessage(value: unknown): value is JSONRPCMessage {
+  if (!isObject(value)) return false;
+  if (typeof value.method === 'string') return isParams(value.params);
+  if (isObject(value.result)) return isId(value.id);
+  const error = value.error;
+  return isObject(error) && Number.isInteger(error.code) && typeof error.message === 'string';
+}
+
+function isParams(value: unknown): boolean {
+  return value === undefined || isObject(value);
+}
+
+function isId(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+export type RpcAnswer = { readonly result: Fields } | { readonly error: RpcError };
+
+/** What clients answer with when a person rejects sampling. */
+export const REJECTION: RpcAnswer = { error: { code: -1, message: 'The request was declined' } };
+
+/** For a question that no caller can answer. */
+export function cancelAnswer(method: string): RpcAnswer {
+  return method === 'elicitation/create' ? { result: { action: 'cancel' } } : REJECTION;
+}
+
+/**
+ * Every request says which trace it belongs to. A request that serves no call, such as `tools/list`,
+ * begins a trace of its own.
+ */
+export function withTrace(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('method' in message) || !('id' in message)) return message;
+  const { params = {} } = message;
+  const meta = isObject(params._meta) ? params._meta : {};
+  if (META.trace in meta) return message;
+  const { named, traceId, hop } = fromMeta(meta);
+  if (named) return message;
+  return {
+    ...message,
+    params: { ...params, _meta: { ...toMeta(createTrace(traceId), hop), ...meta } },
+  };
 }

@@ -2,13 +2,21 @@
 // events. Nothing is kept beyond the limit; a redirect is a failure like any other status.
 
 import type { IncomingHttpHeaders } from 'node:http';
+import { StringDecoder } from 'node:string_decoder';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { connectionFailure, FabricError } from '@starloom/core';
-import type { Excerpt, SseEvent } from '@starloom/wire';
+import {
+  type Excerpt,
+  JsonCount,
+  jsonFailure,
+  type SseEvent,
+  SseParser,
+  UPSTREAM_JSON_LIMITS,
+} from '@starloom/wire';
 import type { Dispatcher } from 'undici';
-import { EventsBody, type HttpBody, IGNORED_BODY, WholeBody } from './http-body.ts';
-import { answerFailure, refusedFailure } from './http-failure.ts';
-import { parseMessages, type RpcError } from './json-rpc.ts';
+import { parseMessages, type RpcError } from './exchange.ts';
+import { refusedFailure } from './failures.ts';
+import { failure } from './reasons.ts';
 
 export interface StreamListener {
   /** The status is good, the body follows. */
@@ -24,7 +32,7 @@ export interface StreamFailure {
   readonly response?: { readonly status: number; readonly text: string };
 }
 
-export interface StreamOptions {
+interface StreamOptions {
   /** Largest message; a larger one ends the stream. */
   readonly maxMessageBytes: number;
   readonly excerpt: Excerpt;
@@ -32,8 +40,8 @@ export interface StreamOptions {
   readonly expects: 'messages' | 'nothing';
   /** The request carries a session id, which the server may have forgotten. */
   readonly inSession: boolean;
-  /** What a refusal means here. */
-  readonly refused?: ((failure: FabricError) => FabricError) | undefined;
+  /** Says what to do about a refusal. */
+  readonly explain?: ((failure: FabricError) => FabricError) | undefined;
 }
 
 const REFUSAL_BYTES = 65_536;
@@ -120,21 +128,20 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     const type = mediaTypeOf(headers);
     if (type === 'text/event-stream') return new EventsBody(limit, this.#onEvent);
     if (type === 'application/json') {
-      const cut = () => this.#cut(tooLarge(limit));
+      const cut = () => this.#cut(failure('answer_too_large', { limit }));
       if (Number(headers['content-length']) > limit) cut();
       return new WholeBody(limit, (text, isCounted) => this.#deliver(text, isCounted), cut);
     }
-    const details = { content_type: type, fix: 'check endpoint.uri of the agent' };
-    this.#cut(answerFailure('not_mcp', 'The agent answered with another media type', details));
+    this.#cut(failure('not_mcp/media_type', { content_type: type }));
     return IGNORED_BODY;
   }
 
   #refusalBody(status: number, headers: IncomingHttpHeaders): HttpBody {
     const refuse = (text: string) => {
-      const { inSession, excerpt, refused } = this.#options;
+      const { inSession, excerpt, explain } = this.#options;
       const rpc = rpcErrorIn(text);
-      const failure = refusedFailure({ status, headers, text: excerpt(text), rpc, inSession });
-      const error = refused?.(failure) ?? failure;
+      const refusal = refusedFailure({ status, headers, text: excerpt(text), rpc, inSession });
+      const error = explain?.(refusal) ?? refusal;
       this.#close({ error, response: { status, text } });
       return error;
     };
@@ -181,13 +188,6 @@ function mediaTypeOf(headers: IncomingHttpHeaders): string {
   return (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
-function tooLarge(limit: number): FabricError {
-  return answerFailure('answer_too_large', 'The agent sent an answer over the size limit', {
-    limit,
-    fix: 'ask for less, or raise options.result_bytes of the endpoint',
-  });
-}
-
 function rpcErrorIn(text: string): RpcError | undefined {
   if (!text.startsWith('{')) return undefined;
   try {
@@ -196,4 +196,127 @@ function rpcErrorIn(text: string): RpcError | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Takes the bytes of a response as they come. */
+interface HttpBody {
+  push(chunk: Buffer): void;
+  /** After the last byte. */
+  end(): void;
+}
+
+const IGNORED_BODY: HttpBody = { push: () => {}, end: () => {} };
+
+/**
+ * More than this is decoded, and its values are counted, as it comes: all at once, megabytes would hold up
+ * the event loop.
+ */
+const LARGE_BYTES = 65_536;
+
+/** The whole text at the end, with whether it was counted as JSON, or `onExceeded` with its beginning as soon as it is over the limit. */
+export class WholeBody implements HttpBody {
+  readonly #limit: number;
+  readonly #onText: (text: string, isCounted: boolean) => void;
+  readonly #onExceeded: (beginning: string) => void;
+  #chunks: Buffer[] = [];
+  readonly #count = new JsonCount(UPSTREAM_JSON_LIMITS);
+  #decoder: StringDecoder | undefined;
+  #decoded = '';
+  #bytes = 0;
+
+  constructor(
+    limit: number,
+    onText: (text: string, isCounted: boolean) => void,
+    onExceeded: (beginning: string) => void,
+  ) {
+    this.#limit = limit;
+    this.#onText = onText;
+    this.#onExceeded = onExceeded;
+  }
+
+  push(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#limit) return void this.#onExceeded(this.#text());
+    this.#chunks.push(chunk);
+    if (this.#bytes > LARGE_BYTES) this.#decode();
+  }
+
+  end(): void {
+    this.#onText(this.#text(), this.#decoder !== undefined);
+  }
+
+  #text(): string {
+    if (!this.#decoder) return Buffer.concat(this.#chunks).toString('utf8');
+    return this.#decoded + this.#decoder.end();
+  }
+
+  #decode(): void {
+    this.#decoder ??= new StringDecoder('utf8');
+    for (const chunk of this.#chunks) {
+      const part = this.#decoder.write(chunk);
+      this.#decoded += part;
+      const excess = this.#count.add(part);
+      if (excess) throw jsonFailure(excess);
+    }
+    this.#chunks = [];
+  }
+}
+
+/** Server-sent events, each within the limit. `onEvent` says whether to go on. */
+class EventsBody implements HttpBody {
+  readonly #parser: SseParser;
+  readonly #onEvent: (event: SseEvent) => boolean;
+
+  constructor(maxEventBytes: number, onEvent: (event: SseEvent) => boolean) {
+    this.#parser = new SseParser({ maxEventBytes });
+    this.#onEvent = onEvent;
+  }
+
+  push(chunk: Buffer): void {
+    for (const event of this.#parser.push(chunk)) if (!this.#onEvent(event)) return;
+  }
+
+  end(): void {}
+}
+
+const GRACE_MS = 500;
+
+/**
+ * Streams whose answer has come. They end by themselves, so that their connections can be used
+ * again; one that the server keeps open is closed. One timer serves all.
+ */
+export class EndingStreams {
+  /** When each came in, in that order. */
+  readonly #since = new Map<HttpStream, number>();
+  #timer: NodeJS.Timeout | undefined;
+
+  add(stream: HttpStream): void {
+    if (stream.isOver || stream.isEnding) return;
+    this.#since.set(stream, performance.now());
+    this.#timer ??= setTimeout(this.#sweep, GRACE_MS).unref();
+  }
+
+  delete(stream: HttpStream): void {
+    this.#since.delete(stream);
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    for (const stream of this.#since.keys()) stream.abort(failure('closed'));
+    this.#since.clear();
+  }
+
+  readonly #sweep = (): void => {
+    this.#timer = undefined;
+    const now = performance.now();
+    for (const [stream, since] of this.#since) {
+      const left = since + GRACE_MS - now;
+      if (left > 0) {
+        this.#timer = setTimeout(this.#sweep, left).unref();
+        return;
+      }
+      this.#since.delete(stream);
+      stream.abort(failure('closed'));
+    }
+  };
 }

@@ -9,21 +9,30 @@ import type {
   TransportSendOptions,
 } from '@modelcontextprotocol/client';
 import { type FabricError, type Log, Roster } from '@starloom/core';
-import type { AgentTransport, ExchangeOptions, NumberedRequest } from './agent-transport.ts';
-import { closedFailure } from './closed-failure.ts';
-import { EndingStreams } from './ending-streams.ts';
-import { type Exchange, unsentExchange } from './exchange.ts';
-import type { HttpEndpoint } from './http-endpoint.ts';
-import { HttpExchange } from './http-exchange.ts';
-import type { SessionHeaders } from './http-headers.ts';
-import { HttpListener } from './http-listener.ts';
-import { HttpSending } from './http-sending.ts';
-import { cancellationOf, isModern, isQuestion } from './json-rpc.ts';
+import { atTurnEnd, type Excerpt } from '@starloom/wire';
+import { type Dispatcher, Pool } from 'undici';
+import {
+  type AgentTransport,
+  cancellationOf,
+  type Exchange,
+  type ExchangeOptions,
+  isModern,
+  isQuestion,
+  type NumberedRequest,
+  unsentExchange,
+  withTrace,
+} from './exchange.ts';
+import { HttpExchange, HttpListener, HttpSending } from './http-exchange.ts';
+import { type Headers, postHeaders, type SessionHeaders, sessionHeaders } from './http-headers.ts';
+import { EndingStreams, HttpStream, type StreamListener } from './http-stream.ts';
+import type { Authorization } from './oauth/authorization.ts';
+import { sendAuthorized } from './oauth/authorized-stream.ts';
+import { failure } from './reasons.ts';
 
 const CANCEL_TIMEOUT_MS = 5_000;
 const DELETE_TIMEOUT_MS = 1_000;
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   /** Shared with transports before and after this one; not closed by it. */
   readonly endpoint: HttpEndpoint;
   readonly log: Log;
@@ -81,7 +90,7 @@ export class HttpClientTransport implements AgentTransport {
         this.#exchanges.remove(place);
         if (this.#exchanges.size === 0) this.onidle?.();
         if (cancelled) this.isDoubtful = true;
-        if (cancelled && !this.failure && !isModern(request)) this.#tellCancelled(request);
+        if (cancelled && !this.failure && !isModern(request)) this.#notifyCancelled(request);
       },
     });
     const place = this.#exchanges.add(exchange);
@@ -112,13 +121,13 @@ export class HttpClientTransport implements AgentTransport {
   }
 
   /** Open exchanges fail; a session is ended at the server, if that answers soon. */
-  async close(failure: FabricError = closedFailure()): Promise<void> {
+  async close(reason: FabricError = failure('closed')): Promise<void> {
     if (this.failure) return;
-    this.failure = failure;
+    this.failure = reason;
     this.#listener?.close();
     this.#ending.close();
-    for (const exchange of this.#exchanges.members()) exchange.cancel(failure);
-    for (const sending of [...this.#sendings]) sending.abort(failure);
+    for (const exchange of this.#exchanges.members()) exchange.cancel(reason);
+    for (const sending of [...this.#sendings]) sending.abort(reason);
     this.onclose?.();
     if (this.sessionId !== undefined) await this.#endSession();
   }
@@ -149,7 +158,7 @@ export class HttpClientTransport implements AgentTransport {
     });
   }
 
-  #tellCancelled(request: NumberedRequest): void {
+  #notifyCancelled(request: NumberedRequest): void {
     const requestSignal = AbortSignal.timeout(CANCEL_TIMEOUT_MS);
     const cancellation = cancellationOf(request, 'the caller left');
     this.send(cancellation, { requestSignal }).catch((cause: unknown) => {
@@ -164,6 +173,122 @@ export class HttpClientTransport implements AgentTransport {
     const timer = setTimeout(resolve, DELETE_TIMEOUT_MS);
     await promise;
     clearTimeout(timer);
-    stream.abort(closedFailure());
+    stream.abort(failure('closed'));
+  }
+}
+
+export interface HttpEndpointOptions {
+  readonly uri: string;
+  /** Already checked; see `parseHeaders`. */
+  readonly headers: Headers;
+  readonly maxMessageBytes: number;
+  readonly excerpt: Excerpt;
+  /** Sockets at most; requests beyond that wait. */
+  readonly connections: number;
+  readonly connectTimeoutMs: number;
+  /** Our certificate and the CA of the agent, where its configuration names them. */
+  readonly tls?:
+    | { readonly cert?: string; readonly key?: string; readonly ca?: string }
+    | undefined;
+  /** A request that belongs to no trace begins one. */
+  readonly isTraced?: boolean;
+  /** Brings the tokens, where the agent wants some. Closed with the endpoint. */
+  readonly authorization?: Authorization | undefined;
+}
+
+/**
+ * Where an agent listens, and what every request to it has in common. The connections are pooled and
+ * outlive a session. The callers set the time limits.
+ */
+export class HttpEndpoint {
+  readonly #pool: Pool;
+  readonly #uri: string;
+  readonly #path: string;
+  readonly #headers: Headers;
+  readonly #maxMessageBytes: number;
+  readonly #excerpt: Excerpt;
+  readonly #isTraced: boolean;
+  readonly #authorization: Authorization | undefined;
+
+  constructor(options: HttpEndpointOptions) {
+    const url = new URL(options.uri);
+    this.#uri = options.uri;
+    this.#path = `${url.pathname}${url.search}`;
+    this.#headers = options.headers;
+    this.#maxMessageBytes = options.maxMessageBytes;
+    this.#excerpt = options.excerpt;
+    this.#isTraced = options.isTraced ?? false;
+    this.#authorization = options.authorization;
+    this.#pool = new Pool(url.origin, {
+      connections: options.connections,
+      connectTimeout: options.connectTimeoutMs,
+      connect: { ...options.tls },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      allowH2: false,
+    });
+  }
+
+  post(
+    message: JSONRPCMessage,
+    session: SessionHeaders,
+    listener: StreamListener,
+    extra?: Readonly<Headers>,
+  ): HttpStream {
+    const sent = this.#isTraced ? withTrace(message) : message;
+    const headers = postHeaders(this.#headers, extra, sent, session);
+    const expects = 'method' in message && 'id' in message ? 'messages' : 'nothing';
+    return this.#dispatch('POST', headers, JSON.stringify(sent), expects, listener);
+  }
+
+  /** The stream of a session, from after `lastEventId` on when that is given. */
+  get(session: SessionHeaders, listener: StreamListener, lastEventId?: string): HttpStream {
+    const headers = sessionHeaders(this.#headers, session, lastEventId);
+    return this.#dispatch('GET', headers, null, 'messages', listener);
+  }
+
+  delete(session: SessionHeaders, listener: StreamListener): HttpStream {
+    const headers = sessionHeaders(this.#headers, session);
+    return this.#dispatch('DELETE', headers, null, 'nothing', listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#pool.destroy(), this.#authorization?.close()]);
+  }
+
+  #dispatch(
+    method: Dispatcher.HttpMethod,
+    headers: Headers,
+    body: string | null,
+    expects: 'messages' | 'nothing',
+    listener: StreamListener,
+  ): HttpStream {
+    const authorization = this.#authorization;
+    const stream = new HttpStream(listener, {
+      maxMessageBytes: this.#maxMessageBytes,
+      excerpt: this.#excerpt,
+      expects,
+      inSession: headers['mcp-session-id'] !== undefined,
+      explain: authorization && ((refusal) => authorization.explainRefusal(refusal)),
+    });
+    const request = { path: this.#path, method, body };
+    if (authorization) {
+      const { tokens } = authorization;
+      void sendAuthorized({
+        stream,
+        tokens,
+        method,
+        uri: this.#uri,
+        send: (credentials, handler) => {
+          this.#pool.dispatch({ ...request, headers: { ...headers, ...credentials } }, handler);
+        },
+      });
+      return stream;
+    }
+    atTurnEnd(() => {
+      if (stream.isOver) return;
+      this.#pool.dispatch({ ...request, headers }, stream);
+    });
+    return stream;
   }
 }

@@ -1,26 +1,21 @@
-export { cancelAnswer, REJECTION, type RpcAnswer } from './cancel-answer.ts';
-export type { McpConnection } from './connection.ts';
-export type { Exchange, Said } from './exchange.ts';
-export { type Headers, parseHeaders, postHeaders } from './http-headers.ts';
-export { isQuestion } from './json-rpc.ts';
-export type { Lane, LaneLease } from './lanes.ts';
-export type { ListKind } from './list-kinds.ts';
+export type { Answer, CallOptions, McpCall, ServerFacts, ToolRequest } from './call.ts';
+export type { RequestOptions } from './connection.ts';
+export type { Said } from './exchange.ts';
+export { isQuestion, REJECTION, type RpcAnswer } from './exchange.ts';
+export { rpcErrorOf, rpcFailure } from './failures.ts';
+export { parseHeaders, postHeaders } from './http-headers.ts';
 export {
   type CallToolOptions,
   type ClientState,
-  McpClient,
-  type McpClientOptions,
-} from './mcp-client.ts';
-export { toParamHeaders } from './param-headers.ts';
-export { type Progress, toProgress } from './progress.ts';
-export type { RequestOptions } from './request-options.ts';
-export { throwUnsent } from './requests.ts';
-export { rpcErrorOf, rpcFailure } from './rpc-failure.ts';
-export type { ConnectionAttempt } from './shared-connection.ts';
-export type { Tool, Tools } from './tool-catalog.ts';
-export {
   type HttpTransportsOptions,
   httpTransports,
+  McpClient,
+  type McpClientOptions,
+  type Progress,
   stdioTransports,
   type TransportSource,
-} from './transport-source.ts';
+  toProgress,
+} from './mcp-client.ts';
+export type { ConnectionAttempt } from './shared-connection.ts';
+export type { ListKind } from './subscriptions.ts';
+export type { Tool, Tools } from './tool-catalog.ts';

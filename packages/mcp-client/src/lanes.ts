@@ -4,11 +4,13 @@
 // a number. Further calls wait for one; a question that keeps them waiting is taken back.
 
 import { FabricError, orAborted } from '@starloom/core';
-import type { Requests } from './requests.ts';
+import type { McpConnection } from './connection.ts';
+import type { Exchange } from './exchange.ts';
+import { failure } from './reasons.ts';
 import type { SharedConnection } from './shared-connection.ts';
 import type { ToolCatalog } from './tool-catalog.ts';
 
-/** A connection, and what is known by way of it. */
+/** A connection with its requests and its list of tools. */
 export interface Lane {
   readonly shared: SharedConnection;
   readonly catalog: ToolCatalog;
@@ -19,7 +21,7 @@ export interface LaneLease extends Disposable {
   readonly lane: Lane;
 }
 
-export interface LaneQuestion extends Disposable {
+interface LaneQuestion extends Disposable {
   /** Aborts when another call needs the connection. */
   readonly signal: AbortSignal;
 }
@@ -36,7 +38,8 @@ const PATIENCE_MS = 2_000;
 
 export class Lanes {
   readonly main: Lane;
-  readonly #sharedLease: LaneLease;
+  /** Of the main connection, whatever happens on it. */
+  readonly sharedLease: LaneLease;
   readonly #open: () => Lane;
   readonly #all: Lane[];
   readonly #idle: Lane[] = [];
@@ -50,16 +53,16 @@ export class Lanes {
     this.#open = open;
     this.#patienceMs = patienceMs;
     this.main = open();
-    this.#sharedLease = { lane: this.main, [Symbol.dispose]: () => {} };
+    this.sharedLease = { lane: this.main, [Symbol.dispose]: () => {} };
     this.#all = [this.main];
   }
 
-  /** From now on calls do not share a connection. Those that run go on where they are. */
+  /** New calls get connections of their own; running calls stay on theirs. */
   separate(): void {
     this.#isExclusive = true;
   }
 
-  /** A call of this principal on this connection waits for an answer, until it is disposed. */
+  /** Marks the connection as waiting for an answer of this principal, until it is disposed. */
   ask(lane: Lane, principal: string | null): LaneQuestion {
     const question = { lane, principal, control: new AbortController() };
     this.#questions.add(question);
@@ -70,7 +73,7 @@ export class Lanes {
   /** The connection for one call; at once while calls may share one. */
   acquire(signal: AbortSignal): LaneLease | Promise<LaneLease> {
     const isShared = !this.#isExclusive && !this.#isAsking(this.main);
-    return isShared ? this.#sharedLease : this.#ownLease(signal);
+    return isShared ? this.sharedLease : this.#ownLease(signal);
   }
 
   async #ownLease(signal: AbortSignal): Promise<LaneLease> {
@@ -79,8 +82,8 @@ export class Lanes {
   }
 
   async close(): Promise<void> {
-    const closed = new FabricError('AGENT_OFFLINE', 'The connection to the agent was closed');
-    for (const waiting of this.#waiting.splice(0)) waiting.reject(closed.with({ sent: false }));
+    const closed = failure('closed', { sent: false });
+    for (const waiting of this.#waiting.splice(0)) waiting.reject(closed);
     await Promise.all(this.#all.map(({ shared }) => shared.close()));
   }
 
@@ -125,7 +128,7 @@ export class Lanes {
     oldest.control.abort();
   }
 
-  /** A connection on which a call was given up on may bring its questions to the next one. */
+  /** After a cancelled call, its late questions could reach the next call: the connection is replaced. */
   #release(lane: Lane): void {
     const { current } = lane.shared;
     if (current?.isDoubtful) lane.shared.replace(current);
@@ -133,4 +136,73 @@ export class Lanes {
     if (next) next.resolve(lane);
     else this.#idle.push(lane);
   }
+}
+
+/** Begins requests on the shared connection, whatever has become of the agent since the last one. */
+export class Requests {
+  readonly #shared: SharedConnection;
+  readonly #catalog: ToolCatalog;
+
+  constructor(shared: SharedConnection, catalog: ToolCatalog) {
+    this.#shared = shared;
+    this.#catalog = catalog;
+  }
+
+  /**
+   * Sends and waits for the first sign of an answer. A request that the agent refused unseen, for
+   * what it knew of us or we of it, is sent once more after that was put right.
+   */
+  async begin(
+    signal: AbortSignal,
+    send: (connection: McpConnection) => Exchange | Promise<Exchange>,
+  ): Promise<Exchange> {
+    for (let isRetry = false; ; isRetry = true) {
+      if (signal.aborted) throwUnsent(signal.reason);
+      const connection =
+        this.#shared.current ?? (await this.#shared.get(signal).catch(throwUnsent));
+      let exchange: Exchange | undefined;
+      let failure: FabricError | undefined;
+      try {
+        const begun = send(connection);
+        exchange = begun instanceof Promise ? await begun : begun;
+        exchange.follow(signal);
+        await exchange.ready();
+        failure = exchange.failure;
+      } catch (error) {
+        failure = FabricError.from(error);
+      }
+      const isRight = failure && !isRetry && (await this.#putRight(failure, connection, signal));
+      if (isRight) continue;
+      if (exchange) return exchange;
+      throw failure;
+    }
+  }
+
+  /** False for other failures, and for those that the agent reports of its own agents. */
+  async #putRight(
+    { details }: FabricError,
+    connection: McpConnection,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    if (details.upstream !== undefined) return false;
+    switch (details.reason) {
+      case 'unsupported_version':
+        this.#shared.forgetEra();
+        this.#shared.replace(connection);
+        return true;
+      case 'unknown_session':
+        this.#shared.replace(connection);
+        return true;
+      case 'header_mismatch':
+        this.#catalog.invalidate();
+        await this.#catalog.all(connection, signal).catch(throwUnsent);
+        return true;
+      default:
+        return false;
+    }
+  }
+}
+
+export function throwUnsent(error: unknown): never {
+  throw FabricError.from(error).with({ sent: false });
 }

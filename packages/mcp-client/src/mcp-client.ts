@@ -10,26 +10,23 @@ import {
 import {
   Backoff,
   type Clock,
+  type Counted,
   FabricError,
   type Fields,
-  isAway,
   isObject,
   type Log,
   systemClock,
 } from '@starloom/core';
-import { cancelAnswer } from './cancel-answer.ts';
-import type { McpConnection } from './connection.ts';
-import { isQuestion } from './json-rpc.ts';
-import { type Lane, type LaneLease, type LaneQuestion, Lanes } from './lanes.ts';
-import type { ListKind } from './list-kinds.ts';
-import { LISTEN } from './older-subscriptions.ts';
-import { toParamHeaders } from './param-headers.ts';
-import { type Progress, toProgress } from './progress.ts';
-import type { RequestOptions } from './request-options.ts';
-import { Requests } from './requests.ts';
+import { type CallOptions, McpCall, type ServerFacts } from './call.ts';
+import type { RequestOptions } from './connection.ts';
+import type { AgentTransport } from './exchange.ts';
+import { isQuestion } from './exchange.ts';
+import { HttpClientTransport, HttpEndpoint, type HttpEndpointOptions } from './http-transport.ts';
+import { type Lane, Lanes, Requests } from './lanes.ts';
 import { type ConnectionAttempt, SharedConnection } from './shared-connection.ts';
+import { StdioClientTransport, type StdioTransportOptions } from './stdio-transport.ts';
+import { LISTEN, type ListKind } from './subscriptions.ts';
 import { ToolCatalog, type Tools } from './tool-catalog.ts';
-import type { TransportSource } from './transport-source.ts';
 
 export interface McpClientOptions {
   /** How the server is reached. Closed with the client. */
@@ -93,19 +90,17 @@ export class McpClient {
     return this.#lanes.main.shared.starts;
   }
 
-  /** The connection that requests share; rejects with why there is none. */
-  connection(signal: AbortSignal): Promise<McpConnection> {
+  /** What the server says of itself; connects when needed. */
+  facts(signal: AbortSignal): Promise<ServerFacts> {
     return this.#lanes.main.shared.get(signal);
   }
 
-  /** A connection for one call whose questions the caller answers itself. */
-  acquire(signal: AbortSignal): LaneLease | Promise<LaneLease> {
-    return this.#lanes.acquire(signal);
-  }
-
-  /** A call of this principal on this connection waits for an answer, until it is disposed. */
-  openQuestion(lane: Lane, principal: string | null): LaneQuestion {
-    return this.#lanes.ask(lane, principal);
+  /** At once while calls share a connection. */
+  openCall(options: CallOptions): McpCall | Promise<McpCall> {
+    const lease = this.#lanes.acquire(options.signal);
+    return lease instanceof Promise
+      ? lease.then((own) => new McpCall(this.#lanes, own, options))
+      : new McpCall(this.#lanes, lease, options);
   }
 
   /** As far as known: the server is asked when nothing is known, or may have changed. */
@@ -123,30 +118,19 @@ export class McpClient {
   /** The result as it came. What the server asks meanwhile is answered with a cancellation. */
   async callTool(name: string, args: Fields, options: CallToolOptions): Promise<Fields> {
     const { signal, meta = {}, onProgress } = options;
-    using lease = await this.acquire(signal);
-    const { catalog, requests, shared } = lease.lane;
-    let used: McpConnection | undefined;
-    const exchange = await requests.begin(signal, async (connection) => {
-      used = connection;
-      const { paramHeaders = [] } = catalog.peek(connection)?.get(name) ?? {};
-      return connection.send(
-        'tools/call',
-        { name, arguments: args, _meta: meta },
-        { progress: true, headers: toParamHeaders(paramHeaders, args) },
-      );
-    });
+    using call = await this.openCall({ signal });
+    const toParams = () => ({ arguments: args, _meta: meta });
     try {
-      for (let said = await exchange.next(); said; said = await exchange.next()) {
-        if (isQuestion(said)) used?.respond(said, cancelAnswer(said.method));
+      const answer = await call.callTool(name, { needsTool: false, toParams });
+      for (let said = await answer.next(); said; said = await answer.next()) {
+        if (isQuestion(said)) call.decline(said);
         else if (said.method === 'notifications/progress') onProgress?.(toProgress(said));
       }
-      return exchange.result();
+      return answer.result();
     } catch (error) {
-      const failure = FabricError.from(error);
-      if (used?.isHttp && isAway(failure)) shared.drop(used, failure);
-      throw failure;
-    } finally {
-      exchange.abandon();
+      const reason = FabricError.from(error);
+      call.noteFailure(reason);
+      throw reason;
     }
   }
 
@@ -162,31 +146,25 @@ export class McpClient {
   ): Promise<Fields> {
     const { signal, clientCapabilities, onNotification } = options;
     if (method === LISTEN) {
-      const { olderSubscriptions } = await this.connection(signal);
+      const { olderSubscriptions } = await this.#lanes.main.shared.get(signal);
       if (olderSubscriptions) return await olderSubscriptions.listen(params, options);
     }
     const meta = isObject(params?._meta) ? params._meta : {};
     const token = meta.progressToken;
     const declared = clientCapabilities && { [CLIENT_CAPABILITIES_META_KEY]: clientCapabilities };
     const sent = { ...params, _meta: { ...meta, ...declared } };
-    const { requests, shared } = this.#lanes.main;
-    const exchange = await requests.begin(signal, async (connection) =>
-      connection.send(method, sent, { progress: token !== undefined }),
-    );
-    try {
-      for (let said = await exchange.next(); said; said = await exchange.next()) {
-        if (isQuestion(said)) shared.current?.respond(said, cancelAnswer(said.method));
-        else await onNotification?.(withToken(said, token));
-      }
-      return exchange.result();
-    } finally {
-      exchange.abandon();
+    using call = new McpCall(this.#lanes, this.#lanes.sharedLease, { signal });
+    const answer = await call.send(method, sent, { progress: token !== undefined });
+    for (let said = await answer.next(); said; said = await answer.next()) {
+      if (isQuestion(said)) call.decline(said);
+      else await onNotification?.(withToken(said, token));
     }
+    return answer.result();
   }
 
   /** Asks for a sign of life. */
   async ping(signal: AbortSignal): Promise<void> {
-    const { era } = await this.connection(signal);
+    const { era } = await this.facts(signal);
     await this.request(era === 'modern' ? 'server/discover' : 'ping', undefined, { signal });
   }
 
@@ -246,4 +224,59 @@ function withToken(notification: JSONRPCNotification, progressToken: unknown): J
     ...notification,
     params: { ...notification.params, progressToken },
   } as JSONRPCNotification;
+}
+
+/** Makes the transports to one server, one after the other, and keeps what they share. */
+export interface TransportSource {
+  create(): AgentTransport;
+  close(): Promise<void>;
+}
+
+export interface HttpTransportsOptions extends HttpEndpointOptions {
+  readonly log: Log;
+}
+
+export function httpTransports({ log, ...options }: HttpTransportsOptions): TransportSource {
+  const endpoint = new HttpEndpoint(options);
+  return {
+    create: () => new HttpClientTransport({ endpoint, log }),
+    close: () => endpoint.close(),
+  };
+}
+
+/** Each starts a process. */
+export function stdioTransports(options: StdioTransportOptions): TransportSource {
+  return { create: () => new StdioClientTransport(options), close: async () => {} };
+}
+
+export interface Progress {
+  readonly message: string | undefined;
+  /** Of 100, when the server gave a total. */
+  readonly percent: number | undefined;
+  /** As the server counts; absent when that is no number. */
+  readonly counted: Counted | undefined;
+}
+
+/** Larger values do not leave room for another one above them. */
+const MAX_PROGRESS = Number.MAX_SAFE_INTEGER;
+
+/** Of a `notifications/progress`. */
+export function toProgress({ params = {} }: JSONRPCNotification): Progress {
+  const { progress, total, message } = params;
+  return {
+    message: typeof message === 'string' ? message : undefined,
+    percent: percentOf(progress, total),
+    counted: countedOf(progress, total),
+  };
+}
+
+function countedOf(progress: unknown, total: unknown): Counted | undefined {
+  if (typeof progress !== 'number' || !(Math.abs(progress) <= MAX_PROGRESS)) return undefined;
+  return typeof total === 'number' && Number.isFinite(total) ? { progress, total } : { progress };
+}
+
+function percentOf(progress: unknown, total: unknown): number | undefined {
+  if (typeof progress !== 'number' || typeof total !== 'number' || !(total > 0)) return undefined;
+  const percent = (100 * progress) / total;
+  return Number.isFinite(percent) ? Math.min(100, Math.max(0, percent)) : undefined;
 }

@@ -12,16 +12,16 @@ import {
   type Log,
   orAborted,
 } from '@starloom/core';
-import type { AgentTransport } from './agent-transport.ts';
-import { closedFailure } from './closed-failure.ts';
-import { connectFailure, connectTimeout } from './connect-failure.ts';
 import { McpConnection } from './connection.ts';
-import { LIST_KINDS, type ListKind } from './list-kinds.ts';
+import type { AgentTransport } from './exchange.ts';
+import { connectFailure } from './failures.ts';
+import { failure } from './reasons.ts';
+import { LIST_KINDS, type ListKind } from './subscriptions.ts';
 
 const STABLE_MS = 5_000;
 const PATIENCE_MS = 500;
 
-export interface SharedConnectionOptions {
+interface SharedConnectionOptions {
   readonly createTransport: () => AgentTransport;
   readonly info: Implementation;
   readonly capabilities: ClientCapabilities;
@@ -91,7 +91,7 @@ export class SharedConnection {
   /** Rejects with why there is none (`sent: false`), or with the signal's reason. */
   async get(signal: AbortSignal): Promise<McpConnection> {
     if (this.current) return this.current;
-    if (this.#isClosed) throw closedFailure().with({ sent: false });
+    if (this.#isClosed) throw failure('closed', { sent: false });
     this.#opening ??= this.#begin();
     return await orAborted(this.#opening, signal);
   }
@@ -103,14 +103,14 @@ export class SharedConnection {
     connection.retire();
   }
 
-  /** The agent cannot be reached by it any more: like `replace`, and that is known. */
+  /** Like `replace`, for an agent that can no longer be reached; records the failure. */
   drop(connection: McpConnection, failure: FabricError): void {
     if (this.#current !== connection) return;
     this.#fail(failure);
     this.replace(connection);
   }
 
-  /** Another revision of the protocol may be spoken by now. */
+  /** The agent may speak another revision of the protocol by now. */
   forgetEra(): void {
     this.#knownLegacy = false;
   }
@@ -164,7 +164,7 @@ export class SharedConnection {
     this.#starts += 1;
     const transport = this.#options.createTransport();
     this.#transport = transport;
-    const giveUp = () => transport.close(connectTimeout(timeoutMs, transport.printed?.()));
+    const giveUp = () => transport.close(notReady(timeoutMs, transport.printed?.()));
     const timer = setTimeout(() => void giveUp(), timeoutMs);
     const openedAt = clock.monotonic();
     try {
@@ -181,10 +181,11 @@ export class SharedConnection {
         onStray: this.#options.onStray,
       });
     } catch (error) {
-      const failure = connectFailure(this.#isClosed ? closedFailure() : error, transport.failure);
+      const thrown = this.#isClosed ? failure('closed') : error;
+      const reason = connectFailure(thrown, transport.failure);
       await transport.close();
-      log.debug({ code: failure.code, ...failure.details }, 'no connection to the agent');
-      throw failure;
+      log.debug({ code: reason.code, ...reason.details }, 'no connection to the agent');
+      throw reason;
     } finally {
       clearTimeout(timer);
       this.#transport = undefined;
@@ -207,21 +208,15 @@ export class SharedConnection {
   async #waitForTurn(): Promise<void> {
     const remaining = this.#options.backoff?.remainingMs() ?? 0;
     if (remaining > PATIENCE_MS) {
-      throw new FabricError('AGENT_OFFLINE', 'The agent keeps failing to start', {
-        details: {
-          reason: 'backoff',
-          retry_after_ms: Math.ceil(remaining),
-          sent: false,
-          ...lastWords(this.#failure),
-        },
-      });
+      const { upstream, fix } = this.#failure?.details ?? {};
+      throw failure('backoff', { retry_after_ms: Math.ceil(remaining), upstream, fix });
     }
     if (remaining > 0) await delay(remaining);
-    if (this.#isClosed) throw closedFailure().with({ sent: false });
+    if (this.#isClosed) throw failure('closed', { sent: false });
   }
 }
 
-function lastWords(failure: FabricError | undefined) {
-  const { upstream, fix = 'see the log of the agent' } = failure?.details ?? {};
-  return upstream === undefined ? { fix } : { upstream, fix };
+function notReady(exactMs: number, printed: ErrorDetails = {}): FabricError {
+  const upstream = Object.keys(printed).length > 0 ? printed : undefined;
+  return failure('connect_timeout', { timeout_ms: Math.round(exactMs), upstream });
 }

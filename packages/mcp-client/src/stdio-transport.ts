@@ -24,23 +24,21 @@ import {
 } from '@starloom/wire';
 import {
   type AgentTransport,
+  cancellationOf,
+  Exchange,
   type ExchangeOptions,
   FIRST_EXCHANGE_ID,
-  type NumberedRequest,
-} from './agent-transport.ts';
-import { closedFailure } from './closed-failure.ts';
-import { Exchange, unsentExchange } from './exchange.ts';
-import {
-  cancellationOf,
   isNotification,
   isQuestion,
   isResponse,
   metaOf,
+  type NumberedRequest,
   parseMessages,
   type RpcResponse,
-} from './json-rpc.ts';
-import { ReadGate } from './read-gate.ts';
-import { traced } from './traced-message.ts';
+  unsentExchange,
+  withTrace,
+} from './exchange.ts';
+import { failure } from './reasons.ts';
 
 const MAX_UNWRITTEN_BYTES = 64 * 1_048_576;
 const MAX_STRAY_BYTES = 1_048_576;
@@ -85,9 +83,9 @@ export class StdioClientTransport implements AgentTransport {
 
   readonly #options: StdioTransportOptions;
   readonly #exchanges = new Map<unknown, Exchange>();
-  /** Those of them in which the agent may ask, and on whose behalf they are. */
+  /** Those in which the agent may ask, with their principals. */
   readonly #asking = new Map<Exchange, string | undefined>();
-  /** Calls given up on that the agent may still work at, and ask for; on whose behalf they were. */
+  /** Cancelled calls that the agent may still work on and ask for, with their principals. */
   readonly #abandoned = new Map<unknown, string | undefined>();
   /** Ids of exchanges that stay open for what was subscribed to. */
   readonly #subscriptions = new Set<unknown>();
@@ -134,7 +132,7 @@ export class StdioClientTransport implements AgentTransport {
   exchange(request: NumberedRequest, { principal }: ExchangeOptions = {}): Exchange {
     const child = this.#process;
     const refusal = this.#refusal(child);
-    if (refusal || !child) return unsentExchange(request.id, refusal ?? closedFailure());
+    if (refusal || !child) return unsentExchange(request.id, refusal ?? failure('closed'));
     const exchange = new Exchange(request.id, {
       pause: () => this.#gate.hold(exchange),
       resume: () => this.#gate.release(exchange),
@@ -146,7 +144,7 @@ export class StdioClientTransport implements AgentTransport {
         if (this.#exchanges.size === 0) this.onidle?.();
         if (!cancelled || this.failure) return;
         if (mayAsk) this.#abandoned.set(request.id, principal);
-        this.#tellCancelled(request);
+        this.#notifyCancelled(request);
       },
     });
     this.#exchanges.set(exchange.id, exchange);
@@ -159,12 +157,12 @@ export class StdioClientTransport implements AgentTransport {
   async send(message: JSONRPCMessage): Promise<void> {
     const child = this.#process;
     const refusal = this.#refusal(child);
-    if (refusal || !child) throw refusal ?? closedFailure();
+    if (refusal || !child) throw refusal ?? failure('closed');
     await this.#write(child, message);
   }
 
-  async close(failure: FabricError = closedFailure()): Promise<void> {
-    this.#end(failure);
+  async close(reason: FabricError = failure('closed')): Promise<void> {
+    this.#end(reason);
     await this.#process?.stop();
   }
 
@@ -183,7 +181,7 @@ export class StdioClientTransport implements AgentTransport {
     try {
       for await (const line of child.lines()) {
         this.#accept(line);
-        if (this.#gate.isHeld) await this.#gate.opened();
+        if (this.#gate.isHeld) await this.#gate.whenOpen();
       }
       await this.#endWithReason(child);
     } catch (error) {
@@ -199,7 +197,7 @@ export class StdioClientTransport implements AgentTransport {
     const stopped = child.stop();
     await settlesWithin(stopped, EXIT_MS);
     const exit = await Promise.race([child.exited, Promise.resolve(STILL_RUNNING)]);
-    this.#end(goneFailure(this.#upstream(exit)));
+    this.#end(failure('process_ended', { upstream: this.#upstream(exit) }));
   }
 
   #accept(line: string): void {
@@ -287,20 +285,18 @@ export class StdioClientTransport implements AgentTransport {
   #refusal(child: ManagedProcess | undefined): FabricError | undefined {
     if (this.failure || !child) return this.failure;
     if (child.stdin.writableLength <= MAX_UNWRITTEN_BYTES) return undefined;
-    return new FabricError('AGENT_OFFLINE', 'The agent does not read its input', {
-      details: { reason: 'stdin_full', fix: 'see what the agent is doing' },
-    });
+    return failure('stdin_full');
   }
 
-  #tellCancelled(request: NumberedRequest): void {
+  #notifyCancelled(request: NumberedRequest): void {
     this.send(cancellationOf(request, 'the caller left')).catch((cause: unknown) => {
       this.#options.log.debug({ cause: String(cause) }, 'could not ask the agent to stop');
     });
   }
 
-  /** A process that takes no more input is mostly about to end: how it does is the better reason. */
+  /** A process that takes no more input is usually about to end: its exit explains more. */
   async #write(child: ManagedProcess, message: JSONRPCMessage): Promise<void> {
-    const sent = this.#options.isTraced ? traced(message) : message;
+    const sent = this.#options.isTraced ? withTrace(message) : message;
     try {
       await child.write(`${JSON.stringify(sent)}\n`);
     } catch (error) {
@@ -309,19 +305,13 @@ export class StdioClientTransport implements AgentTransport {
     }
   }
 
-  #end(failure: FabricError): void {
+  #end(reason: FabricError): void {
     if (this.failure) return;
-    this.failure = failure;
+    this.failure = reason;
     this.#gate.open();
-    for (const exchange of [...this.#exchanges.values()]) exchange.fail(failure);
+    for (const exchange of [...this.#exchanges.values()]) exchange.fail(reason);
     this.onclose?.();
   }
-}
-
-function goneFailure(upstream: ErrorDetails): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The agent process ended', {
-    details: { reason: 'process_ended', upstream, fix: 'see what the agent wrote' },
-  });
 }
 
 /** The call that a malformed answer is for, as far as it says. */
@@ -344,4 +334,33 @@ function outerIdIn(line: string): number | undefined {
 
 function isOurs(id: unknown): boolean {
   return typeof id === 'number' && id >= FIRST_EXCHANGE_ID;
+}
+
+/** Open unless a reader holds it. */
+class ReadGate {
+  readonly #holders = new Set<object>();
+  #opened = Promise.withResolvers<void>();
+
+  get isHeld(): boolean {
+    return this.#holders.size > 0;
+  }
+
+  whenOpen(): Promise<void> {
+    return this.isHeld ? this.#opened.promise : Promise.resolve();
+  }
+
+  hold(holder: object): void {
+    if (!this.isHeld) this.#opened = Promise.withResolvers();
+    this.#holders.add(holder);
+  }
+
+  release(holder: object): void {
+    if (this.#holders.delete(holder) && !this.isHeld) this.#opened.resolve();
+  }
+
+  /** Opens the gate for all readers that hold it. */
+  open(): void {
+    this.#holders.clear();
+    this.#opened.resolve();
+  }
 }

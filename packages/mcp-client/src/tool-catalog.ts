@@ -4,7 +4,6 @@
 import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/client';
 import {
   bounded,
-  FabricError,
   type Fields,
   findNamed,
   isObject,
@@ -12,9 +11,10 @@ import {
   orAborted,
   toCapabilityName,
 } from '@starloom/core';
-import { cleanText } from '@starloom/wire';
+import { cleanText, streamTurns } from '@starloom/wire';
 import type { McpConnection } from './connection.ts';
-import { findParamHeaders, type ParamHeader } from './param-headers.ts';
+import { findParamHeaders, type ParamHeader } from './http-headers.ts';
+import { failure } from './reasons.ts';
 
 const MAX_PAGES = 64;
 const MAX_TOOLS = 2_048;
@@ -158,15 +158,15 @@ export class ToolCatalog {
       for (const entry of Array.isArray(result.tools) ? result.tools : []) {
         const tool = this.#parse(entry, connection);
         if (tool) tools.set(tool.name, tool);
+        // An agent may list thousands, again and again.
+        await streamTurns.enter();
       }
       const next = result.nextCursor;
       if (typeof next !== 'string' || next === '' || next === cursor) return tools;
       if (tools.size > MAX_TOOLS) break;
       cursor = next;
     }
-    throw new FabricError('UPSTREAM_ERROR', 'The list of tools of the agent has no end', {
-      details: { reason: 'endless_list', pages: MAX_PAGES, tools: tools.size, fix: 'list less' },
-    });
+    throw failure('endless_list', { pages: MAX_PAGES, tools: tools.size });
   }
 
   /** Strict enough to be usable: whatever else the agent says of a tool is passed on. */
@@ -236,17 +236,12 @@ async function ask(
   timeoutMs: number,
 ): Promise<Fields> {
   const exchange = connection.send(method, params);
-  const timer = setTimeout(() => exchange.cancel(listTimeout()), timeoutMs);
+  const onTimeout = () => exchange.cancel(failure('list_timeout', { timeout_ms: LOAD_TIMEOUT_MS }));
+  const timer = setTimeout(onTimeout, timeoutMs);
   try {
     while (await exchange.next()) {}
     return exchange.result();
   } finally {
     clearTimeout(timer);
   }
-}
-
-function listTimeout(): FabricError {
-  return new FabricError('TIMEOUT', 'The agent did not list its tools in time', {
-    details: { reason: 'list_timeout', timeout_ms: LOAD_TIMEOUT_MS },
-  });
 }

@@ -1,7 +1,7 @@
 import { type Log, silentLog } from '@starloom/core';
 import { createExcerpt } from '@starloom/wire';
 import { expect, it } from 'vitest';
-import { FIRST_EXCHANGE_ID } from '../src/agent-transport.ts';
+import { FIRST_EXCHANGE_ID } from '../src/exchange.ts';
 import { StdioClientTransport } from '../src/stdio-transport.ts';
 
 const PROGRAM = `
@@ -10,7 +10,7 @@ const PROGRAM = `
   setTimeout(() => process.exit(3), 300);
 `;
 
-it('a program that closes its input and ends is told of by its exit and stderr', async () => {
+it('a program that closes its input and ends is reported with its exit and stderr', async () => {
   const wroteStderr = Promise.withResolvers<void>();
   const log: Log = { ...silentLog, debug: () => wroteStderr.resolve() };
   const transport = new StdioClientTransport({

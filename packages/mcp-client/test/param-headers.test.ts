@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { findParamHeaders, toHeaderValue, toParamHeaders } from '../src/param-headers.ts';
+import { findParamHeaders, toHeaderValue, toParamHeaders } from '../src/http-headers.ts';
 
 const region = { type: 'string', 'x-mcp-header': 'Region' };
 

@@ -3,7 +3,7 @@
 // refuses everything does not make us ask for a token with every call.
 
 import type { OAuthTokens } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 import type { DpopSession } from './dpop.ts';
 
 /** What a header can carry. */
@@ -40,9 +40,9 @@ export class AccessTokens {
 
   async get(): Promise<AccessToken> {
     const known = this.#current;
-    if (!known || !isFresh(known.renewAt)) return await this.#renewed(known?.value);
+    if (!known || !isFresh(known.renewAt)) return await this.#renew(known?.value);
     if (isFresh(known.recheckAt)) return known;
-    return await this.#renewed(undefined);
+    return await this.#renew(undefined);
   }
 
   /** The next call asks for a token again. */
@@ -51,7 +51,7 @@ export class AccessTokens {
   }
 
   /** The agent took this token. */
-  accepted(value: string): void {
+  noteAccepted(value: string): void {
     if (this.#current?.value === value) this.#isProven = true;
   }
 
@@ -61,11 +61,11 @@ export class AccessTokens {
     if (known && known.value !== refused && !this.#obtaining) return known;
     const isDue = this.#isProven || Date.now() - this.#obtainedAt > RETRY_MS;
     if (!this.#obtaining && !isDue) return undefined;
-    const token = await this.#renewed(refused);
+    const token = await this.#renew(refused);
     return token.value === refused ? undefined : token;
   }
 
-  #renewed(refused: string | undefined): Promise<AccessToken> {
+  #renew(refused: string | undefined): Promise<AccessToken> {
     this.#obtaining ??= this.#obtain(refused)
       .then((token) => {
         this.#current = token;
@@ -99,8 +99,5 @@ export function assertUsable(
   const { access_token: token, token_type: type } = tokens;
   const wanted = isBound ? 'dpop' : 'bearer';
   if (type.toLowerCase() === wanted && SENDABLE.test(token)) return;
-  const fix = isBound ? 'let it bind tokens to keys (DPoP), or remove oauth.dpop' : undefined;
-  throw new FabricError('UPSTREAM_ERROR', 'The authorization server gave a token of another kind', {
-    details: { reason: 'bad_token', sent: false, fix: fix ?? 'let it give bearer tokens' },
-  });
+  throw failure(isBound ? 'bad_token/unbound' : 'bad_token');
 }

@@ -8,8 +8,7 @@ import { loginCommand } from './failures.ts';
 import { findTokenServer, type TokenServer } from './find-server.ts';
 import { clientCredentials, type GrantOptions, jwtBearer } from './grants.ts';
 import type { OauthOptions } from './options.ts';
-import { personalLogin } from './personal-login.ts';
-import { TokenFile } from './token-file.ts';
+import { personalLogin, TokenFile } from './personal-login.ts';
 
 export interface AuthorizationOptions {
   readonly agentId: string;
@@ -33,7 +32,7 @@ export class Authorization {
   }
 
   /** What to do about an agent that refuses a token that was just given out. */
-  refused(failure: FabricError): FabricError {
+  explainRefusal(failure: FabricError): FabricError {
     if (failure.code !== 'AUTH_DENIED') return failure;
     const { agentId, oauth } = this.#options;
     const { code, message, details, cause } = failure;

@@ -8,11 +8,11 @@ import type { Dispatcher } from 'undici';
 import type { Headers } from '../http-headers.ts';
 import type { HttpStream } from '../http-stream.ts';
 import type { AccessToken, AccessTokens } from './access-tokens.ts';
-import { isNonceChallenge, noteNonce } from './dpop-nonce.ts';
+import type { DpopSession } from './dpop.ts';
 
 const REFUSAL_BYTES = 65_536;
 
-export interface AuthorizedRequest {
+interface AuthorizedRequest {
   readonly stream: HttpStream;
   readonly tokens: AccessTokens;
   readonly method: string;
@@ -98,7 +98,7 @@ class AuthorizedAnswer implements Dispatcher.DispatchHandler {
       this.#refusal = { status, headers, remedy, text: '' };
       return;
     }
-    if (status >= 200 && status < 300) tokens.accepted(value);
+    if (status >= 200 && status < 300) tokens.noteAccepted(value);
     stream.onResponseStart(controller, status, headers);
   }
 
@@ -143,4 +143,20 @@ class AuthorizedAnswer implements Dispatcher.DispatchHandler {
       fail(stream, error);
     }
   }
+}
+
+/** A nonce as RFC 9449 writes one. */
+const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,1000}$/;
+
+/** Any answer may bring the nonce for the next request. */
+function noteNonce(dpop: DpopSession, uri: string, headers: IncomingHttpHeaders): void {
+  const nonce = headers['dpop-nonce'];
+  if (typeof nonce === 'string' && NONCE.test(nonce)) dpop.rememberNonce(uri, nonce);
+}
+
+/** The agent wants its nonce in the proof, and has sent one. */
+function isNonceChallenge(headers: IncomingHttpHeaders): boolean {
+  const { 'www-authenticate': challenge = '', 'dpop-nonce': nonce } = headers;
+  const isAsked = /\berror="?use_dpop_nonce\b/.test(challenge);
+  return isAsked && typeof nonce === 'string' && NONCE.test(nonce);
 }

@@ -1,7 +1,8 @@
-import { FabricError, type Manifest } from '@starloom/core';
+import type { Manifest } from '@starloom/core';
+import { failure } from '../reasons.ts';
+import { readSigningKey } from './client.ts';
 import { isSecure } from './find-server.ts';
 import type { OauthOptions } from './options.ts';
-import { readSigningKey } from './signing-key.ts';
 
 /** BAD_INPUT for a manifest whose options contradict each other. */
 export function assertOauth({ agent_id, endpoint }: Manifest, oauth: OauthOptions): void {
@@ -12,9 +13,7 @@ export function assertOauth({ agent_id, endpoint }: Manifest, oauth: OauthOption
   }
   if (endpoint.transport !== 'http') problems.push('options.oauth: is for agents over http');
   if (problems.length === 0) return;
-  throw new FabricError('BAD_INPUT', `Agent "${agent_id}" has wrong endpoint options`, {
-    details: { agent_id, reason: 'bad_options', problems, fix: 'correct its manifest' },
-  });
+  throw failure('bad_options', { agent_id, problems });
 }
 
 function* problemsOfClient(oauth: OauthOptions): Iterable<string> {

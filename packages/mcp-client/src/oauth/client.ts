@@ -1,6 +1,7 @@
 // Who the gateway is at an authorization server: the client that the manifest names, else one that is
 // registered there with the login (RFC 7591) and kept with its tokens.
 
+import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import {
   type AddClientAuthentication,
   type AuthorizationServerMetadata,
@@ -8,9 +9,8 @@ import {
   type FetchLike,
   registerClient,
 } from '@modelcontextprotocol/client';
-import { tokenDenied } from './failures.ts';
+import { failure } from '../reasons.ts';
 import type { OauthOptions } from './options.ts';
-import { readSigningKey } from './signing-key.ts';
 
 export interface OauthClient {
   readonly client_id: string;
@@ -19,7 +19,7 @@ export interface OauthClient {
   readonly token_endpoint_auth_method?: string | undefined;
 }
 
-export interface Registration {
+interface Registration {
   readonly issuer: string;
   readonly metadata: AuthorizationServerMetadata;
   readonly redirectUri: string;
@@ -55,10 +55,7 @@ export async function findClient(oauth: OauthOptions, about: Registration): Prom
   const named = namedClient(oauth);
   if (named) return named;
   if (metadata.registration_endpoint === undefined) {
-    throw tokenDenied('no_client', 'The authorization server registers no clients by itself', {
-      issuer,
-      fix: 'register the gateway there, and set oauth.client_id in endpoint.options',
-    });
+    throw failure('no_client', { issuer });
   }
   const registered = await registerClient(issuer, {
     metadata,
@@ -93,4 +90,45 @@ function authMethodFor({
 }: AuthorizationServerMetadata) {
   if (methods === undefined || methods.includes('none')) return 'none';
   return methods.find((each) => /^client_secret_(?:basic|post)$/.test(each)) ?? 'none';
+}
+
+interface SigningKey {
+  readonly jwk: JsonWebKey;
+  /** That it can sign with, the usual one first. */
+  readonly algorithms: readonly [string, ...string[]];
+}
+
+const RSA = ['RS256', 'PS256', 'RS384', 'PS384', 'RS512', 'PS512'] as const;
+const MIN_RSA_BITS = 2048;
+const CURVES: Readonly<Record<string, string>> = {
+  prime256v1: 'ES256',
+  secp384r1: 'ES384',
+  secp521r1: 'ES512',
+};
+
+/** From PEM of any form; `undefined` for what signs no JWT. */
+export function readSigningKey(pem: string): SigningKey | undefined {
+  try {
+    const key = createPrivateKey(pem);
+    const algorithms = algorithmsOf(key);
+    return algorithms && { jwk: key.export({ format: 'jwk' }), algorithms };
+  } catch {
+    return undefined;
+  }
+}
+
+function algorithmsOf(key: KeyObject): SigningKey['algorithms'] | undefined {
+  const { namedCurve = '', modulusLength = 0 } = key.asymmetricKeyDetails ?? {};
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return modulusLength < MIN_RSA_BITS ? undefined : RSA;
+    case 'ed25519':
+      return ['EdDSA', 'Ed25519'];
+    case 'ec': {
+      const algorithm = CURVES[namedCurve];
+      return algorithm === undefined ? undefined : [algorithm];
+    }
+    default:
+      return undefined;
+  }
 }

@@ -15,7 +15,7 @@ export const dpopKeySchema = z.object({
   y: z.string(),
   d: z.string(),
 });
-export type DpopKey = z.infer<typeof dpopKeySchema>;
+type DpopKey = z.infer<typeof dpopKeySchema>;
 
 const ALGORITHM = 'ES256';
 

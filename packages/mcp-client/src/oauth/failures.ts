@@ -7,7 +7,8 @@ import {
   OAuthError,
   RegistrationRejectedError,
 } from '@modelcontextprotocol/client';
-import { type ErrorDetails, FabricError } from '@starloom/core';
+import { FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 
 /** A code as RFC 6749 writes it; anything else is not repeated. */
 const CODE = /^[a-z_]{1,64}$/;
@@ -17,36 +18,21 @@ export function loginCommand(agentId: string, scope?: string): string {
   return `starloom agents login ${agentId}${more}`;
 }
 
-export function tokenDenied(reason: string, message: string, details: ErrorDetails): FabricError {
-  return new FabricError('AUTH_DENIED', message, { details: { ...details, reason, sent: false } });
-}
-
 /** Why there is no token. `fix` is for what the authorization server refused. */
 export function tokenFailure(error: unknown, fix: string): FabricError {
   if (FabricError.is(error)) return error.with({ sent: false });
   if (error instanceof OAuthError && !isServerTrouble(error.code)) {
     const code = CODE.test(error.code) ? error.code : 'invalid_request';
-    return tokenDenied('token_refused', 'The authorization server gave no token', {
-      oauth_error: code,
-      fix,
-    });
+    return failure('token_refused', { oauth_error: code, fix });
   }
   if (error instanceof RegistrationRejectedError) {
-    return tokenDenied('registration_refused', 'The authorization server registers no gateway', {
-      status: error.status,
-      fix: 'register the gateway there, and set oauth.client_id in endpoint.options',
-    });
+    return failure('registration_refused', { status: error.status });
   }
   if (error instanceof OAuthClientFlowError) {
-    return tokenDenied('authorization_server', 'The authorization server cannot be trusted', {
-      problem: error.name,
-      fix: 'check oauth.issuer in endpoint.options of the agent',
-    });
+    return failure('authorization_server/untrusted', { problem: error.name });
   }
   if (isUnreachable(error)) return serverAway(error);
-  return new FabricError('UPSTREAM_ERROR', 'The authorization server did not answer properly', {
-    details: { reason: 'authorization_server', sent: false, fix: 'see the log of that server' },
-  });
+  return failure('authorization_server');
 }
 
 function isServerTrouble(code: string): boolean {
@@ -61,11 +47,5 @@ function isUnreachable(error: unknown): boolean {
 function serverAway(error: unknown): FabricError {
   const cause = (error as { cause?: unknown }).cause;
   if (FabricError.is(cause)) return cause.with({ sent: false });
-  return new FabricError('AGENT_OFFLINE', 'The authorization server of the agent is unreachable', {
-    details: {
-      reason: 'authorization_server_away',
-      sent: false,
-      fix: 'start the authorization server, or correct oauth.issuer in endpoint.options',
-    },
-  });
+  return failure('authorization_server_away');
 }

@@ -12,9 +12,9 @@ import {
   type OAuthProtectedResourceMetadata,
   resourceUrlFromServerUrl,
 } from '@modelcontextprotocol/client';
-import { FabricError, isLoopback } from '@starloom/core';
+import { isLoopback } from '@starloom/core';
+import { failure } from '../reasons.ts';
 import { asksForDpop } from './dpop.ts';
-import { tokenDenied } from './failures.ts';
 import type { OauthOptions } from './options.ts';
 
 export interface TokenServer {
@@ -37,9 +37,9 @@ export async function findTokenServer(
   const metadata =
     (await discoverAuthorizationServerMetadata(issuer, { fetchFn })) ??
     usualEndpoints(uri, issuer, options, found);
-  if (metadata === undefined) throw noServer(issuer);
+  if (metadata === undefined) throw failure('no_authorization_server', { issuer });
   const endpoints = [metadata.token_endpoint, metadata.authorization_endpoint];
-  if (!endpoints.every(isSecure)) throw insecure(issuer);
+  if (!endpoints.every(isSecure)) throw failure('insecure_endpoint', { issuer });
   const scopes = found.scope ?? found.metadata?.scopes_supported?.join(' ');
   return {
     issuer: metadata.issuer,
@@ -94,10 +94,7 @@ async function findResource(uri: string, fetchFn: FetchLike): Promise<Resource> 
   const { resourceMetadataUrl, scope } =
     refusal.status === 401 ? extractWWWAuthenticateParams(refusal) : {};
   if (resourceMetadataUrl && resourceMetadataUrl.origin !== new URL(uri).origin) {
-    throw tokenDenied('metadata_origin', 'The agent names metadata on another origin', {
-      origin: resourceMetadataUrl.origin,
-      fix: 'check endpoint.uri of the agent',
-    });
+    throw failure('metadata_origin', { origin: resourceMetadataUrl.origin });
   }
   const metadata = await readResource(uri, fetchFn, resourceMetadataUrl);
   const isAsked = refusal.status === 401 && asksForDpop(refusal.headers.get('www-authenticate'));
@@ -139,7 +136,8 @@ function chooseIssuer(
   const named = metadata?.authorization_servers ?? [];
   if (issuer !== undefined) {
     if (named.length === 0 || named.some((each) => isSame(each, issuer))) return issuer;
-    throw foreignServer(named[0] ?? '', 'correct oauth.issuer in endpoint.options');
+    const fix = 'correct oauth.issuer in endpoint.options';
+    throw failure('foreign_issuer', { issuer: named[0]?.slice(0, 300), fix });
   }
   if (named.length === 0) return origin;
   const own = named.find((each) => URL.parse(each)?.origin === origin);
@@ -147,7 +145,7 @@ function chooseIssuer(
   // A login without a client of ours has no secret that could go to the wrong server.
   const hasNoSecret = grant === 'authorization_code' && client_id === undefined;
   if (hasNoSecret && isSecure(named[0])) return named[0] ?? origin;
-  throw foreignServer(named[0] ?? '', 'set oauth.issuer in endpoint.options if you trust it');
+  throw failure('foreign_issuer', { issuer: named[0]?.slice(0, 300) });
 }
 
 function isSame(a: string, b: string): boolean {
@@ -161,9 +159,7 @@ function resourceOf(uri: string, metadata: OAuthProtectedResourceMetadata | unde
   if (checkResourceAllowed({ requestedResource, configuredResource })) {
     return configuredResource;
   }
-  throw tokenDenied('resource_mismatch', 'The metadata of the agent is about another resource', {
-    fix: 'check endpoint.uri of the agent',
-  });
+  throw failure('resource_mismatch');
 }
 
 /** Without TLS only on this machine. */
@@ -172,29 +168,4 @@ export function isSecure(endpoint: string | undefined): boolean {
   if (url === null) return endpoint === undefined;
   const host = url.hostname.replace(/^\[|\]$/g, '');
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(host));
-}
-
-function foreignServer(issuer: string, fix: string): FabricError {
-  return tokenDenied('foreign_issuer', 'The agent names an authorization server we do not trust', {
-    issuer: issuer.slice(0, 300),
-    fix,
-  });
-}
-
-function insecure(issuer: string): FabricError {
-  return tokenDenied('insecure_endpoint', 'The authorization server wants no encryption', {
-    issuer,
-    fix: 'use an authorization server with https',
-  });
-}
-
-function noServer(issuer: string): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'There is no authorization server at its address', {
-    details: {
-      reason: 'no_authorization_server',
-      issuer,
-      sent: false,
-      fix: 'set oauth.issuer in endpoint.options of the agent',
-    },
-  });
 }

@@ -1,6 +1,8 @@
 // Tokens that the gateway obtains by itself: with credentials of its own, or with a JWT that stands for
 // its workload or for a person of the company. The caller's own credentials are never passed on.
 
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import {
   type AddClientAuthentication,
   type AuthorizationServerMetadata,
@@ -8,10 +10,9 @@ import {
   fetchToken,
   type OAuthTokens,
 } from '@modelcontextprotocol/client';
-import { FabricError } from '@starloom/core';
-import { decodeProtectedHeader } from 'jose';
+import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose';
+import { failure } from '../reasons.ts';
 import { type AccessToken, assertUsable, type ObtainToken, renewalOf } from './access-tokens.ts';
-import { readAssertion } from './assertion-file.ts';
 import { keyAuthentication, namedClient, type OauthClient, toClientInformation } from './client.ts';
 import { createDpop, type DpopSession } from './dpop.ts';
 import { tokenFailure } from './failures.ts';
@@ -130,13 +131,7 @@ function assertIdJag(grant: string): void {
   } catch {
     // No JWT at all.
   }
-  throw new FabricError('UPSTREAM_ERROR', 'The identity provider gave no authorization grant', {
-    details: {
-      reason: 'bad_grant',
-      sent: false,
-      fix: 'check oauth.idp_token_endpoint; the provider must support ID-JAG',
-    },
-  });
+  throw failure('bad_grant');
 }
 
 interface TokenRequest {
@@ -173,4 +168,46 @@ async function requestTokens(
 export function toToken(tokens: OAuthTokens, dpop: DpopSession | undefined): AccessToken {
   assertUsable(tokens, { isBound: dpop !== undefined });
   return { value: tokens.access_token, dpop, renewAt: renewalOf(tokens) };
+}
+
+const MAX_BYTES = 16_384;
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** A pipe must not hold up the call. */
+const READ_ONLY = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * The JWT that a platform writes for its workload, or single sign-on for a person. It is short-
+ * lived and replaced in place, so it is read for every token. Only what has the form of a JWT
+ * leaves this machine: a path that names another file by mistake, or by intent, discloses nothing.
+ * Throws AUTH_DENIED, without the path: that is for the operator's eyes.
+ */
+async function readAssertion(path: string): Promise<string> {
+  const text = (await readSmallFile(path)).trim();
+  if (!JWT.test(text)) throw failure('assertion_invalid');
+  const { exp: expires } = claimsIn(text);
+  if (typeof expires === 'number' && expires * 1000 <= Date.now()) {
+    throw failure('assertion_expired');
+  }
+  return text;
+}
+
+function claimsIn(jwt: string): JWTPayload {
+  try {
+    return decodeJwt(jwt);
+  } catch {
+    throw failure('assertion_invalid');
+  }
+}
+
+async function readSmallFile(path: string): Promise<string> {
+  try {
+    await using file = await open(path, READ_ONLY);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw new Error('not a file');
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(MAX_BYTES + 1));
+    if (bytesRead > MAX_BYTES) throw new Error('too large');
+    return buffer.toString('latin1', 0, bytesRead);
+  } catch {
+    throw failure('assertion_missing');
+  }
 }

@@ -1,6 +1,11 @@
 // Tokens that a person's login left in the state folder, and their renewal.
 
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type OAuthTokens, refreshAuthorization } from '@modelcontextprotocol/client';
+import { withFileLock, writeOwnFile } from '@starloom/wire';
+import { z } from 'zod';
+import { failure } from '../reasons.ts';
 import {
   type AccessToken,
   assertUsable,
@@ -9,10 +14,9 @@ import {
   renewalOf,
 } from './access-tokens.ts';
 import { keyAuthentication, type OauthClient, toClientInformation } from './client.ts';
-import { type DpopSession, openDpop } from './dpop.ts';
-import { loginCommand, tokenDenied, tokenFailure } from './failures.ts';
+import { type DpopSession, dpopKeySchema, openDpop } from './dpop.ts';
+import { loginCommand, tokenFailure } from './failures.ts';
 import { type GrantOptions, toToken } from './grants.ts';
-import type { StoredTokens, TokenFile } from './token-file.ts';
 
 /** How long a logout may take to reach a gateway that runs. */
 const RECHECK_MS = 2_000;
@@ -29,9 +33,9 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
 
   return async (refused) => {
     const stored = await read();
-    if (stored === undefined || file === undefined) throw noLogin(fix);
+    if (stored === undefined || file === undefined) throw failure('login_needed', { fix });
     if (isUsable(stored, refused)) return await fromStored(stored);
-    return await file.locked(async () => {
+    return await file.withLock(async () => {
       const now = (await read()) ?? stored;
       if (isUsable(now, refused)) return await fromStored(now);
       return await renew(file, now);
@@ -46,10 +50,10 @@ export function personalLogin(options: GrantOptions, file: TokenFile | undefined
 
   async function renew(file: TokenFile, stored: StoredTokens): Promise<AccessToken> {
     const { refresh_token: refreshToken, dpop_key } = stored;
-    if (refreshToken === undefined || refreshToken === dead) throw loginOver(fix);
+    if (refreshToken === undefined || refreshToken === dead) throw failure('login_over', { fix });
     try {
       const { issuer, metadata, resource } = await options.server();
-      if (issuer !== stored.issuer) throw loginOver(fix);
+      if (issuer !== stored.issuer) throw failure('login_over', { fix });
       const client = { ...stored, client_secret: stored.client_secret ?? oauth.client_secret };
       const clientInformation = toClientInformation(client);
       const dpop = await dpopOf(stored);
@@ -111,10 +115,71 @@ function isUsable({ access_token, renew_at }: StoredTokens, refused: string | un
   return access_token !== refused && isFresh(renew_at);
 }
 
-function noLogin(fix: string) {
-  return tokenDenied('login_needed', 'No person has logged in to this agent yet', { fix });
+const tokensSchema = z.object({
+  uri: z.string(),
+  issuer: z.string(),
+  client_id: z.string(),
+  /** Of a client that was registered with the login. */
+  client_secret: z.string().optional(),
+  token_endpoint_auth_method: z.string().optional(),
+  /** That the person agreed to. */
+  scope: z.string().optional(),
+  access_token: z.string().min(1),
+  refresh_token: z.string().min(1).optional(),
+  /** That both tokens are bound to. */
+  dpop_key: dpopKeySchema.optional(),
+  /** When a new one is due, in milliseconds since 1970. */
+  renew_at: z.number().optional(),
+});
+
+export type StoredTokens = z.infer<typeof tokensSchema>;
+
+/**
+ * Tokens that a person's login brought, one file per agent and readable by their owner alone. A
+ * file that was made for another address, server or client does not count.
+ */
+export class TokenFile {
+  readonly #path: string;
+  readonly #folder: string;
+
+  constructor(stateFolder: string, agentId: string) {
+    this.#folder = join(stateFolder, 'oauth');
+    this.#path = join(this.#folder, `${agentId}.json`);
+  }
+
+  /** `clientId`: as in the manifest, if it names one. */
+  async read(uri: string, clientId: string | undefined): Promise<StoredTokens | undefined> {
+    const text = await readFile(this.#path, 'utf8').catch(() => undefined);
+    if (text === undefined) return undefined;
+    const parsed = tokensSchema.safeParse(parseJson(text));
+    if (!parsed.success) return undefined;
+    const { data } = parsed;
+    const isSameClient = clientId === undefined || data.client_id === clientId;
+    return data.uri === uri && isSameClient ? data : undefined;
+  }
+
+  async write(tokens: StoredTokens): Promise<void> {
+    await writeOwnFile(this.#path, `${JSON.stringify(tokens)}\n`);
+  }
+
+  /** Whether there was a file. */
+  async remove(): Promise<boolean> {
+    return await rm(this.#path).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** Other processes that renew the same tokens wait. */
+  async withLock<T>(work: () => Promise<T>): Promise<T> {
+    return await withFileLock(this.#path, work);
+  }
 }
 
-function loginOver(fix: string) {
-  return tokenDenied('login_over', 'The login to this agent is over', { fix });
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,14 +1,80 @@
-// `subscriptions/listen` for agents of revisions that have none: each resource is subscribed to by a
-// request of its own (`resources/subscribe`), and updates come on the connection. Several may follow
-// the same resource: it is given up with the last of them, or with the connection.
+// How an agent reports changes. A 2026-07-28 agent has one stream for it, which is opened on demand and
+// again, ever more slowly, when it breaks. What changed meanwhile is unknown: a break counts as a change.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import type { JSONRPCNotification } from '@modelcontextprotocol/client';
-import { FabricError, type Fields, isObject, orAborted } from '@starloom/core';
+import type { Client, JSONRPCNotification, McpSubscription } from '@modelcontextprotocol/client';
+import { Backoff, FabricError, type Fields, isObject, type Log, orAborted } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
-import { closedFailure } from './closed-failure.ts';
-import type { McpConnection } from './connection.ts';
-import type { RequestOptions } from './request-options.ts';
+import type { McpConnection, RequestOptions } from './connection.ts';
+import { failure } from './reasons.ts';
+
+/** The lists of a server that may change. */
+export const LIST_KINDS = ['tools', 'prompts', 'resources'] as const;
+export type ListKind = (typeof LIST_KINDS)[number];
+
+const RETRY = { firstMs: 1_000, longestMs: 60_000 };
+const ACKNOWLEDGE_TIMEOUT_MS = 10_000;
+
+interface SubscriptionOptions {
+  readonly client: Client;
+  readonly kinds: readonly ListKind[];
+  readonly log: Log;
+  /** Called when the stream was open and broke. */
+  readonly onLost: () => void;
+}
+
+export class ListSubscription {
+  readonly #options: SubscriptionOptions;
+  #state: 'idle' | 'opening' | 'open' | 'closed' = 'idle';
+  #current: McpSubscription | undefined;
+  readonly #backoff = new Backoff(RETRY);
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SubscriptionOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the stream is open; opens it when it is not. */
+  open(): boolean {
+    if (this.#state === 'idle' && this.#timer === undefined) void this.#listen();
+    return this.#state === 'open';
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    clearTimeout(this.#timer);
+    this.#current?.close().catch(() => {});
+  }
+
+  async #listen(): Promise<void> {
+    this.#state = 'opening';
+    const { client, kinds, log, onLost } = this.#options;
+    const filter = Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true]));
+    try {
+      this.#current = await client.listen(filter, { timeout: ACKNOWLEDGE_TIMEOUT_MS });
+      if (this.#isClosed()) return this.close();
+      this.#state = 'open';
+      this.#backoff.succeeded();
+      await this.#current.closed;
+      if (!this.#isClosed()) onLost();
+    } catch (error) {
+      log.debug({ cause: String(error) }, 'the agent does not report changed lists');
+    }
+    if (!this.#isClosed()) this.#later();
+  }
+
+  #later(): void {
+    this.#state = 'idle';
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#listen();
+    }, this.#backoff.failed()).unref();
+  }
+
+  #isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+}
 
 export const LISTEN = 'subscriptions/listen';
 
@@ -21,7 +87,12 @@ const PUSH_STEP_MS = 20;
 
 type OnUpdate = (uri: string, params: Fields) => void;
 
-/** Of one connection. */
+/**
+ * `subscriptions/listen` for agents of revisions that have none: each resource is subscribed to by
+ * a request of its own (`resources/subscribe`), and updates come on the connection. Several may
+ * follow the same resource: it is given up with the last of them, or with the connection. Of one
+ * connection.
+ */
 export class OlderSubscriptions {
   readonly #connection: McpConnection;
   readonly #listeners = new Set<OnUpdate>();
@@ -33,21 +104,21 @@ export class OlderSubscriptions {
     this.#closed.promise.catch(() => {});
   }
 
-  /** The agent said that a resource changed. */
-  updated(params: Fields): void {
+  /** Passes on that a resource changed. */
+  noteUpdate(params: Fields): void {
     const { uri } = params;
     if (typeof uri === 'string') for (const listener of this.#listeners) listener(uri, params);
   }
 
   close(): void {
-    this.#closed.reject(closedFailure());
+    this.#closed.reject(failure('closed'));
   }
 
   /** Lasts until the signal aborts or the connection is lost; rejects with why. */
   async listen(params: Fields | undefined, options: RequestOptions): Promise<never> {
     const { signal, onNotification } = options;
     const { resources } = this.#connection.capabilities;
-    if (!resources?.subscribe || !(await this.#hasPush(signal))) throw unsupported();
+    if (!resources?.subscribe || !(await this.#hasPush(signal))) throw failure('no_subscriptions');
     const tell = (method: string, said: Fields) =>
       void onNotification?.({ jsonrpc: '2.0', method, params: said } as JSONRPCNotification);
     const agreed = new Set<string>();
@@ -115,10 +186,4 @@ function urisIn(params: Fields | undefined): readonly string[] {
   const wanted = isObject(params?.notifications) ? params.notifications.resourceSubscriptions : [];
   if (!Array.isArray(wanted)) return [];
   return wanted.filter((uri) => typeof uri === 'string').slice(0, MAX_RESOURCES);
-}
-
-function unsupported(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent does not tell of changed resources', {
-    details: { reason: 'no_subscriptions', sent: false },
-  });
 }

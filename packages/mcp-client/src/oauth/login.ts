@@ -2,16 +2,21 @@
 // redirect address. Tokens go into the state folder and nowhere else.
 
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { exchangeAuthorization, startAuthorization } from '@modelcontextprotocol/client';
-import type { FabricError } from '@starloom/core';
+import {
+  type AddClientAuthentication,
+  exchangeAuthorization,
+  startAuthorization,
+} from '@modelcontextprotocol/client';
+import { FabricError } from '@starloom/core';
+import type { GuardedFetch } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 import { createTokenFetch } from './authorization.ts';
 import { findClient, keyAuthentication, toClientInformation } from './client.ts';
 import { createDpopKey, openDpop } from './dpop.ts';
-import { tokenDenied, tokenFailure } from './failures.ts';
-import { findTokenServer, type TokenServer } from './find-server.ts';
+import { tokenFailure } from './failures.ts';
+import { findTokenServer, isSecure, type TokenServer } from './find-server.ts';
 import type { OauthOptions } from './options.ts';
-import { toStored } from './personal-login.ts';
-import { type StoredTokens, TokenFile } from './token-file.ts';
+import { type StoredTokens, TokenFile, toStored } from './personal-login.ts';
 
 export interface LoginOptions {
   readonly agentId: string;
@@ -46,7 +51,8 @@ export async function beginLogin(options: LoginOptions): Promise<Login> {
     const { issuer, metadata, resource } = server;
     const before = await tokenFile.read(uri, oauth.client_id);
     const scope = scopeToAsk(server, options.scope, before);
-    if (!metadata.code_challenge_methods_supported?.includes('S256')) throw noPkce(issuer);
+    if (!metadata.code_challenge_methods_supported?.includes('S256'))
+      throw failure('no_pkce', { issuer });
     const redirectUri = await listen(oauth.redirect_port ?? 0);
     const about = { issuer, metadata, redirectUri, scope, fetchFn: http.fetch };
     const client = await findClient(oauth, about);
@@ -119,19 +125,80 @@ function codeIn(answer: URLSearchParams, fix: string): string {
   const code = answer.get('code');
   if (code) return code;
   const error = answer.get('error') ?? '';
-  throw tokenDenied('login_refused', 'The authorization server did not agree to the login', {
-    oauth_error: /^[a-z_]{1,64}$/.test(error) ? error : 'invalid_request',
-    fix,
-  });
+  const oauth_error = /^[a-z_]{1,64}$/.test(error) ? error : 'invalid_request';
+  throw failure('login_refused', { oauth_error, fix });
 }
 
 function isSame(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }
 
-function noPkce(issuer: string): FabricError {
-  return tokenDenied('no_pkce', 'The authorization server does not offer PKCE with S256', {
-    issuer,
-    fix: 'use another authorization server',
+export type LogoutOptions = Pick<LoginOptions, 'agentId' | 'uri' | 'oauth' | 'stateFolder'>;
+
+export interface Logout {
+  /** Whether there was a login. */
+  readonly wasLoggedIn: boolean;
+  /** Whether the server revoked the tokens; `false` where it cannot, or did not answer. */
+  readonly isRevoked: boolean;
+}
+
+/**
+ * Ends the login of a person: the server revokes the tokens where it can (RFC 7009), and they are
+ * removed from this machine in any case.
+ */
+export async function endLogin({
+  agentId,
+  uri,
+  oauth,
+  stateFolder,
+}: LogoutOptions): Promise<Logout> {
+  const file = new TokenFile(stateFolder, agentId);
+  return await file.withLock(async () => {
+    const stored = await file.read(uri, oauth.client_id);
+    if (!stored) return { wasLoggedIn: await file.remove(), isRevoked: false };
+    const http = createTokenFetch({ uri, oauth });
+    try {
+      const server = await findTokenServer(uri, oauth, http.fetch);
+      const isSame = server.issuer === stored.issuer;
+      const client_secret = stored.client_secret ?? oauth.client_secret;
+      const authenticate =
+        keyAuthentication(oauth) ?? secretAuthentication(stored.client_id, client_secret);
+      const isRevoked = isSame && (await revokeTokens(server, stored, authenticate, http));
+      return { wasLoggedIn: true, isRevoked };
+    } catch (error) {
+      if (!FabricError.is(error) && !(error instanceof Error)) throw error;
+      return { wasLoggedIn: true, isRevoked: false };
+    } finally {
+      await http.close();
+      await file.remove();
+    }
   });
+}
+
+async function revokeTokens(
+  { metadata }: TokenServer,
+  { client_id, access_token, refresh_token }: StoredTokens,
+  authenticate: AddClientAuthentication,
+  http: GuardedFetch,
+): Promise<boolean> {
+  const { revocation_endpoint: endpoint } = metadata as { revocation_endpoint?: string };
+  if (endpoint === undefined || !isSecure(endpoint)) return false;
+  const revoke = async (token: string, token_type_hint: string) => {
+    const headers = new Headers({ 'content-type': 'application/x-www-form-urlencoded' });
+    const body = new URLSearchParams({ token, token_type_hint, client_id });
+    await authenticate(headers, body, endpoint, metadata);
+    const { status } = await http.fetch(endpoint, { method: 'POST', headers, body });
+    return status === 200;
+  };
+  const isRefreshRevoked =
+    refresh_token === undefined || (await revoke(refresh_token, 'refresh_token'));
+  return (await revoke(access_token, 'access_token')) && isRefreshRevoked;
+}
+
+function secretAuthentication(id: string, secret: string | undefined): AddClientAuthentication {
+  return (headers) => {
+    if (secret === undefined) return;
+    const basic = `${encodeURIComponent(id)}:${encodeURIComponent(secret)}`;
+    headers.set('authorization', `Basic ${Buffer.from(basic).toString('base64')}`);
+  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { WholeBody } from '../src/http-body.ts';
+import { WholeBody } from '../src/http-stream.ts';
 
 /** A body that is pushed in parts of so many bytes. */
 function read(bytes: Buffer, part: number, limit = 1 << 24) {

@@ -1,0 +1,150 @@
+// One call on one connection. It may take several requests, one after the other, and the server may
+// ask in between. What its caller does not read on is cancelled with the call.
+
+import type { JSONRPCRequest } from '@modelcontextprotocol/client';
+import { type FabricError, type Fields, isAway } from '@starloom/core';
+import type { McpConnection, SendOptions } from './connection.ts';
+import type { Exchange } from './exchange.ts';
+import { cancelAnswer, type RpcAnswer } from './exchange.ts';
+import { toParamHeaders } from './http-headers.ts';
+import { type LaneLease, type Lanes, throwUnsent } from './lanes.ts';
+import { failure } from './reasons.ts';
+import type { Tool } from './tool-catalog.ts';
+
+export interface CallOptions {
+  readonly signal: AbortSignal;
+  /** On whose behalf; an unknown principal equals no other. */
+  readonly principal?: string | null;
+}
+
+/** What comes back for one request: notifications and questions, then one result. */
+export type Answer = Pick<Exchange, 'isRead' | 'next' | 'result'>;
+
+/** What a server says of itself. */
+export type ServerFacts = Pick<McpConnection, 'era' | 'capabilities' | 'server' | 'instructions'>;
+
+export interface ToolRequest {
+  /** Whether the tool must be known before the call is sent; else it is used if it is known. */
+  readonly needsTool: boolean;
+  /** `arguments`, `_meta` and what else the request carries. */
+  readonly toParams: (
+    tool: Tool | undefined,
+    server: ServerFacts,
+  ) => ToolParams | Promise<ToolParams>;
+}
+
+type ToolParams = { readonly arguments: Fields };
+
+export class McpCall implements Disposable {
+  readonly #lanes: Lanes;
+  readonly #lease: LaneLease;
+  readonly #signal: AbortSignal;
+  readonly #principal: string | null;
+  #connection: McpConnection | undefined;
+  #exchange: Exchange | undefined;
+
+  constructor(lanes: Lanes, lease: LaneLease, { signal, principal = null }: CallOptions) {
+    this.#lanes = lanes;
+    this.#lease = lease;
+    this.#signal = signal;
+    this.#principal = principal;
+  }
+
+  /** Of the connection that the last request used. */
+  get server(): ServerFacts | undefined {
+    return this.#connection;
+  }
+
+  /** Sends any request and waits for the first sign of an answer. */
+  send(method: string, params: Fields, { progress = true } = {}): Promise<Answer> {
+    return this.#begin((connection) => connection.send(method, params, this.#with({ progress })));
+  }
+
+  /**
+   * Sends `tools/call`, at once when the tool is known or need not be. CAPABILITY_NOT_FOUND for a tool
+   * that the server does not list.
+   */
+  callTool(name: string, { needsTool, toParams }: ToolRequest): Promise<Answer> {
+    const { catalog } = this.#lease.lane;
+    return this.#begin((connection) => {
+      const send = (tool: Tool | undefined) => {
+        const begin = (given: ToolParams) => {
+          const params = { name: tool?.name ?? name, ...given };
+          const headers = tool && paramHeadersOf(tool, params.arguments);
+          return connection.send('tools/call', params, this.#with({ progress: true, headers }));
+        };
+        const given = toParams(tool, connection);
+        return given instanceof Promise ? given.catch(throwUnsent).then(begin) : begin(given);
+      };
+      const tools = catalog.peek(connection);
+      const tool = tools?.get(name);
+      if (tool || (!needsTool && !tools)) return send(tool);
+      const finding = catalog.find(name, connection, this.#signal).catch(throwUnsent);
+      return finding.then((found) => send(found ?? throwUnknown(name)));
+    });
+  }
+
+  /**
+   * Answers a question of an older server with what `ask` resolves to; the signal aborts when another
+   * call needs the connection. Without an answer the server gets a cancellation.
+   */
+  async answer(
+    question: JSONRPCRequest,
+    ask: (signal: AbortSignal | undefined) => Promise<RpcAnswer | undefined>,
+  ): Promise<void> {
+    const connection = this.#connection;
+    const cancelled = cancelAnswer(question.method);
+    using open = connection?.isHttp
+      ? undefined
+      : this.#lanes.ask(this.#lease.lane, this.#principal);
+    try {
+      connection?.respond(question, (await ask(open?.signal)) ?? cancelled);
+    } catch (error) {
+      connection?.respond(question, cancelled);
+      throw error;
+    }
+  }
+
+  /** Answers a question for which there is no caller. */
+  decline(question: JSONRPCRequest): void {
+    this.#connection?.respond(question, cancelAnswer(question.method));
+  }
+
+  /** Sends a request whose answer does not matter. */
+  notify(method: string, params: Fields): void {
+    this.#connection?.send(method, params);
+  }
+
+  /** A server that went away gets a new connection with the next call. */
+  noteFailure(reason: FabricError): void {
+    const connection = this.#connection;
+    if (connection?.isHttp && isAway(reason)) this.#lease.lane.shared.drop(connection, reason);
+  }
+
+  [Symbol.dispose](): void {
+    this.#exchange?.abandon();
+    this.#lease[Symbol.dispose]();
+  }
+
+  async #begin(
+    send: (connection: McpConnection) => Exchange | Promise<Exchange>,
+  ): Promise<Exchange> {
+    this.#exchange = await this.#lease.lane.requests.begin(this.#signal, (connection) => {
+      this.#connection = connection;
+      return send(connection);
+    });
+    return this.#exchange;
+  }
+
+  #with(options: SendOptions): SendOptions {
+    return { ...options, principal: this.#principal ?? undefined };
+  }
+}
+
+function throwUnknown(tool: string): never {
+  throw failure('unknown_tool', { tool, sent: false });
+}
+
+function paramHeadersOf({ paramHeaders }: Tool, args: Fields) {
+  return paramHeaders.length === 0 ? undefined : toParamHeaders(paramHeaders, args);
+}
