@@ -1,19 +1,18 @@
+import { a2aOptionsSchema } from '@starloom/a2a';
 import type { Adapter, AdapterOptions } from '@starloom/core';
 import type { Login, Logout } from '@starloom/mcp-client/oauth';
-import { a2aOptionsSchema } from './a2a/options.ts';
 import { agentClientProtocolOptionsSchema } from './agent-client-protocol/options.ts';
 import { agentCommunicationProtocolOptionsSchema } from './agent-communication-protocol/options.ts';
 import { agentZeroOptionsSchema } from './agent-zero/options.ts';
-import { httpAdapterOptionsSchema } from './http/profile-options.ts';
+import { httpAdapterOptionsSchema } from './http/options.ts';
 import { localProcessOptionsSchema } from './local-process/options.ts';
 import type { AgentLoginOptions, AgentLogoutOptions } from './mcp/login.ts';
 import { mcpOptionsSchema } from './mcp/options.ts';
 import { type AdapterTable, type OpenAdapterOptions, openFrom } from './open-adapter.ts';
-import type { InspectedDocument } from './openapi/inspect.ts';
-import type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
+import type { DocumentPlace, InspectedDocument, LoadContext } from './openapi/load-document.ts';
 
+export { isAgentCard } from '@starloom/a2a';
 export { OAUTH_SECRETS } from '@starloom/mcp-client/oauth-options';
-export { isAgentCard } from './a2a/agent-card.ts';
 export {
   EDITOR_AGENT_PRESETS,
   type EditorAgentName,
@@ -22,8 +21,7 @@ export {
 export type { AgentLoginOptions, AgentLogoutOptions } from './mcp/login.ts';
 export { isMcpRelay, type McpRelay } from './mcp/relay.ts';
 export type { AdapterTable, OpenAdapterOptions } from './open-adapter.ts';
-export type { InspectedDocument } from './openapi/inspect.ts';
-export type { DocumentPlace, LoadContext } from './openapi/load-document.ts';
+export type { DocumentPlace, InspectedDocument, LoadContext } from './openapi/load-document.ts';
 
 /** Protocol name → how its adapter is loaded, and its options. To add a protocol, add its line. */
 export const adapters = {
@@ -83,6 +81,6 @@ export async function inspectOpenApi(
   place: DocumentPlace & { readonly server?: string | undefined },
   context: LoadContext,
 ): Promise<InspectedDocument> {
-  const { inspectOpenApi: inspect } = await import('./openapi/inspect.ts');
+  const { inspectOpenApi: inspect } = await import('./openapi/load-document.ts');
   return inspect(place, context);
 }

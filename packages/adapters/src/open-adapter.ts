@@ -1,3 +1,4 @@
+import { pathToFileURL } from 'node:url';
 import {
   type Adapter,
   type AdapterFactory,
@@ -6,10 +7,11 @@ import {
   FabricError,
   protocolOf,
 } from '@starloom/core';
+import { findModule } from '@starloom/wire';
 import type { z } from 'zod';
-import { loadFactory } from './load-factory.ts';
+import { failure } from './reasons.ts';
 
-export interface AdapterRow {
+interface AdapterRow {
   readonly load: () => Promise<AdapterFactory>;
   /** Of `endpoint.options`. */
   readonly options: z.ZodType;
@@ -37,7 +39,7 @@ export async function openFrom(
     if (createAdapter === undefined) throw unknownProtocol(protocol, known);
     const adapter: unknown = await createAdapter({ baseFolder, ...options });
     if (isAdapter(adapter)) return adapter;
-    throw notAnAdapter(protocol);
+    throw failure('not_an_adapter', { protocol });
   } catch (error) {
     throw FabricError.from(error).with({ agent_id, protocol, known });
   }
@@ -51,20 +53,43 @@ function isAdapter(value: unknown): value is Adapter {
 
 function unknownProtocol(protocol: string, known: readonly string[]): FabricError {
   const meant = closestWord(protocol, known);
-  const hint = meant === undefined ? 'use a known protocol' : `write "${meant}" if you meant that`;
-  return new FabricError('BAD_INPUT', `No adapter speaks "${protocol}"`, {
-    details: {
-      reason: 'unknown_protocol',
-      fix: `${hint}, or install the package of that name into your project`,
-    },
-  });
+  const install = 'or install the package of that name into your project';
+  const fix = meant && `write "${meant}" if you meant that, ${install}`;
+  return failure('unknown_protocol', { protocol, fix });
 }
 
-function notAnAdapter(protocol: string): FabricError {
-  return new FabricError('BAD_INPUT', `"${protocol}" does not bring an adapter`, {
-    details: {
-      reason: 'not_an_adapter',
-      fix: 'let createAdapter return an object with call, health, describe and close',
-    },
-  });
+/**
+ * Adapters that other packages bring. A protocol may be the name of a package or the path of a
+ * module, found from the user's project; it exports `createAdapter`. `undefined` when there is no
+ * such module; BAD_INPUT when there is one that brings no adapter.
+ */
+async function loadFactory(
+  protocol: string,
+  baseFolder: string,
+): Promise<AdapterFactory | undefined> {
+  const path = find(protocol, baseFolder);
+  if (path === undefined) return undefined;
+  const { createAdapter } = await importModule(protocol, path);
+  if (isFactory(createAdapter)) return createAdapter;
+  throw failure('no_factory', { protocol });
+}
+
+function find(protocol: string, baseFolder: string): string | undefined {
+  try {
+    return findModule(protocol, baseFolder);
+  } catch (cause) {
+    throw failure('bad_package', { protocol }, { cause });
+  }
+}
+
+async function importModule(protocol: string, path: string): Promise<Record<string, unknown>> {
+  try {
+    return await import(pathToFileURL(path).href);
+  } catch (cause) {
+    throw failure('import_failed', { protocol }, { cause });
+  }
+}
+
+function isFactory(value: unknown): value is AdapterFactory {
+  return typeof value === 'function';
 }

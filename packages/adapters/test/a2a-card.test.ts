@@ -6,11 +6,14 @@ import { type Adapter, silentLog } from '@starloom/core';
 import { exampleManifest } from '@starloom/core/testing';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { parseAgentCard } from '../../a2a/src/client/agent-card.ts';
+import {
+  chooseInterface,
+  createCardGuard,
+  trustedOrigins,
+} from '../../a2a/src/client/choose-interface.ts';
+import { a2aOptionsSchema } from '../../a2a/src/client/options.ts';
 import { createA2aAdapter } from '../src/a2a/adapter.ts';
-import { parseAgentCard } from '../src/a2a/agent-card.ts';
-import { chooseInterface } from '../src/a2a/choose-interface.ts';
-import { a2aOptionsSchema } from '../src/a2a/options.ts';
-import { createCardGuard, trustedOrigins } from '../src/a2a/trusted-places.ts';
 import { cardOf, type FakeA2aOptions, openFakeA2a, sendJson } from './fixtures/fake-a2a.ts';
 import { failedCall, runCall } from './fixtures/run-call.ts';
 

@@ -1,7 +1,7 @@
 import { Client, credentials, Server, ServerCredentials } from '@grpc/grpc-js';
 import { createTestCa, type LeafOptions, type TestCa } from '@starloom/testkit';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { withoutAddressAsName } from '../src/a2a/grpc-transport.ts';
+import { withoutAddressAsName } from '../../a2a/src/client/connection.ts';
 
 let ca: TestCa;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { capabilitySchema, type EnvelopeInput } from '@starloom/core';
 import { exampleEnvelope } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { toPromptBlocks } from '../src/agent-client-protocol/prompt-blocks.ts';
+import { toPromptBlocks } from '../src/agent-client-protocol/open-turn.ts';
 
 const ALL = { image: true, audio: true, embeddedContext: true };
 

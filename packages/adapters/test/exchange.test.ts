@@ -2,8 +2,8 @@ import { silentLog } from '@starloom/core';
 import { HttpAnswer, streamTurns } from '@starloom/wire';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { createReader } from '../src/http/create-reader.ts';
-import { readItems } from '../src/http/exchange.ts';
+import { readItems } from '../src/http/http-client.ts';
+import { createReader } from '../src/http/readers.ts';
 
 const LIMITS = { maxResultBytes: 1 << 20, maxStreamBytes: 1 << 24 };
 

@@ -57,12 +57,12 @@ describe('[G13] a mandate reaches the agent', () => {
   });
 
   it('as _meta and header of an MCP agent', () => {
-    const params = toToolCall('echo', {}, envelope, { mandate: MANDATE });
+    const params = toToolCall({}, envelope, { mandate: MANDATE });
     expect(params._meta).toMatchObject({ 'io.starloom/mandate': MANDATE });
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params } as const;
     const session = { sessionId: undefined, protocolVersion: undefined };
     expect(postHeaders({}, {}, message, session)).toMatchObject({ 'x-agent-mandate': MANDATE });
-    expect(JSON.stringify(toToolCall('echo', {}, envelope, {}))).not.toContain('mandate');
+    expect(JSON.stringify(toToolCall({}, envelope, {}))).not.toContain('mandate');
   });
 
   it('as a field beside the envelope on the line of a process', async () => {

@@ -1,6 +1,6 @@
 import type { exampleEnvelope } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { toToolArguments } from '../src/mcp/arguments.ts';
+import { toToolArguments } from '../src/mcp/translate.ts';
 
 type Input = ReturnType<typeof exampleEnvelope>['input'];
 

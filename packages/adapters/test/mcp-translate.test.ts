@@ -1,8 +1,13 @@
 import { createTrace, type Envelope, ROOT_HOP, toCapabilityName } from '@starloom/core';
 import { rpcErrorOf, rpcFailure } from '@starloom/mcp-client';
 import { describe, expect, it } from 'vitest';
-import { toCapability } from '../src/mcp/to-capability.ts';
-import { toEventBody, toFinal, toToolCall, wantsInput } from '../src/mcp/translate.ts';
+import {
+  toCapability,
+  toEventBody,
+  toFinal,
+  toToolCall,
+  wantsInput,
+} from '../src/mcp/translate.ts';
 
 const progress = (params: Record<string, unknown>) =>
   toEventBody({ jsonrpc: '2.0', method: 'notifications/progress', params });
@@ -213,7 +218,7 @@ describe('a tool call', () => {
     const key = 'io.modelcontextprotocol/clientCapabilities';
     const extensions = { 'io.modelcontextprotocol/tasks': {}, 'org.example/other': {} };
     const envelope = { trace: createTrace(), hop: ROOT_HOP } as unknown as Envelope;
-    const call = toToolCall('work', {}, envelope, {
+    const call = toToolCall({}, envelope, {
       declared: { [key]: { elicitation: {}, extensions } },
     });
     expect(call._meta).toMatchObject({ [key]: { elicitation: {} } });

@@ -1,20 +1,18 @@
-import { capabilitySchema, type Envelope, silentLog } from '@starloom/core';
+import { capabilitySchema, type Envelope, readTask, silentLog } from '@starloom/core';
 import { exampleEnvelope } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { toMessage as toA2aMessage } from '../src/a2a/message.ts';
-import { toPromptBlocks } from '../src/agent-client-protocol/prompt-blocks.ts';
-import { toMessage } from '../src/agent-communication-protocol/to-message.ts';
+import { toMessage as toA2aMessage } from '../../a2a/src/client/message.ts';
+import { toPromptBlocks } from '../src/agent-client-protocol/open-turn.ts';
+import { toMessage } from '../src/agent-communication-protocol/messages.ts';
 import { messageOf } from '../src/agent-zero/translate.ts';
 import type { ProfileCall } from '../src/http/profile.ts';
-import { toInputParts } from '../src/http/profiles/input-parts.ts';
-import { toSources } from '../src/http/template/to-sources.ts';
-import { splitTask, toPromptText } from '../src/upstream/prompt-text.ts';
+import { toInputParts } from '../src/http/profiles/shared.ts';
+import { toSources } from '../src/http/template/build-request.ts';
 
 const WAYS: Readonly<Record<string, (envelope: Envelope) => unknown>> = {
   'the HTTP profiles of models': ({ input }) => toInputParts(input),
   'editor agents': ({ input }) => toPromptBlocks(input, capabilitySchema.parse({ name: 'x' }), {}),
-  'command lines': ({ input }) => toPromptText(input),
-  'AG-UI': ({ input }) => splitTask(input),
+  'command lines and AG-UI': ({ input }) => readTask(input),
   'Agent Zero': ({ input }) => messageOf(input),
   'the Agent Communication Protocol': ({ input }) => toMessage(input),
   A2A: (envelope) => toA2aMessage(envelope, 'x', {}),
@@ -35,4 +33,17 @@ describe.each(Object.entries(WAYS))('a prompt for %s', (_, write) => {
       expect(text).not.toMatch(/io\.starloom\/(?:a2a|other)/);
     },
   );
+});
+
+describe('the words of a call', () => {
+  it.each([
+    ['the task', {}, 'look', {}],
+    ['the argument "prompt"', { prompt: 'go', days: 3 }, 'go', { days: 3 }],
+    ['the argument "task"', { task: 'go', days: 3 }, 'go', { days: 3 }],
+    ['the task beside arguments of other names', { days: 3 }, 'look', { days: 3 }],
+    ['the task where the argument is no text', { task: { id: 1 } }, 'look', { task: { id: 1 } }],
+  ])('are %s, and nothing is dropped', (_, given, text, rest) => {
+    const { input } = exampleEnvelope('', { input: { task: 'look', arguments: given } });
+    expect(readTask(input)).toEqual({ text, rest });
+  });
 });

@@ -5,19 +5,13 @@ import { type Adapter, FabricError, silentLog } from '@starloom/core';
 import { exampleManifest } from '@starloom/core/testing';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { adapters, openAdapter } from '../src/index.ts';
+import { readAdapterFacts } from './fixtures/adapter-facts.ts';
 import { runCall } from './fixtures/agent-world.ts';
 
 const CONTEXT = { signal: new AbortController().signal, log: silentLog };
 
-const KNOWN = [
-  'mcp',
-  'local-process',
-  'http',
-  'a2a',
-  'agent-client-protocol',
-  'agent-communication-protocol',
-  'agent-zero',
-];
+const KNOWN = Object.keys(adapters);
+const FACTS = Object.entries(await readAdapterFacts());
 
 const FACTORY = `function createAdapter({ manifest }) {
   return {
@@ -33,10 +27,8 @@ const ESM = `export ${FACTORY}`;
 const CJS = `${FACTORY}\nexports.createAdapter = createAdapter;`;
 
 describe('the table of adapters', () => {
-  const editor = { transport: 'stdio' as const, protocol: 'agent-client-protocol', command: 'sh' };
-
-  it('has a line for each protocol of ours', async () => {
-    expect(Object.keys(adapters)).toEqual(KNOWN);
+  it('has a line for each protocol that the tests know', async () => {
+    expect(FACTS.map(([protocol]) => protocol).sort()).toEqual(KNOWN.toSorted());
     for (const { load, options } of Object.values(adapters)) {
       expect(await load()).toBeTypeOf('function');
       expect(options.safeParse({}).success).toBe(true);
@@ -44,28 +36,13 @@ describe('the table of adapters', () => {
     }
   });
 
-  it.each([
-    ['local-process', { transport: 'process' as const, command: 'sh' }],
-    ['http', { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' }],
-    ['mcp', { transport: 'http' as const, uri: 'http://127.0.0.1:1/' }],
-    ['agent-communication-protocol', at('agent-communication-protocol')],
-    ['agent-zero', at('agent-zero')],
-    ['agent-client-protocol', editor],
-  ])('opens %s for an endpoint of that kind', async (_, endpoint) => {
+  it.each(FACTS)('opens %s for an endpoint of that kind', async (_, { endpoint }) => {
     const adapter = await openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog });
     await adapter.close();
     expect((await runCall(adapter)).error).toMatchObject({ code: 'AGENT_OFFLINE' });
   });
 
-  it.each([
-    { transport: 'process' as const, command: 'sh' },
-    { transport: 'http' as const, protocol: 'http', uri: 'http://127.0.0.1:1/' },
-    { transport: 'http' as const, protocol: 'a2a', uri: 'http://127.0.0.1:1/' },
-    { transport: 'http' as const, uri: 'http://127.0.0.1:1/' },
-    at('agent-communication-protocol'),
-    at('agent-zero'),
-    editor,
-  ])('refuses an option that the adapter of %o does not have', async (endpoint) => {
+  it.each(FACTS)('refuses an option that %s does not have', async (_, { endpoint }) => {
     const manifest = exampleManifest({ endpoint: { ...endpoint, options: { cdw: '/' } } });
     expect(await failureOf(openAdapter({ manifest, log: silentLog }))).toMatchObject({
       code: 'BAD_INPUT',
@@ -171,10 +148,6 @@ describe('[G37] an adapter of another package', () => {
 function open(protocol: string, baseFolder: string): Promise<Adapter> {
   const endpoint = { transport: 'http' as const, protocol, uri: 'http://127.0.0.1:1/' };
   return openAdapter({ manifest: exampleManifest({ endpoint }), log: silentLog }, { baseFolder });
-}
-
-function at(protocol: string) {
-  return { transport: 'http' as const, protocol, uri: 'http://127.0.0.1:1/' };
 }
 
 function createProject(files: Readonly<Record<string, string>>): string {

@@ -5,6 +5,7 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
+  assertWanted,
   type CallContext,
   type Capability,
   type Clock,
@@ -20,18 +21,17 @@ import {
   systemClock,
 } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import { agentExcerpt } from '../upstream/agent-excerpt.ts';
-import { assertCallable, assertWanted } from '../upstream/assert-callable.ts';
-import { closedError } from '../upstream/closed-error.ts';
+import { assertCallable, closedError } from '../upstream/call.ts';
+import { agentExcerpt } from '../upstream/endpoint.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
-import { programHealth } from '../upstream/program-health.ts';
+import { programHealth } from '../upstream/program.ts';
+import { SharedProcess } from '../upstream/shared-process.ts';
 import { AgentClientConnection } from './agent-connection.ts';
-import { parseHandle } from './handle.ts';
 import { type OpenTurn, openTurn } from './open-turn.ts';
-import { ProcessPool } from './process-pool.ts';
+import { parseHandle, type SessionHandle } from './sessions.ts';
 import { parseSettings, type Settings } from './settings.ts';
 
-export interface AgentClientProtocolAdapterOptions extends AdapterOptions {
+interface AgentClientProtocolAdapterOptions extends AdapterOptions {
   readonly clock?: Clock;
 }
 
@@ -167,4 +167,43 @@ class AgentClientProtocolAdapter implements Adapter {
     if (this.#closed) await connection.stop(closedError(this.#manifest));
     return connection;
   }
+}
+
+/**
+ * The processes of one agent. A conversation goes to the process that holds it; everything else to
+ * the one with the fewest calls.
+ */
+class ProcessPool {
+  readonly #slots: readonly SharedProcess<AgentClientConnection>[];
+
+  constructor(start: () => Promise<AgentClientConnection>, processes: number, clock: Clock) {
+    this.#slots = Array.from({ length: processes }, () => new SharedProcess(start, clock));
+  }
+
+  /** One that takes sessions now. */
+  get ready(): AgentClientConnection | undefined {
+    return this.#running.find(({ agent }) => agent !== undefined);
+  }
+
+  /** Whether none is started for now, because they keep dying. */
+  get isBackingOff(): boolean {
+    return this.#slots.every(({ running, backoffMs }) => !running && backoffMs > 0);
+  }
+
+  /** Rejects with AGENT_OFFLINE, nothing having been sent. */
+  async acquire(handle?: SessionHandle): Promise<AgentClientConnection> {
+    const holder = handle && this.#running.find((process) => process.holds(handle));
+    if (holder) return holder;
+    const [slot] = this.#slots.toSorted((one, other) => loadOf(one) - loadOf(other));
+    if (slot === undefined) throw new Error('a pool has at least one process');
+    return slot.acquire();
+  }
+
+  get #running(): readonly AgentClientConnection[] {
+    return this.#slots.flatMap(({ running }) => running ?? []);
+  }
+}
+
+function loadOf({ running }: SharedProcess<AgentClientConnection>): number {
+  return running?.users ?? 0;
 }

@@ -22,19 +22,22 @@ import {
   settlesWithin,
   spawnProcess,
 } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 import { isolate } from '../upstream/isolation.ts';
-import { answerAgent } from './agent-requests.ts';
-import { EditorSession } from './agent-session.ts';
-import { readInitialized, readNewSession, readPrompted } from './answers.ts';
+import { answerAgent, ServedFiles, Terminals } from './agent-requests.ts';
 import { toFailure } from './failure.ts';
-import { ServedFiles } from './files.ts';
-import type { SessionHandle } from './handle.ts';
-import { openMessageStream, processEnded } from './message-stream.ts';
+import {
+  openMessageStream,
+  readInitialized,
+  readNewSession,
+  readPrompted,
+} from './message-stream.ts';
 import type { PromptTurn } from './prompt-turn.ts';
+import type { SessionHandle } from './sessions.ts';
+import { EditorSession } from './sessions.ts';
 import type { Settings } from './settings.ts';
-import { Terminals } from './terminals.ts';
 
-export interface AgentConnectionOptions {
+interface AgentConnectionOptions {
   readonly settings: Settings;
   readonly excerpt: Excerpt;
   readonly log: Log;
@@ -220,7 +223,7 @@ export class AgentClientConnection {
   /** Ends the process and all it started; its calls fail with `error`. */
   async stop(error?: FabricError): Promise<void> {
     this.#close();
-    this.#rpc.close(error ?? processEnded());
+    this.#rpc.close(error ?? failure('process_ended'));
     await this.gone;
   }
 
@@ -237,11 +240,14 @@ export class AgentClientConnection {
 
   async #initialize(): Promise<InitializeResponse> {
     const { start_timeout_ms: ms, auth_method: methodId } = this.#options.settings.options;
-    using deadline = deadlineSignal({ ms, reason: () => tooSlow(ms) });
+    using deadline = deadlineSignal({ ms, reason: () => failure('start_timeout', { limit: ms }) });
     const { signal } = deadline;
     const answer = this.#request(AGENT.initialize, this.#introduction());
     const agent = readInitialized(await orAborted(answer, signal));
-    if (agent.protocolVersion !== PROTOCOL_VERSION) throw wrongVersion(agent.protocolVersion);
+    const { protocolVersion: version } = agent;
+    if (version !== PROTOCOL_VERSION) {
+      throw failure('protocol_version', { version, spoken: PROTOCOL_VERSION });
+    }
     if (methodId) await orAborted(this.#request(AGENT.authenticate, { methodId }), signal);
     this.#agent = agent;
     return agent;
@@ -335,26 +341,8 @@ export class AgentClientConnection {
   }
 
   #assertTakes(): void {
-    if (!this.#isOpen) throw processEnded().with({ sent: false });
+    if (!this.#isOpen) throw failure('process_ended', { sent: false });
     if (this.#child.stdin.writableLength <= MAX_UNREAD_INPUT) return;
-    throw new FabricError('OVERLOADED', 'The agent does not read its input', {
-      details: { reason: 'input_full', sent: false, fix: 'try again later' },
-    });
+    throw failure('input_full');
   }
-}
-
-function wrongVersion(version: number): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The agent speaks version ${version} of its protocol`, {
-    details: { reason: 'protocol_version', fix: `use an agent that speaks ${PROTOCOL_VERSION}` },
-  });
-}
-
-function tooSlow(limit: number): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The agent did not get ready in time', {
-    details: {
-      reason: 'start_timeout',
-      limit,
-      fix: 'see what it wrote to stderr, or raise start_timeout_ms',
-    },
-  });
 }

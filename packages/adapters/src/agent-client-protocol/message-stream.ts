@@ -3,8 +3,14 @@
 // are handed over before the next line is looked at, so that none is overtaken by the answer to its
 // prompt, and while their call has no room nothing more is read.
 
-import type { AnyMessage, Stream } from '@agentclientprotocol/sdk';
-import { type ErrorDetails, FabricError, type Log, toFields } from '@starloom/core';
+import type {
+  AnyMessage,
+  InitializeResponse,
+  NewSessionResponse,
+  PromptResponse,
+  Stream,
+} from '@agentclientprotocol/sdk';
+import { FabricError, type Log, toFields } from '@starloom/core';
 import {
   assertJsonLimits,
   type Excerpt,
@@ -12,8 +18,10 @@ import {
   settlesWithin,
   toUpstream,
 } from '@starloom/wire';
+import { z } from 'zod';
+import { failure } from '../reasons.ts';
 
-export interface MessageStreamOptions {
+interface MessageStreamOptions {
   readonly child: ManagedProcess;
   /** Takes a `session/update`; resolves when more may come. */
   readonly onUpdate: (params: unknown, bytes: number) => Promise<void>;
@@ -51,7 +59,7 @@ export function openMessageStream(options: MessageStreamOptions): Stream {
   );
   const writable = new WritableStream<AnyMessage>({
     write(message) {
-      filter.sent(message);
+      filter.noteSent(message);
       child.write(`${JSON.stringify(message)}\n`).catch((err: unknown) => {
         options.log.debug({ err }, 'the agent does not read its input');
       });
@@ -72,7 +80,7 @@ class MessageFilter {
     this.#options = options;
   }
 
-  sent(message: AnyMessage): void {
+  noteSent(message: AnyMessage): void {
     if (!('id' in message)) return;
     if ('method' in message) this.#asked.add(message.id);
     else this.#open -= 1;
@@ -101,9 +109,7 @@ class MessageFilter {
   #request(message: Readonly<Record<string, unknown>>): AnyMessage {
     this.#open += 1;
     if (this.#open <= MAX_OPEN_REQUESTS) return message as unknown as AnyMessage;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent asked too much at once', {
-      details: { reason: 'too_many_requests', limit: MAX_OPEN_REQUESTS, fix: 'see its log' },
-    });
+    throw failure('too_many_requests', { limit: MAX_OPEN_REQUESTS });
   }
 
   #passOver(line: string): undefined {
@@ -111,9 +117,7 @@ class MessageFilter {
     this.#strayBytes += Buffer.byteLength(line) + 1;
     log.debug({ line: excerpt(line.slice(0, 200)) }, 'agent wrote something else to stdout');
     if (this.#strayBytes <= MAX_STRAY_BYTES) return;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent wrote lines that are not of its protocol', {
-      details: { reason: 'invalid_json', fix: 'write logs to stderr' },
-    });
+    throw failure('invalid_json/line');
   }
 }
 
@@ -130,15 +134,31 @@ async function goneFailure({ child, excerpt }: MessageStreamOptions): Promise<Fa
   await settlesWithin(child.stop(), EXIT_MS);
   const stillRunning = Promise.resolve({ code: null, signal: null });
   const exit = await Promise.race([child.exited, stillRunning]);
-  return processEnded(toUpstream(exit, excerpt(child.stderrTail(), 'tail')));
+  const upstream = toUpstream(exit, excerpt(child.stderrTail(), 'tail'));
+  return failure('process_ended', { upstream });
 }
 
-export function processEnded(upstream?: ErrorDetails): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The process of the agent ended', {
-    details: {
-      reason: 'process_ended',
-      ...(upstream && { upstream }),
-      fix: 'see what the agent wrote to stderr',
-    },
-  });
+const MAX_ID = 1_024;
+
+const initializeSchema = z.looseObject({ protocolVersion: z.number() });
+const newSessionSchema = z.looseObject({ sessionId: z.string().min(1).max(MAX_ID) });
+const promptSchema = z.looseObject({ stopReason: z.string() });
+
+export function readInitialized(answer: InitializeResponse): InitializeResponse {
+  return assertShape(initializeSchema, answer);
+}
+
+export function readNewSession(answer: NewSessionResponse): NewSessionResponse {
+  return assertShape(newSessionSchema, answer);
+}
+
+export function readPrompted(answer: PromptResponse): PromptResponse {
+  return assertShape(promptSchema, answer);
+}
+
+/** Answers of the agent that a call depends on. The SDK passes them on as they came. */
+function assertShape<Answer>(schema: z.ZodType, answer: Answer): Answer {
+  const { success, error: cause } = schema.safeParse(answer);
+  if (success) return answer;
+  throw failure('bad_answer', {}, { cause });
 }

@@ -1,24 +1,33 @@
 // From an envelope to a prompt at the agent: all that may fail before anything is sent, then the turn.
 
+import type { ContentBlock, PromptCapabilities } from '@agentclientprotocol/sdk';
 import {
+  type Attachment,
   type CallContext,
   type Capability,
   type Envelope,
   FabricError,
   orAborted,
+  readTask,
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import type { CallNames } from '../upstream/assert-callable.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
+import { toContextText } from '../upstream/prompt-text.ts';
 import type { AgentClientConnection } from './agent-connection.ts';
-import type { EditorSession } from './agent-session.ts';
-import { lostSession, refusedSession, type SessionHandle, toHandle } from './handle.ts';
 import type { AgentClientProtocolOptions } from './options.ts';
-import { toPromptBlocks } from './prompt-blocks.ts';
 import { PromptTurn } from './prompt-turn.ts';
+import {
+  type EditorSession,
+  lostSession,
+  refusedSession,
+  type SessionHandle,
+  toHandle,
+} from './sessions.ts';
 
-export interface OpenTurnOptions {
+interface OpenTurnOptions {
   readonly envelope: Envelope;
   readonly context: CallContext;
   readonly capability: Capability;
@@ -58,7 +67,7 @@ export async function openTurn(
       endTurn();
       throw error;
     }
-    return { turn, leave: leaving(connection, session, turn) };
+    return { turn, leave: createLeave(connection, session, turn) };
   } catch (error) {
     if (session && !handle) void connection.closeSession(session.id);
     connection.leave();
@@ -118,7 +127,7 @@ function afterTurn(
   if (!isKept) void connection.closeSession(session.id);
 }
 
-function leaving(
+function createLeave(
   connection: AgentClientConnection,
   session: EditorSession,
   turn: PromptTurn,
@@ -130,4 +139,62 @@ function leaving(
     void connection.cancel(session, turn);
     connection.leave();
   };
+}
+
+type Input = Envelope['input'];
+
+/**
+ * What a caller gave, as the content blocks of a prompt. Text and links are always allowed; the
+ * rest needs a capability that the agent declared. Nothing is dropped: what has no place is
+ * BAD_INPUT.
+ */
+export function toPromptBlocks(
+  input: Input,
+  capability: Capability,
+  capabilities: PromptCapabilities,
+): ContentBlock[] {
+  const { text, rest } = readTask(input);
+  const command = capability.tool?.startsWith('/') ? capability.tool : undefined;
+  const words = [command, text].filter((part) => part !== undefined && part !== '').join(' ');
+  const blocks: ContentBlock[] = words === '' ? [] : [{ type: 'text', text: words }];
+  if (Object.keys(rest).length > 0) blocks.push(toContext(rest, capabilities));
+  const given = input.attachments.map((each, at) => toBlock(each, at, capabilities));
+  if (blocks.length + given.length > 0) return [...blocks, ...given];
+  throw failure('empty_prompt');
+}
+
+function toContext(
+  context: Readonly<Record<string, unknown>>,
+  { embeddedContext }: PromptCapabilities,
+): ContentBlock {
+  if (!embeddedContext) return { type: 'text', text: toContextText(context) };
+  const text = JSON.stringify(context);
+  const resource = { uri: 'starloom:context', mimeType: 'application/json', text };
+  return { type: 'resource', resource };
+}
+
+function toBlock(
+  attachment: Attachment,
+  at: number,
+  capabilities: PromptCapabilities,
+): ContentBlock {
+  const { media_type: mimeType, name = `attachment-${at + 1}`, data, text, uri } = attachment;
+  const [kind] = mimeType.split('/');
+  if (data !== undefined && kind === 'image' && capabilities.image) {
+    return { type: 'image', mimeType, data };
+  }
+  if (data !== undefined && kind === 'audio' && capabilities.audio) {
+    return { type: 'audio', mimeType, data };
+  }
+  const place = uri ?? `attachment:${encodeURIComponent(name)}`;
+  if (text !== undefined && capabilities.embeddedContext) {
+    return { type: 'resource', resource: { uri: place, mimeType, text } };
+  }
+  if (data !== undefined && capabilities.embeddedContext) {
+    return { type: 'resource', resource: { uri: place, mimeType, blob: data } };
+  }
+  if (data === undefined && text === undefined && uri !== undefined) {
+    return { type: 'resource_link', uri, name, mimeType };
+  }
+  throw failure('attachments_unsupported/type', { attachment: name, media_type: mimeType });
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { programOptions } from '../upstream/program-options.ts';
+import { programOptions } from '../upstream/program.ts';
 
 const ms = z.int().nonnegative();
 
-export const PERMISSION_POLICIES = ['ask', 'allow', 'deny'] as const;
+const PERMISSION_POLICIES = ['ask', 'allow', 'deny'] as const;
 
 export const agentClientProtocolOptionsSchema = z.strictObject({
   ...programOptions,

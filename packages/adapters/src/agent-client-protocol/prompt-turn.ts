@@ -4,28 +4,27 @@
 import type {
   CreateElicitationRequest,
   CreateElicitationResponse,
+  PermissionOption,
   PromptResponse,
   RequestPermissionRequest,
   RequestPermissionResponse,
 } from '@agentclientprotocol/sdk';
-import type { CallContext, EventBody, InputRequest, InputResponse } from '@starloom/core';
-import type { Excerpt } from '@starloom/wire';
-import type { CallNames } from '../upstream/assert-callable.ts';
+import {
+  type CallContext,
+  type EventBody,
+  type InputRequest,
+  type InputResponse,
+  toFields,
+} from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
+import type { CallNames } from '../upstream/call.ts';
+import { assertOutputFits } from '../upstream/call.ts';
 import { CallEvents } from '../upstream/call-events.ts';
-import { assertOutputFits } from '../upstream/output-limit.ts';
 import { stopFailure, toFailure } from './failure.ts';
 import type { PermissionPolicy } from './options.ts';
-import {
-  CANCELLED,
-  decide,
-  toElicited,
-  toElicitedQuestion,
-  toPermission,
-  toPermissionQuestion,
-} from './questions.ts';
 import { Translator } from './translate.ts';
 
-export interface PromptTurnOptions {
+interface PromptTurnOptions {
   readonly names: CallNames;
   readonly context: CallContext;
   readonly permissions: PermissionPolicy;
@@ -117,4 +116,80 @@ export class PromptTurn {
   #push(bodies: readonly EventBody[], bytes: number): void {
     for (const [at, body] of bodies.entries()) this.events.push(body, at === 0 ? bytes : 0);
   }
+}
+
+const MAX_MESSAGE = 2_000;
+const MAX_LABEL = 200;
+
+export const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
+
+/**
+ * What an agent asks in the middle of a turn: permission to use a tool, and questions for people.
+ */
+function toPermissionQuestion(
+  id: string,
+  { toolCall, options }: RequestPermissionRequest,
+): InputRequest {
+  const what = cleanText(toolCall.title ?? toolCall.name, MAX_MESSAGE) || 'a tool';
+  const input = toolCall.rawInput === undefined ? '' : JSON.stringify(toolCall.rawInput);
+  const details = cleanText(input, MAX_MESSAGE);
+  return {
+    id,
+    kind: 'choice',
+    message: `The agent asks for permission: ${what}${details ? `\n${details}` : ''}`,
+    options: options.map(({ optionId, name, kind }) => ({
+      id: optionId,
+      label: cleanText(name, MAX_LABEL) || kind,
+      kind,
+    })),
+  };
+}
+
+/** A choice that the agent did not offer counts as none. */
+function toPermission(
+  response: InputResponse | undefined,
+  options: readonly PermissionOption[],
+): RequestPermissionResponse {
+  if (response?.action === 'decline') return decide('deny', options);
+  if (response?.action !== 'accept') return CANCELLED;
+  const { choice } = toFields(response.content);
+  const chosen = options.find(({ optionId }) => optionId === choice);
+  return chosen ? toSelected(chosen) : CANCELLED;
+}
+
+/** The answer of a policy; once rather than for ever, where the agent offers both. */
+function decide(
+  policy: 'allow' | 'deny',
+  options: readonly PermissionOption[],
+): RequestPermissionResponse {
+  const kinds = policy === 'allow' ? ALLOWING : REJECTING;
+  const [chosen] = kinds.flatMap((kind) => options.filter((option) => option.kind === kind));
+  return chosen ? toSelected(chosen) : CANCELLED;
+}
+
+/** `undefined` for a question of a kind that is not known here. */
+function toElicitedQuestion(
+  id: string,
+  request: CreateElicitationRequest,
+): InputRequest | undefined {
+  const { mode, requestedSchema, url } = toFields(request);
+  const message = cleanText(request.message, MAX_MESSAGE) ?? '';
+  if (mode === 'form') return { id, kind: 'form', message, schema: toFields(requestedSchema) };
+  if (mode === 'url' && typeof url === 'string') return { id, kind: 'url', message, url };
+  return undefined;
+}
+
+function toElicited(response: InputResponse | undefined): CreateElicitationResponse {
+  if (response?.action === 'accept') {
+    const content = toFields(response.content);
+    return { action: 'accept', content } as CreateElicitationResponse;
+  }
+  return { action: response?.action ?? 'cancel' };
+}
+
+const ALLOWING = ['allow_once', 'allow_always'] as const;
+const REJECTING = ['reject_once', 'reject_always'] as const;
+
+function toSelected({ optionId }: PermissionOption): RequestPermissionResponse {
+  return { outcome: { outcome: 'selected', optionId } };
 }

@@ -1,11 +1,12 @@
 // How an agent is started and what it may do, all from its manifest.
 
 import { resolve } from 'node:path';
-import { FabricError, type Manifest } from '@starloom/core';
+import type { Manifest } from '@starloom/core';
 import { childEnvironment, type ProcessOptions } from '@starloom/wire';
+import { failure } from '../reasons.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
 import type { Isolation } from '../upstream/isolation.ts';
-import { parseOptions } from '../upstream/options.ts';
-import { toIsolation } from '../upstream/program-options.ts';
+import { toIsolation } from '../upstream/program.ts';
 import { type AgentClientProtocolOptions, agentClientProtocolOptionsSchema } from './options.ts';
 
 export interface Settings {
@@ -18,11 +19,12 @@ export interface Settings {
 }
 
 export function parseSettings(manifest: Manifest): Settings {
+  const { agent_id } = manifest;
   const { command, args, env } = manifest.endpoint;
   const options = parseOptions(agentClientProtocolOptionsSchema, manifest);
-  if (command === undefined) throw wrong(manifest, 'names no program', 'set endpoint.command');
+  if (command === undefined) throw failure('bad_options/no_program', { agent_id });
   if (options.terminal && options.root === undefined) {
-    throw wrong(manifest, 'has a terminal and no root', 'set options.root');
+    throw failure('bad_options/no_root', { agent_id });
   }
   const root = options.root === undefined ? undefined : resolve(options.root);
   const cwd = resolve(options.cwd ?? root ?? '.');
@@ -41,10 +43,4 @@ export function parseSettings(manifest: Manifest): Settings {
       limits: { maxLineBytes: options.max_line_bytes },
     },
   };
-}
-
-function wrong({ agent_id }: Manifest, what: string, fix: string): FabricError {
-  return new FabricError('BAD_INPUT', `Agent "${agent_id}" ${what}`, {
-    details: { agent_id, reason: 'bad_options', fix },
-  });
 }

@@ -5,27 +5,32 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
+  assertWanted,
   type CallContext,
   type Capability,
+  capabilityNameSchema,
+  capabilitySchema,
   type Envelope,
   type EventBody,
   FabricError,
   findCapability,
   type Health,
   type Manifest,
+  TASK_SCHEMA,
   toFields,
 } from '@starloom/core';
-import type { z } from 'zod';
+import { cleanText } from '@starloom/wire';
+import { z } from 'zod';
 import { HttpClient } from '../http/http-client.ts';
 import { requestJson } from '../http/json-values.ts';
 import { parseTarget } from '../http/target.ts';
-import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
-import { parseOptions } from '../upstream/options.ts';
+import { failure } from '../reasons.ts';
+import { assertCallable, type CallNames } from '../upstream/call.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
+import { toMessage } from './messages.ts';
 import { agentCommunicationProtocolOptionsSchema } from './options.ts';
 import { RunCall } from './run-call.ts';
 import { RunServer } from './server.ts';
-import { toCapability } from './to-capabilities.ts';
-import { toMessage } from './to-message.ts';
 
 /** Agents asked for at once, and at most. */
 const PAGE = 100;
@@ -110,12 +115,40 @@ class AgentCommunicationProtocolAdapter implements Adapter {
 function agentsIn(value: unknown): readonly unknown[] {
   const { agents } = toFields(value);
   if (Array.isArray(agents)) return agents;
-  throw new FabricError('UPSTREAM_ERROR', 'The server does not list its agents', {
-    details: { reason: 'bad_result', fix: 'check that endpoint.uri is the address of the server' },
-  });
+  throw failure('bad_result/agents');
 }
 
 function withQuery(path: string, query: Readonly<Record<string, number>>): string {
   const pairs = Object.entries(query).map(([name, value]) => `${name}=${value}`);
   return `${path}${path.includes('?') ? '&' : '?'}${pairs.join('&')}`;
+}
+
+const MAX_DESCRIPTION = 4_096;
+
+const agentSchema = z.object({
+  name: z.string(),
+  description: z.string().nullish(),
+  input_content_types: z.array(z.string()).nullish(),
+  output_content_types: z.array(z.string()).nullish(),
+});
+
+/** An agent of a server as a capability; nothing for one whose manifest or name cannot be used. */
+function toCapability(value: unknown): Capability | undefined {
+  const agent = agentSchema.safeParse(value);
+  if (!agent.success || !capabilityNameSchema.safeParse(agent.data.name).success) return undefined;
+  const { name, description, input_content_types, output_content_types } = agent.data;
+  const types = [...(input_content_types ?? []), ...(output_content_types ?? [])];
+  const said = cleanText(description, MAX_DESCRIPTION);
+  return capabilitySchema.parse({
+    name,
+    streaming: true,
+    modalities: toModalities(types),
+    ...(said && { description: said }),
+    input_schema: TASK_SCHEMA,
+  });
+}
+
+function toModalities(types: readonly string[]): string[] {
+  const kinds = types.map((type) => /^(image|audio|video)\//.exec(type)?.[1] ?? 'text');
+  return [...new Set(['text', ...kinds])];
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { httpOptionsSchema } from '../http/options.ts';
 
-export const RUN_MODES = ['stream', 'async', 'sync'] as const;
+const RUN_MODES = ['stream', 'async', 'sync'] as const;
 
 export const agentCommunicationProtocolOptionsSchema = httpOptionsSchema.extend({
   mode: z

@@ -1,9 +1,9 @@
 // What servers of the Agent Communication Protocol send, as far as it is used here. Unknown fields
 // and unknown event types are passed over; what carries content or names a run must be right.
 
-import { FabricError } from '@starloom/core';
+import { exceedsDepth } from '@starloom/core';
 import { z } from 'zod';
-import { exceedsDepth } from '../upstream/exceeds-depth.ts';
+import { failure } from '../reasons.ts';
 
 /** Stands in paths of requests, so it cannot be just any text. */
 const runIdSchema = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/);
@@ -24,7 +24,7 @@ const messageSchema = z.object({ role: z.string().nullish(), parts: z.array(part
 
 const errorSchema = z.object({ code: z.string().nullish(), message: z.string().nullish() });
 
-export const RUN_STATES = [
+const RUN_STATES = [
   'created',
   'in-progress',
   'awaiting',
@@ -47,7 +47,6 @@ export type Part = z.infer<typeof partSchema>;
 export type Message = z.infer<typeof messageSchema>;
 export type ProtocolError = z.infer<typeof errorSchema>;
 export type Run = z.infer<typeof runSchema>;
-export type RunState = Run['status'];
 
 export type RunEvent =
   | { readonly type: 'run'; readonly run: Run }
@@ -105,13 +104,10 @@ function parse<Schema extends z.ZodType>(
   const parsed = schema.safeParse(value);
   if (parsed.success && !exceedsDepth(value)) return parsed.data;
   const issue = parsed.error?.issues[0];
-  throw new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${what}`, {
-    details: {
-      reason: 'bad_event',
-      type: what,
-      field: issue?.path.map(String).join('.') ?? '',
-      problem: issue?.message ?? 'arrays and objects nest too deep',
-      fix: 'answer as version 0.2.0 of the protocol says',
-    },
+  throw failure('bad_event', {
+    type: what,
+    field: issue?.path.map(String).join('.') ?? '',
+    problem: issue?.message ?? 'arrays and objects nest too deep',
+    fix: 'answer as version 0.2.0 of the protocol says',
   });
 }

@@ -7,22 +7,23 @@ import {
   type CallContext,
   type EventBody,
   FabricError,
+  isLeftRunning,
   type KeepOptions,
   toFields,
+  withoutSent,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import type { JsonValue } from '../http/json-values.ts';
-import { isLeftRunning } from '../upstream/left-running.ts';
+import { failure } from '../reasons.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
-import { withoutSent } from '../upstream/without-sent.ts';
+import { toQuestion, toResume } from './messages.ts';
 import { isRunId, parseRun, parseRunEvent, type Run } from './protocol.ts';
-import { toQuestion, toResume } from './questions.ts';
 import type { NewRun, RunServer } from './server.ts';
 import { RunTranslator } from './translate.ts';
 
 type Leg = AsyncIterable<JsonValue>;
 
-export interface RunCallOptions {
+interface RunCallOptions {
   readonly server: RunServer;
   readonly newRun: Omit<NewRun, 'sessionId'>;
   readonly context: CallContext;
@@ -103,7 +104,7 @@ export class RunCall {
       if (this.#runId === undefined || !isBroken(error)) throw error;
       this.#context.log.info({ error }, 'the stream of the run broke: polling it');
     }
-    if (this.#runId === undefined) throw noRun();
+    if (this.#runId === undefined) throw failure('no_final');
     return undefined;
   }
 
@@ -181,10 +182,7 @@ export class RunCall {
   async #assertTaken(runId: string, lost: unknown): Promise<void> {
     const run = await this.#server.read(runId).catch(() => undefined);
     if (run?.status !== 'awaiting') return;
-    throw new FabricError('UPSTREAM_ERROR', 'The answer did not reach the run', {
-      details: { reason: 'answer_lost', fix: 'make the call again' },
-      cause: lost,
-    });
+    throw failure('answer_lost', {}, { cause: lost });
   }
 
   #note(run: Run): Run {
@@ -198,7 +196,7 @@ export class RunCall {
     if (this.#runId === undefined) {
       this.#runId = runId;
       this.#keep({ run_id: runId }, { isRunning: true });
-    } else if (this.#runId !== runId) throw wrongRun();
+    } else if (this.#runId !== runId) throw failure('wrong_run');
   }
 
   #keep(more: AgentHandle, options?: KeepOptions): void {
@@ -217,11 +215,7 @@ export class RunCall {
   }
 
   #cancel(): void {
-    const runId = this.#runId;
-    if (runId === undefined) return;
-    this.#server.cancel(runId).catch((error: unknown) => {
-      this.#context.log.debug({ error: FabricError.from(error) }, 'the run was not cancelled');
-    });
+    if (this.#runId !== undefined) void this.#server.cancel(this.#runId);
   }
 }
 
@@ -251,10 +245,7 @@ function withoutEvents(error: unknown): undefined {
 
 function throwLost(error: unknown): never {
   if (FabricError.from(error).details.status !== 404) throw error;
-  throw new FabricError('UPSTREAM_ERROR', 'The agent no longer knows the run', {
-    details: { reason: 'unknown_run', fix: 'make the call again' },
-    cause: error,
-  });
+  throw failure('unknown_run', {}, { cause: error });
 }
 
 /** 403 with an error of the protocol: nothing is wrong with our credentials. */
@@ -263,20 +254,5 @@ function notAwaiting(error: unknown): FabricError | undefined {
   const { upstream } = error.details;
   const said = toFields(upstream).text;
   if (typeof said !== 'string' || !said.includes('"code"')) return undefined;
-  return new FabricError('UPSTREAM_ERROR', 'The run does not take the answer', {
-    details: { reason: 'not_awaiting', upstream, fix: 'make the call again' },
-    cause: error,
-  });
-}
-
-function noRun(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent ended its answer without a run', {
-    details: { reason: 'no_final', fix: 'end each stream with a run that is over' },
-  });
-}
-
-function wrongRun(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent answered with another run', {
-    details: { reason: 'wrong_run', fix: 'see the log of the agent' },
-  });
+  return failure('not_awaiting', { upstream }, { cause: error });
 }

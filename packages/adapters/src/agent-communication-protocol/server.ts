@@ -1,18 +1,23 @@
 // The requests of the protocol. Run ids are checked before they stand in a path.
 
-import { type CallContext, type Envelope, FabricError, orAborted } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import {
+  type CallContext,
+  callHeaders,
+  type Envelope,
+  FabricError,
+  orAborted,
+} from '@starloom/core';
 import type { HttpClient, HttpRequest } from '../http/http-client.ts';
 import {
+  aside,
   type JsonValue,
   type RequestContext,
   requestJson,
   streamJson,
 } from '../http/json-values.ts';
-import { callHeaders } from '../upstream/call-headers.ts';
+import type { SentMessage } from './messages.ts';
 import type { RunMode } from './options.ts';
 import { isRunId, parseEvents, parseRun, type Run } from './protocol.ts';
-import type { SentMessage } from './to-message.ts';
 
 const CANCEL_MS = 5_000;
 
@@ -82,11 +87,12 @@ export class RunServer {
     return parseEvents(await this.#json({ method: 'GET', ...this.#at(`/runs/${runId}/events`) }));
   }
 
-  /** For a call that is over, so it has its own time. */
+  /** For a call that is over. */
   async cancel(runId: string): Promise<void> {
-    using deadline = deadlineSignal({ ms: CANCEL_MS });
     const request = { method: 'POST', ...this.#at(`/runs/${runId}/cancel`) } as const;
-    await requestJson(this.#client, request, { ...this.#context, signal: deadline.signal });
+    await aside(this.#context, 'the run was not cancelled', (context) =>
+      requestJson(this.#client, request, context),
+    );
   }
 
   async #cancelLate(

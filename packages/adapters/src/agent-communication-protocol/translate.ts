@@ -2,10 +2,10 @@
 // `message.created` and `message.completed`. Named parts are artifacts. The end of a run brings its
 // whole output, and that is the answer, whatever parts came before.
 
-import { type Citation, type EventBody, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import { type Citation, type EventBody, type FabricError, toFields } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import { parseOrText } from '../upstream/parse-or-text.ts';
-import { readEvent } from '../upstream/read-event.ts';
+import { failure } from '../reasons.ts';
+import { parseOrText, readEvent } from '../upstream/read-event.ts';
 import type { Message, Part, ProtocolError, Run, RunEvent } from './protocol.ts';
 
 const MAX_SAID = 16_384;
@@ -55,8 +55,11 @@ export class RunTranslator {
 
   /** The last events of a run that is over; throws unless it completed. */
   *ending(run: Run): Generator<EventBody, void, undefined> {
-    if (run.status === 'failed') throw runFailure(run, this.#excerpt);
-    if (run.status !== 'completed') throw cancelledElsewhere(run);
+    const { status, error } = run;
+    if (status === 'failed') {
+      throw failure('tool_error/run', { upstream: toUpstream(error ?? {}, this.#excerpt) });
+    }
+    if (status !== 'completed') throw failure('tool_error/cancelled', { upstream: { status } });
     const output = run.output ?? [{ parts: this.#parts }];
     const parts = output.flatMap((message) => message.parts);
     if (this.#parts.length === 0) {
@@ -130,33 +133,10 @@ export class RunTranslator {
 }
 
 /** The failure that an error outside of a run is: the server's, not an answer of the agent. */
-export function serverFailure({ code, message }: ProtocolError, excerpt: Excerpt): FabricError {
+function serverFailure({ code, message }: ProtocolError, excerpt: Excerpt): FabricError {
   const upstream = toUpstream({ code, message }, excerpt);
-  if (code === 'not_found') {
-    return new FabricError('CAPABILITY_NOT_FOUND', 'The agent is unknown to its server', {
-      details: { reason: 'not_found', upstream, fix: 'see which agents the server lists' },
-    });
-  }
-  const reason = code === 'invalid_input' ? TOOL_ERROR : 'server_error';
-  return new FabricError('UPSTREAM_ERROR', 'The server of the agent reported an error', {
-    details: { reason, upstream, fix: 'see details.upstream and the log of the agent' },
-  });
-}
-
-function runFailure({ error }: Run, excerpt: Excerpt): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The run of the agent failed', {
-    details: {
-      reason: TOOL_ERROR,
-      upstream: toUpstream(error ?? {}, excerpt),
-      fix: 'see details.upstream',
-    },
-  });
-}
-
-function cancelledElsewhere({ status }: Run): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The run was cancelled at the agent', {
-    details: { reason: TOOL_ERROR, upstream: { status }, fix: 'call again if it is still wanted' },
-  });
+  if (code === 'not_found') return failure('not_found', { upstream });
+  return failure(code === 'invalid_input' ? 'tool_error' : 'server_error', { upstream });
 }
 
 function toUpstream({ code, message }: ProtocolError, excerpt: Excerpt) {
@@ -218,7 +198,5 @@ function artifact(data: object): EventBody {
 function read(type: 'tool_call' | 'artifact', data: object): EventBody {
   const body = readEvent(type, data);
   if (body) return body;
-  throw new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${type}`, {
-    details: { reason: 'bad_event', type },
-  });
+  throw failure('bad_event', { type });
 }

@@ -6,26 +6,28 @@
 import { randomUUID } from 'node:crypto';
 import {
   type CallContext,
+  callHeaders,
   type Envelope,
   type EventBody,
+  exceedsDepth,
   FabricError,
+  fromMeaning,
   orAborted,
-  TOOL_ERROR,
+  rpcMeaning,
   toFields,
   toMandateMeta,
   toMeta,
+  withoutSent,
 } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { z } from 'zod';
 import type { HttpClient } from '../http/http-client.ts';
-import { type RequestContext, requestJson } from '../http/json-values.ts';
-import type { CallNames } from '../upstream/assert-callable.ts';
-import { callHeaders } from '../upstream/call-headers.ts';
+import { aside, type RequestContext, requestJson } from '../http/json-values.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
 import { PollPace } from '../upstream/poll-pace.ts';
-import { withoutSent } from '../upstream/without-sent.ts';
-import { fromTask, isOver, parseTask, type Task } from './a2a-task.ts';
-import { ClientLane } from './client-lane.ts';
-import type { AgentZeroLane } from './lane.ts';
-import { badAnswer, messageOf, unsupportedAttachments } from './translate.ts';
+import { readEvent } from '../upstream/read-event.ts';
+import { type AgentZeroLane, ClientLane } from './lane.ts';
+import { badAnswer, messageOf } from './translate.ts';
 
 const CANCEL_MS = 5_000;
 const CARD = '/a2a/.well-known/agent.json';
@@ -83,7 +85,7 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     const { input, trace, hop } = envelope;
     const { project } = this.options;
     const files = input.attachments.map(({ uri, name, media_type }) => {
-      if (uri === undefined) throw unsupportedAttachments('a uri');
+      if (uri === undefined) throw failure('attachments_unsupported/form', { takes: 'a uri' });
       return { kind: 'file', file: { uri, mimeType: media_type, ...(name && { name }) } };
     });
     const message = {
@@ -109,19 +111,15 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     });
     const task = parseTask(found);
     if (task.id === id) return task;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent answered with another task', {
-      details: { reason: 'wrong_task', fix: 'see the log of the agent' },
-    });
+    throw failure('wrong_task');
   }
 
   /** Only a task that was just seen alive, and once; the agent takes note when it is done with it. */
-  #cancel(id: string, { log, names }: RequestContext): void {
-    const deadline = deadlineSignal({ ms: CANCEL_MS });
-    const requests = { log, names, signal: deadline.signal };
-    this.#get(id, requests)
-      .then((task) => (isOver(task) ? undefined : this.#rpc('tasks/cancel', { id }, requests)))
-      .catch((error: unknown) => log.debug({ error }, 'the task was not cancelled'))
-      .finally(() => deadline.cancel());
+  #cancel(id: string, requests: RequestContext): void {
+    void aside(requests, 'the task was not cancelled', async (late) => {
+      const task = await this.#get(id, late);
+      if (!isOver(task)) await this.#rpc('tasks/cancel', { id }, late);
+    });
   }
 
   async #rpc(
@@ -131,28 +129,94 @@ export class A2aLane extends ClientLane implements AgentZeroLane {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<unknown> {
     const id = randomUUID();
-    const path = this.client.target.pathOf('/a2a/');
     const body = { jsonrpc: '2.0', id, method, params };
-    const answer = toFields(
-      await requestJson(this.client, { method: 'POST', path, headers, body }, requests),
-    );
+    const answer = toFields(await this.post('/a2a/', body, requests, headers));
     if (answer.error !== undefined) throw rpcFailure(answer.error, this.client);
     if (answer.id !== id || answer.result === undefined) throw badAnswer('no JSON-RPC answer');
     return answer.result;
   }
 }
 
-/** -32603 and -32601 speak of the agent; any other error is its answer. */
 function rpcFailure(error: unknown, { excerpt }: HttpClient): FabricError {
   const { code, message } = toFields(error);
   const upstream = { code, message: excerpt(String(message ?? '')) };
-  if (code === -32_601) {
-    return new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not know this method', {
-      details: { reason: 'method_not_found', upstream },
-    });
+  return fromMeaning(rpcMeaning(Number(code)), upstream);
+}
+
+const partSchema = z.looseObject({
+  kind: z.string().nullish(),
+  text: z.string().nullish(),
+  data: z.unknown().optional(),
+});
+
+const taskSchema = z.object({
+  id: z.string().min(1).max(256),
+  status: z.object({
+    state: z.string().min(1).max(64),
+    message: z.object({ parts: z.array(partSchema) }).nullish(),
+  }),
+  history: z.array(z.object({ role: z.string(), parts: z.array(partSchema) })).nullish(),
+  artifacts: z
+    .array(
+      z.object({
+        artifactId: z.string().min(1).max(256),
+        name: z.string().nullish(),
+        parts: z.array(partSchema),
+      }),
+    )
+    .nullish(),
+});
+
+type Task = z.infer<typeof taskSchema>;
+type Part = z.infer<typeof partSchema>;
+
+const OVER: ReadonlySet<string> = new Set([
+  'completed',
+  'failed',
+  'canceled',
+  'rejected',
+  // There is no way to answer: Agent Zero never asks, and keeps no task open.
+  'input-required',
+  'auth-required',
+]);
+
+function parseTask(value: unknown): Task {
+  const task = taskSchema.safeParse(value);
+  if (task.success && !exceedsDepth(value)) return task.data;
+  throw badAnswer('no task');
+}
+
+function isOver({ status }: Task): boolean {
+  return OVER.has(status.state);
+}
+
+/** What a task that is over amounts to; throws unless it completed. */
+function* fromTask(task: Task): Generator<EventBody, void, undefined> {
+  const { status, history, artifacts } = task;
+  if (status.state !== 'completed') throw taskFailure(task);
+  for (const { artifactId, name, parts } of artifacts ?? []) {
+    const text = textOf(parts);
+    if (text === '') continue;
+    const event = readEvent('artifact', { id: artifactId, name, media_type: 'text/plain', text });
+    if (event) yield event;
   }
-  const reason = code === -32_603 ? 'rpc_error' : TOOL_ERROR;
-  return new FabricError('UPSTREAM_ERROR', 'The agent answered with an error', {
-    details: { reason, upstream, fix: 'see details.upstream' },
+  const last = history?.findLast(({ role }) => role === 'agent')?.parts ?? [];
+  const parts = last.length > 0 ? last : (artifacts ?? []).flatMap((artifact) => artifact.parts);
+  const data = parts.find(({ kind }) => kind === 'data')?.data;
+  const final = readEvent('final', { answer: textOf(parts), data });
+  if (final) yield final;
+}
+
+/** It gives no reason of its own, unless the status has a message. */
+function taskFailure({ status }: Task): FabricError {
+  const said = textOf(status.message?.parts ?? []).slice(0, 2_000);
+  const { state } = status;
+  return failure('tool_error/ended', {
+    state,
+    upstream: { state, ...(said !== '' && { message: said }) },
   });
+}
+
+function textOf(parts: readonly Part[]): string {
+  return parts.map(({ text }) => text ?? '').join('');
 }

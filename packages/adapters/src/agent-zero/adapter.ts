@@ -6,6 +6,7 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
+  assertWanted,
   type CallContext,
   type Capability,
   capabilitySchema,
@@ -13,28 +14,26 @@ import {
   type EventBody,
   FabricError,
   type Health,
+  isLoopback,
   type Manifest,
+  TASK_SCHEMA,
 } from '@starloom/core';
 import { HttpClient } from '../http/http-client.ts';
-import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
-import { parseOptions } from '../upstream/options.ts';
+import { parseTarget, type Target } from '../http/target.ts';
+import { failure } from '../reasons.ts';
+import { assertCallable, type CallNames } from '../upstream/call.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
 import { A2aLane } from './a2a-lane.ts';
 import { HttpLane } from './http-lane.ts';
-import type { AgentZeroLane } from './lane.ts';
-import { LaneChoice } from './lane-choice.ts';
+import { type AgentZeroLane, LaneChoice } from './lane.ts';
 import { openMcpLane } from './mcp-lane.ts';
 import { type AgentZeroOptions, agentZeroOptionsSchema, type LaneName } from './options.ts';
-import { assertPrivate, badPlace, type Place, parsePlace } from './place.ts';
 import { RfcLane } from './rfc-lane.ts';
 
 const ASK = {
   name: 'ask',
   description: 'Agent Zero works on a task in its own Linux system: code, files, the web',
-  input_schema: {
-    type: 'object',
-    properties: { task: { type: 'string', description: 'What it shall do, in words' } },
-    required: ['task'],
-  },
+  input_schema: TASK_SCHEMA,
   timeout_ms: 600_000,
   // It runs commands, and does not say which before it is done.
   idempotent: false,
@@ -106,7 +105,7 @@ class AgentZeroAdapter implements Adapter {
     if (options.lane === 'rfc') assertPrivate(manifest, place.target);
     const password = manifest.endpoint.env?.RFC_PASSWORD;
     if (options.lane === 'rfc' && !password) {
-      throw badPlace(manifest, 'no_rfc_password', 'set RFC_PASSWORD in endpoint.env');
+      throw failure('no_rfc_password', { agent_id: manifest.agent_id });
     }
     return {
       mcp: () => openMcpLane(opened, options, place),
@@ -128,4 +127,31 @@ class AgentZeroAdapter implements Adapter {
     const served = { ...this.#manifest, capabilities: this.#offered() };
     return assertCallable(served, envelope);
   }
+}
+
+/**
+ * Where an Agent Zero is, and the secrets it wants. The token stands in a header of the manifest,
+ * where secrets are references and errors of the agent are cleaned of them. It never stands in the
+ * address: every caller that may list agents sees that.
+ */
+export interface Place {
+  readonly target: Target;
+  readonly token: string | undefined;
+}
+
+const TOKEN_HEADER = 'x-api-key';
+
+function parsePlace(manifest: Manifest, options: AgentZeroOptions): Place {
+  const target = parseTarget(manifest, options);
+  if (/\/t-[^/]+/.test(target.path)) {
+    throw failure('token_in_uri', { agent_id: manifest.agent_id });
+  }
+  return { target, token: target.headers[TOKEN_HEADER] };
+}
+
+/** A request that is read or changed on its way lets others run anything at the agent. */
+function assertPrivate({ agent_id }: Manifest, { origin }: Target): void {
+  const { protocol, hostname } = new URL(origin);
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return;
+  throw failure('rfc_not_private', { agent_id });
 }

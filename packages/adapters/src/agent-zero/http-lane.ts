@@ -4,30 +4,23 @@
 
 import {
   type CallContext,
+  callHeaders,
   type Envelope,
   type EventBody,
+  exceedsDepth,
   FabricError,
   toFields,
 } from '@starloom/core';
-import { deadlineSignal, settlesWithin } from '@starloom/wire';
-import { NOBODY_READS } from '../http/exchange.ts';
-import { type RequestContext, requestJson } from '../http/json-values.ts';
-import type { CallNames } from '../upstream/assert-callable.ts';
-import { callHeaders } from '../upstream/call-headers.ts';
-import { ClientLane } from './client-lane.ts';
-import type { AgentZeroLane } from './lane.ts';
-import { ChatLog } from './log.ts';
-import {
-  badAnswer,
-  chatFailure,
-  chatOf,
-  messageOf,
-  noChat,
-  unsupportedAttachments,
-} from './translate.ts';
+import { cleanText, settlesWithin } from '@starloom/wire';
+import { z } from 'zod';
+import { NOBODY_READS } from '../http/http-client.ts';
+import { aside, type RequestContext } from '../http/json-values.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
+import { type AgentZeroLane, ClientLane } from './lane.ts';
+import { badAnswer, chatFailure, chatOf, messageOf } from './translate.ts';
 
 const LOG_LENGTH = 100;
-const ASIDE_MS = 5_000;
 /** Of versions 1 and later, then of those before. */
 const PREFIXES = ['/api', ''] as const;
 
@@ -103,14 +96,11 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
     return this.#post('api_log_get', { context_id: chat, length: LOG_LENGTH }, requests);
   }
 
-  /** Beside a call that is over, so it has its own time. */
-  #terminate(chat: string | undefined, { log, names }: RequestContext): void {
+  #terminate(chat: string | undefined, requests: RequestContext): void {
     if (chat === undefined) return;
-    const deadline = deadlineSignal({ ms: ASIDE_MS });
-    const requests = { log, names, signal: deadline.signal };
-    this.#post('api_terminate_chat', { context_id: chat }, requests)
-      .catch((error: unknown) => log.debug({ error }, 'the chat was not ended'))
-      .finally(() => deadline.cancel());
+    void aside(requests, 'the chat was not ended', (late) =>
+      this.#post('api_terminate_chat', { context_id: chat }, late),
+    );
   }
 
   async #post(
@@ -120,26 +110,23 @@ export class HttpLane extends ClientLane implements AgentZeroLane {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<unknown> {
     for (const prefix of this.#prefix === undefined ? PREFIXES : [this.#prefix]) {
-      const path = this.client.target.pathOf(`${prefix}/${name}`);
-      const request = { method: 'POST', path, headers, body } as const;
       try {
-        const value = await requestJson(this.client, request, requests);
+        const value = await this.post(`${prefix}/${name}`, body, requests, headers);
         this.#prefix = prefix;
         return value;
       } catch (error) {
         if (!isNoPath(FabricError.from(error))) throw error;
       }
     }
-    throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not serve its HTTP interface', {
-      details: { reason: 'not_found', fix: 'check endpoint.uri, and options.lane of the agent' },
-    });
+    throw failure('not_found/interface');
   }
 
   #toBody({ input }: Envelope) {
     const { project, profile } = this.options;
     const attachments = input.attachments.map(({ name = 'attachment', text, data }) => {
       const base64 = text === undefined ? data : Buffer.from(text, 'utf8').toString('base64');
-      if (base64 === undefined) throw unsupportedAttachments('text or data');
+      if (base64 === undefined)
+        throw failure('attachments_unsupported/form', { takes: 'text or data' });
       return { filename: name, base64 };
     });
     return {
@@ -181,11 +168,99 @@ function isUnknownChat({ details }: FabricError): boolean {
 function throwFor(chat: string | undefined): (thrown: unknown) => never {
   return (thrown) => {
     const error = FabricError.from(thrown);
-    throw chat !== undefined && isUnknownChat(error) ? noChat() : error;
+    throw chat !== undefined && isUnknownChat(error) ? failure('unknown_conversation/chat') : error;
   };
 }
 
 function throwUnsent(thrown: unknown): never {
   const error = FabricError.from(thrown);
-  throw (isUnknownChat(error) ? noChat() : error).with({ sent: false });
+  throw (isUnknownChat(error) ? failure('unknown_conversation/chat') : error).with({ sent: false });
+}
+
+const MAX_TEXT = 2_000;
+/** Of one reading. */
+const MAX_ENTRIES = 1_000;
+
+const TOOLS: ReadonlySet<string> = new Set(['tool', 'mcp', 'code_exe', 'browser', 'subagent']);
+/** What the caller wrote, and what comes as the answer. */
+const SILENT: ReadonlySet<string> = new Set(['user', 'input', 'response']);
+
+const entrySchema = z.object({
+  no: z.int().nonnegative(),
+  type: z.string(),
+  heading: z.string().nullish(),
+  content: z.string().nullish(),
+  kvps: z.record(z.string(), z.unknown()).nullish(),
+});
+
+type Entry = z.infer<typeof entrySchema>;
+
+/**
+ * The log of a chat as our events. It is read again and again; an entry may come several times and
+ * grow in between, so entries are known by their number, and the last form of each counts.
+ */
+class ChatLog {
+  /** Number of the newest entry that was looked at. */
+  #seen = -1;
+  #open: Entry | undefined;
+
+  /** Everything so far was said before this call. */
+  skip(answer: unknown): void {
+    for (const { no } of entriesIn(answer)) this.#seen = Math.max(this.#seen, no);
+  }
+
+  /** What a reading of the log adds. */
+  *read(answer: unknown): Generator<EventBody, void, undefined> {
+    for (const entry of entriesIn(answer)) {
+      if (this.#open?.no === entry.no) this.#open = entry;
+      if (entry.no <= this.#seen) continue;
+      this.#seen = entry.no;
+      yield* this.end();
+      if (TOOLS.has(entry.type)) {
+        this.#open = entry;
+        yield toolCall(entry, 'start');
+      } else if (!SILENT.has(entry.type)) {
+        const message = textOf(entry.heading) || textOf(entry.content);
+        if (message) yield { type: 'progress', data: { message } };
+      }
+    }
+  }
+
+  /** A tool is done when another entry follows, or the call is over. */
+  *end(): Generator<EventBody, void, undefined> {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open) yield toolCall(open, 'end');
+  }
+}
+
+/** In their order, each once. */
+function entriesIn(answer: unknown): Entry[] {
+  const { items } = toFields(toFields(answer).log);
+  const entries = new Map<number, Entry>();
+  for (const item of Array.isArray(items) ? items.slice(-MAX_ENTRIES) : []) {
+    const entry = entrySchema.safeParse(item);
+    if (entry.success) entries.set(entry.data.no, entry.data);
+  }
+  return [...entries.values()].sort((one, other) => one.no - other.no);
+}
+
+function toolCall({ no, type, kvps, content }: Entry, phase: 'start' | 'end'): EventBody {
+  const { tool_name, tool_args, ...rest } = kvps ?? {};
+  const given = tool_args ?? rest;
+  return {
+    type: 'tool_call',
+    data: {
+      id: `log-${no}`,
+      name: typeof tool_name === 'string' && tool_name !== '' ? tool_name : type,
+      args: exceedsDepth(given) ? {} : given,
+      phase,
+      ...(phase === 'end' && { result: textOf(content) }),
+    },
+  };
+}
+
+/** Headings begin with the address of an icon. */
+function textOf(text: string | null | undefined): string {
+  return cleanText((text ?? '').replace(/^icon:\/\/\S*\s*/, ''), MAX_TEXT) ?? '';
 }

@@ -7,7 +7,6 @@ import {
   type CallContext,
   type Envelope,
   type EventBody,
-  FabricError,
   type FinalData,
   findCapability,
   type Manifest,
@@ -15,12 +14,13 @@ import {
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
 import { mcpOptionsSchema } from '../mcp/options.ts';
-import { agentExcerpt } from '../upstream/agent-excerpt.ts';
-import type { CallNames } from '../upstream/assert-callable.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
+import { agentExcerpt } from '../upstream/endpoint.ts';
+import type { Place } from './adapter.ts';
 import type { AgentZeroLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
-import type { Place } from './place.ts';
-import { chatFailure, chatOf, messageOf, noChat, unsupportedAttachments } from './translate.ts';
+import { chatFailure, chatOf, messageOf } from './translate.ts';
 
 const TOOL = 'send_message';
 
@@ -62,9 +62,7 @@ class McpLane implements AgentZeroLane {
   async probe(context: CallContext): Promise<void> {
     const { capabilities } = await this.#adapter.describe(context);
     if (findCapability({ capabilities }, TOOL)) return;
-    throw new FabricError('CAPABILITY_NOT_FOUND', `The agent has no tool "${TOOL}"`, {
-      details: { reason: 'unknown_tool', tool: TOOL, sent: false },
-    });
+    throw failure('unknown_tool', { tool: TOOL });
   }
 
   async close(): Promise<void> {
@@ -79,7 +77,8 @@ class McpLane implements AgentZeroLane {
     const result = resultIn(answer, data);
     const { status, response, error, chat_id } = result;
     if (status !== 'success' || typeof response !== 'string') {
-      if (chatId !== undefined && /chat not found/i.test(String(error))) throw noChat();
+      if (chatId !== undefined && /chat not found/i.test(String(error)))
+        throw failure('unknown_conversation/chat');
       throw chatFailure(typeof error === 'string' ? this.#excerpt(error) : undefined);
     }
     if (this.#options.keep_chats && typeof chat_id === 'string') context.keep?.({ chat: chat_id });
@@ -103,7 +102,8 @@ function toToolCall(
   { chatId, keep }: { readonly chatId: string | undefined; readonly keep: boolean },
 ): Envelope {
   const { attachments } = envelope.input;
-  if (attachments.some(({ uri }) => uri === undefined)) throw unsupportedAttachments('a uri');
+  if (attachments.some(({ uri }) => uri === undefined))
+    throw failure('attachments_unsupported/form', { takes: 'a uri' });
   const given = {
     message: messageOf(envelope.input),
     ...(attachments.length > 0 && { attachments: attachments.map(({ uri }) => uri) }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { httpOptionsSchema } from '../http/options.ts';
 
-export const LANES = ['mcp', 'http', 'a2a', 'rfc'] as const;
+const LANES = ['mcp', 'http', 'a2a', 'rfc'] as const;
 
 const pythonPath = z.string().regex(/^[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$/, {
   error: 'expected a module and a function, as in "helpers.rfc_files.read_file"',

@@ -5,17 +5,17 @@ import { createHmac } from 'node:crypto';
 import {
   argumentsFromTask,
   type CallContext,
+  callHeaders,
   type Envelope,
   type EventBody,
+  exceedsDepth,
   FabricError,
 } from '@starloom/core';
 import type { HttpClient } from '../http/http-client.ts';
-import { requestJson } from '../http/json-values.ts';
-import type { CallNames } from '../upstream/assert-callable.ts';
-import { callHeaders } from '../upstream/call-headers.ts';
-import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-import { ClientLane } from './client-lane.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
 import type { AgentZeroLane } from './lane.ts';
+import { ClientLane } from './lane.ts';
 import type { AgentZeroOptions } from './options.ts';
 import { badAnswer } from './translate.ts';
 
@@ -34,17 +34,17 @@ export class RfcLane extends ClientLane implements AgentZeroLane {
   ): AsyncIterable<EventBody> {
     const { target, input } = envelope;
     const { signal, log } = context;
-    if (input.attachments.length > 0) throw noAttachments();
+    if (input.attachments.length > 0) throw failure('attachments_unsupported');
     const rfc_input = JSON.stringify({
       ...this.#find(target.capability),
       args: [],
       kwargs: input.arguments ?? argumentsFromTask(input),
     });
     const hash = createHmac('sha256', this.#password).update(rfc_input).digest('hex');
-    const path = this.client.target.pathOf('/api/rfc');
     const headers = callHeaders(envelope, context);
-    const request = { method: 'POST', path, headers, body: { rfc_input, hash } } as const;
-    const value = await requestJson(this.client, request, { signal, log, names }).catch(toDenied);
+    const body = { rfc_input, hash };
+    const requests = { signal, log, names };
+    const value = await this.post('/api/rfc', body, requests, headers).catch(toDenied);
     if (value === undefined || exceedsDepth(value)) throw badAnswer('no JSON, or too deep');
     const isText = typeof value === 'string';
     const data = isText ? { answer: value } : { answer: JSON.stringify(value), data: value };
@@ -60,9 +60,7 @@ export class RfcLane extends ClientLane implements AgentZeroLane {
       : '';
     const dot = path?.lastIndexOf('.') ?? -1;
     if (path && dot > 0) return { module: path.slice(0, dot), function_name: path.slice(dot + 1) };
-    throw new FabricError('CAPABILITY_NOT_FOUND', `The function "${capability}" is not listed`, {
-      details: { reason: 'not_listed', sent: false, fix: 'add it to options.functions' },
-    });
+    throw failure('not_listed', { capability });
   }
 }
 
@@ -72,18 +70,5 @@ function toDenied(thrown: unknown): never {
   const { status, upstream } = error.details;
   const text = JSON.stringify(upstream ?? '');
   if (status !== 500 || !/Invalid RFC hash|No RFC password/.test(text)) throw error;
-  throw new FabricError('AUTH_DENIED', 'Agent Zero did not accept the RFC password', {
-    details: {
-      reason: 'agent_denied',
-      upstream: { status },
-      fix: 'check RFC_PASSWORD in endpoint.env',
-    },
-    cause: error,
-  });
-}
-
-function noAttachments(): FabricError {
-  return new FabricError('BAD_INPUT', 'A remote function takes no attachments', {
-    details: { reason: 'attachments_unsupported', sent: false, fix: 'call without attachments' },
-  });
+  throw failure('agent_denied', { upstream: { status } }, { cause: error });
 }

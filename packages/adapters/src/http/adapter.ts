@@ -2,6 +2,7 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
+  assertWanted,
   type CallContext,
   type Capability,
   type Envelope,
@@ -11,13 +12,20 @@ import {
   type Health,
   type Manifest,
 } from '@starloom/core';
-import { assertWanted, capabilityNotFound } from '../upstream/assert-callable.ts';
-import { parseOptions } from '../upstream/options.ts';
+import { OpenApiProfile } from '../openapi/profile.ts';
+import { capabilityNotFound } from '../upstream/call.ts';
+import { describeManifest, parseOptions } from '../upstream/endpoint.ts';
 import { HttpClient } from './http-client.ts';
-import { openProfile } from './open-profile.ts';
-import type { Profile } from './profile.ts';
-import { httpAdapterOptionsSchema } from './profile-options.ts';
+import { type HttpAdapterOptions, httpAdapterOptionsSchema } from './options.ts';
+import type { Profile, ProfileCall } from './profile.ts';
+import { AgUiProfile } from './profiles/ag-ui.ts';
+import { LangGraphProfile } from './profiles/langgraph.ts';
+import { OpenAiChatProfile } from './profiles/openai-chat.ts';
+import { OpenAiResponsesProfile } from './profiles/openai-responses.ts';
+import { headersOf, requestsOf } from './profiles/shared.ts';
+import { createReader } from './readers.ts';
 import { parseTarget } from './target.ts';
+import { TemplateProfile } from './template/profile.ts';
 
 /** For agents over HTTP; how they are spoken to is their profile. */
 export function createHttpAdapter(options: AdapterOptions): Adapter {
@@ -70,5 +78,56 @@ class HttpAdapter implements Adapter {
     const found = isDeclared ? undefined : await this.#profile.find?.(name, context);
     if (found) return found;
     throw capabilityNotFound(this.#manifest, name);
+  }
+}
+
+function openProfile(
+  { manifest, baseFolder = '.' }: AdapterOptions,
+  client: HttpClient,
+  options: HttpAdapterOptions,
+): Profile {
+  switch (options.profile) {
+    case 'envelope':
+      return new EnvelopeProfile(manifest, client);
+    case 'template':
+      return new TemplateProfile(manifest, client, options);
+    case 'openai-chat':
+      return new OpenAiChatProfile(manifest, client, options);
+    case 'openai-responses':
+      return new OpenAiResponsesProfile(manifest, client, options);
+    case 'ag-ui':
+      return new AgUiProfile(manifest, client, options);
+    case 'langgraph':
+      return new LangGraphProfile(manifest, client, options);
+    case 'openapi':
+      return new OpenApiProfile(manifest, client, options, baseFolder);
+  }
+}
+
+/** Agents that take the envelope by POST: the `http` contract of our own. */
+class EnvelopeProfile implements Profile {
+  readonly healthPath: string;
+  readonly #manifest: Manifest;
+  readonly #client: HttpClient;
+
+  constructor(manifest: Manifest, client: HttpClient) {
+    this.healthPath = client.target.pathOf('/health');
+    this.#manifest = manifest;
+    this.#client = client;
+  }
+
+  async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
+    const { path } = this.#client.target;
+    const request = {
+      method: 'POST',
+      path,
+      headers: headersOf(call),
+      body: call.envelope,
+    } as const;
+    yield* this.#client.exchange(request, { ...requestsOf(call), readerFor: createReader });
+  }
+
+  async describe(): Promise<AgentDescription> {
+    return describeManifest(this.#manifest);
   }
 }

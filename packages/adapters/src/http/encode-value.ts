@@ -1,7 +1,8 @@
 // Values of callers in a path, a query or a header. Each stays within its place: a path value is one
 // segment that no server reads as another path, a query value is one pair, a header value is one line.
 
-import { FabricError } from '@starloom/core';
+import type { FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 
 /** How often a value may be decoded on its way, by proxies and the server. */
 const DECODINGS = 4;
@@ -47,9 +48,7 @@ export function toText(value: unknown, name: string): string {
 }
 
 export function badArgument(name: string, problem: string): FabricError {
-  return new FabricError('BAD_INPUT', `The argument "${name.slice(0, 64)}" ${problem}`, {
-    details: { reason: 'bad_argument', argument: name, sent: false, fix: 'correct the argument' },
-  });
+  return failure('bad_argument', { argument: name.slice(0, 64), problem });
 }
 
 /** Whether any server along the way could read `text` as no segment, or as a way out of one. */

@@ -1,11 +1,11 @@
 // Answers of protocols that speak JSON over HTTP: one document, or a stream with a document in each
 // event. What the documents mean is for the protocol to say.
 
-import type { EventBody } from '@starloom/core';
-import type { HttpHead } from '@starloom/wire';
-import type { AnswerReader, ReaderContext } from './answer-reader.ts';
-import { readAnswer } from './create-reader.ts';
+import { type EventBody, FabricError } from '@starloom/core';
+import { deadlineSignal, type HttpHead } from '@starloom/wire';
 import type { ExchangeContext, HttpClient, HttpRequest } from './http-client.ts';
+import type { AnswerReader, ReaderContext } from './readers.ts';
+import { readAnswer } from './readers.ts';
 import { parseJson } from './translate.ts';
 
 export type JsonValue =
@@ -27,6 +27,7 @@ export interface AnswerForms {
   readonly texts?: boolean;
 }
 
+const ASIDE_MS = 5_000;
 const LINE_TYPES = ['application/x-ndjson'];
 const TEXT_TYPES = ['text/*;q=0.5'];
 
@@ -57,6 +58,20 @@ export async function requestJson(
   return undefined;
 }
 
+/** Requests beside a call that is over, within a time of their own; a failure is only logged. */
+export async function aside(
+  context: RequestContext,
+  message: string,
+  work: (context: RequestContext) => Promise<unknown>,
+): Promise<void> {
+  using deadline = deadlineSignal({ ms: ASIDE_MS });
+  try {
+    await work({ ...context, signal: deadline.signal });
+  } catch (error) {
+    context.log.debug({ error: FabricError.from(error) }, message);
+  }
+}
+
 function readValues(
   head: HttpHead,
   context: ReaderContext<JsonValue>,
@@ -71,7 +86,7 @@ function readValues(
   return readAnswer(head, context, {
     json: (value) => context.emit({ type: 'final', value }),
     event: ({ data, event }) => emit(data, event),
-    ended: () => context.emit({ type: 'final', value: undefined }),
+    onEnd: () => context.emit({ type: 'final', value: undefined }),
     ...(lines && { line: (text: string) => emit(text) }),
     ...(texts && {
       text: (text: string) =>

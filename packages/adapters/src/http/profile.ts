@@ -1,13 +1,11 @@
-import {
-  type AgentDescription,
-  type CallContext,
-  type Capability,
-  type Envelope,
-  type EventBody,
-  FabricError,
+import type {
+  AgentDescription,
+  CallContext,
+  Capability,
+  Envelope,
+  EventBody,
 } from '@starloom/core';
-import type { CallNames } from '../upstream/assert-callable.ts';
-import type { HttpClient } from './http-client.ts';
+import type { CallNames } from '../upstream/call.ts';
 
 /** One call, as a profile gets it. */
 export interface ProfileCall {
@@ -28,15 +26,4 @@ export interface Profile {
   /** The capability of that name where the manifest names none. */
   find?(name: string, context: CallContext): Promise<Capability | undefined>;
   close?(): Promise<void>;
-}
-
-export interface ProfileOptions<Options> {
-  readonly client: HttpClient;
-  readonly options: Options;
-}
-
-export function noFinal(message = 'The stream of the agent ended without its end'): FabricError {
-  return new FabricError('UPSTREAM_ERROR', message, {
-    details: { reason: 'no_final', fix: 'see the log of the agent' },
-  });
 }

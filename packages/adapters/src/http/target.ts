@@ -1,10 +1,11 @@
 // Where an agent is and what every request to it carries, checked once: a manifest may not smuggle
 // a second request through a header, nor credentials through the address.
 
-import { FabricError, type Manifest } from '@starloom/core';
+import type { Manifest } from '@starloom/core';
 import type { z } from 'zod';
-import type { AnswerLimits } from './answer-reader.ts';
+import { failure } from '../reasons.ts';
 import type { httpOptionsSchema } from './options.ts';
+import type { AnswerLimits } from './readers.ts';
 
 export interface Target extends AnswerLimits {
   readonly origin: string;
@@ -37,10 +38,10 @@ export function parseTarget(
 export function parseUrl({ agent_id, endpoint }: Manifest): URL {
   const url = URL.parse(endpoint.uri ?? '');
   if (!url || !/^https?:$/.test(url.protocol)) {
-    throw badEndpoint(agent_id, 'bad_uri', 'set endpoint.uri to an http or https address');
+    throw failure('bad_uri', { agent_id });
   }
   if (url.username !== '' || url.password !== '') {
-    throw badEndpoint(agent_id, 'uri_credentials', 'give credentials in endpoint.headers');
+    throw failure('uri_credentials', { agent_id });
   }
   return url;
 }
@@ -49,8 +50,7 @@ export function parseHeaders({ agent_id, endpoint }: Manifest): Record<string, s
   const headers = Object.entries(endpoint.headers ?? {}).map(([name, value]) => {
     const lower = name.toLowerCase();
     if (!HEADER_NAME.test(lower) || !HEADER_VALUE.test(value) || FRAMING.has(lower)) {
-      const fix = `correct or remove the header "${name.slice(0, 64)}"`;
-      throw badEndpoint(agent_id, 'bad_header', fix);
+      throw failure('bad_header', { agent_id, header: name.slice(0, 64) });
     }
     return [lower, value] as const;
   });
@@ -71,9 +71,3 @@ const FRAMING = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-
-function badEndpoint(agentId: string, reason: string, fix: string): FabricError {
-  return new FabricError('BAD_INPUT', `Agent "${agentId}" has an endpoint that cannot be used`, {
-    details: { agent_id: agentId, reason, fix },
-  });
-}

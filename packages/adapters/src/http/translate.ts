@@ -1,8 +1,9 @@
 // The answers of the http contract: the result as JSON, or a stream whose events come whole or as
 // their data only.
 
-import { type EventBody, FabricError, toFields } from '@starloom/core';
+import { type EventBody, toFields } from '@starloom/core';
 import { assertJsonLimits, type Excerpt, type SseEvent } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 import { isEventType, readEvent } from '../upstream/read-event.ts';
 import { isErrorPayload, reportedError } from '../upstream/reported-error.ts';
 
@@ -14,7 +15,7 @@ export function fromResult(value: unknown, excerpt: Excerpt): EventBody[] {
   const final = RESULT_FIELDS.some((field) => result[field] !== undefined)
     ? readEvent('final', result)
     : undefined;
-  if (final === undefined) throw notAResult();
+  if (final === undefined) throw failure('bad_result');
   return [...fromToolCalls(result.tool_calls), final];
 }
 
@@ -34,9 +35,7 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The parser's own error quotes the text, so it is not kept as the cause.
-    throw new FabricError('UPSTREAM_ERROR', 'The agent sent text that is not JSON', {
-      details: { reason: 'invalid_json', fix: 'let the agent answer in JSON' },
-    });
+    throw failure('invalid_json');
   }
 }
 
@@ -49,14 +48,5 @@ function fromToolCalls(records: unknown): EventBody[] {
     const start = readEvent('tool_call', { ...toFields(record), phase: 'start', result: null });
     const end = readEvent('tool_call', { ...toFields(record), phase: 'end' });
     return start && end ? [start, end] : [];
-  });
-}
-
-function notAResult(): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent answered with something else than a result', {
-    details: {
-      reason: 'bad_result',
-      fix: 'answer {"answer": "…"}, with data and citations if any',
-    },
   });
 }

@@ -2,6 +2,7 @@ import {
   type Adapter,
   type AdapterOptions,
   type AgentDescription,
+  assertWanted,
   type CallContext,
   type Clock,
   type Envelope,
@@ -13,12 +14,10 @@ import {
   systemClock,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { agentExcerpt } from '../upstream/agent-excerpt.ts';
-import { assertCallable, assertWanted, type CallNames } from '../upstream/assert-callable.ts';
-import { closedError } from '../upstream/closed-error.ts';
-import { describeManifest } from '../upstream/describe-manifest.ts';
+import { assertCallable, type CallNames, closedError } from '../upstream/call.ts';
+import { agentExcerpt, describeManifest } from '../upstream/endpoint.ts';
 import { describeIsolation } from '../upstream/isolation.ts';
-import { programHealth } from '../upstream/program-health.ts';
+import { programHealth } from '../upstream/program.ts';
 import { SharedProcess } from '../upstream/shared-process.ts';
 import { AgentProcess } from './agent-process.ts';
 import { runCommandLine } from './command-line.ts';
@@ -26,7 +25,7 @@ import type { PresetName } from './presets.ts';
 import type { ProcessCall } from './process-call.ts';
 import { type Program, parseProgram } from './program.ts';
 
-export interface LocalProcessAdapterOptions extends AdapterOptions {
+interface LocalProcessAdapterOptions extends AdapterOptions {
   readonly clock?: Clock;
 }
 

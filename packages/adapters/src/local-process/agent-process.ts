@@ -3,13 +3,7 @@
 // process ends or breaks the contract its calls fail, and it is ended with all it started.
 
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  type CallContext,
-  type Envelope,
-  type ErrorCode,
-  FabricError,
-  type Log,
-} from '@starloom/core';
+import { type CallContext, type Envelope, FabricError, type Log } from '@starloom/core';
 import {
   type Excerpt,
   type ManagedProcess,
@@ -17,17 +11,24 @@ import {
   spawnProcess,
   toUpstream,
 } from '@starloom/wire';
-import type { CallNames } from '../upstream/assert-callable.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
 import { isolate } from '../upstream/isolation.ts';
 import { isEventType } from '../upstream/read-event.ts';
-import { ProcessCall } from './process-call.ts';
+import {
+  type AgentLine,
+  isLast,
+  ProcessCall,
+  parseLine,
+  toCancelLine,
+  toEnvelopeLine,
+} from './process-call.ts';
 import type { Program } from './program.ts';
-import { type AgentLine, isLast, parseLine, toCancelLine, toEnvelopeLine } from './translate.ts';
 
 /** What may wait for a process that does not read its input. */
 const MAX_UNREAD_INPUT = 4_194_304;
 
-export interface AgentProcessOptions {
+interface AgentProcessOptions {
   readonly program: Program;
   readonly excerpt: Excerpt;
   readonly log: Log;
@@ -145,9 +146,7 @@ export class AgentProcess {
     if (line.spanId !== undefined) return this.#calls.get(line.spanId);
     if (!this.#options.program.pooled) return this.#calls.values().next().value;
     if (!isLast(line) && !isEventType(line.type)) return undefined;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent did not say which call an event is of', {
-      details: { reason: 'no_span_id', fix: 'a pooled agent puts span_id on every line' },
-    });
+    throw failure('no_span_id');
   }
 
   /** A process that serves one call reads nothing more; many wait for the end of their input. */
@@ -171,28 +170,14 @@ export class AgentProcess {
 
   #exitError({ events }: ProcessCall, exit: ProcessExit): FabricError {
     const { program, excerpt } = this.#options;
-    const details = {
-      reason: 'no_final',
-      upstream: toUpstream(exit, excerpt(this.#child.stderrTail(), 'tail')),
-      fix: 'see what it wrote to stderr; an agent ends each call with a final or an error',
-    };
-    return events.produced && !program.pooled
-      ? new FabricError('UPSTREAM_ERROR', 'The agent ended before its answer did', { details })
-      : new FabricError('AGENT_OFFLINE', 'The process of the agent ended', { details });
+    const upstream = toUpstream(exit, excerpt(this.#child.stderrTail(), 'tail'));
+    const hasBegun = events.hasEvents && !program.pooled;
+    return failure(hasBegun ? 'no_final' : 'no_final/offline', { upstream });
   }
 
   #assertTakes(spanId: string, names: CallNames): void {
-    const refuse = (code: ErrorCode, message: string, reason: string, fix: string) => {
-      throw new FabricError(code, message, { details: { ...names, sent: false, reason, fix } });
-    };
-    if (!this.#isOpen) {
-      refuse('AGENT_OFFLINE', 'The process of the agent ended', 'process_ended', 'try again');
-    }
-    if (this.#child.stdin.writableLength > MAX_UNREAD_INPUT) {
-      refuse('OVERLOADED', 'The agent does not read its input', 'input_full', 'try again later');
-    }
-    if (this.#calls.has(spanId)) {
-      refuse('INTERNAL', 'Two calls have the same span', 'span_in_use', 'make a span per attempt');
-    }
+    if (!this.#isOpen) throw failure('process_ended', { ...names, sent: false });
+    if (this.#child.stdin.writableLength > MAX_UNREAD_INPUT) throw failure('input_full', names);
+    if (this.#calls.has(spanId)) throw failure('span_in_use', names);
   }
 }

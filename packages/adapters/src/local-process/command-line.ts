@@ -3,11 +3,13 @@
 // and long ones do not fit.
 
 import {
+  assertWanted,
   type CallContext,
   type Envelope,
   type EventBody,
   FabricError,
   formatChain,
+  readTask,
   toFields,
   toTraceparent,
 } from '@starloom/core';
@@ -19,14 +21,15 @@ import {
   spawnProcess,
   toUpstream,
 } from '@starloom/wire';
-import { assertWanted, type CallNames } from '../upstream/assert-callable.ts';
+import { failure } from '../reasons.ts';
+import type { CallNames } from '../upstream/call.ts';
 import { isolate } from '../upstream/isolation.ts';
-import { toContextText, toPromptText } from '../upstream/prompt-text.ts';
+import { toContextText } from '../upstream/prompt-text.ts';
 import { type CommandLineReader, PRESETS, type PresetName } from './presets.ts';
 import type { Program } from './program.ts';
-import { isSessionId } from './session-id.ts';
+import { isSessionId } from './readers.ts';
 
-export interface CommandLineOptions {
+interface CommandLineOptions {
   readonly preset: PresetName;
   readonly envelope: Envelope;
   readonly context: CallContext;
@@ -114,47 +117,37 @@ async function finish(
   { context, excerpt }: CommandLineOptions,
 ): Promise<EventBody> {
   const exit = reader.isDone ? undefined : await child.stop();
-  const { failure } = reader;
+  const { failure: failed } = reader;
   const upstream = exit && toUpstream(exit, excerpt(child.stderrTail(), 'tail'));
-  if (failure) {
-    throw new FabricError(failure.code, failure.message, {
+  if (failed) {
+    throw new FabricError(failed.code, failed.message, {
       details: {
-        reason: failure.reason,
-        upstream: { ...upstream, ...(failure.text && { message: excerpt(failure.text) }) },
+        reason: failed.reason,
+        upstream: { ...upstream, ...(failed.text && { message: excerpt(failed.text) }) },
         fix: 'see details.upstream',
       },
     });
   }
   if (exit && (exit.code !== 0 || !reader.hasAnswer)) {
-    throw new FabricError('UPSTREAM_ERROR', 'The agent ended without an answer', {
-      details: { reason: 'no_final', upstream, fix: 'see what it wrote to stderr' },
-    });
+    throw failure('no_final', { upstream, fix: 'see what it wrote to stderr' });
   }
   if (reader.sessionId !== undefined) context.keep?.({ session_id: reader.sessionId });
   return { type: 'final', data: { answer: reader.answer } };
 }
 
 function toPrompt(input: Envelope['input']): string {
-  if (input.attachments.length > 0) {
-    throw new FabricError('BAD_INPUT', 'The agent takes no attachments', {
-      details: { reason: 'attachments_unsupported', fix: 'put what it needs into the task' },
-    });
-  }
-  const { text, context } = toPromptText(input);
-  const parts = [text, ...(Object.keys(context).length > 0 ? [toContextText(context)] : [])];
+  if (input.attachments.length > 0) throw failure('attachments_unsupported');
+  const { text, rest } = readTask(input);
+  const parts = [text, ...(Object.keys(rest).length > 0 ? [toContextText(rest)] : [])];
   const prompt = parts.filter((part) => part !== '').join('\n\n');
   if (prompt !== '') return prompt;
-  throw new FabricError('BAD_INPUT', 'The prompt is empty', {
-    details: { reason: 'empty_prompt', fix: 'say in "task" what the agent should do' },
-  });
+  throw failure('empty_prompt');
 }
 
 function sessionOf({ handle }: CallContext): string | undefined {
   if (handle === undefined) return undefined;
   if (isSessionId(handle.session_id)) return handle.session_id;
-  throw new FabricError('BAD_INPUT', 'The agent does not know this conversation', {
-    details: { reason: 'unknown_conversation', fix: 'call without conversation_id' },
-  });
+  throw failure('unknown_conversation');
 }
 
 function traceOf({ trace, hop }: Envelope): Readonly<Record<string, string>> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { programOptions } from '../upstream/program-options.ts';
+import { programOptions } from '../upstream/program.ts';
 import { PRESET_NAMES } from './presets.ts';
 
 export const localProcessOptionsSchema = z.strictObject({

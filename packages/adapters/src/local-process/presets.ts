@@ -1,16 +1,11 @@
 // Command lines that are known by name, in the mode in which they write lines of JSON. Each row has
 // the arguments of one call, and what reads its lines.
 
-import type { ErrorCode, EventBody } from '@starloom/core';
-import { ClaudeReader } from './presets/claude.ts';
-import { CodexReader } from './presets/codex.ts';
-import { GeminiReader } from './presets/gemini.ts';
-import { OpencodeReader } from './presets/opencode.ts';
+import type { ErrorCode, EventBody, Fields } from '@starloom/core';
+import { ClaudeReader, CodexReader, GeminiReader, OpencodeReader } from './readers.ts';
 
 export const PRESET_NAMES = ['claude', 'codex', 'gemini', 'opencode'] as const;
 export type PresetName = (typeof PRESET_NAMES)[number];
-
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** What the program said of its failure. */
 export interface CommandLineFailure {

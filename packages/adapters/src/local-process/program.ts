@@ -1,10 +1,11 @@
 // Which program an agent is, how it is started and what it may do, all from its manifest.
 
-import { FabricError, type Manifest } from '@starloom/core';
+import type { Manifest } from '@starloom/core';
 import { childEnvironment, type ProcessOptions } from '@starloom/wire';
+import { failure } from '../reasons.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
 import type { Isolation } from '../upstream/isolation.ts';
-import { parseOptions } from '../upstream/options.ts';
-import { toIsolation } from '../upstream/program-options.ts';
+import { toIsolation } from '../upstream/program.ts';
 import { localProcessOptionsSchema } from './options.ts';
 import type { PresetName } from './presets.ts';
 
@@ -19,10 +20,11 @@ export interface Program {
 
 export function parseProgram(manifest: Manifest): Program {
   const { command, args, env } = manifest.endpoint;
-  if (command === undefined) throw noCommand(manifest.agent_id);
+  if (command === undefined) throw failure('no_command', { agent_id: manifest.agent_id });
   const options = parseOptions(localProcessOptionsSchema, manifest);
   const { pooled, preset, cwd, grace_ms: graceMs } = options;
-  if (pooled && preset !== undefined) throw pooledPreset(manifest.agent_id);
+  if (pooled && preset !== undefined)
+    throw failure('pooled_preset', { agent_id: manifest.agent_id });
   const maxOutputBytes = options.max_output_bytes;
   return {
     pooled,
@@ -43,20 +45,4 @@ export function parseProgram(manifest: Manifest): Program {
       ...(cwd === undefined ? {} : { cwd }),
     },
   };
-}
-
-function noCommand(agentId: string): FabricError {
-  return new FabricError('BAD_INPUT', `Agent "${agentId}" names no program to run`, {
-    details: { agent_id: agentId, reason: 'no_command', fix: 'set endpoint.command' },
-  });
-}
-
-function pooledPreset(agentId: string): FabricError {
-  return new FabricError('BAD_INPUT', `Agent "${agentId}" cannot be pooled`, {
-    details: {
-      agent_id: agentId,
-      reason: 'pooled_preset',
-      fix: 'leave "pooled" out: each call of a preset is a process of its own',
-    },
-  });
 }

@@ -1,5 +1,6 @@
 // Agents that speak MCP, of either era, over HTTP or as child processes.
 
+import { setTimeout as delay } from 'node:timers/promises';
 import type {
   ClientCapabilities,
   JSONRPCNotification,
@@ -26,33 +27,36 @@ import {
   toMeta,
 } from '@starloom/core';
 import {
+  type Answer,
   type ConnectionAttempt,
-  cancelAnswer,
-  type Exchange,
-  type Headers,
   isQuestion,
-  type Lane,
-  type LaneLease,
   type ListKind,
+  type McpCall,
   McpClient,
-  type McpConnection,
   type RequestOptions,
+  type RpcAnswer,
   rpcErrorOf,
   type Said,
-  type Tool,
-  throwUnsent,
-  toParamHeaders,
+  type ServerFacts,
 } from '@starloom/mcp-client';
 import { cleanText, deadlineSignal, streamTurns } from '@starloom/wire';
-import { parseOptions } from '../upstream/options.ts';
-import { unanswered } from '../upstream/unanswered.ts';
-import { toToolArguments } from './arguments.ts';
+import { failure } from '../reasons.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
 import { mcpOptionsSchema } from './options.ts';
-import { paced } from './pacing.ts';
-import { questionsIn, toInputResponses, toQuestion, toRpcAnswer } from './questions.ts';
 import type { McpRelay } from './relay.ts';
-import { needsTask, toCapability } from './to-capability.ts';
-import { toEventBody, toFinal, toToolCall, wantsInput } from './translate.ts';
+import {
+  needsTask,
+  questionsIn,
+  toCapability,
+  toEventBody,
+  toFinal,
+  toInputResponses,
+  toQuestion,
+  toRpcAnswer,
+  toToolArguments,
+  toToolCall,
+  wantsInput,
+} from './translate.ts';
 import { transportSource } from './transport-source.ts';
 
 const CLIENT_INFO = { name: 'starloom', version: '0.1.0' };
@@ -73,7 +77,7 @@ const MAX_INSTRUCTIONS = 65_536;
 
 const HEALTH_TIMEOUT_MS = 10_000;
 /** Of a process that keeps dying; requests over HTTP cost too little to be held back. */
-const LONGEST_BACKOFF_MS = 30_000;
+const MAX_BACKOFF_MS = 30_000;
 
 /** Throws BAD_INPUT for a manifest that names no MCP agent. Connects when first needed. */
 export const createMcpAdapter: AdapterFactory = ({ manifest, log, stateFolder }) =>
@@ -91,34 +95,33 @@ class McpAdapter implements Adapter, McpRelay {
       info: CLIENT_INFO,
       capabilities: DECLARED,
       connectTimeoutMs: options.connect_timeout_ms,
-      longestBackoffMs: manifest.endpoint.transport === 'stdio' ? LONGEST_BACKOFF_MS : undefined,
+      longestBackoffMs: manifest.endpoint.transport === 'stdio' ? MAX_BACKOFF_MS : undefined,
       log,
     });
   }
 
   async *call(envelope: Envelope, context: CallContext): AsyncIterable<EventBody> {
     const { agent_id, capability } = envelope.target;
-    let exchange: Exchange | undefined;
-    let lease: LaneLease | undefined;
+    let call: McpCall | undefined;
     let taskId: string | undefined;
     try {
-      const leased = this.#client.acquire(context.signal);
-      lease = leased instanceof Promise ? await leased : leased;
-      const { lane } = lease;
+      const { signal } = context;
+      const opened = this.#client.openCall({ signal, principal: envelope.auth.principal_id });
+      call = opened instanceof Promise ? await opened : opened;
       for (let round = firstRound(context); ; ) {
-        exchange = await this.#begin(lane, envelope, context, round);
+        const answer = await this.#begin(call, envelope, context, round);
         let last: FinalData | undefined;
-        while (!exchange.isRead) {
-          const said = await exchange.next();
+        while (!answer.isRead) {
+          const said = await answer.next();
           if (!said) break;
-          const body = await this.#take(said, lane, envelope, context);
+          const body = await take(said, call, context);
           if (body?.type === 'final') last = body.data;
           else if (body) yield body;
-          const turn = streamTurns.enter();
+          const turn = streamTurns.enter(envelope.auth.principal_id ?? undefined);
           if (turn) await turn;
         }
-        const result = exchange.result();
-        taskId = taskId === undefined ? taskIn(result, lane.shared.current) : undefined;
+        const result = answer.result();
+        taskId = taskId === undefined ? taskIn(result, call.server) : undefined;
         if (taskId !== undefined) {
           round = { taskId };
           continue;
@@ -130,60 +133,27 @@ class McpAdapter implements Adapter, McpRelay {
       const sent = taskId === undefined ? {} : { sent: true };
       throw FabricError.from(error).with({ agent_id, capability, ...sent });
     } finally {
-      exchange?.abandon();
-      if (taskId !== undefined) lease?.lane.shared.current?.send('tasks/cancel', { taskId });
-      lease?.[Symbol.dispose]();
+      if (taskId !== undefined) call?.notify('tasks/cancel', { taskId });
+      call?.[Symbol.dispose]();
     }
   }
 
-  #begin(lane: Lane, envelope: Envelope, context: CallContext, round: Round): Promise<Exchange> {
+  #begin(call: McpCall, envelope: Envelope, context: CallContext, round: Round): Promise<Answer> {
     const { taskId } = round;
-    return lane.requests.begin(context.signal, (connection) =>
-      taskId === undefined
-        ? this.#callTool(lane, envelope, connection, context, round)
-        : connection.send('tasks/result', toTaskRequest(taskId, envelope), {
-            progress: true,
-            principal: envelope.auth.principal_id ?? undefined,
-          }),
-    );
-  }
-
-  /** What the agent says before its result: an event of the call, a question or a notification. */
-  async #take(
-    said: Said,
-    lane: Lane,
-    envelope: Envelope,
-    context: CallContext,
-  ): Promise<EventBody | undefined> {
-    if (isQuestion(said)) {
-      await this.#answer(lane, said, envelope.auth.principal_id, context);
-      return undefined;
-    }
-    const body = toEventBody(said);
-    if (body) return body;
-    if (context.notify) await context.notify(said);
-    else logNotification(context.log, said);
-    return undefined;
-  }
-
-  /** A question that an older agent asks by a request of its own. */
-  async #answer(
-    lane: Lane,
-    question: JSONRPCRequest,
-    principal: string | null,
-    context: CallContext,
-  ): Promise<void> {
-    const { method, params } = question;
-    const { current } = lane.shared;
-    using open = current?.isHttp ? undefined : this.#client.openQuestion(lane, principal);
-    try {
-      const asked = [toQuestion(String(question.id), method, params)];
-      const [response] = (await context.ask?.(asked, open && { signal: open.signal })) ?? [];
-      current?.respond(question, response ? toRpcAnswer(method, response) : cancelAnswer(method));
-    } catch (error) {
-      current?.respond(question, cancelAnswer(method));
-      throw error;
-    }
+    if (taskId !== undefined) return call.send('tasks/result', toTaskRequest(taskId, envelope));
+    const { target, input } = envelope;
+    const capability = findCapability(this.#manifest, target.capability);
+    const schema = capability?.input_schema;
+    return call.callTool(capability?.tool ?? target.capability, {
+      needsTool: schema === undefined || context.confirm !== undefined,
+      toParams: (tool, server) => {
+        const confirmed = tool && context.confirm?.(toCapability(tool));
+        const task = tool && needsTask(tool) && takesTasks(server) ? { task: {} } : undefined;
+        const given = toToolArguments(input, schema ?? tool?.inputSchema);
+        const params = Object.assign(toToolCall(given, envelope, context), round, task);
+        return confirmed ? confirmed.then(() => params) : params;
+      },
+    });
   }
 
   request(method: string, params: Fields | undefined, options: RequestOptions): Promise<Fields> {
@@ -191,7 +161,7 @@ class McpAdapter implements Adapter, McpRelay {
   }
 
   async serverCapabilities({ signal }: { signal: AbortSignal }): Promise<ServerCapabilities> {
-    return (await this.#client.connection(signal)).capabilities;
+    return (await this.#client.facts(signal)).capabilities;
   }
 
   onListChanged(kind: ListKind, listener: () => void): () => void {
@@ -215,7 +185,7 @@ class McpAdapter implements Adapter, McpRelay {
 
   async describe({ signal }: CallContext): Promise<AgentDescription> {
     try {
-      const { server, instructions } = await this.#client.connection(signal);
+      const { server, instructions } = await this.#client.facts(signal);
       const tools = await this.#client.listTools(signal);
       const said = {
         version: cleanText(server?.version, MAX_VERSION),
@@ -233,45 +203,34 @@ class McpAdapter implements Adapter, McpRelay {
   async close(): Promise<void> {
     await this.#client.close();
   }
+}
 
-  /** Sends at once when the tool is known, or need not be. */
-  #callTool(
-    { catalog }: Lane,
-    envelope: Envelope,
-    connection: McpConnection,
-    context: CallContext,
-    round: Round,
-  ): Exchange | Promise<Exchange> {
-    const capability = findCapability(this.#manifest, envelope.target.capability);
-    const name = capability?.tool ?? envelope.target.capability;
-    const schema = capability?.input_schema;
-    const send = (tool: Tool | undefined) => {
-      if (tool) context.confirm?.(toCapability(tool));
-      const toolArguments = toToolArguments(envelope.input, schema ?? tool?.inputSchema);
-      const call = toToolCall(tool?.name ?? name, toolArguments, envelope, context);
-      const task = tool && needsTask(tool) && takesTasks(connection) ? { task: {} } : undefined;
-      return connection.send('tools/call', Object.assign(call, round, task), {
-        progress: true,
-        principal: envelope.auth.principal_id ?? undefined,
-        headers: tool && paramHeadersOf(tool, toolArguments),
-      });
-    };
-    const tools = catalog.peek(connection);
-    const tool = tools?.get(name);
-    if (tool || (schema && !tools && !context.confirm)) return send(tool);
-    const finding = catalog.find(name, connection, context.signal).catch(throwUnsent);
-    return finding.then((found) => send(found ?? unknownTool(name)));
+/** What the agent says before its result: an event of the call, a question or a notification. */
+async function take(
+  said: Said,
+  call: McpCall,
+  context: CallContext,
+): Promise<EventBody | undefined> {
+  if (isQuestion(said)) {
+    await call.answer(said, (signal) => askCaller(said, context, signal));
+    return undefined;
   }
+  const body = toEventBody(said);
+  if (body) return body;
+  if (context.notify) await context.notify(said);
+  else logNotification(context.log, said);
+  return undefined;
 }
 
-function unknownTool(tool: string): never {
-  throw new FabricError('CAPABILITY_NOT_FOUND', 'The agent does not have this tool', {
-    details: { reason: 'unknown_tool', tool, sent: false, fix: 'see what it lists' },
-  });
-}
-
-function paramHeadersOf({ paramHeaders }: Tool, args: Fields): Headers | undefined {
-  return paramHeaders.length === 0 ? undefined : toParamHeaders(paramHeaders, args);
+/** A question that an older agent asks by a request of its own. */
+async function askCaller(
+  { id, method, params }: JSONRPCRequest,
+  { ask }: CallContext,
+  signal: AbortSignal | undefined,
+): Promise<RpcAnswer | undefined> {
+  const questions = [toQuestion(String(id), method, params)];
+  const [response] = (await ask?.(questions, signal && { signal })) ?? [];
+  return response && toRpcAnswer(method, response);
 }
 
 /** What a request carries beside the call itself when it goes on with one. */
@@ -283,14 +242,14 @@ interface Round {
 }
 
 /** Whether an older agent lets calls become tasks. */
-function takesTasks({ era, capabilities }: McpConnection): boolean {
+function takesTasks({ era, capabilities }: ServerFacts): boolean {
   const { tasks }: Fields = { ...capabilities };
   return era === 'legacy' && isObject(tasks) && isObject(tasks.requests);
 }
 
 /** The task that an older agent made of a call. */
-function taskIn({ task }: Fields, connection: McpConnection | undefined): string | undefined {
-  const isTask = connection && takesTasks(connection) && isObject(task);
+function taskIn({ task }: Fields, server: ServerFacts | undefined): string | undefined {
+  const isTask = server && takesTasks(server) && isObject(task);
   return isTask && typeof task.taskId === 'string' ? task.taskId : undefined;
 }
 
@@ -311,10 +270,10 @@ async function nextRound(result: Fields, { ask, signal }: CallContext): Promise<
   const state = requestState === undefined ? {} : { requestState };
   const questions = questionsIn(result);
   if (questions.length === 0) {
-    await paced(signal);
+    await waitForNextRound(signal);
     return state;
   }
-  if (!ask) throw unanswered(questions);
+  if (!ask) throw failure('input_required', { inputs: questions });
   const handle = requestState === undefined ? {} : { request_state: requestState };
   const responses = await ask(questions, { handle });
   return { ...state, inputResponses: toInputResponses(responses) };
@@ -347,4 +306,15 @@ function whyStarting({ since, upstream }: ConnectionAttempt): Partial<Health> {
     ...(hasWritten && { upstream }),
     fix: 'wait if it is being installed, else check that its command runs an MCP server on stdio',
   };
+}
+
+/** Between two requests of an agent that wants to be asked again, without any question. */
+const PACING_MS = 1_000;
+
+async function waitForNextRound(signal: AbortSignal): Promise<void> {
+  try {
+    await delay(PACING_MS, undefined, { signal });
+  } catch {
+    throw FabricError.from(signal.reason);
+  }
 }

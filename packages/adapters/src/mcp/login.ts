@@ -1,4 +1,4 @@
-import { FabricError, type Manifest, protocolOf } from '@starloom/core';
+import { type Manifest, protocolOf } from '@starloom/core';
 import {
   assertOauth,
   beginLogin,
@@ -8,7 +8,8 @@ import {
   type Logout,
   type OauthOptions,
 } from '@starloom/mcp-client/oauth';
-import { parseOptions } from '../upstream/options.ts';
+import { failure } from '../reasons.ts';
+import { parseOptions } from '../upstream/endpoint.ts';
 import { mcpOptionsSchema } from './options.ts';
 
 interface OfAgent {
@@ -45,13 +46,7 @@ function personalOauth(manifest: Manifest): { uri: string; oauth: OauthOptions }
   const isMcp = protocolOf(endpoint) === 'mcp';
   const { oauth } = isMcp ? parseOptions(mcpOptionsSchema, manifest) : {};
   if (oauth?.grant !== 'authorization_code' || endpoint.uri === undefined) {
-    throw new FabricError('BAD_INPUT', `No person logs in to agent "${agent_id}"`, {
-      details: {
-        agent_id,
-        reason: 'no_login',
-        fix: 'set oauth.grant to authorization_code in its endpoint.options',
-      },
-    });
+    throw failure('no_login', { agent_id });
   }
   assertOauth(manifest, oauth);
   return { uri: endpoint.uri, oauth };

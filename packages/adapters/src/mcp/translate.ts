@@ -6,22 +6,27 @@ import {
   LOG_LEVEL_META_KEY,
 } from '@modelcontextprotocol/client';
 import {
+  argumentsFromTask,
   bounded,
   type CallContext,
+  type Capability,
+  capabilitySchema,
   type Envelope,
   ERROR_META_KEY,
   type EventBody,
   eventBodySchema,
-  FabricError,
+  type FabricError,
   type Fields,
   type FinalData,
   fromErrorPayload,
+  type InputRequest,
+  type InputResponse,
   isObject,
-  TOOL_ERROR,
   toMandateMeta,
   toMeta,
 } from '@starloom/core';
-import { toProgress } from '@starloom/mcp-client';
+import { REJECTION, type RpcAnswer, type Tool, toProgress } from '@starloom/mcp-client';
+import { failure } from '../reasons.ts';
 
 const EVENT_KEY = 'io.starloom/event';
 
@@ -32,11 +37,10 @@ const MAX_SAID = 16_384;
 type ContentBlock = { type: string; [key: string]: unknown };
 
 export function toToolCall(
-  name: string,
   toolArguments: Fields,
   { trace, hop }: Envelope,
   { meta, declared, ask, mandate }: Pick<CallContext, 'meta' | 'declared' | 'ask' | 'mandate'>,
-): Fields {
+): { arguments: Fields; _meta: Fields } {
   const _meta: Fields = {
     ...meta,
     ...toMeta(trace, hop),
@@ -46,7 +50,7 @@ export function toToolCall(
   for (const key of [CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY]) {
     if (declared?.[key] !== undefined) _meta[key] = withoutTasks(declared[key]);
   }
-  return { name, arguments: toolArguments, _meta };
+  return { arguments: toolArguments, _meta };
 }
 
 /** The gateway waits for the agent's result: an agent must not answer it with a task of its own. */
@@ -106,9 +110,7 @@ export function toFinal(result: Fields, sent: FinalData | undefined): EventBody 
 export function wantsInput({ resultType = 'complete' }: Fields): boolean {
   if (resultType === 'input_required') return true;
   if (resultType === 'complete') return false;
-  throw new FabricError('UPSTREAM_ERROR', 'The agent answered with something other than a result', {
-    details: { reason: 'unsupported_result', result_type: bounded(String(resultType)) },
-  });
+  throw failure('unsupported_result', { result_type: bounded(String(resultType)) });
 }
 
 function toolFailure(result: Fields, content: ContentBlock[]): FabricError {
@@ -116,15 +118,12 @@ function toolFailure(result: Fields, content: ContentBlock[]): FabricError {
   const ours = fromErrorPayload(meta[ERROR_META_KEY]);
   if (ours && !ours.isAgentAnswer) return ours;
   const said = content.flatMap(textOf).join('\n');
-  const upstream = said === '' ? 'The tool gave no reason' : clipped(said);
-  return new FabricError('UPSTREAM_ERROR', 'The tool answered with an error', {
-    details: { reason: TOOL_ERROR, upstream, fix: 'see details.upstream' },
-    answer: result,
-  });
+  const upstream = said === '' ? 'The tool gave no reason' : clip(said);
+  return failure('tool_error', { upstream }, { answer: result });
 }
 
 /** Whole unless it is so long that logs and payloads would suffer; `answer` has all of it. */
-function clipped(text: string): string {
+function clip(text: string): string {
   return text.length <= MAX_SAID ? text : `${text.slice(0, MAX_SAID)}…`;
 }
 
@@ -138,4 +137,113 @@ function isContentBlock(value: unknown): value is ContentBlock {
 
 function textOf({ type, text }: ContentBlock): string | [] {
   return type === 'text' && typeof text === 'string' ? text : [];
+}
+
+/** What a tool is called with: the arguments of the envelope as they are, else what the task gives. */
+export function toToolArguments(input: Envelope['input'], schema: Fields = {}): Fields {
+  const { properties } = schema;
+  const given = input.arguments ?? argumentsFromTask(input, schema);
+  const takesAttachments = isObject(properties) && Object.hasOwn(properties, 'attachments');
+  if (input.attachments.length === 0) return given;
+  if (takesAttachments) return { attachments: input.attachments, ...given };
+  throw failure('attachments_unsupported', {
+    fix: 'call without attachments, or use a capability whose schema has "attachments"',
+  });
+}
+
+/** Made once per list: calls compare it with what was approved. */
+const capabilities = new WeakMap<Tool, Capability>();
+
+/** A tool of the agent as a capability; a name that is not one of ours stays in `tool`. */
+export function toCapability(tool: Tool): Capability {
+  const known = capabilities.get(tool);
+  if (known) return known;
+  const made = parse(tool);
+  capabilities.set(tool, made);
+  return made;
+}
+
+function parse(tool: Tool): Capability {
+  const { name, capability, title, description, inputSchema, outputSchema } = tool;
+  const { annotations, rest } = tool;
+  const idempotent = idempotenceOf(tool);
+  return capabilitySchema.parse({
+    name: capability,
+    ...(capability === name ? {} : { tool: name }),
+    ...(title === undefined ? {} : { title }),
+    ...(description === undefined ? {} : { description }),
+    ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    input_schema: inputSchema ?? { type: 'object' },
+    ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
+    ...(idempotent === undefined ? {} : { idempotent }),
+    ...(Object.keys(rest).length === 0 ? {} : { mcp: rest }),
+    ...(needsTask(tool) ? { tasks: {} } : {}),
+  });
+}
+
+/** Whether an older agent answers calls of the tool with a task alone. */
+export function needsTask({ rest: { execution } }: Tool): boolean {
+  return isObject(execution) && execution.taskSupport === 'required';
+}
+
+function idempotenceOf({ annotations }: Tool): boolean | undefined {
+  if (annotations.readOnlyHint === true) return true;
+  const hint = annotations.idempotentHint;
+  return typeof hint === 'boolean' ? hint : undefined;
+}
+
+interface Asked {
+  readonly method: string;
+  readonly params: Fields;
+}
+
+/** What a result that wants input asks, by the names that the agent gave. */
+export function questionsIn(result: Fields): InputRequest[] {
+  const requests = isObject(result.inputRequests) ? result.inputRequests : {};
+  return Object.entries(requests).flatMap(([id, asked]) => {
+    if (!isObject(asked) || typeof asked.method !== 'string') return [];
+    return toQuestion(id, asked.method, isObject(asked.params) ? asked.params : {});
+  });
+}
+
+/**
+ * Questions of MCP agents as ours, and answers back: what older agents ask by requests of their
+ * own, and what agents of the current revision ask by a result that wants input.
+ */
+export function toQuestion(id: string, method: string, params: Fields = {}): InputRequest {
+  const { _meta, ...asked } = params;
+  const native: Asked = { method, params: asked };
+  switch (method) {
+    case 'sampling/createMessage':
+      return { id, kind: 'model', message: 'The agent asks for an answer of a model', native };
+    case 'roots/list':
+      return { id, kind: 'roots', message: 'The agent asks which folders it may use', native };
+    default:
+      return { id, ...toElicited(params), native };
+  }
+}
+
+function toElicited(params: Fields): Omit<InputRequest, 'id' | 'native'> {
+  const { mode, url, requestedSchema } = params;
+  const message = typeof params.message === 'string' ? bounded(params.message) : '';
+  if (mode === 'url') return { kind: 'url', message, ...(typeof url === 'string' ? { url } : {}) };
+  return { kind: 'form', message, schema: isObject(requestedSchema) ? requestedSchema : {} };
+}
+
+/** The answers of one round, as a request of the current revision carries them. */
+export function toInputResponses(responses: readonly InputResponse[]): Fields {
+  return Object.fromEntries(responses.map((response) => [response.id, toNative(response)]));
+}
+
+/** An answer to a request of an older agent. */
+export function toRpcAnswer(method: string, response: InputResponse): RpcAnswer {
+  if (method === 'elicitation/create') return { result: toNative(response) };
+  if (response.action === 'accept') return { result: toNative(response) };
+  return REJECTION;
+}
+
+/** What a caller of the same protocol answered, as it came; else in the form of an elicitation. */
+function toNative({ action, content, native }: InputResponse): Fields {
+  if (isObject(native)) return native;
+  return action === 'accept' && content !== undefined ? { action, content } : { action };
 }

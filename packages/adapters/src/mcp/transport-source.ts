@@ -1,4 +1,4 @@
-import { FabricError, type Log, type Manifest } from '@starloom/core';
+import type { Log, Manifest } from '@starloom/core';
 import {
   httpTransports,
   parseHeaders,
@@ -6,11 +6,11 @@ import {
   type TransportSource,
 } from '@starloom/mcp-client';
 import { Authorization, assertOauth } from '@starloom/mcp-client/oauth';
-import { agentExcerpt } from '../upstream/agent-excerpt.ts';
-import { tlsOptions } from '../upstream/tls-options.ts';
+import { failure } from '../reasons.ts';
+import { agentExcerpt, tlsOptions } from '../upstream/endpoint.ts';
 import type { McpOptions } from './options.ts';
 
-export interface TransportContext {
+interface TransportContext {
   readonly options: McpOptions;
   readonly log: Log;
   readonly stateFolder: string | undefined;
@@ -41,7 +41,5 @@ export function transportSource(manifest: Manifest, context: TransportContext): 
     const agentId = manifest.agent_id;
     return stdioTransports({ agentId, command, args, env, cwd, maxMessageBytes, excerpt, log });
   }
-  throw new FabricError('BAD_INPUT', 'An MCP agent is reached over http or stdio', {
-    details: { reason: 'bad_transport', transport, fix: 'correct endpoint.transport' },
-  });
+  throw failure('bad_transport', { transport });
 }

@@ -2,12 +2,10 @@
 // document itself, and what is followed and copied of it is bounded.
 
 import { parseSource } from '@starloom/config';
-import { FabricError, toFields } from '@starloom/core';
+import { exceedsDepth, type FabricError, type Fields, isObject, toFields } from '@starloom/core';
 import { pointTo } from '../http/json-pointer.ts';
 import { parseJson } from '../http/translate.ts';
-import { exceedsDepth } from '../upstream/exceeds-depth.ts';
-
-export type Fields = Readonly<Record<string, unknown>>;
+import { failure } from '../reasons.ts';
 
 /** References that lead to references. */
 const MAX_HOPS = 16;
@@ -25,7 +23,7 @@ export class OpenApiDocument {
     if (typeof openapi !== 'string' || !/^3\.\d+(\.|$)/.test(openapi)) {
       throw badDocument('is no OpenAPI 3 document', 'name the address of an OpenAPI document');
     }
-    if (!isMap(paths)) throw badDocument('has no paths', 'name a document with operations');
+    if (!isObject(paths)) throw badDocument('has no paths', 'name a document with operations');
     if (exceedsDepth(value)) throw badDocument('is nested too deep', 'simplify the document');
     this.root = root;
     this.isOlder = openapi.startsWith('3.0');
@@ -35,7 +33,7 @@ export class OpenApiDocument {
   resolve(value: unknown): Fields | undefined {
     let current = value;
     for (let hop = 0; hop < MAX_HOPS; hop += 1) {
-      if (!isMap(current)) return undefined;
+      if (!isObject(current)) return undefined;
       if (typeof current.$ref !== 'string') return current;
       current = this.at(current.$ref);
     }
@@ -62,13 +60,6 @@ export async function parseOpenApi(text: string, name: string): Promise<OpenApiD
   return new OpenApiDocument(value);
 }
 
-export function isMap(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 export function badDocument(problem: string, fix: string, cause?: unknown): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The OpenAPI document ${problem}`, {
-    details: { reason: 'bad_document', fix },
-    ...(cause === undefined ? {} : { cause }),
-  });
+  return failure('bad_document', { problem, fix }, { cause });
 }

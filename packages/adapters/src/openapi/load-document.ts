@@ -6,14 +6,19 @@ import {
   type CallContext,
   type ErrorDetails,
   FabricError,
+  type Fields,
+  isObject,
   type Log,
   type Manifest,
   manifestSchema,
+  toFields,
 } from '@starloom/core';
+import { cleanText } from '@starloom/wire';
 import { HttpClient } from '../http/http-client.ts';
 import { requestJson } from '../http/json-values.ts';
 import { httpOptionsSchema } from '../http/options.ts';
 import { parseTarget } from '../http/target.ts';
+import { failure } from '../reasons.ts';
 import { badDocument, OpenApiDocument, parseOpenApi } from './document.ts';
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -44,7 +49,7 @@ export async function loadDocument(
   return new OpenApiDocument(source.value);
 }
 
-export function isAddress(document: string): boolean {
+function isAddress(document: string): boolean {
   return /^https?:\/\//i.test(document);
 }
 
@@ -77,4 +82,64 @@ export function unsent(error: unknown, signal: CallContext['signal']): FabricErr
   if (error === signal.reason) return failure;
   const { code, message, details, cause } = failure;
   return new FabricError(code, message, { details: { ...details, sent: false }, cause });
+}
+
+/**
+ * What an operator sees of a document before it becomes an agent, and where its calls will go.
+ */
+export interface InspectedDocument {
+  readonly title: string | undefined;
+  /** The address that calls go to. */
+  readonly server: string;
+}
+
+/**
+ * Reads the document and chooses its server: the one given, else one of the origin that the document
+ * itself is from. BAD_INPUT when there is none: a document does not send us to other hosts.
+ */
+export async function inspectOpenApi(
+  place: DocumentPlace & { readonly server?: string | undefined },
+  context: LoadContext,
+): Promise<InspectedDocument> {
+  const document = await loadDocument(place, context);
+  const info = toFields(document.root.info);
+  return { title: cleanText(info.title, 64), server: serverOf(document, place) };
+}
+
+function serverOf(
+  document: OpenApiDocument,
+  place: { readonly document: string; readonly server?: string | undefined },
+): string {
+  const named = serversOf(document);
+  if (place.server !== undefined) return place.server;
+  if (!isAddress(place.document)) throw serverNeeded('is a file', named[0]);
+  const { origin } = new URL(place.document);
+  const addresses = named
+    .map((url) => URL.parse(url, place.document))
+    .filter((url) => url !== null);
+  const own = addresses.find((url) => url.origin === origin && url.username === '');
+  if (own) return own.href;
+  throw serverNeeded('names servers of other origins', addresses[0]?.href);
+}
+
+/** Without any, the root of where the document is. */
+function serversOf({ root }: OpenApiDocument): string[] {
+  const { servers } = root;
+  if (!Array.isArray(servers) || servers.length === 0) return ['/'];
+  return servers.filter(isObject).flatMap(({ url, variables }) => {
+    return typeof url === 'string' ? [withDefaults(url, toFields(variables))] : [];
+  });
+}
+
+function withDefaults(url: string, variables: Fields): string {
+  return url.replaceAll(/\{([^{}]*)\}/g, (_, name: string) => {
+    const variable = Object.hasOwn(variables, name) ? variables[name] : undefined;
+    const { default: value } = toFields(variable);
+    return typeof value === 'string' ? value : '';
+  });
+}
+
+function serverNeeded(why: string, named: string | undefined): FabricError {
+  const shown = named !== undefined && isAddress(named) ? cleanText(named, 200) : undefined;
+  return failure('server_needed', { problem: why, server: shown, address: shown ?? '<url>' });
 }

@@ -1,15 +1,22 @@
 // The operations of a document, each as a capability and as a way to write its request. One that
 // cannot be called safely, or at all, is left out with a reason.
 
-import { type Capability, capabilitySchema, toCapabilityName } from '@starloom/core';
+import {
+  type Capability,
+  capabilitySchema,
+  type Fields,
+  isObject,
+  toCapabilityName,
+  toFields,
+} from '@starloom/core';
 import { cleanText } from '@starloom/wire';
-import { type Fields, isMap, type OpenApiDocument } from './document.ts';
+import type { OpenApiDocument } from './document.ts';
 import { type OwnValues, type Parameter, parametersOf } from './parameters.ts';
-import { type BodyPlace, bodyOf } from './request-body.ts';
+import { type BodyPlace, bodyOf } from './to-request.ts';
 import { SchemaBudget, SchemaBundle, Unsupported } from './to-schema.ts';
 
-export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
-export type OperationMethod = Uppercase<(typeof METHODS)[number]>;
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+type OperationMethod = Uppercase<(typeof METHODS)[number]>;
 
 export interface Operation {
   readonly capability: Capability;
@@ -20,12 +27,12 @@ export interface Operation {
   readonly body: BodyPlace | undefined;
 }
 
-export interface LeftOut {
+interface LeftOut {
   readonly operation: string;
   readonly reason: string;
 }
 
-export interface Operations {
+interface Operations {
   readonly operations: readonly Operation[];
   readonly leftOut: readonly LeftOut[];
 }
@@ -70,7 +77,7 @@ function* foundIn(document: OpenApiDocument): Generator<Found, void, undefined> 
     const item = document.resolve(value);
     for (const method of METHODS) {
       const operation = item?.[method];
-      if (item && isMap(operation)) yield { path, method, item, operation };
+      if (item && isObject(operation)) yield { path, method, item, operation };
     }
   }
 }
@@ -162,7 +169,7 @@ function splitPath(path: string, parameters: readonly Parameter[]): (string | Pa
 function assertSameServer(servers: unknown, base: string): void {
   if (!Array.isArray(servers) || servers.length === 0) return;
   const isHere = servers.some((server) => {
-    const { url } = isMap(server) ? server : { url: undefined };
+    const { url } = toFields(server);
     const address = typeof url === 'string' ? URL.parse(url, base) : null;
     return address?.href.replace(/\/$/, '') === base.replace(/\/$/, '');
   });

@@ -1,5 +1,6 @@
 // Parameters of an operation: where each stands in the request, and how its value is written there.
 
+import { type Fields, isObject } from '@starloom/core';
 import {
   badArgument,
   encode,
@@ -8,10 +9,10 @@ import {
   toHeaderValue,
   toText,
 } from '../http/encode-value.ts';
-import { type Fields, isMap, type OpenApiDocument } from './document.ts';
+import type { OpenApiDocument } from './document.ts';
 import { type SchemaBundle, Unsupported } from './to-schema.ts';
 
-export type ParameterPlace = 'path' | 'query' | 'header';
+type ParameterPlace = 'path' | 'query' | 'header';
 
 export interface Parameter {
   readonly place: ParameterPlace;
@@ -102,7 +103,7 @@ function toParameter(
   taken.add(argument);
   const media = jsonContent(parameter);
   const schema = bundle.schema(media ? media.schema : parameter.schema);
-  const isSilent = isMap(schema) && schema.description === undefined;
+  const isSilent = isObject(schema) && schema.description === undefined;
   const { style = place === 'query' ? 'form' : 'simple', explode = style === 'form' } = parameter;
   return [
     {
@@ -132,8 +133,8 @@ function problemOf(parameter: Fields, name: string, place: ParameterPlace): stri
 const QUERY_STYLES = ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'];
 
 function jsonContent({ content }: Fields): Fields | undefined {
-  const media = isMap(content) ? content['application/json'] : undefined;
-  return isMap(media) ? media : undefined;
+  const media = isObject(content) ? content['application/json'] : undefined;
+  return isObject(media) ? media : undefined;
 }
 
 /** One piece of a path. */
@@ -161,7 +162,7 @@ const DELIMITERS: Readonly<Record<string, string>> = {
 export function toPairs(parameter: Parameter, value: unknown): string[] {
   const { name, argument, style, explode, isJson } = parameter;
   if (isJson) return encodePairs(name, JSON.stringify(value));
-  if (isMap(value)) {
+  if (isObject(value)) {
     if (style !== 'deepObject') throw badArgument(argument, 'cannot be an object here');
     return Object.entries(value).flatMap(([key, each]) => encodePairs(`${name}[${key}]`, each));
   }

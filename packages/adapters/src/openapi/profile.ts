@@ -10,23 +10,20 @@ import {
   FabricError,
   type Manifest,
   TOOL_ERROR,
+  toFields,
   toHeaders,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
 import type { HttpClient } from '../http/http-client.ts';
 import { streamJson } from '../http/json-values.ts';
-import { noFinal, type Profile, type ProfileCall } from '../http/profile.ts';
-import { noAttachments } from '../http/template/profile.ts';
+import type { OptionsOf } from '../http/options.ts';
+import type { Profile, ProfileCall } from '../http/profile.ts';
 import { toFinal } from '../http/template/read-answer.ts';
-import { capabilityNotFound } from '../upstream/assert-callable.ts';
-import { isMap } from './document.ts';
+import { failure } from '../reasons.ts';
+import { capabilityNotFound } from '../upstream/call.ts';
 import { loadDocument, unsent } from './load-document.ts';
 import { type Operation, operationsOf } from './operations.ts';
 import { toRequest } from './to-request.ts';
-
-export interface OpenApiOptions {
-  readonly document: string;
-}
 
 interface Loaded {
   readonly description: AgentDescription;
@@ -44,7 +41,7 @@ export class OpenApiProfile implements Profile {
   constructor(
     manifest: Manifest,
     client: HttpClient,
-    { document }: OpenApiOptions,
+    { document }: OptionsOf<'openapi'>,
     baseFolder: string,
   ) {
     this.healthPath = client.target.path;
@@ -58,7 +55,7 @@ export class OpenApiProfile implements Profile {
     const { envelope, context, names, capability } = call;
     const { input, trace, hop } = envelope;
     const operation = await this.#operation(capability, context);
-    if (input.attachments.length > 0) throw noAttachments();
+    if (input.attachments.length > 0) throw failure('attachments');
     const given =
       input.arguments ?? argumentsFromTask(input, operation.capability.input_schema ?? {});
     const request = toRequest(operation, given, this.#client.target);
@@ -77,7 +74,7 @@ export class OpenApiProfile implements Profile {
     } catch (error) {
       throw aboutArguments(error, operation);
     }
-    throw noFinal();
+    throw failure('no_final');
   }
 
   /** Reads the document again. */
@@ -99,7 +96,7 @@ export class OpenApiProfile implements Profile {
     const base = address.origin + address.pathname;
     const { operations, leftOut } = operationsOf(document, { base, own });
     for (const each of leftOut) log.debug({ agent_id, ...each }, 'an operation is left out');
-    const info = isMap(document.root.info) ? document.root.info : {};
+    const info = toFields(document.root.info);
     const about = cleanText(info.title, 256);
     const version = cleanText(info.version, 64);
     const capabilities = operations.map(({ capability }) => capability);

@@ -1,8 +1,8 @@
 // Schemas of a document as JSON Schema 2020-12 that stands alone: what it refers to comes along under
 // `$defs`. Only keywords of JSON Schema are copied, within a budget.
 
-import type { Fields, OpenApiDocument } from './document.ts';
-import { isMap } from './document.ts';
+import { type Fields, isObject } from '@starloom/core';
+import type { OpenApiDocument } from './document.ts';
 
 /** Why an operation is left out. */
 export class Unsupported extends Error {}
@@ -78,7 +78,7 @@ export class SchemaBundle {
   /** Throws Unsupported for what cannot stand alone. */
   schema(value: unknown, depth = 0): unknown {
     if (typeof value === 'boolean') return value;
-    if (!isMap(value)) return {};
+    if (!isObject(value)) return {};
     if (depth > MAX_DEPTH) throw new Unsupported('its schema is nested too deep');
     this.#spend();
     if (typeof value.$ref === 'string') return this.#reference(value, value.$ref, depth);
@@ -100,7 +100,7 @@ export class SchemaBundle {
   }
 
   #keyword(key: string, item: unknown, depth: number): unknown {
-    if (MAPS.has(key) && isMap(item)) {
+    if (MAPS.has(key) && isObject(item)) {
       const entries = Object.entries(item).map(([name, each]) => [name, this.schema(each, depth)]);
       return Object.fromEntries(entries);
     }
@@ -109,7 +109,7 @@ export class SchemaBundle {
     if (key === 'items' && Array.isArray(item)) return item.map((each) => this.schema(each, depth));
     if (SINGLE.has(key)) return this.schema(item, depth);
     if (VALUES.has(key)) return this.#value(item);
-    if (!PLAIN.has(key) || (isMap(item) && key !== 'type')) return undefined;
+    if (!PLAIN.has(key) || (isObject(item) && key !== 'type')) return undefined;
     return this.#value(item);
   }
 
@@ -128,7 +128,7 @@ export class SchemaBundle {
     const known = this.#names.get(reference);
     if (known !== undefined) return known;
     const target = this.#document.at(reference);
-    if (!isMap(target) && typeof target !== 'boolean') {
+    if (!isObject(target) && typeof target !== 'boolean') {
       throw new Unsupported(`it refers to "${reference.slice(0, 100)}", which is not here`);
     }
     const name = this.#nameFor(reference);

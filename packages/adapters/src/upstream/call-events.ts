@@ -26,13 +26,8 @@ export class CallEvents implements AsyncIterable<EventBody> {
   #room: PromiseWithResolvers<void> | undefined;
 
   /** Whether the agent said anything at all. */
-  get produced(): boolean {
+  get hasEvents(): boolean {
     return this.#produced;
-  }
-
-  /** Whether there was a final or a failure, consumed or not. */
-  get ended(): boolean {
-    return this.#ended;
   }
 
   get isFull(): boolean {

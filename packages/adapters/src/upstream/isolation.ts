@@ -6,9 +6,9 @@
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { type Capability, FabricError, type Health, type Log } from '@starloom/core';
-import { findProgram, type ProcessOptions } from '@starloom/wire';
-import { findOtherUser, type OtherUser } from './other-user.ts';
+import type { Capability, FabricError, Health, Log } from '@starloom/core';
+import { findProgram, type ProcessOptions, spawnProcess } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 
 export const ISOLATION_LEVELS = ['none', 'preferred', 'required'] as const;
 
@@ -22,7 +22,7 @@ export interface Isolation {
 }
 
 /** What the program runs in: reported to callers. */
-export type IsolationState = 'none' | 'bubblewrap' | 'user' | 'unavailable';
+type IsolationState = 'none' | 'bubblewrap' | 'user' | 'unavailable';
 
 type Wanted = Pick<Isolation, 'level' | 'user'>;
 
@@ -85,14 +85,14 @@ async function find(
 ): Promise<ProcessOptions | undefined> {
   if (isolation.user !== undefined) {
     const user = await findOtherUser(isolation.user);
-    return user && startedAs(user, start);
+    return user && asUser(user, start);
   }
   const bubblewrap = isolation.level === 'none' ? undefined : await findBubblewrap();
-  return bubblewrap === undefined ? undefined : await inside(bubblewrap, start, isolation);
+  return bubblewrap === undefined ? undefined : await inBubblewrap(bubblewrap, start, isolation);
 }
 
 /** With the home of that user, unless the manifest names one. */
-function startedAs({ uid, gid, name, home }: OtherUser, start: ProcessOptions): ProcessOptions {
+function asUser({ uid, gid, name, home }: OtherUser, start: ProcessOptions): ProcessOptions {
   const own = { HOME: home, USER: name, LOGNAME: name };
   const { env = {} } = start;
   const changed = Object.entries(own).filter(([key]) => env[key] === process.env[key]);
@@ -100,30 +100,12 @@ function startedAs({ uid, gid, name, home }: OtherUser, start: ProcessOptions): 
 }
 
 function missingIsolation({ user }: Isolation): FabricError {
-  return user === undefined ? noBubblewrap() : noUser(user);
+  return user === undefined
+    ? failure('isolation_missing')
+    : failure('isolation_missing/user', { user });
 }
 
-function noBubblewrap(): FabricError {
-  return missing(
-    'The program must be isolated, and bubblewrap is missing',
-    'install bubblewrap and allow user namespaces, or change "isolation" of the agent',
-  );
-}
-
-function noUser(user: string): FabricError {
-  return missing(
-    `The program must run as the user "${user}", and cannot`,
-    'create the user and run the gateway as root, or leave options.user out',
-  );
-}
-
-function missing(message: string, fix: string): FabricError {
-  return new FabricError('POLICY_DENIED', message, {
-    details: { reason: 'isolation_missing', sent: false, fix },
-  });
-}
-
-async function inside(
+async function inBubblewrap(
   bubblewrap: string,
   start: ProcessOptions,
   { writable, hidden, network }: Isolation,
@@ -186,13 +168,13 @@ const found = new Map<string, Promise<string | undefined>>();
 
 function findBubblewrap(): Promise<string | undefined> {
   const path = process.env.PATH ?? '';
-  const known = found.get(path) ?? probe(path);
+  const known = found.get(path) ?? probeBubblewrap(path);
   found.set(path, known);
   return known;
 }
 
 /** The program may be there and the kernel refuse the namespaces it needs. */
-async function probe(path: string): Promise<string | undefined> {
+async function probeBubblewrap(path: string): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   const program = await findProgram({ command: 'bwrap', env: { PATH: path } });
   if (program === undefined) return undefined;
@@ -200,4 +182,56 @@ async function probe(path: string): Promise<string | undefined> {
   return new Promise((settle) => {
     execFile(program, args, { timeout: PROBE_MS }, (error) => settle(error ? undefined : program));
   });
+}
+
+/**
+ * Another user of this machine, for programs that must not have the rights of the gateway. It needs
+ * the right to change users, and to end what runs as another one: root has both. By sudo neither
+ * the signals nor the environment of a program would be ours to decide.
+ */
+interface OtherUser {
+  readonly uid: number;
+  readonly gid: number;
+  readonly name: string;
+  readonly home: string;
+}
+
+/** By name: whether programs can run as that user here is tried once. */
+const knownUsers = new Map<string, Promise<OtherUser | undefined>>();
+
+/** `undefined` when there is no such user, or when programs cannot run as it from here. */
+function findOtherUser(user: string): Promise<OtherUser | undefined> {
+  const found = knownUsers.get(user) ?? probeUser(user);
+  knownUsers.set(user, found);
+  return found;
+}
+
+async function probeUser(user: string): Promise<OtherUser | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  const found = await lookUp(user);
+  if (!found || found.uid === process.getuid?.()) return undefined;
+  return (await canRunAs(found)) ? found : undefined;
+}
+
+/** A line of the user database, whatever that is kept in. */
+function lookUp(user: string): Promise<OtherUser | undefined> {
+  return new Promise((settle) => {
+    execFile('getent', ['--', 'passwd', user], { timeout: PROBE_MS }, (error, line) => {
+      const [name = '', , uid, gid, , home = '/'] = String(line).trim().split(':');
+      const isFound = !error && /^\d+$/.test(uid ?? '') && /^\d+$/.test(gid ?? '');
+      settle(isFound ? { name, uid: Number(uid), gid: Number(gid), home } : undefined);
+    });
+  });
+}
+
+/** It starts as that user, and we may end it. */
+async function canRunAs({ uid, gid }: OtherUser): Promise<boolean> {
+  try {
+    const child = await spawnProcess({ command: '/bin/cat', cwd: '/', uid, gid });
+    const isOurs = child.signal('SIGTERM');
+    await child.stop();
+    return isOurs;
+  } catch {
+    return false;
+  }
 }

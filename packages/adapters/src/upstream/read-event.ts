@@ -1,9 +1,17 @@
 // Events as agents write them. Extra fields are dropped and null counts as absent; what carries
 // content (tokens, tool calls, artifacts, the final) must be right, the rest is passed over when it is not.
 
-import { CALL_STATES, type EventBody, type EventType, FabricError } from '@starloom/core';
+import {
+  CALL_STATES,
+  type EventBody,
+  type EventType,
+  exceedsDepth,
+  type FabricError,
+  MAX_JSON_DEPTH,
+} from '@starloom/core';
+import { assertJsonLimits } from '@starloom/wire';
 import { z } from 'zod';
-import { exceedsDepth, MAX_JSON_DEPTH } from './exceeds-depth.ts';
+import { failure } from '../reasons.ts';
 
 /** `undefined` for an event to pass over; throws UPSTREAM_ERROR for one that cannot be. */
 export function readEvent(type: string, data: unknown): EventBody | undefined {
@@ -63,18 +71,21 @@ const dataSchemas = {
 const TOO_DEEP = `arrays and objects nest deeper than ${MAX_JSON_DEPTH}`;
 
 function badEvent(type: EventType, path: readonly PropertyKey[], problem = ''): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${type} event`, {
-    details: {
-      reason: 'bad_event',
-      type,
-      field: path.map(String).join('.'),
-      problem,
-      fix: 'send events as the agent contract writes them',
-    },
-  });
+  return failure('bad_event', { type, field: path.map(String).join('.'), problem });
 }
 
 function withoutNulls(data: unknown): unknown {
   if (typeof data !== 'object' || data === null) return data;
   return Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null));
+}
+
+/** A document inside of a text; one that is none, or is too large to be one, stays a text. */
+export function parseOrText(text: string): unknown {
+  try {
+    assertJsonLimits(text);
+    const value: unknown = JSON.parse(text);
+    return exceedsDepth(value) ? text : value;
+  } catch {
+    return text;
+  }
 }

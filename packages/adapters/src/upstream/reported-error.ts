@@ -5,12 +5,12 @@
 import {
   type ErrorCode,
   type ErrorDetails,
+  exceedsDepth,
   FabricError,
   isErrorCode,
   toFields,
 } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { exceedsDepth } from './exceeds-depth.ts';
 
 const MESSAGES = {
   BAD_INPUT: 'The agent refused the input',

@@ -2,11 +2,12 @@
 // died. One that dies before it has served a call is not started again at once: until its time has
 // come calls are refused, so that they can go elsewhere.
 
-import { Backoff, type Clock, FabricError } from '@starloom/core';
+import { Backoff, type Clock } from '@starloom/core';
+import { failure } from '../reasons.ts';
 
 const RESTARTS = { firstMs: 100, longestMs: 30_000 };
 
-export interface SharableProcess {
+interface SharableProcess {
   /** How many calls it has brought to an end itself. */
   readonly served: number;
   /** Resolves once it takes no more calls. */
@@ -62,9 +63,6 @@ export class SharedProcess<Process extends SharableProcess> {
 
   #assertRested(): void {
     const retry_after_ms = this.backoffMs;
-    if (retry_after_ms === 0) return;
-    throw new FabricError('AGENT_OFFLINE', 'The agent keeps dying and is not started yet', {
-      details: { reason: 'backing_off', retry_after_ms, sent: false, fix: 'see its stderr' },
-    });
+    if (retry_after_ms > 0) throw failure('backing_off', { retry_after_ms });
   }
 }

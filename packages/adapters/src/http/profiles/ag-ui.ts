@@ -2,29 +2,39 @@
 // conversation; an interrupt is a question, answered in the next run.
 
 import { randomUUID } from 'node:crypto';
-import { type Attachment, type EventBody, FabricError, type InputResponse } from '@starloom/core';
-import { splitTask } from '../../upstream/prompt-text.ts';
-import { withoutSent } from '../../upstream/without-sent.ts';
+import {
+  type Attachment,
+  type EventBody,
+  type Fields,
+  type InputResponse,
+  readTask,
+  toFields,
+  withoutSent,
+} from '@starloom/core';
+import { cleanText, type Excerpt } from '@starloom/wire';
+import { failure } from '../../reasons.ts';
 import type { HttpClient } from '../http-client.ts';
 import { streamJson } from '../json-values.ts';
-import { noFinal, type ProfileCall } from '../profile.ts';
-import { noAttachments } from '../template/profile.ts';
-import { AgUiTranslator } from './ag-ui-events.ts';
-import { AskProfile } from './ask-profile.ts';
+import type { OptionsOf } from '../options.ts';
+import type { ProfileCall } from '../profile.ts';
 import { type HistoryMessage, lastMessages, messagesIn } from './history.ts';
-import { answersTo, type Interrupt, interruptsIn, toPayload } from './interrupts.ts';
-import { badAnswer, headersOf, keptId, requestsOf } from './shared.ts';
+import { answersTo, type Interrupt, interruptsIn, toInterrupts, toPayload } from './interrupts.ts';
+import {
+  AskProfile,
+  badAnswer,
+  eventOf,
+  headersOf,
+  keptId,
+  requestsOf,
+  toProgress,
+} from './shared.ts';
+import { ChatToolCalls } from './tool-calls.ts';
 
 const VERSION = '1.0';
 /** Questions in one call. */
 const MAX_LEGS = 100;
 
-export interface AgUiOptions {
-  readonly history_bytes: number;
-  readonly forwarded: Readonly<Record<string, unknown>>;
-}
-
-export class AgUiProfile extends AskProfile<AgUiOptions> {
+export class AgUiProfile extends AskProfile<OptionsOf<'ag-ui'>> {
   readonly healthPath = this.client.target.path;
 
   call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
@@ -40,12 +50,12 @@ interface ResumeEntry {
 
 class AgUiCall {
   readonly #client: HttpClient;
-  readonly #options: AgUiOptions;
+  readonly #options: OptionsOf<'ag-ui'>;
   readonly #call: ProfileCall;
   readonly #threadId: string;
   readonly #messages: readonly HistoryMessage[];
 
-  constructor(client: HttpClient, options: AgUiOptions, call: ProfileCall) {
+  constructor(client: HttpClient, options: OptionsOf<'ag-ui'>, call: ProfileCall) {
     const { context, envelope } = call;
     this.#client = client;
     this.#options = options;
@@ -67,9 +77,7 @@ class AgUiCall {
       const ids = interrupts.map(({ id }) => id);
       resume = toResume(ids, answers);
     }
-    throw new FabricError('UPSTREAM_ERROR', 'The agent asks again and again', {
-      details: { reason: 'too_many_questions', limit: MAX_LEGS },
-    });
+    throw failure('too_many_questions', { limit: MAX_LEGS });
   }
 
   /** One run: its events, and what it ended to ask. */
@@ -84,7 +92,7 @@ class AgUiCall {
     try {
       for await (const item of streamJson(this.#client, request, requestsOf(this.#call))) {
         if (item.type === 'final' && item.value !== undefined) {
-          throw badAnswer('The agent answered without a stream of events');
+          throw badAnswer('it answered without a stream of events');
         }
         if (item.type !== 'value') continue;
         yield* translator.fromEvent(item.value);
@@ -97,11 +105,11 @@ class AgUiCall {
     } catch (error) {
       throw isLater ? withoutSent(error) : error;
     }
-    throw noFinal();
+    throw failure('no_final');
   }
 
   #toInput(resume: readonly ResumeEntry[] | undefined): object {
-    const { rest } = splitTask(this.#call.envelope.input);
+    const { rest } = readTask(this.#call.envelope.input);
     return {
       threadId: this.#threadId,
       runId: randomUUID(),
@@ -145,7 +153,7 @@ function toResume(ids: readonly string[], responses: readonly InputResponse[]): 
 }
 
 function toContent(input: ProfileCall['envelope']['input']): unknown {
-  const { text } = splitTask(input);
+  const { text } = readTask(input);
   if (input.attachments.length === 0) return text;
   return [{ type: 'text', text }, ...input.attachments.map(toPart)];
 }
@@ -155,5 +163,138 @@ function toPart({ media_type: mimeType, text, data, uri }: Attachment): object {
   const kind = /^(image|audio|video)\//.exec(mimeType)?.[1] ?? 'document';
   if (data !== undefined) return { type: kind, source: { type: 'data', value: data, mimeType } };
   if (uri !== undefined) return { type: kind, source: { type: 'url', value: uri, mimeType } };
-  throw noAttachments(mimeType);
+  throw failure('attachments', { media_type: mimeType.slice(0, 128) });
+}
+
+/** Events of AG-UI as ours. Unknown types are passed over, as the protocol asks. */
+class AgUiTranslator {
+  readonly #excerpt: Excerpt;
+  readonly #calls = new ChatToolCalls();
+  /** Texts of the agent, by message. */
+  readonly #texts = new Map<string, string>();
+  readonly #foreign = new Set<string>();
+  #lastCall = '';
+  #lastMessage = '';
+  #result: unknown;
+  #reasoning = '';
+  isOver = false;
+  /** What the run ended to ask. */
+  interrupts: readonly Interrupt[] | undefined;
+
+  constructor(excerpt: Excerpt) {
+    this.#excerpt = excerpt;
+  }
+
+  get text(): string {
+    return [...this.#texts.values()].filter((text) => text !== '').join('\n\n');
+  }
+
+  *fromEvent(value: unknown): Generator<EventBody, void, undefined> {
+    const event = toFields(value);
+    if (typeof event.type !== 'string') throw badAnswer('it sent an event without a type');
+    const { type } = event;
+    if (type.startsWith('TEXT_MESSAGE_')) yield* this.#fromText(event);
+    else if (type.startsWith('TOOL_CALL_')) yield* this.#fromCall(event);
+    else if (type.startsWith('REASONING_')) yield* this.#fromReasoning(event);
+    else yield* this.#fromRun(event);
+  }
+
+  /** The end of a run that finished. */
+  *ending(): Generator<EventBody, void, undefined> {
+    yield* this.#calls.startAll();
+    const data = this.#result === undefined || this.#result === null ? {} : { data: this.#result };
+    yield eventOf('final', { answer: this.text, ...data });
+  }
+
+  *#fromRun(event: Fields): Generator<EventBody, void, undefined> {
+    switch (event.type) {
+      case 'RUN_STARTED':
+        yield { type: 'status', data: { state: 'started' } };
+        return;
+      case 'RUN_FINISHED':
+        this.#finish(event);
+        return;
+      case 'RUN_ERROR':
+        throw failure('tool_error/run', { upstream: this.#errorOf(event) });
+      case 'STEP_STARTED':
+        yield toProgress(undefined, event.stepName);
+        return;
+      case 'CUSTOM':
+        yield toProgress(event.value, event.name);
+        return;
+      case 'ACTIVITY_SNAPSHOT':
+        yield toProgress(event.content, event.activityType);
+        return;
+    }
+  }
+
+  #errorOf({ code, message }: Fields): Fields {
+    return {
+      ...(typeof code === 'string' && { code: this.#excerpt(code) }),
+      message: this.#excerpt(String(message ?? '')) || 'The agent gave no reason',
+    };
+  }
+
+  #finish({ outcome, result }: Fields): void {
+    const { type = 'success', interrupts } = toFields(outcome);
+    if (type === 'cancelled') {
+      throw failure('tool_error/cancelled', { upstream: { status: 'cancelled' } });
+    }
+    this.#result = result;
+    this.isOver = type !== 'interrupt';
+    if (type !== 'interrupt') return;
+    const asked = Array.isArray(interrupts) ? interrupts.map(toFields) : [];
+    this.interrupts = toInterrupts(
+      asked.map((each) => {
+        const { id, message, reason, responseSchema: schema } = each;
+        return { id, said: message ?? reason, schema, native: each };
+      }),
+    );
+    if (this.interrupts.length === 0) throw badAnswer('it asks nothing that has an id');
+  }
+
+  *#fromText(event: Fields): Generator<EventBody, void, undefined> {
+    const { type, role, delta } = event;
+    const id = typeof event.messageId === 'string' ? event.messageId : this.#lastMessage;
+    this.#lastMessage = id;
+    if (typeof role === 'string' && role !== 'assistant') this.#foreign.add(id);
+    const isContent = type === 'TEXT_MESSAGE_CONTENT' || type === 'TEXT_MESSAGE_CHUNK';
+    if (!isContent || this.#foreign.has(id)) return;
+    if (delta === undefined && type === 'TEXT_MESSAGE_CHUNK') return;
+    if (typeof delta !== 'string') throw badAnswer('it sent a malformed token');
+    const isNew = !this.#texts.has(id) && this.text !== '';
+    this.#texts.set(id, (this.#texts.get(id) ?? '') + delta);
+    if (delta !== '') yield { type: 'token', data: { text: isNew ? `\n\n${delta}` : delta } };
+  }
+
+  *#fromCall(event: Fields): Generator<EventBody, void, undefined> {
+    const id = typeof event.toolCallId === 'string' ? event.toolCallId : this.#lastCall;
+    if (id === '') throw badAnswer('it sent a tool call without an id');
+    this.#lastCall = id;
+    switch (event.type) {
+      case 'TOOL_CALL_START':
+      case 'TOOL_CALL_ARGS':
+      case 'TOOL_CALL_CHUNK':
+        this.#calls.add(id, { id, name: event.toolCallName, arguments: event.delta });
+        return;
+      case 'TOOL_CALL_END':
+        yield* this.#calls.start(id);
+        return;
+      case 'TOOL_CALL_RESULT':
+        yield* this.#calls.end(id, event.content ?? null);
+        return;
+    }
+  }
+
+  /** A thought is shown when it is whole. */
+  *#fromReasoning({ type, delta }: Fields): Generator<EventBody, void, undefined> {
+    const isContent = type === 'REASONING_MESSAGE_CONTENT' || type === 'REASONING_MESSAGE_CHUNK';
+    if (isContent && typeof delta === 'string' && this.#reasoning.length < 16_384) {
+      this.#reasoning += delta;
+    }
+    if (type !== 'REASONING_MESSAGE_END' && type !== 'REASONING_END') return;
+    const message = cleanText(this.#reasoning, 16_384);
+    this.#reasoning = '';
+    if (message) yield { type: 'progress', data: { message } };
+  }
 }

@@ -3,12 +3,13 @@
 import {
   type AgentHandle,
   type CallContext,
+  exceedsDepth,
   type InputRequest,
   type InputResponse,
+  isObject,
   toFields,
 } from '@starloom/core';
 import { cleanText } from '@starloom/wire';
-import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
 
 const MAX_MESSAGE = 16_384;
 const MAX_INTERRUPTS = 100;
@@ -18,7 +19,7 @@ export interface Interrupt {
   readonly request: InputRequest;
 }
 
-export interface InterruptFields {
+interface InterruptFields {
   readonly id: unknown;
   /** The question, or a value that holds it. */
   readonly said: unknown;
@@ -32,7 +33,7 @@ export function toInterrupts(all: readonly InterruptFields[]): Interrupt[] {
     if (typeof id !== 'string' || id === '' || id.length > 512 || exceedsDepth(native)) return [];
     const message = cleanText(textOf(said), MAX_MESSAGE) || 'The agent waits for input';
     const name = id.length <= 128 ? id : `interrupt-${index + 1}`;
-    const form = isMap(schema) && { schema };
+    const form = isObject(schema) && { schema };
     const kind = form ? 'form' : 'text';
     return [{ id, request: { id: name, kind, message, ...form, native } satisfies InputRequest }];
   });
@@ -68,8 +69,4 @@ function textOf(said: unknown): string {
   const { question, message, text } = toFields(said);
   const words = [question, message, text].find((each) => typeof each === 'string');
   return typeof words === 'string' ? words : exceedsDepth(said) ? '' : JSON.stringify(said ?? '');
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,17 +1,13 @@
 // Events of a LangGraph run as ours. Tokens come from `messages`, tool calls and questions from
 // `updates`, the answer from the last `values`: there is no event for the end of a run.
 
-import { type EventBody, toFields } from '@starloom/core';
+import { type EventBody, exceedsDepth, type Fields, toFields } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
+import { failure } from '../../reasons.ts';
 import { pointTo } from '../json-pointer.ts';
-import { noFinal } from '../profile.ts';
 import { type Interrupt, toInterrupts } from './interrupts.ts';
-import { agentError, badAnswer, eventOf } from './shared.ts';
-import { toProgress } from './to-progress.ts';
+import { badAnswer, eventOf, toProgress } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
-
-type Fields = Readonly<Record<string, unknown>>;
 
 const INTERRUPT = '__interrupt__';
 
@@ -61,22 +57,22 @@ export class LangGraphTranslator {
   fromState(value: unknown): void {
     const state = toFields(value);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw badAnswer('The agent answered without a state');
+      throw badAnswer('it answered without a state');
     }
     const { __error__: failed } = state;
     if (failed) throw this.#failure(toFields(failed).error, toFields(failed).message);
-    if (exceedsDepth(value)) throw badAnswer('The state of the agent is nested too deep');
+    if (exceedsDepth(value)) throw badAnswer('its state is nested too deep');
     this.#noteInterrupts(state[INTERRUPT]);
     this.#state = state;
   }
 
   *ending(): Generator<EventBody, void, undefined> {
-    if (!this.#state) throw noFinal();
+    if (!this.#state) throw failure('no_final');
     const { messages, [INTERRUPT]: _, ...rest } = this.#state;
     const hasMessages = Array.isArray(messages);
     const pointed = this.#answer === undefined ? undefined : pointTo(this.#state, this.#answer);
     if (!hasMessages && this.#answer === undefined && Object.keys(rest).length === 0) {
-      throw badAnswer('The agent ended with an empty state');
+      throw badAnswer('it ended with an empty state');
     }
     const said = hasMessages ? lastText(messages) : undefined;
     const answer = pointed ?? said ?? (this.#text || rest);
@@ -126,14 +122,15 @@ export class LangGraphTranslator {
         return { id: each.id, said: each.value, schema: each.response_schema, native: each };
       }),
     );
-    if (this.interrupts.length === 0) throw badAnswer('The agent asks nothing that has an id');
+    if (this.interrupts.length === 0) throw badAnswer('it asks nothing that has an id');
   }
 
   #failure(kind: unknown, message: unknown) {
-    return agentError('The run of the agent failed', {
+    const upstream = {
       ...(typeof kind === 'string' && { code: this.#excerpt(kind) }),
       message: this.#excerpt(String(message ?? '')) || 'The agent gave no reason',
-    });
+    };
+    return failure('tool_error/run', { upstream });
   }
 }
 

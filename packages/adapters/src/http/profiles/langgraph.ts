@@ -12,24 +12,22 @@ import {
   type Manifest,
   toCapabilityName,
   toFields,
+  withoutSent,
 } from '@starloom/core';
-import { cleanText, deadlineSignal } from '@starloom/wire';
-import { withoutSent } from '../../upstream/without-sent.ts';
+import { cleanText } from '@starloom/wire';
+import { failure } from '../../reasons.ts';
 import type { HttpClient } from '../http-client.ts';
-import { requestJson, streamJson } from '../json-values.ts';
+import { aside, requestJson, streamJson } from '../json-values.ts';
+import type { OptionsOf } from '../options.ts';
 import type { Profile, ProfileCall } from '../profile.ts';
+import { toSources } from '../template/build-request.ts';
 import { fill } from '../template/placeholders.ts';
-import { noAttachments } from '../template/profile.ts';
-import { toSources } from '../template/to-sources.ts';
-import { toInputParts } from './input-parts.ts';
 import { answersTo, type Interrupt, interruptsIn, toPayload } from './interrupts.ts';
 import { LangGraphTranslator } from './langgraph-events.ts';
-import type { LangGraphOptions } from './langgraph-options.ts';
-import { ASK, badAnswer, headersOf, keptId, requestsOf } from './shared.ts';
+import { ASK, badAnswer, headersOf, keptId, requestsOf, toInputParts } from './shared.ts';
 
 const STREAM_MODES = ['values', 'messages-tuple', 'updates', 'custom'];
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
-const CANCEL_MS = 5_000;
 const PAGE = 100;
 const MAX_ASSISTANTS = 1_000;
 const MAX_LEGS = 100;
@@ -38,10 +36,10 @@ export class LangGraphProfile implements Profile {
   readonly healthPath: string;
   readonly #manifest: Manifest;
   readonly #client: HttpClient;
-  readonly #options: LangGraphOptions;
+  readonly #options: OptionsOf<'langgraph'>;
   #offered: readonly Capability[] | undefined;
 
-  constructor(manifest: Manifest, client: HttpClient, options: LangGraphOptions) {
+  constructor(manifest: Manifest, client: HttpClient, options: OptionsOf<'langgraph'>) {
     this.healthPath = client.target.pathOf('/ok');
     this.#manifest = manifest;
     this.#client = client;
@@ -61,7 +59,7 @@ export class LangGraphProfile implements Profile {
       const path = this.#client.target.pathOf('/assistants/search');
       const request = { method: 'POST', path, body: { limit: PAGE, offset } } as const;
       const assistants = await requestJson(this.#client, request, requests);
-      if (!Array.isArray(assistants)) throw badAnswer('The server does not list its assistants');
+      if (!Array.isArray(assistants)) throw badAnswer('it does not list its assistants');
       for (const capability of assistants.flatMap(toCapability)) {
         if (!found.has(capability.name)) found.set(capability.name, capability);
       }
@@ -79,13 +77,13 @@ export class LangGraphProfile implements Profile {
 
 class LangGraphCall {
   readonly #client: HttpClient;
-  readonly #options: LangGraphOptions;
+  readonly #options: OptionsOf<'langgraph'>;
   readonly #call: ProfileCall;
   readonly #threadId: string;
   #runId: string | undefined;
   #over = false;
 
-  constructor(client: HttpClient, options: LangGraphOptions, call: ProfileCall) {
+  constructor(client: HttpClient, options: OptionsOf<'langgraph'>, call: ProfileCall) {
     const kept = keptId(call.context, 'thread_id');
     this.#client = client;
     this.#options = options;
@@ -108,9 +106,7 @@ class LangGraphCall {
         start = { command: { resume: toResume(ids, answers.map(toPayload)) } };
         this.#over = false;
       }
-      throw new FabricError('UPSTREAM_ERROR', 'The agent asks again and again', {
-        details: { reason: 'too_many_questions', limit: MAX_LEGS },
-      });
+      throw failure('too_many_questions', { limit: MAX_LEGS });
     } finally {
       if (!this.#over) void this.#cancel();
     }
@@ -170,19 +166,15 @@ class LangGraphCall {
     return { thread_id: this.#threadId };
   }
 
+  /** A run that stopped when the connection closed is not there to be cancelled. */
   async #cancel(): Promise<void> {
     if (this.#runId === undefined) return;
-    using deadline = deadlineSignal({ ms: CANCEL_MS });
     const below = `/threads/${this.#threadId}/runs/${this.#runId}/cancel`;
     const path = this.#client.target.pathOf(below);
     const request = { method: 'POST', path, headers: headersOf(this.#call) } as const;
-    const context = { ...requestsOf(this.#call), signal: deadline.signal };
-    try {
-      for await (const _ of streamJson(this.#client, request, context, { texts: true }));
-    } catch (error) {
-      // A run that stopped when the connection closed is not there to be cancelled.
-      context.log.debug({ error: FabricError.from(error) }, 'the run was not cancelled');
-    }
+    await aside(requestsOf(this.#call), 'the run was not cancelled', (context) =>
+      requestJson(this.#client, request, context, { texts: true }),
+    );
   }
 }
 
@@ -198,7 +190,8 @@ function toPart({
   uri,
 }: ProfileCall['envelope']['input']['attachments'][number]) {
   const url = data === undefined ? uri : `data:${media_type};base64,${data}`;
-  if (url === undefined || !media_type.startsWith('image/')) throw noAttachments(media_type);
+  if (url === undefined || !media_type.startsWith('image/'))
+    throw failure('attachments', { media_type: media_type.slice(0, 128) });
   return { type: 'image_url', image_url: { url } };
 }
 

@@ -3,19 +3,15 @@
 
 import { type Attachment, type EventBody, toFields } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import { noFinal, type ProfileCall } from '../profile.ts';
-import { noAttachments } from '../template/profile.ts';
+import { failure } from '../../reasons.ts';
+import type { OptionsOf } from '../options.ts';
+import type { ProfileCall } from '../profile.ts';
 import { lastMessages, messagesIn } from './history.ts';
-import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
-import type { ModelOptions } from './model-options.ts';
-import { openAiFailure } from './openai-error.ts';
-import { OpenAiProfile } from './openai-profile.ts';
-import { agentError, badAnswer, eventOf } from './shared.ts';
+import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
+import { badAnswer, eventOf, isImage, toFileUrl, toInputParts } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
-type ChatOptions = ModelOptions & { readonly history_bytes: number };
-
-export class OpenAiChatProfile extends OpenAiProfile<ChatOptions> {
+export class OpenAiChatProfile extends OpenAiProfile<OptionsOf<'openai-chat'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
     const { system, history_bytes } = this.options;
     const before = messagesIn(call.context.handle);
@@ -67,7 +63,7 @@ class ChatTranslator {
     const { error, choices } = toFields(value);
     if (error) throw openAiFailure(error, this.#excerpt);
     if (!Array.isArray(choices) || choices.length === 0) {
-      throw badAnswer('The agent answered without choices');
+      throw badAnswer('it answered without choices');
     }
     const { message, finish_reason } = toFields(choices[0]);
     const { content, refusal, tool_calls } = toFields(message);
@@ -78,11 +74,14 @@ class ChatTranslator {
 
   /** An answer that was cut off is none. */
   *ending(isDone: boolean): Generator<EventBody, void, undefined> {
-    if (this.#finish === undefined && !(isDone && this.text !== '')) throw noFinal();
+    if (this.#finish === undefined && !(isDone && this.text !== '')) throw failure('no_final');
     if (this.#finish === 'length' || this.#finish === 'content_filter') {
       const what =
         this.#finish === 'length' ? 'reached its length limit' : 'was stopped by a filter';
-      throw agentError(`The answer of the model ${what}`, { finish_reason: this.#finish });
+      throw failure('tool_error/cut_off', {
+        problem: what,
+        upstream: { finish_reason: this.#finish },
+      });
     }
     yield* this.#calls.startAll();
     const data = this.#calls.size > 0 ? { tool_calls: this.#calls.toData() } : undefined;
@@ -108,6 +107,7 @@ function toContent({ envelope }: ProfileCall): unknown {
 function toPart(file: Attachment): object {
   const url = toFileUrl(file);
   if (url !== undefined && isImage(file)) return { type: 'image_url', image_url: { url } };
-  if (file.data === undefined) throw noAttachments(file.media_type);
+  if (file.data === undefined)
+    throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
   return { type: 'file', file: { filename: file.name ?? 'file', file_data: url } };
 }

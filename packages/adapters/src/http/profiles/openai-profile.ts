@@ -1,11 +1,14 @@
+import { type ErrorCode, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import type { Excerpt } from '@starloom/wire';
 import { type JsonValue, streamJson } from '../json-values.ts';
+import type { OptionsOf } from '../options.ts';
 import type { ProfileCall } from '../profile.ts';
-import { AskProfile } from './ask-profile.ts';
-import type { ModelOptions } from './model-options.ts';
-import { headersOf, requestsOf } from './shared.ts';
+import { AskProfile, headersOf, requestsOf } from './shared.ts';
 
 /** What the interfaces of OpenAI have in common: how a model is named, asked and read. */
-export abstract class OpenAiProfile<Options extends ModelOptions> extends AskProfile<Options> {
+export abstract class OpenAiProfile<
+  Options extends OptionsOf<'openai-chat' | 'openai-responses'>,
+> extends AskProfile<Options> {
   readonly healthPath = this.client.target.pathOf('/models');
 
   protected ask(call: ProfileCall, path: string, asked: object): AsyncIterable<JsonValue> {
@@ -24,4 +27,36 @@ export abstract class OpenAiProfile<Options extends ModelOptions> extends AskPro
       { done: '[DONE]' },
     );
   }
+}
+
+/** What an error of the interface means, by its code or type. */
+const MEANINGS: readonly (readonly [RegExp, ErrorCode, string])[] = [
+  [/rate_limit|insufficient_quota/, 'RATE_LIMITED', 'agent_rate_limit'],
+  [/authentication|invalid_api_key|permission/, 'AUTH_DENIED', 'agent_denied'],
+  [/model_not_found/, 'CAPABILITY_NOT_FOUND', 'not_found'],
+  [/overloaded/, 'OVERLOADED', 'agent_overloaded'],
+  [
+    /invalid_request|invalid_prompt|context_length|content_(filter|policy)/,
+    'UPSTREAM_ERROR',
+    TOOL_ERROR,
+  ],
+];
+
+/** `{message, type, code}` inside of an answer with a success status. */
+export function openAiFailure(error: unknown, excerpt: Excerpt): FabricError {
+  const { message, type, code } = toFields(error);
+  const kinds = [code, type].filter((each) => typeof each === 'string');
+  const found = MEANINGS.find(([pattern]) => kinds.some((kind) => pattern.test(kind)));
+  const [, known, reason] = found ?? [undefined, 'UPSTREAM_ERROR' as const, 'server_error'];
+  const said = typeof message === 'string' ? message : typeof error === 'string' ? error : '';
+  return new FabricError(known, 'The model server reported an error', {
+    details: {
+      reason,
+      upstream: {
+        ...(kinds[0] !== undefined && { code: excerpt(kinds[0]) }),
+        message: excerpt(said) || 'The agent gave no reason',
+      },
+      fix: 'see details.upstream',
+    },
+  });
 }

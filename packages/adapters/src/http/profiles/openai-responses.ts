@@ -2,16 +2,14 @@
 
 import { type Attachment, type Citation, type EventBody, toFields } from '@starloom/core';
 import { cleanText, type Excerpt } from '@starloom/wire';
-import { noFinal, type ProfileCall } from '../profile.ts';
-import { noAttachments } from '../template/profile.ts';
-import { isImage, toFileUrl, toInputParts } from './input-parts.ts';
-import type { ModelOptions } from './model-options.ts';
-import { openAiFailure } from './openai-error.ts';
-import { OpenAiProfile } from './openai-profile.ts';
-import { agentError, badAnswer, eventOf, keptId } from './shared.ts';
+import { failure } from '../../reasons.ts';
+import type { OptionsOf } from '../options.ts';
+import type { ProfileCall } from '../profile.ts';
+import { OpenAiProfile, openAiFailure } from './openai-profile.ts';
+import { badAnswer, eventOf, isImage, keptId, toFileUrl, toInputParts } from './shared.ts';
 import { ChatToolCalls } from './tool-calls.ts';
 
-export class OpenAiResponsesProfile extends OpenAiProfile<ModelOptions> {
+export class OpenAiResponsesProfile extends OpenAiProfile<OptionsOf<'openai-responses'>> {
   async *call(call: ProfileCall): AsyncGenerator<EventBody, void, undefined> {
     const { system } = this.options;
     const previous = keptId(call.context, 'response_id');
@@ -26,7 +24,7 @@ export class OpenAiResponsesProfile extends OpenAiProfile<ModelOptions> {
       if (item.type === 'final' && item.value !== undefined) yield* translator.ending(item.value);
       if (translator.isOver) return;
     }
-    throw noFinal();
+    throw failure('no_final');
   }
 }
 
@@ -50,7 +48,7 @@ class ResponseTranslator {
         return;
       case 'response.output_text.delta':
       case 'response.refusal.delta':
-        if (typeof event.delta !== 'string') throw badAnswer('The agent sent a malformed token');
+        if (typeof event.delta !== 'string') throw badAnswer('it sent a malformed token');
         this.#text += event.delta;
         if (event.delta !== '') yield { type: 'token', data: { text: event.delta } };
         return;
@@ -83,9 +81,9 @@ class ResponseTranslator {
     if (status === 'incomplete' || status === 'cancelled') {
       const { reason } = toFields(incomplete_details);
       const why = typeof reason === 'string' ? { incomplete: this.#excerpt(reason) } : {};
-      throw agentError('The response of the model is incomplete', { status, ...why });
+      throw failure('tool_error/incomplete', { upstream: { status, ...why } });
     }
-    if (!Array.isArray(output)) throw badAnswer('The agent answered without an output');
+    if (!Array.isArray(output)) throw badAnswer('it answered without an output');
     for (const item of output) yield* this.#fromItem(item, true);
     if (typeof id === 'string' && id !== '') this.#call.context.keep?.({ response_id: id });
     const parts = output.flatMap(textParts);
@@ -158,6 +156,7 @@ function toPart(file: Attachment): object {
   if (file.data !== undefined) {
     return { type: 'input_file', filename: file.name ?? 'file', file_data: url };
   }
-  if (file.uri === undefined) throw noAttachments(file.media_type);
+  if (file.uri === undefined)
+    throw failure('attachments', { media_type: file.media_type.slice(0, 128) });
   return { type: 'input_file', file_url: file.uri };
 }

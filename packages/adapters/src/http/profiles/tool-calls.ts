@@ -1,7 +1,7 @@
 // Tool calls of agents whose protocols send them in pieces: the arguments as JSON text, bit by bit.
 
 import type { EventBody } from '@starloom/core';
-import { parseOrText } from '../../upstream/parse-or-text.ts';
+import { parseOrText } from '../../upstream/read-event.ts';
 import { eventOf } from './shared.ts';
 
 interface PendingCall {

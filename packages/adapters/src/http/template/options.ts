@@ -17,7 +17,7 @@ const headerName = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/);
 const fixedValue = z.union([z.string(), z.number(), z.boolean()]);
 const value = z.union([placeSchema, fixedValue]);
 
-export const requestSchema = z.strictObject({
+const requestSchema = z.strictObject({
   method: z.enum(METHODS).default('POST').describe('HTTP method'),
   path: z
     .union([fixedPath, z.array(z.union([placeSchema, fixedSegment])).min(1)])
@@ -86,7 +86,7 @@ const callShape = {
   cancel: requestSchema.optional().describe('Sent when a call ends early, as request'),
 };
 
-export const callSchema = z.strictObject(callShape);
+const callSchema = z.strictObject(callShape);
 
 export const templateShape = {
   ...callShape,

@@ -2,11 +2,12 @@
 // to, whole and with its type. Values are put into the tree, never into text, and what was put there
 // is not looked at again.
 
-import { FabricError } from '@starloom/core';
+import { FabricError, isObject } from '@starloom/core';
 import { z } from 'zod';
+import { failure } from '../../reasons.ts';
 import { pointerSchema, pointTo } from '../json-pointer.ts';
 
-export const PLACE_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array'] as const;
+const PLACE_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array'] as const;
 type PlaceType = (typeof PLACE_TYPES)[number];
 
 const MAX_DEPTH = 64;
@@ -33,7 +34,7 @@ export function fill(tree: unknown, sources: unknown): unknown {
   if (Array.isArray(tree)) {
     return tree.map((item) => fill(item, sources)).filter((item) => item !== undefined);
   }
-  if (!isMap(tree)) return tree;
+  if (!isObject(tree)) return tree;
   if ('$literal' in tree) return tree.$literal;
   if (isPlace(tree)) return valueFor(tree, sources);
   const filled = Object.entries(tree).map(([key, item]) => [key, fill(item, sources)] as const);
@@ -52,10 +53,7 @@ export function orAgentFault<Value>(read: () => Value): Value {
   } catch (cause) {
     if (!FabricError.is(cause) || cause.code !== 'BAD_INPUT') throw cause;
     const { argument } = cause.details;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent sent a value that cannot be used', {
-      details: { reason: 'bad_result', pointer: argument, fix: 'see the log of the agent' },
-      cause,
-    });
+    throw failure('bad_result/value', { pointer: argument }, { cause });
   }
 }
 
@@ -72,7 +70,7 @@ export function valueFor(place: Place, sources: unknown): unknown {
 }
 
 export function isPlace(value: unknown): value is Place {
-  return isMap(value) && '$from' in value;
+  return isObject(value) && '$from' in value;
 }
 
 function isOf(type: PlaceType, value: unknown): boolean {
@@ -80,7 +78,7 @@ function isOf(type: PlaceType, value: unknown): boolean {
     case 'array':
       return Array.isArray(value);
     case 'object':
-      return isMap(value);
+      return isObject(value);
     case 'integer':
       return Number.isInteger(value);
     default:
@@ -88,14 +86,8 @@ function isOf(type: PlaceType, value: unknown): boolean {
   }
 }
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function misfit(from: string, problem: string): FabricError {
-  return new FabricError('BAD_INPUT', `The value for "${from}" ${problem}`, {
-    details: { reason: 'bad_argument', argument: from, sent: false, fix: 'correct the arguments' },
-  });
+  return failure('bad_argument', { argument: from, problem });
 }
 
 interface TreeProblem {
@@ -108,7 +100,7 @@ function problemsIn(tree: unknown, path: PropertyKey[] = []): TreeProblem[] {
   if (Array.isArray(tree)) {
     return tree.flatMap((item, index) => problemsIn(item, [...path, index]));
   }
-  if (!isMap(tree)) return [];
+  if (!isObject(tree)) return [];
   if ('$literal' in tree) return [];
   if (!isPlace(tree)) {
     return Object.entries(tree).flatMap(([key, item]) => problemsIn(item, [...path, key]));

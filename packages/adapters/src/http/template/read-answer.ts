@@ -1,9 +1,9 @@
 // Documents and events of an agent, by the pointers and rules of its manifest.
 
 import { isDeepStrictEqual } from 'node:util';
-import { type EventBody, FabricError, TOOL_ERROR, toFields } from '@starloom/core';
+import { type EventBody, exceedsDepth, type FabricError, toFields } from '@starloom/core';
 import type { Excerpt } from '@starloom/wire';
-import { exceedsDepth } from '../../upstream/exceeds-depth.ts';
+import { failure } from '../../reasons.ts';
 import { readEvent } from '../../upstream/read-event.ts';
 import { pointTo } from '../json-pointer.ts';
 import type { AnswerTemplate, EventRule } from './options.ts';
@@ -20,12 +20,16 @@ export function toFinal(
     throw agentFailure(reported, excerpt);
   }
   const answer = text === undefined ? '' : pointTo(document, text);
-  if (answer === undefined || answer === null) throw noAnswer(text ?? '');
+  if (answer === undefined || answer === null)
+    throw failure('bad_result/pointer', {
+      pointer: text ?? '',
+      fix: 'correct answer.text of its manifest',
+    });
   const isPlain = text === undefined && data === undefined;
   return read('final', {
     answer: isPlain ? toAnswer(document) : toAnswer(answer),
     data: isPlain
-      ? structured(document)
+      ? dataOf(document)
       : data === undefined
         ? null
         : (pointTo(document, data) ?? null),
@@ -56,25 +60,20 @@ export function agentFailure(reported: unknown, excerpt: Excerpt): FabricError {
   const { code, type, message } = toFields(reported);
   const kind = [code, type].find((each) => typeof each === 'string' || typeof each === 'number');
   const said = typeof message === 'string' ? message : toAnswer(reported);
-  return new FabricError('UPSTREAM_ERROR', 'The agent answered with an error', {
-    details: {
-      reason: TOOL_ERROR,
-      upstream: {
-        ...(kind !== undefined && { code: excerpt(String(kind)) }),
-        message: excerpt(said),
-      },
-      fix: 'see details.upstream',
-    },
-  });
+  const upstream = {
+    ...(kind !== undefined && { code: excerpt(String(kind)) }),
+    message: excerpt(said),
+  };
+  return failure('tool_error', { upstream });
 }
 
 /** A text as it is, anything else as JSON. */
-export function toAnswer(value: unknown): string {
+function toAnswer(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === undefined || exceedsDepth(value) ? '' : JSON.stringify(value);
 }
 
-function structured(document: unknown): unknown {
+function dataOf(document: unknown): unknown {
   return typeof document === 'string' ? null : (document ?? null);
 }
 
@@ -87,13 +86,5 @@ function meets(value: unknown, where: EventRule['where']): boolean {
 function read(type: 'token' | 'tool_call' | 'artifact' | 'final', data: unknown): EventBody {
   const body = readEvent(type, data);
   if (body) return body;
-  throw new FabricError('UPSTREAM_ERROR', `The agent sent a malformed ${type}`, {
-    details: { reason: 'bad_event', type, fix: 'correct the events of its manifest' },
-  });
-}
-
-function noAnswer(pointer: string): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'The agent answered without a result', {
-    details: { reason: 'bad_result', pointer, fix: 'correct answer.text of its manifest' },
-  });
+  throw failure('bad_event', { type, fix: 'correct the events of its manifest' });
 }

@@ -1,24 +1,26 @@
 // One call by a template: the request, its answer as a document or a stream, and polls for agents that
 // answer later. A call that ends early is cancelled at the agent where the manifest says how.
 
-import { type EventBody, FabricError } from '@starloom/core';
-import { deadlineSignal } from '@starloom/wire';
+import { type EventBody, FabricError, withoutSent } from '@starloom/core';
+import { failure } from '../../reasons.ts';
 import { PollPace } from '../../upstream/poll-pace.ts';
 import { readEvent } from '../../upstream/read-event.ts';
-import { withoutSent } from '../../upstream/without-sent.ts';
 import type { HttpClient, HttpRequest } from '../http-client.ts';
 import { pointTo } from '../json-pointer.ts';
-import { type AnswerForms, type JsonValue, requestJson, streamJson } from '../json-values.ts';
-import { noFinal, type ProfileCall } from '../profile.ts';
+import {
+  type AnswerForms,
+  aside,
+  type JsonValue,
+  requestJson,
+  streamJson,
+} from '../json-values.ts';
+import type { ProfileCall } from '../profile.ts';
 import { headersOf, requestsOf } from '../profiles/shared.ts';
-import { sameOriginPath } from '../same-origin.ts';
-import { buildRequest } from './build-request.ts';
+import type { Target } from '../target.ts';
+import { buildRequest, toSources } from './build-request.ts';
 import type { CallTemplate, PollTemplate, RequestTemplate } from './options.ts';
 import { fillFromAgent, orAgentFault, type Sources, valueFor } from './placeholders.ts';
 import { agentFailure, fromEvent, toFinal } from './read-answer.ts';
-import { toSources } from './to-sources.ts';
-
-const CANCEL_MS = 5_000;
 
 export class TemplateCall {
   readonly #client: HttpClient;
@@ -72,7 +74,7 @@ export class TemplateCall {
       yield this.#atEnd(item.done === true);
       return this.#end();
     }
-    throw noFinal();
+    throw failure('no_final');
   }
 
   #began({ head }: Extract<JsonValue, { type: 'head' }>): void {
@@ -95,7 +97,8 @@ export class TemplateCall {
   #atEnd(isDone: boolean): EventBody {
     const { events = [], done } = this.#template;
     const hasFinal = events.some(({ emit }) => emit === 'final');
-    if (events.length === 0 || (!isDone && (hasFinal || done !== undefined))) throw noFinal();
+    if (events.length === 0 || (!isDone && (hasFinal || done !== undefined)))
+      throw failure('no_final');
     return { type: 'final', data: { answer: this.#text } };
   }
 
@@ -122,9 +125,7 @@ export class TemplateCall {
         throwWithoutSent,
       );
     }
-    throw new FabricError('TIMEOUT', 'The agent did not finish within the polls it has', {
-      details: { reason: 'max_polls', limit: poll.max_polls, fix: 'raise poll.max_polls' },
-    });
+    throw failure('max_polls', { limit: poll.max_polls });
   }
 
   #isDone({ state, done, failed }: PollTemplate, document: unknown, polls: number): boolean {
@@ -135,8 +136,9 @@ export class TemplateCall {
       throw agentFailure(pointTo(document, error) ?? document, this.#client.excerpt);
     }
     if (current !== undefined || polls === 0) return false;
-    throw new FabricError('UPSTREAM_ERROR', 'The agent answered without a state', {
-      details: { reason: 'bad_result', pointer: state, fix: 'correct poll.state of its manifest' },
+    throw failure('bad_result/pointer', {
+      pointer: state,
+      fix: 'correct poll.state of its manifest',
     });
   }
 
@@ -169,15 +171,9 @@ export class TemplateCall {
   async #cancel(): Promise<void> {
     const { cancel } = this.#template;
     if (!cancel) return;
-    using deadline = deadlineSignal({ ms: CANCEL_MS });
-    const context = { ...requestsOf(this.#call), signal: deadline.signal };
-    try {
-      const items = streamJson(this.#client, this.#build(cancel), context, { texts: true });
-      for await (const _ of items);
-    } catch (error) {
-      const { log } = this.#call.context;
-      log.debug({ error: FabricError.from(error) }, 'the call was not cancelled at the agent');
-    }
+    await aside(requestsOf(this.#call), 'the call was not cancelled at the agent', (context) =>
+      requestJson(this.#client, this.#build(cancel), context, { texts: true }),
+    );
   }
 
   #build(template: RequestTemplate): HttpRequest {
@@ -188,4 +184,15 @@ export class TemplateCall {
 
 function throwWithoutSent(error: unknown): never {
   throw withoutSent(error);
+}
+
+/** The path of an address that an agent gave us; it must lead to the agent itself. */
+function sameOriginPath(address: unknown, from: string, { origin }: Target): string {
+  const url = typeof address === 'string' ? URL.parse(address, origin + from) : null;
+  if (url && url.origin === origin && url.username === '' && url.password === '') {
+    return url.pathname + url.search;
+  }
+  throw url === null
+    ? failure('bad_result/value')
+    : failure('other_origin', { origin: url.origin.slice(0, 256) });
 }

@@ -1,0 +1,263 @@
+// What the readers of all command lines share: the answer as it grows, and how a run failed.
+
+import {
+  type EventBody,
+  exceedsDepth,
+  type Fields,
+  statusMeaning,
+  TOOL_ERROR,
+  toFields,
+} from '@starloom/core';
+import type { CommandLineFailure } from './presets.ts';
+
+abstract class PresetReader {
+  isDone = false;
+  hasAnswer = false;
+  answer = '';
+  failure: CommandLineFailure | undefined;
+  sessionId: string | undefined;
+
+  *read(line: Fields): Generator<EventBody> {
+    if (!exceedsDepth(line)) yield* this.take(line);
+  }
+
+  protected abstract take(line: Fields): Iterable<EventBody>;
+
+  /** The agent could not do it, and another one may; a status of its model's service counts. */
+  protected failed(text: unknown, status?: unknown): void {
+    const code =
+      typeof status === 'number' && status >= 400 ? statusMeaning(status).code : undefined;
+    this.failure = {
+      code: code ?? 'UPSTREAM_ERROR',
+      reason: 'agent_failed',
+      message: 'The agent failed',
+      text: toText(text),
+    };
+  }
+
+  /** The agent itself stopped: its own answer. */
+  protected stopped(text: unknown): void {
+    const message = 'The agent stopped before it was done';
+    this.failure = { code: 'UPSTREAM_ERROR', reason: TOOL_ERROR, message, text: toText(text) };
+  }
+}
+
+function token(text: unknown): readonly EventBody[] {
+  return typeof text === 'string' && text !== '' ? [{ type: 'token', data: { text } }] : [];
+}
+
+function note(message: unknown): readonly EventBody[] {
+  return typeof message === 'string' ? [{ type: 'progress', data: { message } }] : [];
+}
+
+function toolStart(id: unknown, name: unknown, args: unknown): readonly EventBody[] {
+  if (typeof id !== 'string' || id === '') return [];
+  const data = { id, name: toName(name), args: args ?? {}, phase: 'start' as const };
+  return [{ type: 'tool_call', data }];
+}
+
+function toolEnd(id: unknown, name: unknown, args: unknown, result: unknown): readonly EventBody[] {
+  if (typeof id !== 'string' || id === '') return [];
+  const data = { id, name: toName(name), args: args ?? {}, phase: 'end' as const };
+  return [{ type: 'tool_call', data: { ...data, ...(result !== undefined && { result }) } }];
+}
+
+function toText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const { message, data } = toFields(value);
+  if (typeof message === 'string') return message;
+  return data === undefined ? '' : toText(data);
+}
+
+function toName(name: unknown): string {
+  return typeof name === 'string' && name !== '' ? name : 'tool';
+}
+
+/** `claude -p --output-format stream-json --include-partial-messages`. */
+export class ClaudeReader extends PresetReader {
+  readonly #tools = new Map<unknown, Fields>();
+
+  protected *take(line: Fields): Generator<EventBody> {
+    if (isSessionId(line.session_id)) this.sessionId = line.session_id;
+    const content = toFields(line.message).content;
+    const blocks = Array.isArray(content) ? content.map(toFields) : [];
+    switch (line.type) {
+      case 'stream_event':
+        // What a sub-agent says is no part of the answer.
+        if (line.parent_tool_use_id == null) yield* token(textOf(toFields(line.event)));
+        return;
+      case 'assistant':
+        for (const block of blocks) yield* this.#start(block);
+        return;
+      case 'user':
+        for (const block of blocks) yield* this.#end(block);
+        return;
+      case 'result':
+        this.#finish(line);
+        return;
+    }
+  }
+
+  *#start(block: Fields): Generator<EventBody> {
+    if (block.type !== 'tool_use') return;
+    this.#tools.set(block.id, block);
+    yield* toolStart(block.id, block.name, block.input);
+  }
+
+  *#end(block: Fields): Generator<EventBody> {
+    const tool = this.#tools.get(block.tool_use_id);
+    if (block.type !== 'tool_result' || !tool) return;
+    this.#tools.delete(block.tool_use_id);
+    const result =
+      block.is_error === true ? { failed: true, output: block.content } : block.content;
+    yield* toolEnd(tool.id, tool.name, tool.input, result);
+  }
+
+  /** An error of its model's service comes with the subtype "success", too. */
+  #finish({ subtype, is_error, result, api_error_status }: Fields): void {
+    this.isDone = true;
+    this.hasAnswer = true;
+    if (typeof result === 'string') this.answer = result;
+    if (subtype === 'error_max_turns' || subtype === 'error_max_budget_usd') this.stopped(subtype);
+    else if (is_error === true) this.failed(result ?? subtype, api_error_status);
+  }
+}
+
+function textOf({ type, delta }: Fields): unknown {
+  const { type: kind, text } = toFields(delta);
+  return type === 'content_block_delta' && kind === 'text_delta' ? text : undefined;
+}
+
+/** `codex exec --json`. */
+export class CodexReader extends PresetReader {
+  protected *take(line: Fields): Generator<EventBody> {
+    const item = toFields(line.item);
+    switch (line.type) {
+      case 'thread.started':
+        if (isSessionId(line.thread_id)) this.sessionId = line.thread_id;
+        return;
+      case 'item.started':
+        if (isTool(item)) yield* toolStart(item.id, item.type, inputOf(item));
+        return;
+      case 'item.completed':
+        yield* this.#completed(item);
+        return;
+      case 'error':
+        yield* note(line.message);
+        return;
+      case 'turn.completed':
+        this.isDone = true;
+        this.hasAnswer = true;
+        return;
+      case 'turn.failed':
+        this.isDone = true;
+        this.failed(line.error);
+        return;
+    }
+  }
+
+  /** The last message is the answer. An error among the items may be a mere warning. */
+  *#completed(item: Fields): Generator<EventBody> {
+    if (item.type === 'agent_message') {
+      if (typeof item.text === 'string') this.answer = item.text;
+      yield* token(item.text);
+    } else if (item.type === 'reasoning' || item.type === 'error') {
+      yield* note(item.text ?? item.message);
+    } else if (isTool(item)) {
+      const { aggregated_output, exit_code, result, changes, status } = item;
+      const output = aggregated_output ?? result ?? changes;
+      const failed = status === 'failed' || (typeof exit_code === 'number' && exit_code !== 0);
+      const ended = failed ? { failed: true, output } : output;
+      yield* toolEnd(item.id, item.type, inputOf(item), ended);
+    }
+  }
+}
+
+const WORDS = new Set<unknown>(['agent_message', 'reasoning', 'error', 'todo_list']);
+
+function isTool({ type }: Fields): boolean {
+  return typeof type === 'string' && !WORDS.has(type);
+}
+
+/** What it was called with, without what came of it. */
+function inputOf({ command, query, server, tool, arguments: given, changes }: Fields): Fields {
+  const fields = { command, query, server, tool, arguments: given, changes };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** `gemini --output-format stream-json`. Its sessions cannot be named for later. */
+export class GeminiReader extends PresetReader {
+  readonly #tools = new Map<unknown, Fields>();
+
+  protected *take(line: Fields): Generator<EventBody> {
+    switch (line.type) {
+      case 'message':
+        if (line.role !== 'assistant') return;
+        if (typeof line.content === 'string') this.answer += line.content;
+        yield* token(line.content);
+        return;
+      case 'tool_use':
+        this.#tools.set(line.tool_id, line);
+        yield* toolStart(line.tool_id, line.tool_name, line.parameters);
+        return;
+      case 'tool_result':
+        yield* this.#end(line);
+        return;
+      case 'error':
+        yield* note(line.message);
+        return;
+      case 'result':
+        this.isDone = true;
+        this.hasAnswer = true;
+        if (line.status !== 'success') this.failed(line.error, toFields(line.error).code);
+        return;
+    }
+  }
+
+  *#end({ tool_id, status, output, error }: Fields): Generator<EventBody> {
+    const tool = this.#tools.get(tool_id);
+    if (!tool) return;
+    this.#tools.delete(tool_id);
+    const result = status === 'success' ? output : { failed: true, output: output ?? error };
+    yield* toolEnd(tool_id, tool.tool_name, tool.parameters, result);
+  }
+}
+
+/** `opencode run --format json`: whole parts, and the end of the program is the end of the answer. */
+export class OpencodeReader extends PresetReader {
+  protected *take(line: Fields): Generator<EventBody> {
+    if (isSessionId(line.sessionID)) this.sessionId = line.sessionID;
+    const part = toFields(line.part);
+    switch (line.type) {
+      case 'text':
+        this.hasAnswer = true;
+        if (typeof part.text === 'string') this.answer += part.text;
+        yield* token(part.text);
+        return;
+      case 'tool_use':
+        yield* toTool(part);
+        return;
+      case 'step_finish':
+        this.hasAnswer = true;
+        return;
+      case 'error':
+        this.failed(line.error, toFields(toFields(line.error).data).statusCode);
+        return;
+    }
+  }
+}
+
+/** Reported once, when it is over. */
+function* toTool({ callID, tool, state }: Fields): Generator<EventBody> {
+  const { status, input, output, error } = toFields(state);
+  const result = status === 'completed' ? output : { failed: true, output: error };
+  yield* toolStart(callID, tool, input);
+  yield* toolEnd(callID, tool, input, result);
+}
+
+/** It becomes an argument, and the program itself named it: only what cannot be an option. */
+const SESSION_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/;
+
+export function isSessionId(value: unknown): value is string {
+  return typeof value === 'string' && SESSION_ID.test(value);
+}
