@@ -1,5 +1,5 @@
-// An agent's side of coordination. It stays connected, keeps beating, goes on with its subscriptions
-// where they were, and says what it lost when that cannot be helped.
+// An agent's side of coordination. It stays connected, sends heartbeats, continues its subscriptions
+// where they were, and reports what it lost when that cannot be avoided.
 
 import { EventEmitter } from 'node:events';
 import { FabricError, type Log, silentLog, toFields } from '@starloom/core';
@@ -51,7 +51,7 @@ export interface CoordinationClientOptions {
 const REQUEST_MS = 30_000;
 const BACKOFF_MS = { least: 100, most: 10_000 };
 /** The registration has ended, or the server has forgotten it. */
-const LIFE_IS_OVER = [-32015, -32004];
+const REGISTRATION_ENDED = [-32015, -32004];
 
 /** Connects and registers; rejects when that fails. What is lost later is regained by itself. */
 export async function openCoordinationClient(
@@ -102,7 +102,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       log: this.#log,
       onOpen: (direct) => this.#onOpen(direct),
       openingMs: () => this.#heartbeat.answerMs,
-      onHeard: () => this.#heartbeat.heard(),
+      onHeard: () => this.#heartbeat.onHeard(),
       onPush: (method, params) => this.#onPush(method, params),
       onLost: () => this.emit('disconnected'),
       onClosed: (reason) => this.#onClosed(reason),
@@ -188,7 +188,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.#link.close();
   }
 
-  /** Tells every handler, whatever others throw. */
+  /** Calls every handler, whatever others throw. */
   override emit<Name extends keyof ClientEvents>(name: Name, ...args: ClientEvents[Name]): boolean {
     const handlers = this.rawListeners(name);
     for (const handler of handlers) {
@@ -199,20 +199,20 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
 
   async #call(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
     const [askedAt, connection] = [performance.now(), this.#connections];
-    this.#leases.asked(method, params);
+    this.#leases.onAsked(method, params);
     try {
       const result = await this.#link.request(method, params, this.#leases.onLate(method, params));
-      this.#leases.answered(method, params, result, askedAt);
-      this.#knownSessions.answered(method, params, toFields(result));
+      this.#leases.onAnswered(method, params, result, askedAt);
+      this.#knownSessions.onAnswered(method, params, toFields(result));
       if (connection !== this.#connections) this.#renewOld(method, params, result);
       return result;
     } catch (error) {
-      this.#leases.refused(method, params, error);
+      this.#leases.onRefused(method, params, error);
       throw error;
     }
   }
 
-  /** The answer is of an earlier connection: so may be the lock, and much of its time be over. */
+  /** The answer belongs to an earlier connection: much of the time of the lock may be over. */
   #renewOld(method: string, params: Readonly<Record<string, unknown>>, result: unknown): void {
     if (method !== 'memory_locker.acquire') return;
     const acquired = result as MethodResult<'memory_locker.acquire'>;
@@ -228,8 +228,8 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
   }
 
   async #onOpen(direct: Send): Promise<void> {
-    const isSameLife = this.#epoch !== undefined && (await this.#goOn(direct));
-    if (!isSameLife) await this.#register(direct);
+    const isSameRegistration = this.#epoch !== undefined && (await this.#goOn(direct));
+    if (!isSameRegistration) await this.#register(direct);
     await this.#subscriptions.restart(direct);
     await this.#leases.confirm(direct);
     const missed = await this.#missedNotices(direct);
@@ -261,7 +261,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       await send('agent_registry.heartbeat', { agent_id, epoch: this.#epoch });
       return true;
     } catch (error) {
-      if (LIFE_IS_OVER.includes(rpcCodeOf(error) ?? 0)) return false;
+      if (REGISTRATION_ENDED.includes(rpcCodeOf(error) ?? 0)) return false;
       throw error;
     }
   }
@@ -279,8 +279,8 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
     this.#epoch = registered.epoch;
     this.#heartbeat.every(registered.heartbeat_interval_ms);
     if (isFirst) return;
-    this.#leases.loseAll('new_life');
-    this.emit('new_life', { epoch: registered.epoch });
+    this.#leases.loseAll('registered_again');
+    this.emit('registered_again', { epoch: registered.epoch });
   }
 
   async #beat(): Promise<void> {
@@ -290,7 +290,7 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       if (!(await this.#goOn(requestHere))) await this.#register(requestHere);
     } catch (thrown) {
       const error = FabricError.from(thrown);
-      this.#log.info({ error }, 'coordination: a beat failed');
+      this.#log.info({ error }, 'coordination: a heartbeat failed');
     }
   }
 
@@ -299,14 +299,14 @@ export class CoordinationClient extends EventEmitter<ClientEvents> {
       this.#subscriptions.take({ method, params });
       return;
     }
-    this.#knownSessions.pushed(method, params);
+    this.#knownSessions.onPushed(method, params);
     const event = toClientEvent(method, params);
     if (event === undefined) return;
     if (event.name === 'lease_lost') {
-      this.#leases.lost(event.data);
+      this.#leases.onLost(event.data);
       return;
     }
-    if (event.name === 'lease_granted') this.#leases.granted(event.data);
+    if (event.name === 'lease_granted') this.#leases.onGranted(event.data);
     if (event.name === 'notices_missed') this.#confirm(event.data.session_id);
     this.emit(event.name, event.data as never);
   }

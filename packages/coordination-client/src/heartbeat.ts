@@ -6,12 +6,12 @@ export interface HeartbeatOptions {
   readonly requestMs: number;
 }
 
-/** Beats come earlier than asked for, so that a slow one is not too late. */
+/** Heartbeats come earlier than asked for, so that a slow one is not too late. */
 const BEAT_SHARE = 0.7;
-/** After a beat something comes within an interval, or within these. */
+/** After a heartbeat something comes within an interval, or within these. */
 const ANSWER_MS = { least: 1_000, most: 10_000 };
 
-/** Beats one at a time, until it is stopped. */
+/** Sends one heartbeat at a time, until it is stopped. */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
   #timer: NodeJS.Timeout | undefined;
@@ -37,7 +37,7 @@ export class Heartbeat {
   }
 
   /** Something came: a busy connection may answer late, but it is there. */
-  heard(): void {
+  onHeard(): void {
     this.#silence?.refresh();
   }
 

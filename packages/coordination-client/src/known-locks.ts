@@ -4,7 +4,8 @@
 // A timer reports the end. A caller that asks gets the clock itself, since a timer is late when the
 // process was busy or stopped.
 
-import { FabricError, RecentMap } from '@starloom/core';
+import { type FabricError, RecentMap } from '@starloom/core';
+import { failure, NOT_FOUND, STALE } from './reasons.ts';
 import { rpcCodeOf } from './requests.ts';
 
 /** A lock that this client has. */
@@ -17,7 +18,7 @@ export interface HeldLock {
 export interface LostLock extends HeldLock {
   /**
    * `expired` and `broken` as the server says it, or by the client's own clock; `gone` when it was
-   * not there any more; `new_life` when the agent was lost; `closed` when the client was closed.
+   * not there any more; `registered_again` when the agent was lost; `closed` when the client was closed.
    */
   readonly reason: string;
 }
@@ -168,10 +169,6 @@ export class Tickets {
   }
 }
 
-const LOCK_HELD = -32014;
-const STALE = -32015;
-const NOT_FOUND = -32004;
-
 /** The token is stale, or there is no such session for the agent. */
 export function isGone(error: unknown): boolean {
   const code = rpcCodeOf(error);
@@ -183,40 +180,8 @@ export interface LockName {
   readonly resource: string;
 }
 
-export function lockLost({ session_id, resource, lock_token, reason }: LostLock): FabricError {
-  return new FabricError('POLICY_DENIED', `The lock of "${resource}" was lost: ${reason}`, {
-    details: {
-      rpc: STALE,
-      reason: 'lease_lost',
-      lost: { session_id, resource, lock_token, reason },
-      fix: 'look what stands there, then do the work again under a new lock',
-    },
-  });
-}
-
-/** Other works of the same client had it for as long as this one would wait. */
-export function heldByOwnWork({ session_id, resource }: LockName, holder: string): FabricError {
-  return new FabricError('OVERLOADED', `"${resource}" is locked by other work of "${holder}"`, {
-    details: {
-      rpc: LOCK_HELD,
-      reason: 'lock_held',
-      session_id,
-      resource,
-      holder,
-      fix: 'ask with a longer wait_ms, or do less at once under one lock',
-    },
-  });
-}
-
-/** Work that asks for the lock which it is done under. */
-export function lockedAgain({ session_id, resource }: LockName): FabricError {
-  return new FabricError('POLICY_DENIED', `This work has the lock of "${resource}" already`, {
-    details: {
-      rpc: LOCK_HELD,
-      reason: 'deadlock',
-      session_id,
-      resource,
-      fix: 'go on with the lock_token that the work was given',
-    },
-  });
+export function lockLost(lost: LostLock): FabricError {
+  const { session_id, resource, lock_token, reason } = lost;
+  const what = { session_id, resource, lock_token, reason };
+  return failure('lease_lost', { resource, why: reason, lost: what });
 }

@@ -5,7 +5,7 @@ import type { MethodResult } from './services.ts';
 
 const REMEMBERED = 1_000;
 
-/** The sessions that the client has to do with: what happened there while it was away, it missed. */
+/** The sessions that the client uses: it missed their notices while it was away. */
 export class KnownSessions {
   readonly #agentId: string;
   readonly #log: Log;
@@ -16,12 +16,12 @@ export class KnownSessions {
     this.#log = log;
   }
 
-  answered(method: string, params: Params, result: Params): void {
+  onAnswered(method: string, params: Params, result: Params): void {
     if (method === 'session_manager.leave' && this.#isOwn(params)) this.#forget(params);
     else this.#note({ ...params, ...result });
   }
 
-  pushed(method: string, params: Params): void {
+  onPushed(method: string, params: Params): void {
     if (method === 'session_manager.agent_left' && this.#isOwn(params)) this.#forget(params);
     else this.#note(params);
   }

@@ -41,10 +41,10 @@ type OfAgent<Lock> = Lock & { readonly agent_id?: string };
 const TTL_MS = 60_000;
 const MARGIN_MS = 1_000;
 const MARGIN_SHARE = 1 / 20;
-/** By which an agent gives up all that it holds, in a session or altogether. */
+/** Methods by which an agent gives up all that it holds, in a session or altogether. */
 const LEAVING = ['session_manager.leave', 'agent_registry.unregister'];
 
-/** By which it may end a session with all that is held there: only its answer tells. */
+/** Ends a session with all that is held there, if the answer says so. */
 const ENDING = 'session_manager.end';
 
 /** A lease counts as over this much before its time, so that nothing is begun at the end of it. */
@@ -65,7 +65,7 @@ export class Leases {
   }
 
   /** What the agent gives up is not lost, whenever the server hears of it. */
-  asked(method: string, params: Fields): void {
+  onAsked(method: string, params: Fields): void {
     if (!this.#isOwn(params)) return;
     if (method === 'memory_locker.release') this.known.giveUp(toLock(params), 'releasing');
     if (method === 'memory_locker.cancel') this.#giveUpTicket(String(params.ticket));
@@ -74,7 +74,7 @@ export class Leases {
   }
 
   /** Throws when the lock that was asked for is lost before its answer came. */
-  answered(method: string, params: Fields, result: unknown, askedAt: number): void {
+  onAnswered(method: string, params: Fields, result: unknown, askedAt: number): void {
     if (!this.#isOwn(params)) return;
     const fields = { ...params, ...(result as Fields) };
     const ttlMs = Number(params.ttl_ms ?? TTL_MS);
@@ -86,7 +86,7 @@ export class Leases {
     else this.#acquired(toLock(fields), leaseEnd(grantedAt(params, askedAt), ttlMs));
   }
 
-  refused(method: string, params: Fields, error: unknown): void {
+  onRefused(method: string, params: Fields, error: unknown): void {
     if (method === ENDING) this.#ending.delete(params.session_id);
     if (!this.#isOwn(params) || !isGone(error)) return;
     const lock = toLock(params);
@@ -101,7 +101,7 @@ export class Leases {
   }
 
   /** It was pushed that it is the turn of a request that waited, with a ticket or for its answer. */
-  granted(pushed: OfAgent<HeldLock & { readonly ticket: string }>): void {
+  onGranted(pushed: OfAgent<HeldLock & { readonly ticket: string }>): void {
     if (!this.#isOwn(pushed)) return;
     const lock = toLock({ ...pushed });
     const opened = this.#tickets.grant(pushed.ticket, lock);
@@ -110,7 +110,7 @@ export class Leases {
   }
 
   /** It was pushed that a lock is lost. */
-  lost(pushed: OfAgent<LostLock>): void {
+  onLost(pushed: OfAgent<LostLock>): void {
     if (!this.#isOwn(pushed)) this.#options.onLost(pushed);
     else if (this.#ending.has(pushed.session_id)) this.known.giveUp(pushed);
     else this.known.lose(pushed);

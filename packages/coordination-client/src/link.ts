@@ -3,8 +3,8 @@
 // it is closed it keeps the process alive: by its connection, or by waiting for the next.
 
 import { backoffMs, FabricError, type Log, toFields } from '@starloom/core';
+import { failure } from './reasons.ts';
 import {
-  connectionLost,
   fromRpcError,
   type OnLate,
   type OpenRequest,
@@ -52,14 +52,14 @@ export interface LinkOptions {
 export type Sends = Pick<Link, 'request' | 'requestHere'>;
 export type Send = (method: string, params: Params, onLate?: OnLate) => Promise<unknown>;
 
-export const MOST_IN_FLIGHT = { brief: 256, waiting: 500 } as const;
+export const MAX_IN_FLIGHT = { brief: 256, waiting: 500 } as const;
 
 /** What keeps a lock, or frees it for others, is not kept waiting. */
 const FIRST = ['memory_locker.renew', 'memory_locker.release'];
 /** At least so long before a request is sent again whose first copy is under way. */
 const AGAIN_MS = 100;
 /** The longest pause, whichever side asks for it. */
-const MOST_PAUSE_MS = 60_000;
+const MAX_PAUSE_MS = 60_000;
 
 export class Link {
   readonly #options: LinkOptions;
@@ -103,7 +103,7 @@ export class Link {
     this.#transport?.close();
   }
 
-  close(reason = new FabricError('CANCELLED', 'The client is closed')): void {
+  close(reason = failure('closed')): void {
     if (this.#closed) return;
     this.#closed = reason;
     this.#isReady = false;
@@ -132,7 +132,7 @@ export class Link {
     transport.onclose = (cause) => this.#lost(transport, cause);
     try {
       await this.#options.onOpen((...asked) => this.#requestOn(transport, ...asked));
-      if (this.#transport !== transport) throw this.#closed ?? connectionLost();
+      if (this.#transport !== transport) throw this.#closed ?? failure('connection_lost');
     } catch (error) {
       transport.close();
       this.#lost(transport, undefined);
@@ -149,7 +149,7 @@ export class Link {
     ...[method, params, onLate]: Parameters<Send>
   ): Promise<unknown> {
     if (this.#closed) throw this.#closed;
-    if (!transport || this.#transport !== transport) throw connectionLost();
+    if (!transport || this.#transport !== transport) throw failure('connection_lost');
     const { requestMs, openingMs } = this.#options;
     const request = this.#requests.add(method, params, {
       isBound: true,
@@ -174,8 +174,8 @@ export class Link {
     if (wasReady && this.#hasLasted()) this.#attempts = 0;
     this.#outbox.close();
     const inFlight = this.#requests.list().filter(({ isInFlight }) => isInFlight);
-    for (const { id, error } of refusedBy(cause, inFlight)) this.#requests.refused(id, error);
-    this.#requests.lost();
+    for (const { id, error } of refusedBy(cause, inFlight)) this.#requests.onRefused(id, error);
+    this.#requests.onConnectionLost();
     this.#retryLater();
     if (wasReady) this.#options.onLost();
   }
@@ -211,14 +211,14 @@ export class Link {
   #receive(text: string): void {
     const { id, method, params, error, result } = toFields(parse(text));
     if (typeof method === 'string') this.#options.onPush(method, toFields(params));
-    else if (error === undefined || error === null) this.#requests.answered(Number(id), result);
+    else if (error === undefined || error === null) this.#requests.onAnswered(Number(id), result);
     else this.#refused(Number(id), fromRpcError(error));
   }
 
   #refused(id: number, error: FabricError): void {
     const { reason, retry_after_ms } = error.details;
     if (reason === 'in_progress') this.#sendAgain(id, toPause(retry_after_ms));
-    else this.#requests.refused(id, error);
+    else this.#requests.onRefused(id, error);
   }
 
   /** The first copy of a request is still under way at the server. */
@@ -233,7 +233,7 @@ export class Link {
 
 /** As long as was asked for, within reason. */
 function toPause(ms: unknown): number {
-  return Math.min(MOST_PAUSE_MS, Math.max(0, Number(ms) || 0));
+  return Math.min(MAX_PAUSE_MS, Math.max(0, Number(ms) || 0));
 }
 
 function parse(text: string): unknown {
@@ -245,7 +245,7 @@ function parse(text: string): unknown {
 }
 
 /**
- * When a request is sent. A bounded number is under way at a time, so that a beat or a renewal never
+ * When a request is sent. A bounded number is under way at a time, so that a heartbeat or a renewal never
  * stands behind all that the agent has asked at once; the others wait here, in order. Requests that
  * wait at the server on purpose are counted apart: they would keep the place of others for long.
  */
@@ -257,8 +257,8 @@ class Outbox {
 
   constructor(send: (request: OpenRequest) => void) {
     this.#send = send;
-    this.#brief = new SendLane(MOST_IN_FLIGHT.brief, send);
-    this.#waiting = new SendLane(MOST_IN_FLIGHT.waiting, send);
+    this.#brief = new SendLane(MAX_IN_FLIGHT.brief, send);
+    this.#waiting = new SendLane(MAX_IN_FLIGHT.waiting, send);
   }
 
   /** There is a connection: all of these are to be sent, in this order. */

@@ -10,6 +10,48 @@ type CommonParams = {
   trace_id?: string | undefined;
 };
 
+type AgentCapability = {
+  name: string;
+  version?: string | undefined;
+  description?: string | undefined;
+  parameters?: JsonObject | undefined;
+};
+type AgentState = 'active' | 'idle' | 'busy' | 'draining' | 'inactive';
+type Agent = {
+  agent_id: string;
+  name: string;
+  capabilities: AgentCapability[];
+  metadata: JsonObject;
+  status: AgentState;
+  epoch: number;
+  registered_at: number;
+  last_seen: number;
+  source: 'registered' | 'joined' | 'gateway';
+  instance?: { node_id: string; epoch: number } | undefined;
+};
+type SessionMode = 'lock' | 'cas';
+type Role = 'reader' | 'writer' | 'owner';
+type SessionState = 'active' | 'suspended' | 'ended';
+type SessionAccess = { agents: Record<string, Role>; principals: Record<string, Role> };
+type Checkpoint = {
+  checkpoint_id: string;
+  name: string | null;
+  version: number;
+  keys: number;
+  agent_id: string;
+  at: number;
+};
+type LockMode = 'exclusive' | 'shared';
+type Grant = { lock_token: number; expires_at: number; resource: string; mode: LockMode };
+type LockInfo = {
+  resource: string;
+  mode: LockMode;
+  holder: string;
+  expires_at: number;
+  lock_token?: number | undefined;
+};
+type CacheScope = 'principal' | 'agent' | 'session';
+
 export interface Methods {
   'mcp.discover': {
     params: CommonParams;
@@ -42,115 +84,55 @@ export interface Methods {
   'agent_registry.register': {
     params: CommonParams & {
       agent_id: string;
-      capabilities: (
-        | string
-        | {
-            name: string;
-            version?: string | undefined;
-            description?: string | undefined;
-            parameters?: JsonObject | undefined;
-          }
-      )[];
+      capabilities: (string | AgentCapability)[];
       name?: string | undefined;
       metadata?: JsonObject | undefined;
+      endpoint?: JsonObject | undefined;
+      node_id?: string | undefined;
+      trust_tier?: 'local' | 'org' | 'partner' | 'public' | undefined;
     };
     result: { agent_id: string; epoch: number; heartbeat_interval_ms: number };
   };
   'agent_registry.heartbeat': {
     params: CommonParams & { status?: 'active' | 'idle' | 'busy' | 'draining' | undefined };
-    result: { status: 'active' | 'idle' | 'busy' | 'draining' | 'inactive'; next_before: number };
+    result: { status: AgentState; next_before: number };
   };
   'agent_registry.unregister': {
     params: CommonParams & { leave?: boolean | undefined };
     result: { unregistered: true };
   };
-  'agent_registry.get': {
-    params: CommonParams & { agent_id: string };
-    result: {
-      agent_id: string;
-      name: string;
-      capabilities: {
-        name: string;
-        version?: string | undefined;
-        description?: string | undefined;
-        parameters?: JsonObject | undefined;
-      }[];
-      metadata: JsonObject;
-      status: 'active' | 'idle' | 'busy' | 'draining' | 'inactive';
-      epoch: number;
-      registered_at: number;
-      last_seen: number;
-      source: 'registered' | 'joined' | 'gateway';
-    };
-  };
+  'agent_registry.get': { params: CommonParams & { agent_id: string }; result: Agent };
   'agent_registry.list': {
-    params: CommonParams & {
-      status?: 'active' | 'idle' | 'busy' | 'draining' | 'inactive' | undefined;
-      session_id?: string | undefined;
-    };
-    result: {
-      agents: {
-        agent_id: string;
-        name: string;
-        capabilities: {
-          name: string;
-          version?: string | undefined;
-          description?: string | undefined;
-          parameters?: JsonObject | undefined;
-        }[];
-        metadata: JsonObject;
-        status: 'active' | 'idle' | 'busy' | 'draining' | 'inactive';
-        epoch: number;
-        registered_at: number;
-        last_seen: number;
-        source: 'registered' | 'joined' | 'gateway';
-      }[];
-    };
+    params: CommonParams & { status?: AgentState | undefined; session_id?: string | undefined };
+    result: { agents: Agent[] };
   };
   'agent_registry.find': {
     params: CommonParams & { capability: string };
-    result: {
-      agents: {
-        agent_id: string;
-        name: string;
-        capabilities: {
-          name: string;
-          version?: string | undefined;
-          description?: string | undefined;
-          parameters?: JsonObject | undefined;
-        }[];
-        metadata: JsonObject;
-        status: 'active' | 'idle' | 'busy' | 'draining' | 'inactive';
-        epoch: number;
-        registered_at: number;
-        last_seen: number;
-        source: 'registered' | 'joined' | 'gateway';
-      }[];
-    };
+    result: { agents: Agent[] };
   };
   'session_manager.create': {
     params: CommonParams & {
       session_id?: string | undefined;
       metadata?: JsonObject | undefined;
-      mode?: 'lock' | 'cas' | undefined;
+      mode?: SessionMode | undefined;
       ttl_ms?: number | undefined;
       open?: boolean | undefined;
       access?:
         | {
-            agents?: Record<string, 'reader' | 'writer' | 'owner'> | undefined;
-            principals?: Record<string, 'reader' | 'writer' | 'owner'> | undefined;
+            agents?: Record<string, Role> | undefined;
+            principals?: Record<string, Role> | undefined;
           }
         | undefined;
     };
-    result: { session_id: string; mode: 'lock' | 'cas' };
+    result: { session_id: string; mode: SessionMode };
   };
   'session_manager.join': {
-    params: CommonParams & { session_id: string; role?: 'reader' | 'writer' | 'owner' | undefined };
+    params: CommonParams & { session_id: string; role?: Role | undefined };
     result: {
       session_id: string;
-      mode: 'lock' | 'cas';
-      state: 'active' | 'suspended' | 'ended';
-      role: 'reader' | 'writer' | 'owner';
+      mode: SessionMode;
+      state: SessionState;
+      role: Role;
       metadata: JsonObject;
       created_at: number;
       created_by: string;
@@ -165,22 +147,19 @@ export interface Methods {
     params: CommonParams & { session_id: string };
     result: {
       session_id: string;
-      mode: 'lock' | 'cas';
-      state: 'active' | 'suspended' | 'ended';
-      role: 'reader' | 'writer' | 'owner';
+      mode: SessionMode;
+      state: SessionState;
+      role: Role;
       metadata: JsonObject;
       created_at: number;
       created_by: string;
       ttl_ms: number;
       open: boolean;
-      access: {
-        agents: Record<string, 'reader' | 'writer' | 'owner'>;
-        principals: Record<string, 'reader' | 'writer' | 'owner'>;
-      };
+      access: SessionAccess;
       parent: { session_id: string; version: number } | null;
       members: {
         agent_id: string;
-        role: 'reader' | 'writer' | 'owner';
+        role: Role;
         epoch: number;
         connected: boolean;
         joined_at: number;
@@ -191,13 +170,13 @@ export interface Methods {
     };
   };
   'session_manager.list': {
-    params: CommonParams & { state?: 'active' | 'suspended' | 'ended' | undefined };
+    params: CommonParams & { state?: SessionState | undefined };
     result: {
       sessions: {
         session_id: string;
-        mode: 'lock' | 'cas';
-        state: 'active' | 'suspended' | 'ended';
-        role: 'reader' | 'writer' | 'owner';
+        mode: SessionMode;
+        state: SessionState;
+        role: Role;
         metadata: JsonObject;
         created_at: number;
         created_by: string;
@@ -213,15 +192,9 @@ export interface Methods {
       session_id: string;
       member?: string | undefined;
       principal?: string | undefined;
-      role: 'reader' | 'writer' | 'owner';
+      role: Role;
     };
-    result: {
-      session_id: string;
-      access: {
-        agents: Record<string, 'reader' | 'writer' | 'owner'>;
-        principals: Record<string, 'reader' | 'writer' | 'owner'>;
-      };
-    };
+    result: { session_id: string; access: SessionAccess };
   };
   'session_manager.revoke': {
     params: CommonParams & {
@@ -229,45 +202,23 @@ export interface Methods {
       member?: string | undefined;
       principal?: string | undefined;
     };
-    result: {
-      session_id: string;
-      access: {
-        agents: Record<string, 'reader' | 'writer' | 'owner'>;
-        principals: Record<string, 'reader' | 'writer' | 'owner'>;
-      };
-    };
+    result: { session_id: string; access: SessionAccess };
   };
   'session_manager.suspend': {
     params: CommonParams & { session_id: string };
-    result: { session_id: string; state: 'active' | 'suspended' | 'ended' };
+    result: { session_id: string; state: SessionState };
   };
   'session_manager.resume': {
     params: CommonParams & { session_id: string; checkpoint_id?: string | undefined };
-    result: { session_id: string; state: 'active' | 'suspended' | 'ended' };
+    result: { session_id: string; state: SessionState };
   };
   'session_manager.checkpoint': {
     params: CommonParams & { session_id: string; name?: string | undefined };
-    result: {
-      checkpoint_id: string;
-      name: string | null;
-      version: number;
-      keys: number;
-      agent_id: string;
-      at: number;
-    };
+    result: Checkpoint;
   };
   'session_manager.checkpoints': {
     params: CommonParams & { session_id: string };
-    result: {
-      checkpoints: {
-        checkpoint_id: string;
-        name: string | null;
-        version: number;
-        keys: number;
-        agent_id: string;
-        at: number;
-      }[];
-    };
+    result: { checkpoints: Checkpoint[] };
   };
   'session_manager.remove_checkpoint': {
     params: CommonParams & { session_id: string; checkpoint_id: string };
@@ -280,12 +231,12 @@ export interface Methods {
       at_version?: number | undefined;
       checkpoint_id?: string | undefined;
       metadata?: JsonObject | undefined;
-      mode?: 'lock' | 'cas' | undefined;
+      mode?: SessionMode | undefined;
       ttl_ms?: number | undefined;
     };
     result: {
       session_id: string;
-      mode: 'lock' | 'cas';
+      mode: SessionMode;
       parent: { session_id: string; version: number } | null;
     };
   };
@@ -375,15 +326,13 @@ export interface Methods {
     params: CommonParams & {
       session_id: string;
       resource?: string | undefined;
-      mode?: 'exclusive' | 'shared' | undefined;
+      mode?: LockMode | undefined;
       ttl_ms?: number | undefined;
       wait_ms?: number | undefined;
       priority?: number | undefined;
       async?: boolean | undefined;
     };
-    result:
-      | { lock_token: number; expires_at: number; resource: string; mode: 'exclusive' | 'shared' }
-      | { queued: true; ticket: string; position: number };
+    result: Grant | { queued: true; ticket: string; position: number };
   };
   'memory_locker.renew': {
     params: CommonParams & {
@@ -392,12 +341,7 @@ export interface Methods {
       lock_token: number;
       ttl_ms?: number | undefined;
     };
-    result: {
-      lock_token: number;
-      expires_at: number;
-      resource: string;
-      mode: 'exclusive' | 'shared';
-    };
+    result: Grant;
   };
   'memory_locker.release': {
     params: CommonParams & {
@@ -420,16 +364,10 @@ export interface Methods {
     };
     result: {
       locked: boolean;
-      locks: {
-        resource: string;
-        mode: 'exclusive' | 'shared';
-        holder: string;
-        expires_at: number;
-        lock_token?: number | undefined;
-      }[];
+      locks: LockInfo[];
       waiting: {
         resource: string;
-        mode: 'exclusive' | 'shared';
+        mode: LockMode;
         holder: string;
         position: number;
         priority: number;
@@ -445,22 +383,14 @@ export interface Methods {
       lock_token?: number | undefined;
       holder?: string | undefined;
     };
-    result: {
-      broken: {
-        resource: string;
-        mode: 'exclusive' | 'shared';
-        holder: string;
-        expires_at: number;
-        lock_token?: number | undefined;
-      }[];
-    };
+    result: { broken: LockInfo[] };
   };
   'tool_cache.get': {
     params: CommonParams & {
       tool: string;
       params?: Json | undefined;
       tool_version?: string | undefined;
-      scope?: 'principal' | 'agent' | 'session' | undefined;
+      scope?: CacheScope | undefined;
       session_id?: string | undefined;
       claim?: boolean | undefined;
       claim_ttl_ms?: number | undefined;
@@ -487,7 +417,7 @@ export interface Methods {
       tags?: string[] | undefined;
       dependencies?: string[] | undefined;
       since?: number | undefined;
-      scope?: 'principal' | 'agent' | 'session' | undefined;
+      scope?: CacheScope | undefined;
       session_id?: string | undefined;
       claim?: number | undefined;
     };
@@ -498,7 +428,7 @@ export interface Methods {
       tool: string;
       params?: Json | undefined;
       tool_version?: string | undefined;
-      scope?: 'principal' | 'agent' | 'session' | undefined;
+      scope?: CacheScope | undefined;
       session_id?: string | undefined;
       claim: number;
     };
@@ -511,14 +441,14 @@ export interface Methods {
       tool_version?: string | undefined;
       tags?: string[] | undefined;
       dependencies?: string[] | undefined;
-      scope?: 'principal' | 'agent' | 'session' | undefined;
+      scope?: CacheScope | undefined;
       session_id?: string | undefined;
     };
     result: { invalidated: number };
   };
   'tool_cache.stats': {
     params: CommonParams & {
-      scope?: 'principal' | 'agent' | 'session' | undefined;
+      scope?: CacheScope | undefined;
       session_id?: string | undefined;
       reset?: boolean | undefined;
     };

@@ -8,14 +8,14 @@ interface Notice {
   readonly cursor: number;
 }
 
-/** What a client tells its agent, beyond the answers to what it asked. */
+/** Events of a client. */
 export interface ClientEvents {
   disconnected: [];
   reconnected: [];
   /** By `close`, or because the gateway does not accept the client any more. */
   closed: [FabricError];
   /** The agent was lost and registered again: all that it held is gone. */
-  new_life: [{ readonly epoch: number }];
+  registered_again: [{ readonly epoch: number }];
   lease_lost: [LostLock];
   lease_granted: [GrantedTicket];
   /** What was asked for with `async: true` will not be granted: nothing of it was there any more. */
@@ -25,7 +25,7 @@ export interface ClientEvents {
   agent_left: [Notice & { readonly reason: string }];
   session_changed: [Notice & { readonly state: string }];
   /**
-   * Notices of a session may be missing: the client was away, or too slow, which the cursor tells.
+   * Notices of a session may be missing: the client was away, or too slow, then with a cursor.
    * Its locks there are looked up.
    */
   notices_missed: [{ readonly session_id: string; readonly cursor?: number }];

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { type ErrorCode, FabricError, isErrorCode, toFields } from '@starloom/core';
 import type { CloseCause } from './link.ts';
+import { failure } from './reasons.ts';
 
 export type Params = Readonly<Record<string, unknown>>;
 
@@ -60,7 +61,8 @@ export class PendingRequests {
     const timer = setTimeout(() => {
       const { isInFlight, wasSent = false } = this.take(id) ?? {};
       if (onLate && isInFlight) this.#late.set(id, onLate);
-      reject(timeout({ method, timeout_ms: ms, idempotency_key, may_be_done: wasSent }));
+      const row = wasSent ? 'timeout/sent' : 'timeout/unsent';
+      reject(failure(row, { method, timeout_ms: ms, idempotency_key }));
     }, ms);
     const unsent = { isInFlight: false, wasSent: false };
     const settle = { answer, resolve, reject, timer };
@@ -83,23 +85,23 @@ export class PendingRequests {
     return request;
   }
 
-  answered(id: number, result: unknown): void {
+  onAnswered(id: number, result: unknown): void {
     this.take(id)?.resolve(result);
     this.#late.get(id)?.(result);
     this.#late.delete(id);
   }
 
-  refused(id: number, error: FabricError): void {
+  onRefused(id: number, error: FabricError): void {
     this.take(id)?.reject(error);
     this.#late.delete(id);
   }
 
   /** No answer comes over the connection any more. */
-  lost(): void {
+  onConnectionLost(): void {
     this.#late.clear();
     for (const request of this.list()) {
       request.isInFlight = false;
-      if (request.isBound) this.take(request.id)?.reject(connectionLost());
+      if (request.isBound) this.take(request.id)?.reject(failure('connection_lost'));
     }
   }
 
@@ -107,30 +109,6 @@ export class PendingRequests {
     this.#late.clear();
     for (const { id } of this.list()) this.take(id)?.reject(reason);
   }
-}
-
-export function connectionLost(): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The connection was lost', {
-    details: { fix: 'none needed: another is made' },
-  });
-}
-
-interface TimedOut {
-  readonly method: string;
-  readonly timeout_ms: number;
-  readonly idempotency_key: unknown;
-  /** The request was sent; the client does not know whether the server did it. */
-  readonly may_be_done: boolean;
-}
-
-function timeout(details: TimedOut): FabricError {
-  const { method, timeout_ms, may_be_done } = details;
-  const fix = may_be_done
-    ? 'it may be done, now or later: look, or ask again with this idempotency_key'
-    : 'it was not sent: see whether the gateway can be reached, and ask again';
-  return new FabricError('TIMEOUT', `No answer to ${method} within ${timeout_ms} ms`, {
-    details: { ...details, fix },
-  });
 }
 
 const TOO_LARGE = 1009;
@@ -148,54 +126,26 @@ export function refusedBy(
   inFlight: readonly OpenRequest[],
 ): readonly { readonly id: number; readonly error: FabricError }[] {
   if (cause === 'answer_too_large') {
-    return inFlight.map(({ id, method }) => ({ id, error: answerTooLarge(method) }));
+    return inFlight.map(({ id, method }) => ({
+      id,
+      error: failure('answer_too_large', { method }),
+    }));
   }
   if (cause === TOO_LARGE) {
     const [largest] = inFlight.toSorted((a, b) => bytesOf(b) - bytesOf(a));
-    return largest ? [{ id: largest.id, error: tooLarge(largest) }] : [];
+    if (largest === undefined) return [];
+    const { id, method } = largest;
+    const facts = { method, bytes: bytesOf(largest), close_code: TOO_LARGE };
+    return [{ id, error: failure('too_large', facts) }];
   }
   if (!NOT_ACCEPTED.includes(cause)) return [];
-  return inFlight.map(({ id, method }) => ({ id, error: notAccepted(method, cause) }));
+  return inFlight.map(({ id, method }) => {
+    return { id, error: failure('not_accepted', { method, close_code: cause }) };
+  });
 }
 
 function bytesOf({ text }: OpenRequest): number {
   return Buffer.byteLength(text);
-}
-
-function tooLarge(request: OpenRequest): FabricError {
-  const { method } = request;
-  return new FabricError('BAD_INPUT', `The request ${method} is too large for the gateway`, {
-    details: {
-      reason: 'too_large',
-      method,
-      bytes: bytesOf(request),
-      close_code: TOO_LARGE,
-      fix: 'send less at once, or raise limits.body_bytes of the gateway (4 MiB by default)',
-    },
-  });
-}
-
-function answerTooLarge(method: string): FabricError {
-  return new FabricError('UPSTREAM_ERROR', 'An answer is too large for the client', {
-    details: {
-      reason: 'answer_too_large',
-      method,
-      may_be_done: true,
-      fix: 'ask for less at once, or raise maxMessageBytes (32 MiB by default); others that were under way ask again',
-    },
-  });
-}
-
-function notAccepted(method: string, code: CloseCause | undefined): FabricError {
-  return new FabricError('UPSTREAM_ERROR', `The gateway does not accept what was sent (${code})`, {
-    details: {
-      reason: 'not_accepted',
-      method,
-      close_code: code,
-      may_be_done: true,
-      fix: 'look whether it was done; see what stands between here and the gateway',
-    },
-  });
 }
 
 /** An error of the server; `details.rpc` is its JSON-RPC code, beside all that `data` says. */

@@ -5,6 +5,7 @@
 import { FabricError, type Json, type Log } from '@starloom/core';
 import type { Send } from './link.ts';
 import type { RunHandler } from './push-events.ts';
+import { failure, NOT_FOUND } from './reasons.ts';
 import { type Params, rpcCodeOf } from './requests.ts';
 import type { MethodParams } from './services.ts';
 
@@ -43,9 +44,8 @@ interface SubscriptionDeps {
 }
 
 const CONTEXT_UPDATE = 'context.update';
-const NOT_FOUND = -32004;
 /** What waits for its handler; more would be kept at the server. */
-export const MOST_WAITING = 10_000;
+export const MAX_WAITING = 10_000;
 /** The session does not exist for the agent, or the agent may not do that, or no agent may. */
 const FINAL: readonly (number | undefined)[] = [NOT_FOUND, -32001, -32602];
 
@@ -111,7 +111,7 @@ export class ClientSubscription {
   /** What the server pushed for this subscription. */
   take(push: Push): void {
     if (this.isOver || this.#isBehind) return;
-    if (this.#waiting.length < MOST_WAITING) this.#waiting.push(push);
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(push);
     else this.#isBehind = true;
     void this.#deliverAll();
   }
@@ -155,7 +155,9 @@ export class ClientSubscription {
 
   async #deliver({ method, params }: Push): Promise<void> {
     if (method === 'context_coordinator.subscription_ended') {
-      return this.#endHere(subscriptionEnded(params));
+      const { session_id, reason } = params;
+      const row = reason === 'session_ended' ? 'session_ended' : 'not_a_member';
+      return this.#endHere(failure(row, { session_id }));
     }
     if (method === 'context_coordinator.snapshot_required') return await this.#snapshot();
     const cursor = Number(params.cursor);
@@ -217,14 +219,6 @@ export class ClientSubscription {
     const wanted = Object.fromEntries(Object.entries(context).filter(isWanted));
     return { context: wanted, version, cursor };
   }
-}
-
-function subscriptionEnded({ session_id, reason }: Params): FabricError {
-  const why =
-    reason === 'session_ended' ? 'The session has ended' : 'The agent is not in the session';
-  return new FabricError('CAPABILITY_NOT_FOUND', `${why}: nothing more comes of it`, {
-    details: { rpc: NOT_FOUND, reason, session_id, fix: 'join it again, or another' },
-  });
 }
 
 /** A change of a context, as it is pushed. */

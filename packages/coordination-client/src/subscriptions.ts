@@ -5,12 +5,13 @@
 import { FabricError, type Log } from '@starloom/core';
 import type { Send } from './link.ts';
 import type { RunHandler } from './push-events.ts';
-import { connectionLost, rpcCodeOf } from './requests.ts';
+import { failure } from './reasons.ts';
+import { rpcCodeOf } from './requests.ts';
 import {
   AGAIN_MS,
   ClientSubscription,
   isFinal,
-  MOST_WAITING,
+  MAX_WAITING,
   type Push,
   pause,
   type SubscribeParams,
@@ -36,7 +37,7 @@ export class Subscriptions {
   readonly #early = new EarlyPushes();
   readonly #unsubscribing = new Set<Promise<unknown>>();
   /** Sends on the connection there is. */
-  #here: Send = () => Promise.reject(connectionLost());
+  #here: Send = () => Promise.reject(failure('connection_lost'));
 
   constructor(options: SubscriptionsOptions) {
     this.#options = options;
@@ -175,7 +176,7 @@ interface Kept {
 }
 
 /**
- * Pushes that come before the answer which tells whose they are. They are kept only while such an
+ * Pushes that come before the answer that names their subscription. They are kept only while such an
  * answer is awaited, and no more of each name than a subscription would keep.
  */
 class EarlyPushes {
@@ -197,7 +198,7 @@ class EarlyPushes {
     if (this.#awaited === 0) return;
     const kept = this.#kept.get(id) ?? { pushes: [], isCut: false };
     this.#kept.set(id, kept);
-    if (kept.pushes.length < MOST_WAITING) kept.pushes.push(push);
+    if (kept.pushes.length < MAX_WAITING) kept.pushes.push(push);
     else kept.isCut = true;
   }
 

@@ -1,6 +1,6 @@
-import { type ErrorCode, FabricError } from '@starloom/core';
 import { WebSocket } from 'ws';
 import type { Connect, Transport } from './link.ts';
+import { failure } from './reasons.ts';
 
 export interface WebSocketOptions {
   /** Such as `ws://127.0.0.1:7420/rpc/ws`. */
@@ -31,7 +31,7 @@ async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Pr
         request.destroy();
       });
       socket.on('error', (cause) => {
-        reject(signal.aborted ? signal.reason : unreachable(url, cause));
+        reject(signal.aborted ? signal.reason : failure('unreachable', { url }, { cause }));
       });
       socket.once('open', () => resolve(toTransport(socket)));
     });
@@ -49,10 +49,7 @@ function createSocket({ url, key, maxMessageBytes, connectMs }: WebSocketOptions
       perMessageDeflate: false,
     });
   } catch (cause) {
-    throw new FabricError('BAD_INPUT', 'The address or the key cannot be used', {
-      details: { url, fix: 'give an address as ws://127.0.0.1:7420/rpc/ws, and the key as it is' },
-      cause,
-    });
+    throw failure('bad_address', { url }, { cause });
   }
 }
 
@@ -77,34 +74,16 @@ function toTransport(socket: WebSocket): Transport {
   return transport;
 }
 
-interface Advice {
-  readonly code: ErrorCode;
-  readonly fix: string;
-}
-
-const ADVICE: Readonly<Record<number, Advice>> = {
-  401: { code: 'AUTH_DENIED', fix: 'check the key that is sent' },
-  403: { code: 'AUTH_DENIED', fix: 'check what the key may do' },
-  404: { code: 'AGENT_OFFLINE', fix: 'check the address: coordination is at /rpc/ws' },
-  429: { code: 'RATE_LIMITED', fix: 'connect again later, and less often' },
-  503: { code: 'OVERLOADED', fix: 'connect again later' },
-};
-const OTHERWISE: Advice = {
-  code: 'AGENT_OFFLINE',
-  fix: 'see the log of the gateway, and of what stands between',
-};
-
-function refused(url: string, status: number, retryAfter: string | undefined): FabricError {
-  const { code, fix } = ADVICE[status] ?? OTHERWISE;
+function refused(url: string, status: number, retryAfter: string | undefined) {
+  const row = `refused/${status}`;
   const retry_after_ms = Number(retryAfter) * 1_000;
-  return new FabricError(code, `The gateway answered ${status}`, {
-    details: { url, status, ...(retry_after_ms > 0 && { retry_after_ms }), fix },
+  return failure(isRow(row) ? row : 'refused/other', {
+    url,
+    status,
+    ...(retry_after_ms > 0 && { retry_after_ms }),
   });
 }
 
-function unreachable(url: string, cause: Error): FabricError {
-  return new FabricError('AGENT_OFFLINE', 'The gateway cannot be reached', {
-    details: { url, fix: 'see whether it runs, and whether the address is right' },
-    cause,
-  });
+function isRow(name: string): name is keyof typeof failure.rows & `refused/${string}` {
+  return Object.hasOwn(failure.rows, name);
 }

@@ -1,16 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { FabricError, type Log } from '@starloom/core';
 import type { CoordinationClient } from './client.ts';
-import {
-  type HeldLock,
-  heldByOwnWork,
-  isGone,
-  type KnownLocks,
-  type LockName,
-  lockedAgain,
-  lockLost,
-} from './known-locks.ts';
+import { type HeldLock, isGone, type KnownLocks, type LockName, lockLost } from './known-locks.ts';
 import { leaseMargin } from './leases.ts';
+import { failure } from './reasons.ts';
 import type { GrantedLock, LockService } from './services.ts';
 
 export interface LockParams {
@@ -59,7 +52,8 @@ export async function withLock<Result>(
   work: LockedWork<Result>,
 ): Promise<Result> {
   const asked: AskedLock = { ...params, resource, ttl_ms, wait_ms };
-  if (holder.scope.has(nameOf(asked))) throw lockedAgain(asked);
+  if (holder.scope.has(nameOf(asked)))
+    throw failure('deadlock', { session_id: params.session_id, resource });
   using taken = await takeLock(holder, asked);
   const { lock_token } = taken.granted;
   const lock = { session_id: params.session_id, resource, lock_token };
@@ -113,7 +107,10 @@ async function takeInTurn(
 ): Promise<TakenLock> {
   const left = () => Math.ceil(Math.max(0, waitUntil - performance.now()));
   const turn = await turns.take({ name: nameOf(asked), isShared, waitMs: left() });
-  if (turn === undefined) throw heldByOwnWork(asked, client.agentId);
+  if (turn === undefined) {
+    const { session_id, resource } = asked;
+    throw failure('lock_held', { session_id, resource, holder: client.agentId });
+  }
   const askedAt = performance.now();
   try {
     const granted = await client.locks.acquire({ ...asked, wait_ms: left() });

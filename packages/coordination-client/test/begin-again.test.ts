@@ -7,7 +7,7 @@ import {
   type SubscriptionHandlers,
   webSocketConnect,
 } from '../src/index.ts';
-import { MOST_WAITING } from '../src/subscription.ts';
+import { MAX_WAITING } from '../src/subscription.ts';
 import { FakeGateway, refusal } from './support/fake-gateway.ts';
 
 const SUBSCRIBE = 'context_coordinator.subscribe';
@@ -84,7 +84,7 @@ describe('subscriptions that begin again', () => {
     await expect.poll(() => [a.seen, b.seen]).toEqual([[2, 3], [2]]);
   });
 
-  it('deliver nothing before whoever subscribed has them', async () => {
+  it('deliver nothing before the subscriber has them', async () => {
     await using at = await begin();
     const { gateway, client, update } = at;
     gateway.answers[SUBSCRIBE] = ({ params }) => {
@@ -102,7 +102,7 @@ describe('subscriptions that begin again', () => {
   it('ask again from their cursor for what was too much to be kept', async () => {
     await using at = await begin();
     const { gateway, client, update } = at;
-    const most = MOST_WAITING + 5;
+    const most = MAX_WAITING + 5;
     gateway.answers[SUBSCRIBE] = ({ params }) => {
       for (let n = Number(params.after ?? 1) + 1; n <= most; n += 1) update('a', n);
       return begun(params);
@@ -112,7 +112,7 @@ describe('subscriptions that begin again', () => {
     expect(seen).toEqual(Array.from({ length: most - 1 }, (_, n) => n + 2));
     expect(gateway.of(SUBSCRIBE).map(({ params }) => params.after)).toEqual([
       undefined,
-      MOST_WAITING + 1,
+      MAX_WAITING + 1,
     ]);
     expect(gateway.of(UNSUBSCRIBE)).toHaveLength(1);
   });

@@ -54,7 +54,7 @@ describe('client', () => {
     expect(await reason(at.open('taken'))).toBe(-32001);
   });
 
-  it('goes on after a lost connection in the same life, with its locks', async () => {
+  it('continues after a lost connection in the same registration, with its locks', async () => {
     await using at = new ClientWorld();
     const client = await at.open('a');
     const { session_id } = await client.sessions.create({});
@@ -238,7 +238,7 @@ describe('client', () => {
     expect(at.link.connections).toBe(2);
   });
 
-  it('beats by itself', async () => {
+  it('sends heartbeats by itself', async () => {
     await using at = new ClientWorld({ heartbeatIntervalMs: 40 });
     const client = await at.open('a');
     const before = (await client.agents.get({ agent_id: 'a' })).last_seen;
@@ -248,7 +248,7 @@ describe('client', () => {
       .toBeGreaterThan(before);
   });
 
-  it('begins a new life when the old one is over, and says once which locks are lost', async () => {
+  it('registers again when its registration has ended, and reports each lost lock once', async () => {
     await using at = new ClientWorld({ heartbeatIntervalMs: 40 });
     const client = await at.open('a');
     const { session_id } = await client.sessions.create({});
@@ -263,7 +263,7 @@ describe('client', () => {
       await at.world.advance(10_000);
       at.link.isDown = false;
       await expect.poll(() => client.epoch).toBeGreaterThan(epoch);
-      const reason = isAway ? 'new_life' : 'broken';
+      const reason = isAway ? 'registered_again' : 'broken';
       expect(lost.splice(0)).toMatchObject([{ session_id, resource: 'x', lock_token, reason }]);
       await client.context.update({ session_id, update: { a: 1 }, with_lock: true });
     }

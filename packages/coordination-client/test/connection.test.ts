@@ -148,7 +148,7 @@ describe('answers of a gateway', () => {
   });
 });
 
-describe('a connection without life', () => {
+describe('a dead connection', () => {
   it('is given up when a beat gets no answer, long before requests time out', async () => {
     await using gateway = await FakeGateway.open({ heartbeatIntervalMs: 300 });
     gateway.answers['agent_registry.heartbeat'] = ({ connection }) =>

@@ -35,7 +35,7 @@ describe('handlers', () => {
     expect(at.link.connections).toBe(2);
   });
 
-  it('of a new life do not keep losses of locks from being told', async () => {
+  it('of a new registration do not suppress the losses of locks', async () => {
     await using at = new ClientWorld({ heartbeatIntervalMs: 40 });
     await using opened = await openWithLog(at);
     const { client, failed } = opened;
@@ -43,13 +43,15 @@ describe('handlers', () => {
     const asked = { session_id, ttl_ms: 3_600_000 };
     const { lock_token } = await client.locks.acquire(asked);
     const lost: unknown[] = [];
-    client.on('new_life', fail).on('lease_lost', fail);
+    client.on('registered_again', fail).on('lease_lost', fail);
     client.on('lease_lost', (lock) => void lost.push(lock));
     at.goDown();
     await at.world.advance(10_000);
     at.link.isDown = false;
     await expect.poll(() => lost).toMatchObject([{ session_id, lock_token }]);
-    await expect.poll(() => failed).toEqual(expect.arrayContaining(['new_life', 'lease_lost']));
+    await expect
+      .poll(() => failed)
+      .toEqual(expect.arrayContaining(['registered_again', 'lease_lost']));
     await client.context.update({ session_id, update: { a: 1 }, with_lock: true });
   });
 
@@ -86,7 +88,7 @@ describe('handlers', () => {
 });
 
 describe('notices', () => {
-  it('that may have been missed while the client was away are told of, session by session', async () => {
+  it('that may have been missed while the client was away are reported by session', async () => {
     await using at = new ClientWorld();
     const owner = await at.open('owner', at.anotherLink());
     const client = await at.open('a');

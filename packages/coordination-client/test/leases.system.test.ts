@@ -183,7 +183,9 @@ describe('leases of a client', () => {
     await at.pass(20_000);
     at.link.isDown = false;
     await at.pass(100);
-    expect(lost.slice(1)).toMatchObject([{ lock_token: long.lock_token, reason: 'new_life' }]);
+    expect(lost.slice(1)).toMatchObject([
+      { lock_token: long.lock_token, reason: 'registered_again' },
+    ]);
   });
 
   it.each(['release', 'leave'] as const)(

@@ -20,7 +20,7 @@ describe('answers about locks that come late', () => {
     await client.close();
   });
 
-  it('gives up a place in the queue that nobody knows of', async () => {
+  it('gives up a place in the queue that no caller knows of', async () => {
     await using at = new ClientWorld();
     const { client, owner, session_id } = await begin(at);
     const { lock_token } = await owner.locks.acquire({ session_id });

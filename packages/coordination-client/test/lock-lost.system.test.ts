@@ -8,7 +8,7 @@ import { ClientWorld, FAST } from './support/client-world.ts';
 const LEASE_LOST = { details: { rpc: -32015, reason: 'lease_lost' } };
 
 describe('work under a lock that is lost while nobody looks', () => {
-  it('is rejected when the lease was over before it returned, and the loss is told', async () => {
+  it('is rejected when the lease ended before it returned, and the loss is reported', async () => {
     await using at = new ClientWorld();
     const { client, session_id, lost } = await begin(at);
     const work = client.withLock({ session_id, ttl_ms: 1_000 }, async () => {
@@ -50,7 +50,7 @@ describe('work under a lock that is lost while nobody looks', () => {
     expect(lost).toMatchObject([{ session_id, reason: 'gone' }]);
   });
 
-  it('is lost even if a handler throws that is told of it first', async () => {
+  it('is lost even if the first handler throws', async () => {
     await using at = new ClientWorld({ heartbeatIntervalMs: 40 });
     const log = { ...silentLog, child: () => log };
     const client = await openCoordinationClient({
@@ -64,7 +64,7 @@ describe('work under a lock that is lost while nobody looks', () => {
     const fail = () => {
       throw new Error('of the agent');
     };
-    client.on('new_life', fail).on('lease_lost', fail);
+    client.on('registered_again', fail).on('lease_lost', fail);
     client.on('lease_lost', (lock) => lost.push(lock));
     await client.locks.acquire({ session_id, resource: 'x', ttl_ms: 3_600_000 });
     const work = client.withLock({ session_id, ttl_ms: 3_600_000 }, async ({ signal }) => {
@@ -74,7 +74,7 @@ describe('work under a lock that is lost while nobody looks', () => {
       at.link.isDown = false;
       await expect.poll(() => signal.aborted, { timeout: 10_000 }).toBe(true);
     });
-    await expect(work).rejects.toMatchObject({ details: { lost: { reason: 'new_life' } } });
+    await expect(work).rejects.toMatchObject({ details: { lost: { reason: 'registered_again' } } });
     expect(lost.map(({ resource }) => resource).sort()).toEqual(['context', 'x']);
     await client.close();
   });

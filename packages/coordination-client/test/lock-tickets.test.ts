@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000;
 const LONG_LIFE = { heartbeatIntervalMs: 60 * MINUTE_MS };
 
 describe('a lock that was asked for with async, while the client is away', () => {
-  it('is told after the reconnect when it was granted, and has its whole lease before it', async () => {
+  it('is reported after the reconnect when it was granted, and has its whole lease left', async () => {
     await using at = new ClientWorld(LONG_LIFE);
     const { owner, client, session_id, granted, gone, queue } = await begin(at);
     const [first, second] = [await queue('first'), await queue('second')];
@@ -29,7 +29,7 @@ describe('a lock that was asked for with async, while the client is away', () =>
     expect(gone).toEqual([]);
   });
 
-  it('is told once when it is granted and the client is there', async () => {
+  it('is reported once when it is granted and the client is connected', async () => {
     await using at = new ClientWorld(LONG_LIFE);
     const { owner, client, granted, gone, queue } = await begin(at);
     const { held } = await queue('first');
@@ -40,7 +40,7 @@ describe('a lock that was asked for with async, while the client is away', () =>
     expect([granted.length, gone]).toEqual([1, []]);
   });
 
-  it('is told as gone when neither the lock nor the place is there', async () => {
+  it('is reported as gone when neither the lock nor the place exists', async () => {
     await using at = new ClientWorld(LONG_LIFE);
     const { session_id, granted, gone, queue, client } = await begin(at);
     const { ticket } = await queue('first');
@@ -53,7 +53,7 @@ describe('a lock that was asked for with async, while the client is away', () =>
     expect(granted).toEqual([]);
   });
 
-  it('is not told as gone when it was given up, but when the client is closed', async () => {
+  it('is reported as gone when the client is closed, not when it was given up', async () => {
     await using at = new ClientWorld(LONG_LIFE);
     const { session_id, gone, queue, client } = await begin(at);
     const first = await queue('first');
@@ -63,7 +63,7 @@ describe('a lock that was asked for with async, while the client is away', () =>
     expect(gone).toEqual([{ session_id, resource: 'second', ticket }]);
   });
 
-  it('is told as gone when its time was over before anybody knew of it', async () => {
+  it('is reported as gone when its time was over before the client knew of it', async () => {
     await using at = new ClientWorld(LONG_LIFE);
     const { owner, client, granted, gone, lost, queue } = await begin(at);
     const { held, ticket } = await queue('first');

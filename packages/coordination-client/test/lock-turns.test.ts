@@ -14,7 +14,7 @@ it('lets works of one name in one after the other, as they came', async () => {
   await expect.poll(() => entered).toEqual(['a', 'b', 'c']);
 });
 
-it('lets those that share in together, and nobody past one who waits to be alone', async () => {
+it('admits shared works together, but none past a waiting exclusive one', async () => {
   const { entered, leave, ask } = begin();
   for (const who of ['a', 'b']) void ask(who, { isShared: true });
   void ask('alone', { isShared: false });
@@ -27,7 +27,7 @@ it('lets those that share in together, and nobody past one who waits to be alone
   await expect.poll(() => entered).toEqual(['a', 'b', 'alone', 'c', 'd']);
 });
 
-it('does not wait for longer than it is asked to, and keeps nobody waiting afterwards', async () => {
+it('does not wait for longer than asked, and blocks no other work afterwards', async () => {
   const { turns, entered, ask } = begin();
   void ask('a', { isShared: true });
   expect(await turns.take({ name: 'x', isShared: false, waitMs: 0 })).toBeUndefined();

@@ -3,7 +3,7 @@
 import { FabricError } from '@starloom/core';
 import { expect, it } from 'vitest';
 import { openCoordinationClient, webSocketConnect } from '../src/index.ts';
-import { MOST_IN_FLIGHT } from '../src/link.ts';
+import { MAX_IN_FLIGHT } from '../src/link.ts';
 import { FakeGateway } from './support/fake-gateway.ts';
 
 const LIST = 'agent_registry.list';
@@ -19,11 +19,11 @@ async function begin() {
   const connect = webSocketConnect({ url: gateway.url });
   const backoffMs = { least: 1, most: 20 };
   const client = await openCoordinationClient({ connect, agentId: 'a', backoffMs });
-  const asked = Array.from({ length: MOST_IN_FLIGHT.brief + MORE }, (_, n) =>
+  const asked = Array.from({ length: MAX_IN_FLIGHT.brief + MORE }, (_, n) =>
     client.agents.list({ session_id: String(n) }).catch(FabricError.from),
   );
   const indices = () => gateway.of(LIST).map(({ params }) => Number(params.session_id));
-  await expect.poll(() => indices().length).toBe(MOST_IN_FLIGHT.brief);
+  await expect.poll(() => indices().length).toBe(MAX_IN_FLIGHT.brief);
   return {
     gateway,
     client,
@@ -44,9 +44,9 @@ it('sends no more than so many at once, and the others in order as answers come'
   await using at = await begin();
   const { gateway, client, indices } = at;
   await client.locks.renew(LOCK);
-  expect(indices()).toEqual(upTo(MOST_IN_FLIGHT.brief));
+  expect(indices()).toEqual(upTo(MAX_IN_FLIGHT.brief));
   for (const { id } of gateway.of(LIST).slice(0, 3)) gateway.say({ id, result: { agents: [] } });
-  await expect.poll(indices).toEqual(upTo(MOST_IN_FLIGHT.brief + 3));
+  await expect.poll(indices).toEqual(upTo(MAX_IN_FLIGHT.brief + 3));
 });
 
 it('sends renewals and releases ahead of what waits', async () => {
@@ -54,7 +54,7 @@ it('sends renewals and releases ahead of what waits', async () => {
   const { client, indices } = at;
   await client.locks.renew(LOCK);
   await client.locks.release(LOCK);
-  expect(indices()).toHaveLength(MOST_IN_FLIGHT.brief);
+  expect(indices()).toHaveLength(MAX_IN_FLIGHT.brief);
 });
 
 it('counts apart those that wait on purpose', async () => {
@@ -62,10 +62,10 @@ it('counts apart those that wait on purpose', async () => {
   const { gateway, client } = at;
   const acquire = (n: number) =>
     client.locks.acquire({ session_id: 's', resource: `r${n}`, wait_ms: 60_000 }).catch(() => {});
-  for (const n of upTo(MOST_IN_FLIGHT.waiting + MORE)) void acquire(n);
-  await expect.poll(() => gateway.of(ACQUIRE).length).toBe(MOST_IN_FLIGHT.waiting);
+  for (const n of upTo(MAX_IN_FLIGHT.waiting + MORE)) void acquire(n);
+  await expect.poll(() => gateway.of(ACQUIRE).length).toBe(MAX_IN_FLIGHT.waiting);
   await client.locks.renew(LOCK);
-  expect(gateway.of(ACQUIRE)).toHaveLength(MOST_IN_FLIGHT.waiting);
+  expect(gateway.of(ACQUIRE)).toHaveLength(MAX_IN_FLIGHT.waiting);
 });
 
 it('begins the next connection with what goes first, then the oldest', async () => {

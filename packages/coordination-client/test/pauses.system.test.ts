@@ -4,7 +4,7 @@
 import { FabricError } from '@starloom/core';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { openCoordinationClient, type Transport } from '../src/index.ts';
-import { MOST_IN_FLIGHT } from '../src/link.ts';
+import { MAX_IN_FLIGHT } from '../src/link.ts';
 import { CLIENT_TIMERS, ClientWorld } from './support/client-world.ts';
 
 const DAYS_MS = 3_000_000_000;
@@ -30,7 +30,7 @@ it('keeps a connection over which anything comes, although a beat is not answere
   expect(at.link.connections).toBeGreaterThan(1);
 });
 
-it('tries again after a minute, however long it is told to wait', async () => {
+it('tries again after a minute, however long the gateway asks it to wait', async () => {
   await using at = new ClientWorld();
   let attempts = 0;
   const connect = async (): Promise<Transport> => {
@@ -49,7 +49,7 @@ it('tries again after a minute, however long it is told to wait', async () => {
   await client.close();
 });
 
-it('sends again after a minute what is under way, however long it is told to wait', async () => {
+it('repeats requests in progress after a minute, however long the gateway asks it to wait', async () => {
   await using at = new ClientWorld();
   const { connect } = at.link;
   const client = await openCoordinationClient({ connect, agentId: 'a', requestMs: 200_000 });
@@ -80,7 +80,7 @@ it('counts the time of requests that wait to be sent from the call', async () =>
   const client = await openCoordinationClient({ connect, agentId: 'a', requestMs: 1_000 });
   at.link.onSend = () => false;
   const codes: unknown[] = [];
-  const count = MOST_IN_FLIGHT.brief + 10;
+  const count = MAX_IN_FLIGHT.brief + 10;
   for (let n = 0; n < count; n += 1) {
     void client.agents.list({}).catch((error: unknown) => codes.push(FabricError.from(error).code));
   }

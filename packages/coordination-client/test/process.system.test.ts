@@ -1,4 +1,4 @@
-// The client and the life of the program it is in, which only a process of its own can show.
+// How the client keeps its program running, which only a process of its own can show.
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -56,7 +56,7 @@ class Program implements AsyncDisposable {
   }
 }
 
-it('lives on while the gateway is away, with what it follows and what it has asked', async () => {
+it('keeps running while the gateway is away, with its subscriptions and requests', async () => {
   await using gateway = await FakeGateway.open();
   const { port, url } = gateway;
   gateway.answers['context_coordinator.subscribe'] = subscribed;

@@ -67,7 +67,7 @@ describe('subscriptions of a client', () => {
     expect(reasons).toHaveLength(1);
   });
 
-  it('goes on when a subscriber fails, also one that is told of the end', async () => {
+  it('continues when a subscriber fails, also in its handler of the end', async () => {
     await using at = new ClientWorld();
     const { writer, reader, session_id, write, subscribe } = await begin(at);
     const fail = () => {

@@ -31,7 +31,7 @@ it('talks over a WebSocket, and goes on after each cut', async () => {
   await server.close();
 });
 
-it('says that the key is refused, or that nobody is there', async () => {
+it('says that the key is refused, or that no gateway answers', async () => {
   await using world = new World();
   const server = await serve(world);
   const open = (key: string) =>

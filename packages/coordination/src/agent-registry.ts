@@ -11,17 +11,18 @@ import {
   isOffering,
   namesOf,
   readAgent,
+  type ServedInstance,
   toJson,
 } from './agents/agent-record.ts';
 import { readOwner } from './agents/bindings.ts';
 import type { Caller } from './agents/caller.ts';
 import { CapabilityIndex } from './agents/presence.ts';
 import type { Lease } from './coordination-store.ts';
-import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { AGENTS, keyOf } from './partitions.ts';
 import { assertSize } from './quota/limits.ts';
-import { type Amount, Meter } from './quota/meter.ts';
+import { Meter } from './quota/meter.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import { inBatches } from './support/in-batches.ts';
 
@@ -34,8 +35,12 @@ export interface Registration {
   readonly capabilities: readonly AgentCapability[];
   readonly name?: string | undefined;
   readonly metadata?: JsonObject | undefined;
+  /** As what the gateway serves its calls, if it does. */
+  readonly instance?: ServedInstance | undefined;
 }
 
+/** Records that are read in one go. */
+const PAGE = 128;
 /** A heartbeat may be late by half an interval and a moment before the registration ends. */
 const LATE_SHARE = 1.5;
 const LATE_MS = 500;
@@ -47,13 +52,13 @@ export class AgentRegistry {
   readonly #options: AgentRegistryOptions;
   readonly #index: CapabilityIndex;
   readonly #meter: Meter;
-  readonly #lifeMs: number;
+  readonly #leaseMs: number;
 
   constructor(options: AgentRegistryOptions) {
     const { store, limits, heartbeatIntervalMs } = options;
     this.#options = options;
     this.#index = new CapabilityIndex(store);
-    this.#lifeMs = Math.round(heartbeatIntervalMs * LATE_SHARE + LATE_MS);
+    this.#leaseMs = Math.round(heartbeatIntervalMs * LATE_SHARE + LATE_MS);
     const fix = 'unregister agents that are not needed';
     this.#meter = new Meter({ limits, entries: 'agents', fix, freeShare: FORGOTTEN_SHARE });
   }
@@ -80,7 +85,7 @@ export class AgentRegistry {
       if (current !== undefined) return current;
       const stored = await readAgent(this.#options.store, agentId);
       if (stored && stored.record.source !== 'joined')
-        throw lifeIsOver(agentId, stored.record.epoch);
+        throw registrationEnded(agentId, stored.record.epoch);
       const epoch = await this.#start(caller, { capabilities: [] }, 'joined');
       if (epoch === undefined) continue;
       onRegistered?.();
@@ -97,8 +102,8 @@ export class AgentRegistry {
     const stored = await readAgent(store, caller.agentId);
     if (stored?.record.source !== 'joined') return;
     const { epoch, last_seen } = stored.record;
-    const hasLife = (await this.#life(caller.agentId))?.token === epoch;
-    if (!hasLife) await this.takePart(caller);
+    const isCurrent = (await this.#lease(caller.agentId))?.token === epoch;
+    if (!isCurrent) await this.takePart(caller);
     else if (clock.now() - last_seen > heartbeatIntervalMs / 2) await this.heartbeat(caller);
   }
 
@@ -109,7 +114,7 @@ export class AgentRegistry {
     source: AgentRecord['source'],
   ): Promise<number | undefined> {
     const { store, bindings, budgets, presence, clock, limits } = this.#options;
-    const { capabilities, name = agentId, metadata = {} } = registration;
+    const { capabilities, name = agentId, metadata = {}, instance } = registration;
     assertSize('metadata_bytes', jsonBytes(metadata), limits);
     const bytes = Buffer.byteLength(JSON.stringify([capabilities, metadata, name]));
     assertSize('value_bytes', bytes, limits);
@@ -120,14 +125,14 @@ export class AgentRegistry {
     );
     const before = (await readAgent(store, agentId))?.record;
     if (before === undefined) await this.#reserve();
-    else if ((await this.#life(agentId)) === undefined) {
+    else if ((await this.#lease(agentId)) === undefined) {
       await presence.retire(agentId, before.epoch, 'heartbeat_missed');
     }
     const began = await store.acquire(AGENTS, {
       resource: agentId,
       holder: principalId,
       mode: 'exclusive',
-      ttlMs: this.#lifeMs,
+      ttlMs: this.#leaseMs,
     });
     if (!('lease' in began)) return undefined;
     const { token: epoch } = began.lease;
@@ -143,6 +148,7 @@ export class AgentRegistry {
       registered_at: now,
       last_seen: now,
       source,
+      ...(instance && { instance }),
     };
     await this.#index.add(agentId, epoch, namesOf(record));
     await this.#write(record, { type: 'agent.registered', agent_id: agentId, epoch });
@@ -154,26 +160,31 @@ export class AgentRegistry {
   async heartbeat(
     { agentId, epoch }: Caller,
     status?: AgentState,
-  ): Promise<{ status: AgentState; next_before: number; epoch: number }> {
+  ): Promise<{
+    status: AgentState;
+    next_before: number;
+    epoch: number;
+    instance: ServedInstance | undefined;
+  }> {
     const { store, clock } = this.#options;
     const stored = await readAgent(store, agentId);
-    if (stored === undefined) throw notFound('agent', agentId, 'agent_registry.register first');
+    if (stored === undefined) throw unknownAgent(agentId, 'agent_registry.register first');
     const token = epoch ?? stored.record.epoch;
-    const lease = await store.renew(AGENTS, { resource: agentId, token }, this.#lifeMs);
-    if (lease === undefined) throw lifeIsOver(agentId, token);
+    const lease = await store.renew(AGENTS, { resource: agentId, token }, this.#leaseMs);
+    if (lease === undefined) throw registrationEnded(agentId, token);
     const record = { ...stored.record, last_seen: clock.now(), epoch: token };
     const alive = { ...record, status: status ?? record.status };
     await this.#write(alive);
-    return { status: alive.status, next_before: lease.expiresAt, epoch: token };
+    const { status: now, instance } = alive;
+    return { status: now, next_before: lease.expiresAt, epoch: token, instance };
   }
 
   async unregister({ agentId, epoch }: Caller): Promise<{ unregistered: true }> {
     const { store, presence } = this.#options;
     const stored = await readAgent(store, agentId);
-    if (stored === undefined)
-      throw notFound('agent', agentId, 'nothing is left to do: it is not registered');
+    if (stored === undefined) throw unknownAgent(agentId, 'none is needed: it is not registered');
     const token = epoch ?? stored.record.epoch;
-    if (token !== stored.record.epoch) throw lifeIsOver(agentId, token);
+    if (token !== stored.record.epoch) throw registrationEnded(agentId, token);
     await store.release(AGENTS, { resource: agentId, token });
     await presence.retire(agentId, token, 'unregistered');
     await this.#delete(agentId, token, {
@@ -182,6 +193,11 @@ export class AgentRegistry {
       epoch: token,
     });
     return { unregistered: true };
+  }
+
+  /** How long a registration lasts without a heartbeat. */
+  get lifeMs(): number {
+    return this.#leaseMs;
   }
 
   /** Of agents of other principals only what it takes to work with them. */
@@ -198,21 +214,27 @@ export class AgentRegistry {
 
   async list(status?: AgentState): Promise<readonly AgentRecord[]> {
     const { store } = this.#options;
-    const [{ entries }, lives] = await Promise.all([store.read(AGENTS), this.#lives()]);
+    const [{ entries }, leases] = await Promise.all([store.read(AGENTS), this.#leases()]);
     const agents = [...entries.values()]
       .map(({ value }) => agentRecordSchema.parse(value))
-      .map((record) => withState(record, lives.get(record.agent_id)));
+      .map((record) => withState(record, leases.get(record.agent_id)));
     return status === undefined ? agents : agents.filter((agent) => agent.status === status);
   }
 
   /** Those of the given agents that are known. */
   async some(agentIds: readonly string[]): Promise<readonly AgentRecord[]> {
-    if (agentIds.length === 0) return [];
-    const { entries } = await this.#options.store.read(AGENTS, agentIds.map(keyOf.agent));
-    const records = [...entries.values()].map(({ value }) => agentRecordSchema.parse(value));
-    return await inBatches(records, async (record) =>
-      withState(record, await this.#life(record.agent_id)),
-    );
+    const found: AgentRecord[] = [];
+    // One principal may have thousands, and ask for them again and again.
+    for (let at = 0; at < agentIds.length; at += PAGE) {
+      const keys = agentIds.slice(at, at + PAGE).map(keyOf.agent);
+      const { entries } = await this.#options.store.read(AGENTS, keys);
+      const records = [...entries.values()].map(({ value }) => agentRecordSchema.parse(value));
+      const page = await inBatches(records, async (record) =>
+        withState(record, await this.#lease(record.agent_id)),
+      );
+      found.push(...page);
+    }
+    return found;
   }
 
   /** Agents that are there and offer the capability. */
@@ -226,37 +248,31 @@ export class AgentRegistry {
     const current = await this.#currentEpoch(caller);
     if (current !== undefined) return current;
     const stored = await readAgent(this.#options.store, caller.agentId);
-    if (stored) throw lifeIsOver(caller.agentId, stored.record.epoch);
+    if (stored) throw registrationEnded(caller.agentId, stored.record.epoch);
     return 0;
   }
 
   /** Those of the agents whose registration has not ended. */
   async alive(agentIds: readonly string[]): Promise<readonly string[]> {
-    const lives = await inBatches(agentIds, (agentId) => this.#life(agentId));
-    return agentIds.filter((_, index) => lives[index] !== undefined);
+    const leases = await inBatches(agentIds, (agentId) => this.#lease(agentId));
+    return agentIds.filter((_, index) => leases[index] !== undefined);
   }
 
   /** Registrations that have ended but are not retired yet. */
   async overdue(): Promise<readonly AgentRecord[]> {
     const { store } = this.#options;
-    const [{ entries }, lives] = await Promise.all([store.read(AGENTS), this.#lives()]);
+    const [{ entries }, leases] = await Promise.all([store.read(AGENTS), this.#leases()]);
     return [...entries.values()]
       .map(({ value }) => agentRecordSchema.parse(value))
       .filter(({ agent_id, epoch, status }) => {
-        return status !== 'inactive' && lives.get(agent_id)?.token !== epoch;
+        return status !== 'inactive' && leases.get(agent_id)?.token !== epoch;
       });
   }
 
   async #reserve(): Promise<void> {
     const { store } = this.#options;
-    await this.#meter.reserve({
-      name: AGENTS,
-      more: { entries: 1, bytes: 0 },
-      measure: async () => ({
-        now: { entries: (await store.read(AGENTS)).entries.size, bytes: 0 },
-        makeRoom: ({ entries }) => this.#forgetSome(entries),
-      }),
-    });
+    const count = async () => (await store.read(AGENTS)).entries.size;
+    await this.#meter.reserveOne(AGENTS, count, (number) => this.#forgetSome(number));
   }
 
   /** Agents of a principal that are gone, and ids of which nothing is left. */
@@ -267,23 +283,22 @@ export class AgentRegistry {
     const lost = ids.filter((id) => !left.has(id));
     await inBatches(lost, (id) => budgets.removeAgent(principalId, id));
     const gone = known.filter(({ status }) => status === 'inactive');
-    const { entries } = await this.#forget(gone, Math.max(0, count - lost.length));
-    return lost.length + entries;
+    return lost.length + (await this.#forget(gone, Math.max(0, count - lost.length)));
   }
 
   /** Agents that are gone, those first that were not seen for longest. Their names stay theirs. */
-  async #forgetSome(count: number): Promise<Amount> {
+  async #forgetSome(count: number): Promise<number> {
     return await this.#forget(await this.list('inactive'), count);
   }
 
-  async #forget(agents: readonly AgentRecord[], count: number): Promise<Amount> {
+  async #forget(agents: readonly AgentRecord[], count: number): Promise<number> {
     const { presence } = this.#options;
     const gone = agents.toSorted((a, b) => a.last_seen - b.last_seen);
     const deleted = await inBatches(gone.slice(0, count), async ({ agent_id, epoch }) => {
       await presence.retire(agent_id, epoch, 'heartbeat_missed');
       return await this.#delete(agent_id, epoch);
     });
-    return { entries: deleted.filter(Boolean).length, bytes: 0 };
+    return deleted.filter(Boolean).length;
   }
 
   /** False when another registration has started, or nothing is left of this one. */
@@ -302,17 +317,17 @@ export class AgentRegistry {
 
   /** Of the registration that has not ended; refused when the caller acts under another. */
   async #currentEpoch({ agentId, epoch }: Caller): Promise<number | undefined> {
-    const life = await this.#life(agentId);
-    if (life !== undefined && (epoch === undefined || epoch === life.token)) return life.token;
-    if (epoch !== undefined) throw lifeIsOver(agentId, epoch);
+    const lease = await this.#lease(agentId);
+    if (lease !== undefined && (epoch === undefined || epoch === lease.token)) return lease.token;
+    if (epoch !== undefined) throw registrationEnded(agentId, epoch);
     return undefined;
   }
 
-  async #life(agentId: string): Promise<Lease | undefined> {
+  async #lease(agentId: string): Promise<Lease | undefined> {
     return (await this.#options.store.leases(AGENTS, agentId))[0];
   }
 
-  async #lives(): Promise<ReadonlyMap<string, Lease>> {
+  async #leases(): Promise<ReadonlyMap<string, Lease>> {
     const leases = await this.#options.store.leases(AGENTS);
     return new Map(leases.map((lease) => [lease.resource, lease]));
   }
@@ -323,18 +338,18 @@ export class AgentRegistry {
     const writes = [{ kind: 'put', key: keyOf.agent(agent_id), value: toJson(record) }] as const;
     const fence = { resource: agent_id, token: epoch };
     const { ok } = await this.#options.store.commit(AGENTS, { writes, fence, event });
-    if (!ok) throw lifeIsOver(agent_id, epoch);
+    if (!ok) throw registrationEnded(agent_id, epoch);
   }
 }
 
-function withState(record: AgentRecord, life: Lease | undefined): AgentRecord {
-  return life?.token === record.epoch ? record : { ...record, status: 'inactive' };
+function withState(record: AgentRecord, lease: Lease | undefined): AgentRecord {
+  return lease?.token === record.epoch ? record : { ...record, status: 'inactive' };
 }
 
-function lifeIsOver(agentId: string, epoch: number) {
-  return refuse('stale_epoch', `This registration of "${agentId}" has ended`, {
-    agent_id: agentId,
-    epoch,
-    fix: 'register again, or join again if it never registered; then act under the new epoch',
-  });
+function registrationEnded(agent_id: string, epoch: number) {
+  return failure('stale_epoch', { agent_id, epoch });
+}
+
+function unknownAgent(agent_id: string, fix: string) {
+  return failure('not_found/agent', { agent_id, fix });
 }

@@ -4,11 +4,11 @@
 // others write there. Subscriptions and waits are counted in this process.
 
 import { RecentMap } from '@starloom/core';
-import { sessionCacheScope } from './cache/cache-entry.ts';
+import { sessionCacheScope } from './cache/cache-index.ts';
 import type { Snapshot, Write } from './coordination-store.ts';
-import { overQuota } from './errors.ts';
 import { keyOf, partitionOf, SESSIONS } from './partitions.ts';
 import { type Amount, Meter } from './quota/meter.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 
 type BudgetsOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
@@ -88,17 +88,12 @@ export class Budgets {
     const value = agent.bytes + CAPABILITY_BYTES * agent.capabilities;
     await this.reserve(principalId, value);
     if (!(await this.#read(principalId, [key])).entries.has(key)) {
-      await this.#agents.reserve({
-        name: principalId,
-        more: { entries: 1, bytes: 0 },
-        measure: async () => {
-          const ids = idsIn(await this.#read(principalId), agentKey(''));
-          const makeRoom = async ({ entries }: Amount) => {
-            return { entries: await forgetSome(ids, entries), bytes: 0 };
-          };
-          return { now: { entries: ids.length, bytes: 0 }, makeRoom };
-        },
-      });
+      let ids: readonly string[] = [];
+      const count = async () => {
+        ids = idsIn(await this.#read(principalId), agentKey(''));
+        return ids.length;
+      };
+      await this.#agents.reserveOne(principalId, count, (number) => forgetSome(ids, number));
     }
     await this.#write(principalId, { kind: 'put', key, value });
   }
@@ -120,13 +115,8 @@ export class Budgets {
 
   /** To be called before a new agent id becomes the principal's. */
   async reserveAgentId(principalId: string): Promise<void> {
-    await this.#agentIds.reserve({
-      name: principalId,
-      more: { entries: 1, bytes: 0 },
-      measure: async () => {
-        const ids = idsIn(await this.#read(principalId), idKey(''));
-        return { now: { entries: ids.length, bytes: 0 } };
-      },
+    await this.#agentIds.reserveOne(principalId, async () => {
+      return idsIn(await this.#read(principalId), idKey('')).length;
     });
   }
 
@@ -150,8 +140,7 @@ export class Budgets {
     const count = this.#running.get(name) ?? 0;
     const allowed = this.#options.limits[limit];
     if (count >= allowed) {
-      const fix = 'end some of them first';
-      throw overQuota(limit, allowed, fix, { held: { entries: count, bytes: 0 } });
+      throw failure('quota', { limit, allowed, held: { entries: count, bytes: 0 } });
     }
     this.#running.set(name, count + 1);
     let isOver = false;

@@ -2,9 +2,8 @@
 // on is checked inside that one write: the caller's right, its lock or the versions it expects, and
 // the values that its result was computed from.
 
-import type { Json, JsonObject } from '@starloom/core';
+import type { JsonObject } from '@starloom/core';
 import { type Caller, idempotencyOf } from './agents/caller.ts';
-import { conflict, notANumber, tooBusy } from './context/context-errors.ts';
 import { CONTEXT_UPDATE } from './context/context-event.ts';
 import {
   type ContextView,
@@ -14,16 +13,18 @@ import {
   planUpdate,
   readContext,
   toView,
-  type UpdateOperation,
+  valuesOf,
+  versionsOf,
 } from './context/context-operations.ts';
 import type { Commit, CommitResult, LockedCommitResult, Snapshot } from './coordination-store.ts';
-import { keyReused } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
-import { lockHeld, lockRequired, staleToken } from './locks/lock-errors.ts';
+import { inTheWay, lockHeld } from './locks/lock-queue.ts';
 import { CONTEXT_RESOURCE } from './memory-lock.ts';
+import type { ContextUpdate } from './methods/context-coordinator.ts';
 import { HEAD, keyOf, partitionOf } from './partitions.ts';
 import { assertSize } from './quota/limits.ts';
 import { type Amount, type Measured, Meter } from './quota/meter.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import { type Access, accessKeys, isOutdated } from './session/session-access.ts';
 
@@ -31,18 +32,6 @@ type ContextOptions = Pick<
   Services,
   'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'locks' | 'history'
 >;
-
-export interface ContextUpdate {
-  readonly session_id: string;
-  readonly update: Json;
-  readonly op: UpdateOperation;
-  readonly lock_token?: number | undefined;
-  /** Take the lock, write, release it: one step of the store. */
-  readonly with_lock?: boolean | undefined;
-  readonly if_version?: number | undefined;
-  readonly if_versions?: Readonly<Record<string, number>> | undefined;
-  readonly cause?: string | undefined;
-}
 
 export interface UpdateAnswer {
   readonly version: number;
@@ -102,14 +91,15 @@ export class Context {
         await access.fresh(caller, request.session_id, need);
         throw lockHeld(CONTEXT_RESOURCE, result.heldBy, admitted.holder);
       }
-      if (result.reason === 'reused') throw keyReused();
+      if (result.reason === 'reused') throw failure('idempotency_key_reused');
       if (result.reason === 'fenced') throw await this.#fenced(admitted, request);
       if (result.reason === 'not_a_number') throw notANumber(toView(result.current));
       latest = result.current;
       if (isOutdated(admitted, latest)) access.forget(caller, request.session_id);
       else expected = stillExpected(request, expected, latest);
     }
-    throw tooBusy(request.session_id, toView(latest));
+    const { session_id } = request;
+    throw failure('conflict/busy', { session_id, ...currentOf(toView(latest)) });
   }
 
   /** The plan; or, if the request was done before, the answer it had then. */
@@ -151,7 +141,8 @@ export class Context {
       const mode = holds instanceof Promise ? await holds : holds;
       if (mode === 'exclusive') return;
     } else if (access.meta.mode === 'cas') return;
-    throw lockRequired(resource, await locks.heldBy(access, resource));
+    const leases = await locks.heldBy(access, resource);
+    throw failure('lock_required', { resource, ...inTheWay(leases) });
   }
 
   async #plan(access: Access, { op, update }: ContextUpdate): Promise<SizedPlan> {
@@ -210,8 +201,9 @@ export class Context {
   }
 
   async #fenced(access: Access, { lock_token: token = 0 }: ContextUpdate) {
-    const lock = { resource: CONTEXT_RESOURCE, token };
-    return staleToken(lock, await this.#options.locks.heldBy(access, CONTEXT_RESOURCE));
+    const lock = { resource: CONTEXT_RESOURCE, lock_token: token };
+    const leases = await this.#options.locks.heldBy(access, CONTEXT_RESOURCE);
+    return failure('stale_token/lock', { ...lock, ...inTheWay(leases) });
   }
 }
 
@@ -250,9 +242,24 @@ function stillExpected(
   const isUnchanged = hasBeen && if_version >= head;
   const next = isUnchanged ? new Map([...expected, [HEAD, head]]) : new Map(expected);
   for (const [key, version] of next) {
-    if ((current.entries.get(key)?.version ?? 0) !== version) throw conflict(toView(current));
+    if ((current.entries.get(key)?.version ?? 0) === version) continue;
+    const view = toView(current);
+    const current_versions = versionsOf(view);
+    throw failure('conflict/context', { ...currentOf(view), current_versions });
   }
   return next;
+}
+
+function currentOf(view: ContextView) {
+  return { current_version: view.version, current: valuesOf(view) };
+}
+
+/** Of an increment that the store refused: a value is no number, or a sum would be too large. */
+function notANumber(view: ContextView) {
+  const current = valuesOf(view);
+  const other = Object.entries(current).find(([, value]) => typeof value !== 'number');
+  if (other === undefined) return failure('not_a_number/sum', { current });
+  return failure('not_a_number/value', { key: other[0], current });
 }
 
 /** How much there is, and how much more there will be after the plan. */

@@ -43,7 +43,7 @@ export interface Commit {
   readonly idempotency?: Idempotency | undefined;
 }
 
-/** By this a request is known when it comes again. */
+/** Identifies a request that comes again. */
 export interface Idempotency {
   readonly key: string;
   /** What is asked for: another request with the same key is `reused`, and does nothing. */
@@ -145,26 +145,6 @@ export type LockedCommitResult =
   | { readonly ok: false; readonly reason: 'held'; readonly heldBy: readonly Lease[] }
   | { readonly ok: false; readonly reason: 'reused' };
 
-/** What engines append to the log of a partition on their own. */
-export type LockEvent =
-  | {
-      readonly type: 'lock.granted';
-      readonly resource: string;
-      readonly holder: string;
-      readonly token: number;
-      readonly mode: LeaseMode;
-      readonly expires_at: number;
-      readonly ticket: string;
-    }
-  | {
-      readonly type: 'lock.lost';
-      readonly resource: string;
-      readonly holder: string;
-      readonly token: number;
-      readonly mode: LeaseMode;
-      readonly reason: 'expired' | 'broken';
-    };
-
 /** Why an engine that does its work may nevertheless lose some of it, and what to do. */
 export interface StoreWarning {
   readonly problem: string;
@@ -176,6 +156,9 @@ export interface StoreWarning {
  * atomicity: each operation applies whole or not at all. A commit raises the partition's version by
  * one and appends at most one event under that version; events that the engine appends itself take
  * a version each. So version and cursor are one number. Time is the engine's, never the caller's.
+ *
+ * Engines append two events on their own, both with `resource`, `holder`, `token` and `mode`:
+ * `lock.granted` (`expires_at`, `ticket`) and `lock.lost` (`reason`: `expired` or `broken`).
  *
  * Leases expire by themselves. A lease alone is no safety, since its holder may be paused: `commit`
  * checks the token inside the write, against the live lease and against the highest token that ever
@@ -214,7 +197,7 @@ export interface CoordinationStore {
   watch(partition: string, listener: (version: number) => void): Promise<() => Promise<void>>;
   /**
    * The lease; or, when it is not free, a place in the queue if `waitMs` asks for one; or the
-   * leases on the resource. Never waits: `lock.granted` with the ticket tells when its turn came.
+   * leases on the resource. Never waits: `lock.granted` with the ticket reports its turn.
    * A holder is a name only: one that asks twice gets in its own way.
    */
   acquire(partition: string, request: LeaseRequest): Promise<AcquireResult>;

@@ -7,8 +7,13 @@ import { type Clock, type Log, systemClock } from '@starloom/core';
 import { closeToOthers } from '@starloom/wire';
 import type { CoordinationStore, StoreWarning } from './coordination-store.ts';
 import { LogCheckpoint } from './embedded/checkpoint.ts';
-import type { MissingRecords, SnapshotRow } from './embedded/log-messages.ts';
-import { type LogReader, LogThread, toFabricError } from './embedded/log-thread.ts';
+import {
+  type LogReader,
+  LogThread,
+  type MissingRecords,
+  type SnapshotRow,
+  toFabricError,
+} from './embedded/log-thread.ts';
 import { PartitionReader } from './embedded/partition-parts.ts';
 import { decodeRecord, SqliteJournal } from './embedded/sqlite-journal.ts';
 import { CoordinationMachine } from './engine/coordination-machine.ts';
@@ -80,7 +85,7 @@ async function createPrivateFile(path: string): Promise<void> {
     await Promise.all(files.map((each) => closeToOthers(each)));
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    throw toFabricError(path, { reason: 'io', message }, error);
+    throw toFabricError(path, { reason: 'engine_unavailable/file', message }, error);
   }
 }
 

@@ -16,7 +16,6 @@ export type {
   Lease,
   LeaseMode,
   LeaseRequest,
-  LockEvent,
   LockedCommitResult,
   ReleaseResult,
   Snapshot,
@@ -25,14 +24,26 @@ export type {
   Waiting,
   Write,
 } from './coordination-store.ts';
-export { REASONS, type Reason, type RpcError, toRpcError } from './errors.ts';
 export type { MethodDescription } from './methods/define-method.ts';
-export { PROTOCOL_VERSION, SERVICE_PATHS } from './methods/discovery.ts';
-export { describeMethods, METHODS, type MethodName, OPEN_API_URL } from './methods.ts';
+export {
+  describeMethods,
+  METHODS,
+  type MethodName,
+  OPEN_API_URL,
+  PROTOCOL_VERSION,
+  SERVICE_PATHS,
+} from './methods.ts';
 export { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
+export { REASONS, type Reason } from './reasons.ts';
 export { openReopeningStore, type ReopeningStoreOptions } from './reopening-store.ts';
-export type { ConnectedPrincipal, RpcConnection } from './rpc/connection.ts';
-export type { RpcReply, RpcResponse } from './rpc/message.ts';
+export type { RpcError, RpcReply, RpcResponse } from './rpc/message.ts';
+export type {
+  CallableAgent,
+  ConnectedPrincipal,
+  GatewayDirectory,
+  RpcConnection,
+} from './rpc/peer.ts';
 export type { RpcAnswer, RpcPeer } from './rpc.ts';
 export type { CoordinationOptions, MayUse, Services } from './services.ts';
+export type { SessionView, SessionViews } from './session/session-views.ts';
 export { openStore, type StoreConfig, type StoreDependencies, toRealmStore } from './store.ts';

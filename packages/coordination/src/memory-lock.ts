@@ -1,20 +1,22 @@
 // Locks of a session. The store keeps leases, tokens and queues, and checks tokens inside writes;
-// here is who may ask, waiting for a turn without polling, and refusing a wait that would never end.
+// this checks who may ask, waits for a turn without polling, and refuses a wait that would never end.
 
 import { type Json, RecentMap } from '@starloom/core';
 import { type Caller, fromHolder, idempotencyOf } from './agents/caller.ts';
 import type { Lease, LeaseMode } from './coordination-store.ts';
-import { keyReused } from './errors.ts';
 import { LogWatch } from './feed/event-feed.ts';
-import { type LockName, lockHeld, staleToken } from './locks/lock-errors.ts';
 import {
   awaitTurn,
   cancelPlace,
   concernsPlace,
   giveUp,
+  inTheWay,
+  lockHeld,
   refuseDeadlock,
 } from './locks/lock-queue.ts';
+import type { AcquireRequest } from './methods/memory-locker.ts';
 import { Meter } from './quota/meter.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import type { Access, Need } from './session/session-access.ts';
 
@@ -26,17 +28,6 @@ type MemoryLockOptions = Pick<
   'store' | 'clock' | 'limits' | 'budgets' | 'access' | 'feeds'
 >;
 
-export interface AcquireRequest {
-  readonly session_id: string;
-  readonly resource: string;
-  readonly mode: LeaseMode;
-  readonly ttl_ms: number;
-  readonly wait_ms: number;
-  readonly priority: number;
-  /** Answer at once with a ticket; the grant is pushed. */
-  readonly async: boolean;
-}
-
 export type Acquired =
   | { readonly lease: Lease }
   | { readonly queued: { readonly ticket: string; readonly position: number } };
@@ -47,6 +38,8 @@ export interface BreakTarget {
   /** The agent whose leases are meant. */
   readonly holder?: string | undefined;
 }
+
+export type LockName = Pick<Lease, 'resource' | 'token'>;
 
 const REMEMBERED = 10_000;
 
@@ -80,7 +73,7 @@ export class MemoryLock {
     const isNews = (event: Json) => concernsPlace(event, caller.agentId, ticket);
     using watch = isWaiting ? await LogWatch.open(feeds, admitted.partition, isNews) : undefined;
     const answer = await store.acquire(admitted.partition, toLeaseRequest(admitted, request));
-    if ('reused' in answer) throw keyReused();
+    if ('reused' in answer) throw failure('idempotency_key_reused');
     if ('heldBy' in answer) {
       await this.#assertStill(admitted, need);
       throw lockHeld(request.resource, answer.heldBy, admitted.holder);
@@ -111,7 +104,7 @@ export class MemoryLock {
     const admitted = await access.recent(caller, sessionId, { role: 'reader', state: 'active' });
     await this.assertHolder(admitted, lock);
     const lease = await store.renew(admitted.partition, lock, ttlMs);
-    if (lease === undefined) throw staleToken(lock, await this.#leases(admitted, lock.resource));
+    if (lease === undefined) throw await this.#stale(admitted, lock);
     return lease;
   }
 
@@ -120,7 +113,7 @@ export class MemoryLock {
     const admitted = await access.recent(caller, sessionId, { role: 'reader' });
     await this.assertHolder(admitted, lock);
     const { released } = await store.release(admitted.partition, lock);
-    if (!released) throw staleToken(lock, await this.#leases(admitted, lock.resource));
+    if (!released) throw await this.#stale(admitted, lock);
     return { released };
   }
 
@@ -176,9 +169,9 @@ export class MemoryLock {
   }
 
   async #findMode(access: Access, { resource, token }: LockName): Promise<LeaseMode> {
-    const leases = await this.#leases(access, resource);
+    const leases = await this.heldBy(access, resource);
     const lease = leases.find((held) => held.token === token && held.holder === access.holder);
-    if (lease === undefined) throw staleToken({ resource, token }, leases);
+    if (lease === undefined) throw await this.#stale(access, { resource, token });
     this.#remember(access.partition, lease);
     return lease.mode;
   }
@@ -190,28 +183,16 @@ export class MemoryLock {
 
   async #reserve(partition: string): Promise<void> {
     const { store } = this.#options;
-    await this.#meter.reserve({
-      name: partition,
-      more: { entries: 1, bytes: 0 },
-      measure: async () => {
-        const [leases, waiting] = await Promise.all([
-          store.leases(partition),
-          store.waiting(partition),
-        ]);
-        return { now: { entries: leases.length + waiting.length, bytes: 0 } };
-      },
+    await this.#meter.reserveOne(partition, async () => {
+      const lists = [store.leases(partition), store.waiting(partition)];
+      return (await Promise.all(lists)).flat().length;
     });
   }
 
   async #reservePlace(partition: string, resource: string): Promise<void> {
     const { store } = this.#options;
-    await this.#places.reserve({
-      name: `${partition}\n${resource}`,
-      more: { entries: 1, bytes: 0 },
-      measure: async () => {
-        const { length: entries } = await store.waiting(partition, resource);
-        return { now: { entries, bytes: 0 } };
-      },
+    await this.#places.reserveOne(`${partition}\n${resource}`, async () => {
+      return (await store.waiting(partition, resource)).length;
     });
   }
 
@@ -234,12 +215,13 @@ export class MemoryLock {
 
   /** The caller, under the same epoch, has all that it needs, as the store has it now. */
   async #assertStill({ caller, sessionId, member }: Access, need: Need): Promise<void> {
-    const sameLife = { ...caller, epoch: member.epoch };
-    await this.#options.access.fresh(sameLife, sessionId, need);
+    const sameEpoch = { ...caller, epoch: member.epoch };
+    await this.#options.access.fresh(sameEpoch, sessionId, need);
   }
 
-  async #leases({ partition }: Access, resource: string): Promise<readonly Lease[]> {
-    return await this.#options.store.leases(partition, resource);
+  async #stale(access: Access, { resource, token: lock_token }: LockName) {
+    const leases = await this.heldBy(access, resource);
+    return failure('stale_token/lock', { resource, lock_token, ...inTheWay(leases) });
   }
 
   #remember(partition: string, { resource, token, holder, mode }: Lease): void {

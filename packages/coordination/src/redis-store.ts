@@ -21,11 +21,26 @@ import type {
 } from './coordination-store.ts';
 import { type AskedEventLimits, toEventLimits } from './engine/event-log.ts';
 import { findDeadlock, toLockView } from './locks/wait-for-graph.ts';
-import { assertVersion, RedisConnection, readServerInfo, warningsOf } from './redis/connection.ts';
-import { mustBeSetUp } from './redis/engine-error.ts';
-import { answerKey, BUCKETS, baseOf, bucketBase, type KeyKind, keyOf } from './redis/keys.ts';
+import {
+  assertVersion,
+  mustBeSetUp,
+  RedisConnection,
+  readServerInfo,
+  warningsOf,
+} from './redis/connection.ts';
 import * as replies from './redis/replies.ts';
-import { createScripts, runScript, type Script, type Scripts } from './redis/script.ts';
+import {
+  answerKey,
+  BUCKETS,
+  baseOf,
+  bucketBase,
+  createScripts,
+  type KeyKind,
+  keyOf,
+  runScript,
+  type Script,
+  type Scripts,
+} from './redis/script.ts';
 import { StreamReader } from './redis/stream-reader.ts';
 import { inBatches } from './support/in-batches.ts';
 

@@ -4,7 +4,8 @@
 // survives, which is what a failed operation said.
 
 import { backoffMs, FabricError, type Log } from '@starloom/core';
-import type { CoordinationStore, Lease, StoreWarning } from './coordination-store.ts';
+import type { CoordinationStore } from './coordination-store.ts';
+import { failure } from './reasons.ts';
 
 export interface ReopeningStoreOptions {
   readonly open: () => Promise<CoordinationStore>;
@@ -31,10 +32,32 @@ const PROBE = 'opened';
 export async function openReopeningStore(options: ReopeningStoreOptions): Promise<Store> {
   const store = new ReopeningStore(options);
   await store.begin();
-  return store;
+  return store.toStore();
 }
 
-class ReopeningStore implements CoordinationStore {
+type Operation = Exclude<keyof Store, 'failure' | 'watch' | 'close'>;
+
+/** These go to the store as they are, while there is one. */
+const OPERATIONS: Readonly<Record<Operation, true>> = {
+  read: true,
+  commit: true,
+  events: true,
+  acquire: true,
+  renew: true,
+  release: true,
+  breakLease: true,
+  cancelWait: true,
+  leases: true,
+  waiting: true,
+  deadlock: true,
+  acquireAndCommit: true,
+  tick: true,
+  check: true,
+  size: true,
+  drop: true,
+};
+
+class ReopeningStore {
   readonly #options: ReopeningStoreOptions;
   readonly #watched = new Set<Watched>();
   #store: Store | undefined;
@@ -59,73 +82,27 @@ class ReopeningStore implements CoordinationStore {
   }
 
   get failure(): FabricError | undefined {
-    const failure = this.#store?.failure;
-    if (failure) this.#fail(failure);
+    const problem = this.#store?.failure;
+    if (problem) this.#fail(problem);
     return this.#failure;
   }
 
-  read(...args: Parameters<Store['read']>) {
-    return this.#run((store) => store.read(...args));
-  }
-
-  commit(...args: Parameters<Store['commit']>) {
-    return this.#run((store) => store.commit(...args));
-  }
-
-  events(...args: Parameters<Store['events']>) {
-    return this.#run((store) => store.events(...args));
-  }
-
-  acquire(...args: Parameters<Store['acquire']>) {
-    return this.#run((store) => store.acquire(...args));
-  }
-
-  renew(...args: Parameters<Store['renew']>): Promise<Lease | undefined> {
-    return this.#run((store) => store.renew(...args));
-  }
-
-  release(...args: Parameters<Store['release']>) {
-    return this.#run((store) => store.release(...args));
-  }
-
-  breakLease(...args: Parameters<Store['breakLease']>) {
-    return this.#run((store) => store.breakLease(...args));
-  }
-
-  cancelWait(...args: Parameters<Store['cancelWait']>) {
-    return this.#run((store) => store.cancelWait(...args));
-  }
-
-  leases(...args: Parameters<Store['leases']>) {
-    return this.#run((store) => store.leases(...args));
-  }
-
-  waiting(...args: Parameters<Store['waiting']>) {
-    return this.#run((store) => store.waiting(...args));
-  }
-
-  deadlock(...args: Parameters<Store['deadlock']>) {
-    return this.#run((store) => store.deadlock(...args));
-  }
-
-  acquireAndCommit(...args: Parameters<Store['acquireAndCommit']>) {
-    return this.#run((store) => store.acquireAndCommit(...args));
-  }
-
-  tick(): Promise<void> {
-    return this.#run((store) => store.tick());
-  }
-
-  check(): Promise<readonly StoreWarning[]> {
-    return this.#run((store) => store.check());
-  }
-
-  size(...args: Parameters<Store['size']>) {
-    return this.#run((store) => store.size(...args));
-  }
-
-  drop(...args: Parameters<Store['drop']>) {
-    return this.#run((store) => store.drop(...args));
+  toStore(): Store {
+    const operation = (name: Operation) => [
+      name,
+      (...args: never[]) => this.#run((store) => Reflect.apply(store[name], store, args)),
+    ];
+    const names = Object.keys(OPERATIONS) as Operation[];
+    const operations: Pick<Store, Operation> = Object.fromEntries(names.map(operation));
+    const failure = () => this.failure;
+    return {
+      ...operations,
+      get failure() {
+        return failure();
+      },
+      watch: (...args) => this.watch(...args),
+      close: () => this.close(),
+    };
   }
 
   async watch(partition: string, listener: Listener): Promise<() => Promise<void>> {
@@ -147,8 +124,8 @@ class ReopeningStore implements CoordinationStore {
   }
 
   #run<Result>(work: (store: Store) => Promise<Result>): Promise<Result> {
-    const { failure } = this;
-    if (this.#store === undefined || failure) return Promise.reject(failure ?? away());
+    const problem = this.failure;
+    if (this.#store === undefined || problem) return Promise.reject(problem ?? away());
     return work(this.#store);
   }
 
@@ -214,14 +191,6 @@ async function probe(store: Store): Promise<void> {
 
 function away(cause?: FabricError): FabricError {
   const problem = cause?.message ?? 'it is being opened';
-  const { reason: store_problem, fix = 'try again' } = cause?.details ?? {};
-  return new FabricError('OVERLOADED', `Coordination is not available: ${problem}`, {
-    details: {
-      reason: 'engine_unavailable',
-      problem,
-      ...(store_problem !== undefined && { store_problem }),
-      fix,
-    },
-    cause,
-  });
+  const { reason: store_problem, fix } = cause?.details ?? {};
+  return failure('engine_unavailable/away', { problem, store_problem, fix }, { cause });
 }

@@ -3,23 +3,24 @@
 
 import { ERRORS, FabricError, type Json, orAborted, type Trace } from '@starloom/core';
 import { idempotencyOf } from './agents/caller.ts';
-import { isReason, protocolError, refuse, toRpcError } from './errors.ts';
 import type { Call, Method } from './methods/define-method.ts';
 import { findMethod } from './methods.ts';
-import type { RpcConnection } from './rpc/connection.ts';
+import { failure, isReason } from './reasons.ts';
 import {
   answer,
   BatchReply,
-  failure,
+  errorAnswer,
   invalid,
   isResponse,
   parseRequest,
+  protocolError,
   type RpcReply,
   type RpcRequest,
   type RpcResponse,
   toReply,
+  toRpcError,
 } from './rpc/message.ts';
-import { type Named, Peer } from './rpc/peer.ts';
+import { type Named, Peer, type RpcConnection } from './rpc/peer.ts';
 import type { Services } from './services.ts';
 
 export interface ReplyOptions {
@@ -67,7 +68,7 @@ export class RpcPeer {
       message = JSON.parse(text);
     } catch {
       const error = protocolError(-32700, 'The message is not JSON', 'send one JSON text');
-      return JSON.stringify(failure(null, error));
+      return JSON.stringify(errorAnswer(null, error));
     }
     return (await this.reply(message))?.toText();
   }
@@ -112,7 +113,7 @@ export class RpcPeer {
       return id === undefined ? undefined : answer(id, result);
     } catch (thrown) {
       this.#log(request, FabricError.from(thrown), inBatch);
-      return id === undefined ? undefined : failure(id, toRpcError(this.#cutShort(thrown)));
+      return id === undefined ? undefined : errorAnswer(id, toRpcError(this.#cutShort(thrown)));
     }
   }
 
@@ -125,7 +126,7 @@ export class RpcPeer {
   async #run({ method: name, params }: RpcRequest): Promise<unknown> {
     this.#peer.assertAuthorised();
     const method = findMethod(name);
-    if (method === undefined) throw unknownMethod(name);
+    if (method === undefined) throw failure('unknown_method', { method: name });
     const parsed = method.parse(params);
     const named = namedIn(parsed, method);
     const needsAgent = method.needsAgent?.(parsed) ?? true;
@@ -167,11 +168,4 @@ function withTrace(response: RpcResponse, { trace }: ReplyOptions): RpcResponse 
 /** Who asks, unless `agent_id` says whom the request is about. */
 function namedIn(params: Named, { aboutAgent }: Method): Named {
   return aboutAgent ? { ...params, agent_id: undefined } : params;
-}
-
-function unknownMethod(method: string): FabricError {
-  return refuse('unknown_method', `There is no method "${method}"`, {
-    method,
-    fix: 'mcp.describe lists the methods',
-  });
 }

@@ -11,12 +11,12 @@ import type { CoordinationStore } from './coordination-store.ts';
 import { EventFeeds } from './feed/event-feed.ts';
 import { MemoryLock } from './memory-lock.ts';
 import { type CoordinationLimits, DEFAULT_LIMITS } from './quota/limits.ts';
-import type { ConnectedPrincipal } from './rpc/connection.ts';
 import { IdempotentAnswers } from './rpc/idempotency.ts';
+import type { ConnectedPrincipal } from './rpc/peer.ts';
 import { SessionAccess } from './session/session-access.ts';
-import { SessionEnd } from './session/session-end.ts';
+import { SessionEnd, SessionTimers } from './session/session-end.ts';
 import { SessionRights } from './session/session-rights.ts';
-import { SessionTimers } from './session/session-timers.ts';
+import { SessionViews } from './session/session-views.ts';
 import { Sessions } from './session.ts';
 import { SharedBuffer } from './shared-buffer.ts';
 import { ToolCache } from './tool-cache.ts';
@@ -60,6 +60,7 @@ export interface Services {
   readonly locks: MemoryLock;
   readonly context: Context;
   readonly principalContexts: PrincipalContexts;
+  readonly views: SessionViews;
   readonly checkpoints: Checkpoints;
   readonly cache: ToolCache;
   readonly buffer: SharedBuffer;
@@ -101,6 +102,7 @@ export function createServices({
     locks,
     context: new Context({ ...base, locks, history }),
     principalContexts: new PrincipalContexts(base),
+    views: new SessionViews(base),
     checkpoints: new Checkpoints({ ...base, sessions, history }),
     cache: new ToolCache({ ...base, agents, bindings }),
     buffer: new SharedBuffer(base),

@@ -6,13 +6,13 @@ import { randomUUID } from 'node:crypto';
 import type { JsonObject } from '@starloom/core';
 import { type Caller, fromHolder } from './agents/caller.ts';
 import type { Commit, Entry, Snapshot } from './coordination-store.ts';
-import { notFound, refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
 import { freeHolders } from './locks/free-locks.ts';
 import { HEAD, keyOf, META, partitionOf, ROSTER } from './partitions.ts';
 import { assertCount, assertSize, type CoordinationLimits } from './quota/limits.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
-import { type Access, accessKeys } from './session/session-access.ts';
+import { type Access, accessKeys, noSession } from './session/session-access.ts';
 import { SessionIndex } from './session/session-index.ts';
 import {
   type AccessList,
@@ -239,20 +239,9 @@ export class Sessions {
     if (meta?.principal !== caller.principalId)
       await this.#options.budgets.removeSession(caller.principalId, sessionId);
     const mayKnow = meta && roleOnJoin(meta, caller, undefined);
-    if (mayKnow === undefined) return unavailable(sessionId);
-    return refuse('session_exists', `The session id "${sessionId}" is in use`, {
-      session_id: sessionId,
-      fix: 'join it, or create one without naming it',
-    });
+    const row = mayKnow === undefined ? 'id_unavailable' : 'session_exists';
+    return failure(row, { session_id: sessionId });
   }
-}
-
-/** Whether another principal's session has it, or had it, is not said. */
-function unavailable(sessionId: string) {
-  return refuse('id_unavailable', `The session id "${sessionId}" cannot be used`, {
-    session_id: sessionId,
-    fix: 'create the session without session_id, or choose another one',
-  });
 }
 
 function membersIn({ entries }: Snapshot): readonly Member[] {
@@ -261,7 +250,7 @@ function membersIn({ entries }: Snapshot): readonly Member[] {
     .map(([, { value }]) => memberSchema.parse(value));
 }
 
-/** As what the caller joins; a session it may not join does not exist for it. */
+/** The role in which the caller joins; a session it may not join does not exist for it. */
 function roleFor(
   { entries }: Snapshot,
   caller: Caller,
@@ -272,18 +261,18 @@ function roleFor(
   const meta = entry && metaSchema.parse(entry.value);
   const known = entries.get(keyOf.member(caller.agentId));
   const member = known && memberSchema.parse(known.value);
-  if (meta === undefined || meta.state === 'ended') throw notFound('session', sessionId);
+  if (meta === undefined || meta.state === 'ended') throw noSession(sessionId);
   if (member?.principal === caller.principalId && wanted === undefined) return member.role;
   const role = roleOnJoin(meta, caller, wanted);
-  if (role === undefined) throw notFound('session', sessionId);
+  if (role === undefined) throw noSession(sessionId);
   return role;
 }
 
 /** Is the member already in the session as it would be after joining? */
 function isSameMember({ value }: Entry, { role, epoch, principal }: Member): boolean {
   const before = memberSchema.parse(value);
-  const isSameLife = before.epoch === epoch && before.connected;
-  return isSameLife && before.role === role && before.principal === principal;
+  const isSameRegistration = before.epoch === epoch && before.connected;
+  return isSameRegistration && before.role === role && before.principal === principal;
 }
 
 /** Member, roster and notice in one, on the session as the snapshot has it. */

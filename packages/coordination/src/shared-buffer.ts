@@ -3,38 +3,27 @@
 // for longest first.
 
 import { isUtf8 } from 'node:buffer';
-import type { JsonObject } from '@starloom/core';
 import type { Caller } from './agents/caller.ts';
-import { ChunkEviction, ChunkIndex } from './buffer/chunk-index.ts';
 import {
   type ChunkBody,
   type ChunkEncoding,
+  ChunkIndex,
   type ChunkRecord,
   chunkIdOf,
   type IndexedChunk,
-  referenceKey,
   toChunkBody,
-} from './buffer/chunk-record.ts';
-import { notFound, refuse } from './errors.ts';
+} from './buffer/chunk-index.ts';
 import { jsonBytes } from './json/json.ts';
+import type { NewChunk } from './methods/shared-buffer.ts';
 import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import type { Access } from './session/session-access.ts';
 import type { Role } from './session/session-record.ts';
 
 type SharedBufferOptions = Pick<Services, 'store' | 'clock' | 'limits' | 'budgets' | 'access'>;
-
-export interface NewChunk {
-  readonly session_id: string;
-  readonly content: string;
-  readonly encoding: ChunkEncoding;
-  readonly media_type: string;
-  readonly metadata: JsonObject;
-  /** Keep it while this agent is there, whatever else has to go. */
-  readonly retain: boolean;
-}
 
 /** Which part of a chunk, by bytes, and how it is written. */
 export interface ChunkPart {
@@ -46,14 +35,12 @@ export interface ChunkPart {
 export class SharedBuffer {
   readonly #options: SharedBufferOptions;
   readonly #index: ChunkIndex;
-  readonly #eviction: ChunkEviction;
   readonly #meter: Meter;
 
   constructor(options: SharedBufferOptions) {
     const { store, clock, limits } = options;
     this.#options = options;
     this.#index = new ChunkIndex(store, clock);
-    this.#eviction = new ChunkEviction(store);
     const fix = 'evict chunks that no agent refers to';
     this.#meter = new Meter({ limits, entries: 'buffer_chunks', bytes: 'buffer_bytes', fix });
   }
@@ -70,7 +57,7 @@ export class SharedBuffer {
     const known = await this.#index.get(sessionId, chunk_id);
     if (known) await this.#noteAgain(sessionId, known, chunk);
     else await this.#add(caller, chunk, content, chunk_id, meta.principal);
-    if (chunk.retain) await this.#retain(caller, sessionId, chunk_id);
+    if (chunk.retain) await this.#index.retain(sessionId, chunk_id, caller.agentId);
     const { media_type } = known ?? chunk;
     return { chunk_id, bytes, media_type, deduplicated: known !== undefined };
   }
@@ -86,7 +73,7 @@ export class SharedBuffer {
     const body = bodies.entries.get(chunkId)?.value;
     if (info === undefined || body === undefined) {
       await this.#index.count(sessionId, 'misses');
-      throw notFound('chunk', chunkId);
+      throw failure('not_found/chunk', { chunk_id: chunkId });
     }
     await this.#index.noteRead(sessionId, chunkId);
     return { info, ...cut(toChunkBody(body, chunkId), info, part) };
@@ -106,16 +93,16 @@ export class SharedBuffer {
   ): Promise<readonly IndexedChunk[]> {
     await this.#admit(caller, sessionId, 'writer');
     if ('bytes' in what) {
-      return await this.#eviction.makeRoom(sessionId, { entries: 0, bytes: what.bytes });
+      return await this.#index.makeRoom(sessionId, { entries: 0, bytes: what.bytes });
     }
     for (;;) {
       const chunks = await this.#index.all(sessionId);
       const chunk = chunks.find(({ chunk_id }) => chunk_id === what.chunkId);
-      if (chunk === undefined) throw notFound('chunk', what.chunkId);
-      const present = await this.#eviction.presentAgents(sessionId);
+      if (chunk === undefined) throw failure('not_found/chunk', { chunk_id: what.chunkId });
+      const present = await this.#index.presentAgents(sessionId);
       const others = chunk.references.filter((id) => id !== caller.agentId && present.has(id));
       if (others.length > 0) throw stillNeeded(chunk, others);
-      if (await this.#eviction.evict(sessionId, chunk)) return [chunk];
+      if (await this.#index.evict(sessionId, chunk)) return [chunk];
     }
   }
 
@@ -124,12 +111,6 @@ export class SharedBuffer {
     const stats = await this.#index.stats(sessionId);
     if (reset) await this.#index.reset(sessionId);
     return stats;
-  }
-
-  /** The chunk is not evicted while the caller is there. */
-  async #retain({ agentId }: Caller, sessionId: string, chunkId: string): Promise<void> {
-    const write = { kind: 'put', key: referenceKey(chunkId, agentId), value: true } as const;
-    await this.#index.change(sessionId, chunkId, { write });
   }
 
   async #admit(caller: Caller, sessionId: string, role: Role): Promise<Access> {
@@ -141,7 +122,7 @@ export class SharedBuffer {
   async #noteAgain(sessionId: string, known: ChunkRecord, { encoding }: NewChunk): Promise<void> {
     await this.#index.count(sessionId, 'deduplicated');
     if (encoding !== 'utf8' || known.encoding === 'utf8') return;
-    await this.#index.change(sessionId, known.chunk_id, { info: { encoding } });
+    await this.#index.setEncoding(sessionId, known.chunk_id, encoding);
   }
 
   async #add(
@@ -157,7 +138,7 @@ export class SharedBuffer {
     using _ = await this.#meter.hold({
       name: sessionId,
       more: { entries: 1, bytes },
-      measure: () => this.#eviction.measure(sessionId),
+      measure: () => this.#index.measure(sessionId),
     });
     await budgets.reserve(owner, chunk.content.length + jsonBytes(metadata));
     const value: ChunkBody = { encoding, content: chunk.content };
@@ -175,9 +156,7 @@ export class SharedBuffer {
 function toBytes({ content, encoding }: NewChunk): Buffer {
   const bytes = Buffer.from(content, encoding);
   if (bytes.toString(encoding) === content) return bytes;
-  throw refuse('bad_params', `The content is not ${encoding}`, {
-    fix: 'send text as utf8, anything else as base64 with padding',
-  });
+  throw failure('bad_params/content', { encoding });
 }
 
 function cut(body: ChunkBody, info: ChunkRecord, { offset, length, encoding: asked }: ChunkPart) {
@@ -186,24 +165,19 @@ function cut(body: ChunkBody, info: ChunkRecord, { offset, length, encoding: ask
   if (isWhole && encoding === body.encoding) return body;
   const end = length === undefined ? undefined : offset + length;
   const bytes = Buffer.from(body.content, body.encoding).subarray(offset, end);
-  if (encoding === 'utf8' && !isUtf8(bytes)) throw notText(info.chunk_id);
+  if (encoding === 'utf8' && !isUtf8(bytes)) {
+    throw failure('bad_params/not_text', { chunk_id: info.chunk_id });
+  }
   return { content: bytes.toString(encoding), encoding };
-}
-
-function notText(chunk_id: string) {
-  return refuse('bad_params', 'These bytes are not text in UTF-8', {
-    chunk_id,
-    fix: 'ask for base64, or for a part that begins and ends between two characters',
-  });
 }
 
 function stillNeeded(chunk: IndexedChunk, references: readonly string[]) {
   const { chunk_id, version } = chunk;
-  return refuse('conflict', `Others hold a reference to "${chunk_id}"`, {
+  const current = { references: chunk.references };
+  return failure('conflict/referenced', {
     chunk_id,
     references,
     current_version: version,
-    current: { references: chunk.references },
-    fix: 'evict it when they have left the session',
+    current,
   });
 }

@@ -33,10 +33,11 @@ export async function openStore(
  */
 export function toRealmStore(
   store: CoordinationStore,
-): Pick<CoordinationStore, 'read' | 'commit' | 'watch'> {
+): Pick<CoordinationStore, 'read' | 'commit' | 'watch' | 'events'> {
   return {
     read: (name, keys) => store.read(partitionOf.realm(name), keys),
     commit: (name, commit) => store.commit(partitionOf.realm(name), commit),
     watch: (name, listener) => store.watch(partitionOf.realm(name), listener),
+    events: (name, ...rest) => store.events(partitionOf.realm(name), ...rest),
   };
 }

@@ -8,27 +8,26 @@ import { type Caller, idempotencyOf, isImplicit } from './agents/caller.ts';
 import {
   agentCacheScope,
   type CacheEntry,
+  CacheIndex,
   type CacheName,
   type CacheScope,
   cacheEntrySchema,
   cacheKey,
   claimKey,
-  dependencyLabel,
   entryKey,
   entryLabel,
-  labelsOf,
+  namedLabels,
   principalCacheScope,
   sessionCacheScope,
-  tagLabel,
   toolLabel,
-} from './cache/cache-entry.ts';
-import { CacheIndex, Invalidations } from './cache/cache-index.ts';
+} from './cache/cache-index.ts';
 import { type CacheAnswer, type CacheTarget, SingleFlight } from './cache/single-flight.ts';
-import { refuse } from './errors.ts';
 import { jsonBytes } from './json/json.ts';
+import type { CacheGet, CacheInvalidation, CachePut } from './methods/tool-cache.ts';
 import { partitionOf } from './partitions.ts';
 import { assertSize } from './quota/limits.ts';
 import { Meter } from './quota/meter.ts';
+import { failure } from './reasons.ts';
 import type { Services } from './services.ts';
 import type { Need } from './session/session-access.ts';
 
@@ -42,28 +41,9 @@ export interface Shared {
   readonly session_id?: string | undefined;
 }
 
-export interface CachePut extends CacheName, Shared {
-  readonly result: Json;
-  readonly ttl_ms: number;
-  readonly tags: readonly string[];
-  readonly dependencies: readonly string[];
-  /** The version of the cache at which the computation began; by default when the claim did. */
-  readonly since?: number | undefined;
-  readonly claim?: number | undefined;
-}
-
-export interface CacheGet extends CacheName, Shared {
-  /** On a miss, be the one that computes. */
-  readonly claim: boolean;
-  readonly claim_ttl_ms: number;
-  /** How long to wait for the caller that computes it now. */
-  readonly wait_ms: number;
-}
-
 export class ToolCache {
   readonly #options: ToolCacheOptions;
   readonly #index: CacheIndex;
-  readonly #invalidations: Invalidations;
   readonly #meter: Meter;
   readonly #flights: SingleFlight;
 
@@ -72,8 +52,7 @@ export class ToolCache {
     this.#options = options;
     const lookUp = (target: CacheTarget) => this.#lookUp(target);
     this.#flights = new SingleFlight({ store, feeds, lookUp });
-    this.#index = new CacheIndex(store, clock);
-    this.#invalidations = new Invalidations(store, this.#index, limits.cache_entries);
+    this.#index = new CacheIndex(store, clock, limits.cache_entries);
     const fix = 'store smaller results, or invalidate some';
     this.#meter = new Meter({ limits, entries: 'cache_entries', bytes: 'cache_bytes', fix });
   }
@@ -102,7 +81,7 @@ export class ToolCache {
     if (claim === undefined && request.claim !== undefined) throw staleClaim(request);
     const since = request.since ?? (claim && (await this.#flights.beganAt(target, claim)));
     const { tool, tool_version = null, result, ttl_ms: ttlMs } = request;
-    const labels = [...labelsOf(request, key, request)];
+    const labels = [entryLabel(key), toolLabel(tool), ...namedLabels(request)];
     const at = clock.now();
     const entry: CacheEntry = { tool, tool_version, result, labels, agent_id: caller.agentId, at };
     const bytes = jsonBytes(entry);
@@ -112,7 +91,7 @@ export class ToolCache {
     using _ = await this.#roomFor(scope, bytes);
     const end = claim && ({ kind: 'delete', key: claimKey(key) } as const);
     for (;;) {
-      const marks = await this.#invalidations.marksOf(partition, labels);
+      const marks = await this.#index.marksOf(partition, labels);
       if (since !== undefined && marks.at > since) {
         if (claim) await store.release(partition, claim);
         return { stored: false, key };
@@ -141,26 +120,13 @@ export class ToolCache {
   }
 
   /** By tool and parameters, by tool, by tags, by dependencies: whatever has one of them. */
-  async invalidate(
-    caller: Caller,
-    request: Shared & {
-      readonly tool?: string | undefined;
-      readonly params?: Json | undefined;
-      readonly tool_version?: string | undefined;
-      readonly tags: readonly string[];
-      readonly dependencies: readonly string[];
-    },
-  ): Promise<number> {
+  async invalidate(caller: Caller, request: CacheInvalidation): Promise<number> {
     const { scope } = await this.#scope(caller, request, 'writer');
     const { tool, params, tool_version } = request;
     const named = tool === undefined ? [] : [namedLabel(tool, params, tool_version)];
-    const labels = new Set([
-      ...named,
-      ...request.tags.map(tagLabel),
-      ...request.dependencies.map(dependencyLabel),
-    ]);
-    if (labels.size === 0) throw nothingNamed();
-    return await this.#invalidations.invalidate(scope, [...labels]);
+    const labels = new Set([...named, ...namedLabels(request)]);
+    if (labels.size === 0) throw failure('bad_params/nothing_to_invalidate');
+    return await this.#index.invalidate(scope, [...labels]);
   }
 
   async stats(caller: Caller, shared: Shared, reset: boolean) {
@@ -177,7 +143,7 @@ export class ToolCache {
     const miss = { hit: false, since: snapshot.version } as const;
     if (stored === undefined) return miss;
     const { labels, result, at, agent_id } = cacheEntrySchema.parse(stored.value);
-    const marks = await this.#invalidations.marksOf(partition, labels);
+    const marks = await this.#index.marksOf(partition, labels);
     if (marks.at > stored.version) return miss;
     return { hit: true, result, at, agent_id };
   }
@@ -203,7 +169,7 @@ export class ToolCache {
       const scope = isOne ? agentCacheScope(caller) : principalCacheScope(principalId);
       return { scope, owner: principalId };
     }
-    if (session_id === undefined) throw noSession();
+    if (session_id === undefined) throw failure('bad_params/no_session');
     const role = use === 'writer' ? 'writer' : 'reader';
     const state = role === 'writer' ? ('active' as const) : undefined;
     const need: Need = { role, ...(state && { state }) };
@@ -243,19 +209,5 @@ function namedLabel(tool: string, params: Json | undefined, tool_version?: strin
 }
 
 function staleClaim({ tool, claim = 0 }: CachePut) {
-  return refuse('stale_token', `The claim ${claim} on this result of "${tool}" is over`, {
-    tool,
-    claim,
-    fix: 'tool_cache.get again: the result may be there; if not, claim it again or put without claim',
-  });
-}
-
-function nothingNamed() {
-  return refuse('bad_params', 'Nothing is named that could be invalidated', {
-    fix: 'name a tool, a tool with its params, tags or dependencies',
-  });
-}
-
-function noSession() {
-  return refuse('bad_params', 'The scope "session" needs a session', { fix: 'send session_id' });
+  return failure('stale_token/claim', { tool, claim });
 }

@@ -171,7 +171,7 @@ describe('agent registry', () => {
     expect((await second.call('session_manager.list', {})).sessions).toEqual([]);
   });
 
-  it('gives each life a larger epoch, also after the agent was unregistered', async () => {
+  it('gives each registration a larger epoch, also after the agent was unregistered', async () => {
     await using world = new World();
     const epochs: number[] = [];
     for (const gone of [false, true, false]) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { infoKey } from '../src/buffer/chunk-record.ts';
+import { infoKey } from '../src/buffer/chunk-index.ts';
 import type { Commit } from '../src/coordination-store.ts';
 import { fieldsOf } from '../src/feed/log-event.ts';
 import { partitionOf } from '../src/partitions.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { entryKey } from '../src/cache/cache-entry.ts';
+import { entryKey } from '../src/cache/cache-index.ts';
 import type { Commit } from '../src/coordination-store.ts';
 import { beforeCommit, writesKey } from './support/before-commit.ts';
 import { World } from './support/world.ts';

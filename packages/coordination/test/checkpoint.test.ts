@@ -1,7 +1,7 @@
 import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { LogCheckpoint } from '../src/embedded/checkpoint.ts';
-import type { SnapshotRow } from '../src/embedded/log-messages.ts';
+import type { SnapshotRow } from '../src/embedded/log-thread.ts';
 import { CoordinationMachine } from '../src/engine/coordination-machine.ts';
 
 const BYTES_PER_PART = 1000;

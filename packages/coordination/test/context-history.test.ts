@@ -108,7 +108,7 @@ it('reads versions of a context of large values, the present one in any case', a
   expect(await at(-20)).toBe(30);
 });
 
-it('begins with the oldest that is still there when nobody says where', async () => {
+it('begins with the oldest event that is kept when the request names no cursor', async () => {
   await using world = new World({ keepEvents: 20 });
   const { client, session_id } = await open(world);
   for (let n = 0; n < 60; n += 1) {

@@ -173,7 +173,7 @@ describe('context', () => {
     expect(await get()).toMatchObject({ context: { a: 1 }, version });
   });
 
-  it('refuses the token of a lock that is over, even if nobody has the lock', async () => {
+  it('refuses the token of an ended lock, even if the lock is free', async () => {
     await world[Symbol.asyncDispose]();
     await open('lock');
     const held = await client.call('memory_locker.acquire', { session_id, ttl_ms: 1_000 });

@@ -36,7 +36,7 @@ describe('a partition that holds nothing any more', () => {
     expect(machine.read('p', end).version).toBe(0);
   });
 
-  it('begins anew with whatever comes after that, tick or no tick', () => {
+  it('starts again with the next operation, with or without a tick', () => {
     const machine = emptied();
     const { result } = machine.apply('p', 2_000 + TEN_MINUTES, 'commit', put);
     expect(result).toEqual({ ok: true, version: 1 });
@@ -51,7 +51,7 @@ describe('a partition that holds nothing any more', () => {
     expect(machine.read('p', 3 * TEN_MINUTES).version).toBe(4);
   });
 
-  it('is kept with the events that it told', () => {
+  it('is kept with its events', () => {
     const machine = new CoordinationMachine();
     machine.apply('p', 1_000, 'commit', { ...put, event: 'told' });
     machine.apply('p', 2_000, 'commit', remove);

@@ -3,7 +3,7 @@ import { createCoordination } from '../src/index.ts';
 import { MemoryCoordinationStore } from '../src/testing/index.ts';
 import { Client } from './support/world.ts';
 
-it('sees to lost agents by itself once it is started, by real time', async () => {
+it('retires lost agents by itself once it is started, by real time', async () => {
   const store = new MemoryCoordinationStore();
   const coordination = createCoordination({ store, heartbeatIntervalMs: 60 });
   coordination.start();

@@ -166,7 +166,7 @@ describe('does not happen', () => {
     }
   });
 
-  it('8: the sweep can never find a lost agent, and nobody is told', async () => {
+  it('8: the sweep never finds a lost agent, and no member is notified', async () => {
     await using world = new World();
     const { session_id, clients } = await open(world, ['lost', 'b']);
     const b = clients[1] as Client;

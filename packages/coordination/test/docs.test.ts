@@ -1,5 +1,6 @@
 import { expect, it, test } from 'vitest';
 import { EVENTS, PUSHES } from '../../../scripts/coordination-events.ts';
+import { EXAMPLES } from '../../../scripts/coordination-examples.ts';
 import { DOCS } from '../../../scripts/write-docs.ts';
 import { describeMethods, METHODS, REASONS, SERVICE_PATHS } from '../src/index.ts';
 
@@ -18,9 +19,10 @@ it('documents every method with parameters, result, errors and an example', () =
   for (const reason of Object.keys(REASONS)) expect(text).toContain(`\`${reason}\``);
 });
 
-test.each(Object.entries(METHODS))('the example of %s fits its schemas', (_, method) => {
-  expect(() => method.parse(method.example.params)).not.toThrow();
-  expect(method.result.parse(method.example.result)).toEqual(method.example.result);
+test.each(Object.entries(METHODS))('the example of %s fits its schemas', (name, method) => {
+  const { params, result } = EXAMPLES[name] ?? expect.fail('there is none');
+  expect(() => method.parse(params)).not.toThrow();
+  expect(method.result.parse(result)).toEqual(result);
 });
 
 it('describes parameters and results as JSON Schemas', () => {

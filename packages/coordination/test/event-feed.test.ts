@@ -56,7 +56,7 @@ it('reads on after the store was out of reach, for those at the end and those be
   await feeds.close();
 });
 
-it('delivers nothing after it was stopped, and stops watching when nobody is left', async () => {
+it('delivers nothing after it was stopped, and stops watching without followers', async () => {
   const { feeds, tell, follow } = open();
   const [one, two] = [await follow(), await follow()];
   await tell(1);

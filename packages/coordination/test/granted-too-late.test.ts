@@ -98,7 +98,7 @@ describe('a lock that is granted in the moment in which its waiter gives up', ()
     expect(await world.store.leases(partition)).toEqual([]);
   });
 
-  it('is lost with the membership, though nobody waits at the ticket', async () => {
+  it('is lost with the membership, although no client waits for the ticket', async () => {
     const { world, a, b } = await openSession();
     await using _ = world;
     const release = await acquire(a, 'x');

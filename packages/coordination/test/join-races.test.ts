@@ -52,7 +52,7 @@ describe('two who do something at the same moment', () => {
     expect(await members(owner)).toEqual(['a', 'o']);
   });
 
-  it('do not bring a session back to life when one joins while the other ends it', async () => {
+  it('do not reopen a session when one joins while the other ends it', async () => {
     await using world = new World();
     const [owner, a] = [await world.agent('o'), await world.agent('a')];
     await owner.call('session_manager.create', { session_id });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { digestibleJson, sameJson } from '../src/json/json.ts';
+import { digestibleJson, mergePatch, sameJson } from '../src/json/json.ts';
 import { applyJsonPatch, jsonPatchSchema } from '../src/json/json-patch.ts';
-import { mergePatch } from '../src/json/merge-patch.ts';
 
 const patch = (document: unknown, operations: unknown, copyBytes = 1_000) =>
   applyJsonPatch(document as never, jsonPatchSchema.parse(operations), { copyBytes });

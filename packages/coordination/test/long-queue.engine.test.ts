@@ -1,7 +1,7 @@
 import { describeWithEngine } from '@starloom/testkit';
 import { expect, it } from 'vitest';
 import type { Lease } from '../src/coordination-store.ts';
-import { baseOf, keyOf } from '../src/redis/keys.ts';
+import { baseOf, keyOf } from '../src/redis/script.ts';
 import { openRedisWorld } from './fixtures/redis-world.ts';
 
 /** More than the stack of a script can hold. */

@@ -122,7 +122,7 @@ describe('memory locker', () => {
     }
   });
 
-  it('answers a waiter at once when its life is over', async () => {
+  it('answers a waiter at once when its registration ends', async () => {
     for (const end of [
       async (world: World) => void (await world.agent('waiter')),
       async (_: World, waiter: Client) => void (await waiter.call('agent_registry.unregister', {})),
@@ -164,7 +164,7 @@ describe('memory locker', () => {
     await elsewhere.close();
   });
 
-  it('refuses to wait for whoever is not a member any more, though it was one lately', async () => {
+  it('refuses to let an agent wait that was a member until lately', async () => {
     await using world = new World();
     const { session_id, clients } = await open(world, 'owner', 'b');
     const [owner, b] = clients as [Client, Client];
@@ -224,7 +224,7 @@ describe('memory locker', () => {
     expect(order).toEqual(['c', 'b', 'd']);
   });
 
-  it('pushes the grant with ticket, token and time to whoever waited for it, and to nobody else', async () => {
+  it('pushes the grant with ticket, token and time only to the agent that waited for it', async () => {
     await using world = new World();
     const { session_id, clients } = await open(world, 'a', 'b', 'c');
     const [a, b, c] = clients as [Client, Client, Client];
@@ -460,7 +460,7 @@ describe('memory locker', () => {
     await acquire(a, { session_id, resource: 'z' });
   });
 
-  it('is free of what an agent held or waited for in a life that is over', async () => {
+  it('is free of the locks and places of an ended registration', async () => {
     await using world = new World();
     const { session_id, clients } = await open(world, 'a', 'b');
     const [a, b] = clients as [Client, Client];

@@ -1,12 +1,13 @@
 import { expect, it, test } from 'vitest';
 import type { z } from 'zod';
+import { EXAMPLES } from '../../../scripts/coordination-examples.ts';
 import { METHODS } from '../src/index.ts';
 import { World } from './support/world.ts';
 
 test.each(Object.entries(METHODS))(
   '%s takes null for a parameter that may be left out, and for no other',
-  (_, method) => {
-    const example: Record<string, unknown> = { ...method.example.params };
+  (methodName, method) => {
+    const example = EXAMPLES[methodName]?.params ?? {};
     const shape: Record<string, z.ZodType> = method.params.shape;
     const names = Object.keys(shape).filter(
       (name) => shape[name]?.safeParse(null).success !== true,

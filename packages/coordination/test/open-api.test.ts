@@ -1,8 +1,9 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it, test } from 'vitest';
 import { PUSHES } from '../../../scripts/coordination-events.ts';
+import { EXAMPLES } from '../../../scripts/coordination-examples.ts';
 import { coordinationOpenApi } from '../../../scripts/coordination-open-api.ts';
-import { describeMethods, METHODS, SERVICE_PATHS } from '../src/index.ts';
+import { METHODS, SERVICE_PATHS } from '../src/index.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read into the document freely
 const document: any = coordinationOpenApi();
@@ -14,10 +15,8 @@ const exampleOf = (name: string, kind: 'request' | 'answer') =>
   document.components.examples[`${name}.${kind}`].value;
 
 test.each(Object.keys(METHODS))('the example of %s validates against its own schemas', (name) => {
-  const method = describeMethods().find((each) => each.name === name);
   const examples = {
-    params: method?.example.params,
-    result: method?.example.result,
+    ...EXAMPLES[name],
     request: exampleOf(name, 'request'),
     answer: exampleOf(name, 'answer'),
   };

@@ -48,7 +48,7 @@ it('[C4] marks an agent inactive after a missed beat and tells every other membe
   ]);
 });
 
-it('shows an agent as inactive as soon as its time is over, before anybody sweeps', async () => {
+it('shows an agent as inactive as soon as its time is over, before a sweep', async () => {
   await using world = new World();
   const client = await world.agent('a');
   world.clock.advance(2 * BEAT_MS);
@@ -112,7 +112,7 @@ it('tells the others once, however many processes see the loss', async () => {
   expect(events.events).toHaveLength(1);
 });
 
-it('does not take a new life for the old one, however late somebody sees to the loss', async () => {
+it('keeps a new registration when the loss of the old one is handled late', async () => {
   await using world = new World();
   const { session_id, clients } = await inSession(world, 'a', 'b');
   const b = clients[1] as Client;
@@ -130,7 +130,7 @@ it('does not take a new life for the old one, however late somebody sees to the 
   await late.close();
 });
 
-it('tells the others of a loss also when the agent is back before anybody saw to it', async () => {
+it('notifies the others of a loss also when the agent is back before the sweep', async () => {
   await using world = new World();
   const { clients } = await inSession(world, 'a', 'b');
   const b = clients[1] as Client;
@@ -143,7 +143,7 @@ it('tells the others of a loss also when the agent is back before anybody saw to
     .toEqual(['session_manager.agent_disconnected', 'session_manager.agent_joined']);
 });
 
-it('sees to more losses than the log can tell of', async () => {
+it('handles more losses than the log can hold', async () => {
   await using world = new World({ keepEvents: 5 });
   const ids = Array.from({ length: 20 }, (_, n) => `agent-${n}`);
   const { session_id } = await inSession(world, 'owner', ...ids);
@@ -160,7 +160,7 @@ it('sees to more losses than the log can tell of', async () => {
   await later.close();
 });
 
-it('sees to losses that happened while no process was there', async () => {
+it('handles losses that happened while no process was running', async () => {
   await using world = new World();
   const { session_id } = await inSession(world, 'a', 'b');
   await world.coordination.close();
@@ -223,7 +223,7 @@ it('does not let a lost agent act before it registers again, not even without an
   await anonymous.call('context_coordinator.get', params);
 });
 
-it('lets an agent go on in its life on another connection when it beats there with its epoch', async () => {
+it('continues a registration on another connection after a heartbeat with its epoch', async () => {
   await using world = new World();
   const { session_id, clients } = await inSession(world, 'a', 'b');
   const [a, b] = clients as [Client, Client];
@@ -237,7 +237,7 @@ it('lets an agent go on in its life on another connection when it beats there wi
   await expect.poll(() => again.pushed('session_manager.agent_disconnected')).toHaveLength(1);
 });
 
-it('does not leave a lock to a life that ended while it was granted', async () => {
+it('frees a lock that was granted while its registration ended', async () => {
   await using world = new World();
   const { session_id } = await inSession(world, 'a', 'b');
   const acquire = world.store.acquire.bind(world.store);
@@ -278,7 +278,7 @@ it('tells nothing more of a session that ended', async () => {
   expect(b.pushed('session_manager.agent_joined')).toEqual([]);
 });
 
-it('frees what an agent was about to compute when its life ends, in all caches', async () => {
+it('frees the claims of an ended registration in all caches', async () => {
   for (const how of ['registers again', 'unregisters', 'is lost'] as const) {
     await using world = new World();
     const { session_id, clients } = await inSession(world, 'a', 'b');
@@ -310,7 +310,7 @@ it('frees what an agent was about to compute when its life ends, in all caches',
   }
 });
 
-it('leaves a new life its claims when the end of the one before is seen late', async () => {
+it('keeps the claims of a new registration when the end of the old one is handled late', async () => {
   await using world = new World();
   const { session_id, clients } = await inSession(world, 'a', 'b');
   const b = clients[1] as Client;

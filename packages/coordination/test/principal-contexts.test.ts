@@ -61,7 +61,7 @@ describe('what a principal sees of the sessions of its agents', () => {
 });
 
 describe('a principal that follows a session', () => {
-  it('is told of updates, and of nothing after its last agent known to be in it has left', async () => {
+  it('is notified of updates, and of nothing after its last known agent has left', async () => {
     await using world = new World();
     const a = await world.agent('a');
     const guest = await world.agent('guest', 'elsewhere');
@@ -81,7 +81,7 @@ describe('a principal that follows a session', () => {
     await expect.poll(() => mine.told).toEqual(['updated', 'updated', 'over']);
   });
 
-  it('is told once that a right was revoked', async () => {
+  it('is notified once that a right was revoked', async () => {
     await using world = new World();
     const a = await world.agent('a');
     const guest = await world.agent('guest', 'elsewhere');
@@ -95,7 +95,7 @@ describe('a principal that follows a session', () => {
     await expect.poll(() => theirs.told).toEqual(['over']);
   });
 
-  it('is told of sessions that come and go when they can be seen, on any gateway', async () => {
+  it('is notified of sessions that begin and end when they are visible, on any gateway', async () => {
     await using world = new World();
     const other = world.another();
     const seen: number[] = [];

@@ -45,7 +45,7 @@ it('keeps a bounded size of events, so that large ones do not fill the memory', 
   expect(versions(recent, 21)).toEqual([22, 23]);
 });
 
-it('begins anew after a gap', () => {
+it('starts again after a gap', () => {
   const recent = new RecentEvents(0);
   recent.add(page(1, 3));
   recent.add({ events: [], cursor: 50, gap: true });

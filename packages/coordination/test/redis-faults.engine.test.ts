@@ -68,7 +68,7 @@ describeWithEngine('redis', (engine) => {
       await writer.close();
     });
 
-    it('tells watchers of a partition that began anew meanwhile', async () => {
+    it('notifies watchers of a partition that was recreated meanwhile', async () => {
       await using scene = await openProxied();
       const { store, proxy, world } = scene;
       const writer = await world.open();

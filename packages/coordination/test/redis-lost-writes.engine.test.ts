@@ -102,7 +102,7 @@ describeWithEngine('redis', (engine) => {
   });
 
   describe('when a partition goes without a word', () => {
-    it('tells its watchers within seconds, though the connection lives', async () => {
+    it('notifies its watchers within seconds, although the connection is up', async () => {
       await using world = await openRedisWorld(engine().url);
       const [store, writer] = [await world.open(), await world.open()];
       const follower = await follow(store);

@@ -216,7 +216,7 @@ describe('JSON-RPC', () => {
     }
   });
 
-  it('does nothing again of which nobody knows whether it was done', async () => {
+  it('does not repeat a request whose outcome is unknown', async () => {
     await using world = new World();
     const client = await world.agent('a');
     const { session_id } = await client.call('session_manager.create', { mode: 'cas' });

@@ -293,7 +293,7 @@ describe('sessions', () => {
     expect(member?.role).toBe(access.principals.bob);
   });
 
-  it('let in whoever knows their id when they are open', async () => {
+  it('admit any agent that knows their id when they are open', async () => {
     await using world = new World();
     const [owner, stranger] = [await world.agent('owner'), await world.agent('s', 'elsewhere')];
     const { session_id } = await owner.call('session_manager.create', { open: true });

@@ -56,7 +56,7 @@ describe('shared buffer', () => {
     expect((await a.call('shared_buffer.stats', { session_id })).deduplicated).toBe(1);
   });
 
-  it('gives text back to who put text, whoever put the same bytes as base64 before', async () => {
+  it('returns text to an agent that put text, also when the same bytes came as base64 before', async () => {
     const { world, a, b, session_id, put } = await open();
     await using _ = world;
     const base64 = Buffer.from('grüße').toString('base64');

@@ -143,7 +143,7 @@ describe('subscriptions', () => {
     await elsewhere.close();
   });
 
-  it('keep no queue for a slow reader: it is told to take a snapshot, and nothing else waits', async () => {
+  it('keep no queue for a slow reader: it has to take a snapshot, and other readers do not wait', async () => {
     await using world = new World({ limits: { backlog_events: 100 } });
     const { reader, session_id, write } = await open(world);
     const got: { method: string; cursor: number }[] = [];
@@ -174,7 +174,7 @@ describe('subscriptions', () => {
       .toEqual({ method: 'context_coordinator.update', cursor: next });
   });
 
-  it('tell nothing to who is no longer a member, also when the word of it was passed over', async () => {
+  it('push nothing to a former member, also when the event of its leaving was skipped', async () => {
     await using world = new World();
     const { writer, reader, session_id, write } = await open(world);
     await reader.call('context_coordinator.subscribe', { session_id });

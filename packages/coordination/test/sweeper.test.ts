@@ -5,7 +5,7 @@ import { World } from './support/world.ts';
 
 /** More than the sweeper reads at once. */
 const MANY = 1_100;
-/** A life is over after two seconds without a beat, long before everything is looked through. */
+/** A registration ends after two seconds without a heartbeat, long before the sweeper looks through everything. */
 const QUICK = { heartbeatIntervalMs: 1_000 };
 const OVER_MS = 5_000;
 const LOOK_THROUGH_MS = 60_000;
@@ -58,7 +58,7 @@ function failOn(store: CoordinationStore, partition: string): () => void {
 }
 
 describe('one sweep', () => {
-  it('sees to all lost agents, however many there are', async () => {
+  it('retires all lost agents, however many there are', async () => {
     await using world = new World({ ...QUICK, limits: { agents: 2 * MANY } });
     await register(world, names(MANY));
     await world.coordination.sweep();
@@ -66,7 +66,7 @@ describe('one sweep', () => {
     expect(await statuses(world.store)).toEqual({ inactive: MANY });
   });
 
-  it('sees to all sessions whose time is over, however many there are', async () => {
+  it('ends all expired sessions, however many there are', async () => {
     await using world = new World({ limits: { sessions_per_agent: 2 * MANY } });
     await create(world, names(MANY));
     await world.coordination.sweep();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { markKey, principalCacheScope } from '../src/cache/cache-entry.ts';
+import { markKey, principalCacheScope } from '../src/cache/cache-index.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { countCalls } from './support/counted-calls.ts';
 import { type Client, World } from './support/world.ts';
@@ -231,7 +231,7 @@ describe('tool cache', () => {
     expect(await world.store.leases(partition)).toEqual([]);
   });
 
-  it('passes the claim on when whoever computes gives up', async () => {
+  it('passes the claim on when the computing agent gives up', async () => {
     await using world = new World();
     const [a, b] = [await world.agent('a'), await world.agent('b')];
     const { claim = 0 } = await get(a, { claim: true });
@@ -241,7 +241,7 @@ describe('tool cache', () => {
     expect((await waiting).claim).toBeGreaterThan(claim);
   });
 
-  it('passes the claim on when whoever computes dies', async () => {
+  it('passes the claim on when the computing agent dies', async () => {
     await using world = new World();
     const [a, b] = [await world.agent('a'), await world.agent('b')];
     const { claim = 0 } = await get(a, { claim: true, claim_ttl_ms: 1_000 });
@@ -307,18 +307,21 @@ describe('tool cache', () => {
     await there.call('agent_registry.register', { agent_id: 'unused', capabilities: [] });
   });
 
-  it.each(['agent', 'principal'] as const)('refuses an earlier life, scope %s', async (scope) => {
-    await using world = new World();
-    const old = await world.agent('a');
-    const named = { tool, params, scope };
-    await old.call('tool_cache.put', { ...named, result: 1 });
-    await world.agent('a');
-    const stale = { code: -32015, data: { reason: 'stale_epoch' } };
-    expect(await old.refused('tool_cache.put', { ...named, result: 2 })).toMatchObject(stale);
-    expect(await old.refused('tool_cache.get', named)).toMatchObject(stale);
-    expect(await old.refused('tool_cache.invalidate', { tool, scope })).toMatchObject(stale);
-    expect(await old.refused('session_manager.list', {})).toMatchObject(stale);
-  });
+  it.each(['agent', 'principal'] as const)(
+    'refuses an earlier registration, scope %s',
+    async (scope) => {
+      await using world = new World();
+      const old = await world.agent('a');
+      const named = { tool, params, scope };
+      await old.call('tool_cache.put', { ...named, result: 1 });
+      await world.agent('a');
+      const stale = { code: -32015, data: { reason: 'stale_epoch' } };
+      expect(await old.refused('tool_cache.put', { ...named, result: 2 })).toMatchObject(stale);
+      expect(await old.refused('tool_cache.get', named)).toMatchObject(stale);
+      expect(await old.refused('tool_cache.invalidate', { tool, scope })).toMatchObject(stale);
+      expect(await old.refused('session_manager.list', {})).toMatchObject(stale);
+    },
+  );
 
   it('stops waiting when the time is over', async () => {
     await using world = new World();

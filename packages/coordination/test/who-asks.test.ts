@@ -155,7 +155,7 @@ it('takes an agent that joined on a connection for the caller there', async () =
   await expect.poll(() => client.pushed('context_coordinator.update')).toHaveLength(1);
 });
 
-it('lets requests be the heartbeats of a client that can send none', async () => {
+it('counts requests as heartbeats of a client that cannot send any', async () => {
   await using world = new World();
   const watcher = await world.agent('watcher', 'elsewhere');
   const { session_id } = await watcher.call('session_manager.create', { open: true, mode: 'cas' });

@@ -2,8 +2,8 @@
 
 import { RecentMap } from '@starloom/core';
 import type { CoordinationStore } from '../coordination-store.ts';
-import { refuse } from '../errors.ts';
 import { BINDINGS } from '../partitions.ts';
+import { failure } from '../reasons.ts';
 import type { Services } from '../services.ts';
 
 const TRUSTED_MS = 60_000;
@@ -71,7 +71,7 @@ export class Bindings {
   }
 }
 
-/** Whose the id is, if it is anybody's. */
+/** The principal that owns the id, if one does. */
 export async function readOwner(
   store: CoordinationStore,
   agentId: string,
@@ -81,9 +81,6 @@ export async function readOwner(
   return entry && { principalId: String(entry.value), version: entry.version };
 }
 
-function taken(agentId: string) {
-  return refuse('agent_id_taken', `The agent id "${agentId}" belongs to another principal`, {
-    agent_id: agentId,
-    fix: 'name yourself by an id of your own',
-  });
+function taken(agent_id: string) {
+  return failure('agent_id_taken', { agent_id });
 }

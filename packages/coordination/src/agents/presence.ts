@@ -4,12 +4,11 @@
 // what is done here until it is complete. The other members of a session still receive one notice,
 // since the notice and the member change together.
 
-import type { Clock, Json } from '@starloom/core';
-import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-entry.ts';
+import type { Json } from '@starloom/core';
+import { agentCacheScope, principalCacheScope, sessionCacheScope } from '../cache/cache-index.ts';
 import type { CoordinationStore, Entry } from '../coordination-store.ts';
 import { freeClaims, freeHolders } from '../locks/free-locks.ts';
 import { AGENTS, keyOf, META, partitionOf } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Services } from '../services.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import { type Member, memberSchema, metaSchema } from '../session/session-record.ts';
@@ -23,18 +22,17 @@ export type LossReason = 'heartbeat_missed' | 'unregistered';
 type PresenceOptions = Pick<Services, 'store' | 'clock' | 'limits'>;
 
 export class Presence {
+  readonly #options: PresenceOptions;
   readonly #store: CoordinationStore;
-  readonly #clock: Clock;
-  readonly #limits: CoordinationLimits;
   readonly #index: CapabilityIndex;
   readonly #sessions: SessionIndex;
 
-  constructor({ store, clock, limits }: PresenceOptions) {
+  constructor(options: PresenceOptions) {
+    const { store, limits } = options;
+    this.#options = options;
+    this.#store = store;
     this.#index = new CapabilityIndex(store);
     this.#sessions = new SessionIndex(store, limits);
-    this.#store = store;
-    this.#clock = clock;
-    this.#limits = limits;
   }
 
   /** Clears an ended registration: frees its leases, notifies sessions, sets the agent inactive. */
@@ -42,7 +40,7 @@ export class Presence {
     const stored = await readAgent(this.#store, agentId);
     const record = stored?.record.epoch === epoch ? stored.record : undefined;
     if (record?.status === 'inactive') return;
-    const last_seen = record?.last_seen ?? this.#clock.now();
+    const last_seen = record?.last_seen ?? this.#options.clock.now();
     const before = await this.#endOf(agentId, epoch);
     await this.#inSessions(agentId, async (sessionId) => {
       await this.#change(sessionId, agentId, (member) => {
@@ -80,19 +78,19 @@ export class Presence {
   /** Frees what the agent held under this epoch and under earlier ones. */
   async #free(sessionId: string, agentId: string, epoch: number): Promise<void> {
     const isOver = (holder: string) => {
-      const life = fromHolder(holder);
-      return life.agentId === agentId && life.epoch <= epoch;
+      const held = fromHolder(holder);
+      return held.agentId === agentId && held.epoch <= epoch;
     };
     await freeHolders(this.#store, partitionOf.session(sessionId), isOver, 'lost');
   }
 
   /** The epoch of a later registration, if there is one: what that one claims has larger tokens. */
   async #endOf(agentId: string, epoch: number): Promise<number> {
-    const [life] = await this.#store.leases(AGENTS, agentId);
-    return life && life.token > epoch ? life.token : Number.POSITIVE_INFINITY;
+    const [lease] = await this.#store.leases(AGENTS, agentId);
+    return lease && lease.token > epoch ? lease.token : Number.POSITIVE_INFINITY;
   }
 
-  /** What it was about to compute; another may do so now. */
+  /** Frees what the agent was about to compute; another agent may do so now. */
   async #freeCache(scope: string, agentId: string, before: number): Promise<void> {
     await freeClaims(this.#store, partitionOf.cache(scope), { holder: agentId, before });
   }
@@ -128,7 +126,7 @@ export class Presence {
 
   async #markInactive({ agent_id, epoch }: AgentRecord): Promise<void> {
     const key = keyOf.agent(agent_id);
-    const ttlMs = this.#limits.forget_agent_ms;
+    const ttlMs = this.#options.limits.forget_agent_ms;
     for (;;) {
       const stored = await readAgent(this.#store, agent_id);
       if (stored?.record.epoch !== epoch) return;
@@ -142,7 +140,7 @@ export class Presence {
   }
 }
 
-/** Nothing happens any more in a session that ended. */
+/** An ended session changes no more. */
 function isOpen(meta: Entry | undefined): boolean {
   return meta !== undefined && metaSchema.parse(meta.value).state !== 'ended';
 }

@@ -1,10 +1,12 @@
-// What is known of the chunks of a session. Apart from the bodies, so that looking through it is
-// cheap.
+// What is known of the chunks of a session, apart from the bodies, so that reading all of it is
+// cheap; and which chunks are evicted: one that an agent needs stays while that agent is there.
 
-import type { Clock } from '@starloom/core';
-import type { CoordinationStore, Write } from '../coordination-store.ts';
-import { notFound } from '../errors.ts';
-import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
+import { createHash } from 'node:crypto';
+import type { Clock, Json } from '@starloom/core';
+import { z } from 'zod';
+import type { CoordinationStore, Snapshot, Write } from '../coordination-store.ts';
+import { jsonObjectSchema } from '../json/json.ts';
+import { partitionOf } from '../partitions.ts';
 import {
   type Amount,
   amountOf,
@@ -13,19 +15,45 @@ import {
   firstThatCover,
   type Measured,
 } from '../quota/meter.ts';
-import { memberSchema, parseRoster } from '../session/session-record.ts';
+import { failure } from '../reasons.ts';
+import { readMembers } from '../session/session-record.ts';
+import { counting, countsIn, resetCounts } from '../support/counts.ts';
 import { inBatches } from '../support/in-batches.ts';
-import {
-  type ChunkRecord,
-  chunkRecordSchema,
-  chunksIn,
-  countKey,
-  type IndexedChunk,
-  infoKey,
-  readsKey,
-  referenceKey,
-  usedKey,
-} from './chunk-record.ts';
+
+export const CHUNK_ENCODINGS = ['utf8', 'base64'] as const;
+export type ChunkEncoding = (typeof CHUNK_ENCODINGS)[number];
+
+export const chunkIdSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/, 'expected a chunk id');
+
+export const chunkInfoSchema = z.object({
+  chunk_id: z.string(),
+  bytes: z.number(),
+  media_type: z.string(),
+  /** How it is given back: as text once any agent put it as text. */
+  encoding: z.enum(CHUNK_ENCODINGS),
+  metadata: jsonObjectSchema,
+  agent_id: z.string(),
+  at: z.number(),
+});
+
+const chunkRecordSchema = chunkInfoSchema.extend({
+  /** Of the entry that holds the body: a put of the same content writes the entry again. */
+  body_version: z.number(),
+});
+export type ChunkRecord = z.infer<typeof chunkRecordSchema>;
+
+/** The bytes of a chunk as they are kept; it may be given back in the other encoding. */
+const chunkBodySchema = z.object({ encoding: z.enum(CHUNK_ENCODINGS), content: z.string() });
+export type ChunkBody = z.infer<typeof chunkBodySchema>;
+
+export interface IndexedChunk extends ChunkRecord {
+  /** Of its entry: an agent that takes a reference changes it. */
+  readonly version: number;
+  readonly reads: number;
+  readonly used_at: number;
+  /** Agents that need it. */
+  readonly references: readonly string[];
+}
 
 export class ChunkIndex {
   readonly #store: CoordinationStore;
@@ -45,89 +73,50 @@ export class ChunkIndex {
   }
 
   async add(sessionId: string, info: ChunkRecord): Promise<void> {
-    const writes = [{ kind: 'put', key: infoKey(info.chunk_id), value: info }] as const;
-    await this.#store.commit(partitionOf.chunks(sessionId), { writes });
+    await this.#commit(sessionId, [{ kind: 'put', key: infoKey(info.chunk_id), value: info }]);
   }
 
   async noteRead(sessionId: string, chunkId: string): Promise<void> {
-    await this.#store.commit(partitionOf.chunks(sessionId), {
-      writes: [
-        { kind: 'put', key: usedKey(chunkId), value: this.#clock.now() },
-        { kind: 'increment', key: readsKey(chunkId), by: 1 },
-        { kind: 'increment', key: countKey('hits'), by: 1 },
-      ],
-    });
+    await this.#commit(sessionId, [
+      { kind: 'put', key: usedKey(chunkId), value: this.#clock.now() },
+      { kind: 'increment', key: readsKey(chunkId), by: 1 },
+      counting('hits'),
+    ]);
   }
 
   async count(sessionId: string, name: 'misses' | 'deduplicated'): Promise<void> {
-    const writes = [{ kind: 'increment', key: countKey(name), by: 1 }] as const;
-    await this.#store.commit(partitionOf.chunks(sessionId), { writes });
+    await this.#commit(sessionId, [counting(name)]);
   }
 
-  /** Changes a chunk that is there; eviction sees by its new version that it is in use. */
-  async change(
-    sessionId: string,
-    chunkId: string,
-    change: { readonly write?: Write; readonly info?: Partial<ChunkRecord> },
-  ): Promise<void> {
-    const key = infoKey(chunkId);
-    for (;;) {
-      const entry = await this.#entry(sessionId, chunkId);
-      if (entry === undefined) throw notFound('chunk', chunkId);
-      const value = { ...entry.info, ...change.info };
-      const put = { kind: 'put', key, value } as const;
-      const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
-        writes: change.write ? [put, change.write] : [put],
-        ifKeys: new Map([[key, entry.version]]),
-      });
-      if (ok) return;
-    }
+  /** The chunk is not evicted while the agent is there. */
+  async retain(sessionId: string, chunkId: string, agentId: string): Promise<void> {
+    const reference = { kind: 'put', key: referenceKey(chunkId, agentId), value: true } as const;
+    await this.#change(sessionId, chunkId, {}, [reference]);
+  }
+
+  /** An agent that put the bytes as text gets text back. */
+  async setEncoding(sessionId: string, chunkId: string, encoding: ChunkEncoding): Promise<void> {
+    await this.#change(sessionId, chunkId, { encoding }, []);
   }
 
   async stats(sessionId: string) {
     const snapshot = await this.#store.read(partitionOf.chunks(sessionId));
     const chunks = chunksIn(snapshot);
-    const count = (name: string) => Number(snapshot.entries.get(countKey(name))?.value ?? 0);
-    const [hits, misses] = [count('hits'), count('misses')];
     return {
       chunks: chunks.length,
       bytes: amountOf(chunks).bytes,
       references: chunks.reduce((sum, { references }) => sum + references.length, 0),
-      hits,
-      misses,
-      hit_rate: hits + misses === 0 ? 0 : hits / (hits + misses),
-      deduplicated: count('deduplicated'),
-      evicted: count('evicted'),
+      ...countsIn(snapshot, ['deduplicated', 'evicted']),
     };
   }
 
   async reset(sessionId: string): Promise<void> {
-    const partition = partitionOf.chunks(sessionId);
-    const { entries } = await this.#store.read(partition);
-    const counts = [...entries.keys()].filter((key) => key.startsWith(countKey('')));
-    const writes = counts.map((key): Write => ({ kind: 'delete', key }));
-    await this.#store.commit(partition, { writes });
-  }
-
-  async #entry(sessionId: string, chunkId: string) {
-    const key = infoKey(chunkId);
-    const { entries } = await this.#store.read(partitionOf.chunks(sessionId), [key]);
-    const entry = entries.get(key);
-    return entry && { info: chunkRecordSchema.parse(entry.value), version: entry.version };
-  }
-}
-
-/** Which chunks go, and how: one that an agent still needs stays, as long as that agent is there. */
-export class ChunkEviction {
-  readonly #store: CoordinationStore;
-
-  constructor(store: CoordinationStore) {
-    this.#store = store;
+    await resetCounts(this.#store, partitionOf.chunks(sessionId));
   }
 
   /** Counts the chunks; room is made by evicting as `makeRoom` does. */
   async measure(sessionId: string): Promise<Measured> {
-    const chunks = chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
+    const chunks = await this.all(sessionId);
     const makeRoom = async (wanted: Amount) =>
       amountOf(await this.#evictSome(sessionId, chunks, wanted));
     return { now: amountOf(chunks), makeRoom };
@@ -135,8 +124,7 @@ export class ChunkEviction {
 
   /** Evicts unreferenced chunks, those not used for longest first, until this much is free. */
   async makeRoom(sessionId: string, wanted: Amount): Promise<readonly IndexedChunk[]> {
-    const chunks = chunksIn(await this.#store.read(partitionOf.chunks(sessionId)));
-    return await this.#evictSome(sessionId, chunks, wanted);
+    return await this.#evictSome(sessionId, await this.all(sessionId), wanted);
   }
 
   /** False when an agent took a reference meanwhile. */
@@ -148,7 +136,7 @@ export class ChunkEviction {
     ];
     const deletes = keys.map((key): Write => ({ kind: 'delete', key }));
     const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
-      writes: [...deletes, { kind: 'increment', key: countKey('evicted'), by: 1 }],
+      writes: [...deletes, counting('evicted')],
       ifKeys: new Map([[infoKey(chunk_id), version]]),
     });
     if (!ok) return false;
@@ -161,11 +149,7 @@ export class ChunkEviction {
 
   /** Agents whose references count. */
   async presentAgents(sessionId: string): Promise<ReadonlySet<string>> {
-    const partition = partitionOf.session(sessionId);
-    const roster = (await this.#store.read(partition, [ROSTER])).entries.get(ROSTER)?.value;
-    const keys = parseRoster(roster).map(keyOf.member);
-    const { entries } = await this.#store.read(partition, keys);
-    const members = [...entries.values()].map(({ value }) => memberSchema.parse(value));
+    const members = await readMembers(this.#store, partitionOf.session(sessionId));
     return new Set(members.filter(({ connected }) => connected).map(({ agent_id }) => agent_id));
   }
 
@@ -187,4 +171,76 @@ export class ChunkEviction {
     }
     return evicted;
   }
+
+  /** Changes a chunk that is there; eviction sees by its new version that it is in use. */
+  async #change(
+    sessionId: string,
+    chunkId: string,
+    change: Partial<ChunkRecord>,
+    writes: readonly Write[],
+  ): Promise<void> {
+    const key = infoKey(chunkId);
+    for (;;) {
+      const entry = await this.#entry(sessionId, chunkId);
+      if (entry === undefined) throw failure('not_found/chunk', { chunk_id: chunkId });
+      const { ok } = await this.#store.commit(partitionOf.chunks(sessionId), {
+        writes: [{ kind: 'put', key, value: { ...entry.info, ...change } }, ...writes],
+        ifKeys: new Map([[key, entry.version]]),
+      });
+      if (ok) return;
+    }
+  }
+
+  async #entry(sessionId: string, chunkId: string) {
+    const key = infoKey(chunkId);
+    const { entries } = await this.#store.read(partitionOf.chunks(sessionId), [key]);
+    const entry = entries.get(key);
+    return entry && { info: chunkRecordSchema.parse(entry.value), version: entry.version };
+  }
+
+  async #commit(sessionId: string, writes: readonly Write[]): Promise<void> {
+    await this.#store.commit(partitionOf.chunks(sessionId), { writes });
+  }
+}
+
+/** As it is kept; before it named its encoding, only the hash can tell. */
+export function toChunkBody(value: Json, chunkId: string): ChunkBody {
+  if (typeof value !== 'string') return chunkBodySchema.parse(value);
+  const isText = chunkIdOf(Buffer.from(value, 'utf8')) === chunkId;
+  return { encoding: isText ? 'utf8' : 'base64', content: value };
+}
+
+export function chunkIdOf(content: Buffer): string {
+  return `sha256:${createHash('sha256').update(content).digest('hex')}`;
+}
+
+export const infoKey = (chunkId: string) => `info/${chunkId}`;
+const readsKey = (chunkId: string) => `reads/${chunkId}`;
+const usedKey = (chunkId: string) => `used/${chunkId}`;
+const referenceKey = (chunkId: string, agentId: string) => `ref/${chunkId}/${agentId}`;
+
+const INFO_PREFIX = infoKey('');
+const REFERENCE = /^ref\/(sha256:[0-9a-f]{64})\/(.+)$/;
+
+function chunksIn({ entries }: Snapshot): readonly IndexedChunk[] {
+  const references = new Map<string, string[]>();
+  for (const key of entries.keys()) {
+    const [, chunkId, agentId] = REFERENCE.exec(key) ?? [];
+    if (chunkId === undefined || agentId === undefined) continue;
+    references.set(chunkId, [...(references.get(chunkId) ?? []), agentId]);
+  }
+  return [...entries].flatMap(([key, { value, version }]) => {
+    if (!key.startsWith(INFO_PREFIX)) return [];
+    const info = chunkRecordSchema.parse(value);
+    const { chunk_id } = info;
+    return [
+      {
+        ...info,
+        version,
+        reads: Number(entries.get(readsKey(chunk_id))?.value ?? 0),
+        used_at: Number(entries.get(usedKey(chunk_id))?.value ?? info.at),
+        references: references.get(chunk_id) ?? [],
+      },
+    ];
+  });
 }

@@ -1,156 +1,46 @@
 // What is in a scope of the cache, how large, when last used, and how often it helped. Apart from
-// the results themselves, so that looking through it is cheap.
+// the results themselves, so that reading all of it is cheap. It also says what was invalidated when,
+// in versions of the cache: those are the store's, so gateways whose clocks differ agree on it.
 
-import type { Clock } from '@starloom/core';
+import { createHash } from 'node:crypto';
+import type { Clock, Json } from '@starloom/core';
+import { z } from 'zod';
+import type { Caller } from '../agents/caller.ts';
 import type { CoordinationStore, Snapshot, Write } from '../coordination-store.ts';
-import { partitionOf } from '../partitions.ts';
+import { digestibleJson, jsonSchema } from '../json/json.ts';
+import { digest, partitionOf } from '../partitions.ts';
 import { type Amount, amountOf, firstThatCover, type Measured } from '../quota/meter.ts';
-import {
-  type CacheInfo,
-  cacheInfoSchema,
-  countKey,
-  entryKey,
-  infoKey,
-  markKey,
-  usedKey,
-} from './cache-entry.ts';
+import { counting, countsIn, resetCounts } from '../support/counts.ts';
 
-const COUNTS = ['hits', 'misses', 'puts', 'invalidated', 'evicted'] as const;
-export type CacheCount = (typeof COUNTS)[number];
+/** A result; it is valid while none of its labels was invalidated after it was stored. */
+export const cacheEntrySchema = z.object({
+  tool: z.string(),
+  tool_version: z.string().nullable(),
+  result: jsonSchema,
+  labels: z.array(z.string()),
+  agent_id: z.string(),
+  at: z.number(),
+});
+export type CacheEntry = z.infer<typeof cacheEntrySchema>;
 
-export interface IndexedEntry extends CacheInfo {
+/** What the index knows of an entry. */
+const cacheInfoSchema = z.object({
+  tool: z.string(),
+  labels: z.array(z.string()),
+  bytes: z.number(),
+  at: z.number(),
+});
+type CacheInfo = z.infer<typeof cacheInfoSchema>;
+
+interface IndexedEntry extends CacheInfo {
   readonly key: string;
   readonly usedAt: number;
 }
 
-export interface CacheContents {
-  readonly entries: readonly IndexedEntry[];
-  /** Labels that were invalidated. */
-  readonly marks: readonly string[];
-}
-
-const INFO_PREFIX = infoKey('');
-const MARK_PREFIX = markKey('');
-
-export class CacheIndex {
-  readonly #store: CoordinationStore;
-  readonly #clock: Clock;
-
-  constructor(store: CoordinationStore, clock: Clock) {
-    this.#store = store;
-    this.#clock = clock;
-  }
-
-  async add(scope: string, key: string, info: CacheInfo, ttlMs: number): Promise<void> {
-    await this.#commit(scope, [
-      { kind: 'put', key: infoKey(key), value: info, ttlMs },
-      { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs },
-      ...counting('puts', 1),
-    ]);
-  }
-
-  async noteHit(scope: string, key: string, ttlMs: number): Promise<void> {
-    await this.#commit(scope, [
-      { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs },
-      ...counting('hits', 1),
-    ]);
-  }
-
-  async noteMiss(scope: string): Promise<void> {
-    await this.#commit(scope, counting('misses', 1));
-  }
-
-  async addMarks(scope: string, labels: readonly string[], ttlMs: number): Promise<void> {
-    const keys = labels.map(markKey);
-    await this.#commit(
-      scope,
-      keys.map((key) => ({ kind: 'put', key, value: true, ttlMs })),
-    );
-  }
-
-  async removeMarks(scope: string, labels: readonly string[]): Promise<void> {
-    const keys = labels.map(markKey);
-    await this.#commit(
-      scope,
-      keys.map((key) => ({ kind: 'delete', key })),
-    );
-  }
-
-  async contents(scope: string): Promise<CacheContents> {
-    const snapshot = await this.#store.read(partitionOf.cacheIndex(scope));
-    const names = [...snapshot.entries.keys()].filter((name) => name.startsWith(MARK_PREFIX));
-    const marks = names.map((name) => name.slice(MARK_PREFIX.length));
-    return { entries: entriesIn(snapshot), marks };
-  }
-
-  /** Forgets entries and their results. */
-  async remove(scope: string, keys: readonly string[], why: CacheCount): Promise<void> {
-    if (keys.length === 0) return;
-    const deletes = keys.map((key) => ({ kind: 'delete', key: entryKey(key) }) as const);
-    await this.#store.commit(partitionOf.cache(scope), { writes: deletes });
-    await this.#commit(scope, [
-      ...keys.flatMap((key) => [
-        { kind: 'delete', key: infoKey(key) } as const,
-        { kind: 'delete', key: usedKey(key) } as const,
-      ]),
-      ...counting(why, keys.length),
-    ]);
-  }
-
-  /** Counts the entries; room is made by forgetting those not used for longest. */
-  async measure(scope: string): Promise<Measured> {
-    const { entries } = await this.contents(scope);
-    const makeRoom = async (wanted: Amount) => {
-      const leastUsed = entries.toSorted((a, b) => a.usedAt - b.usedAt);
-      const evicted = firstThatCover(leastUsed, wanted);
-      const keys = evicted.map(({ key }) => key);
-      await this.remove(scope, keys, 'evicted');
-      return amountOf(evicted);
-    };
-    return { now: amountOf(entries), makeRoom };
-  }
-
-  async stats(scope: string) {
-    const snapshot = await this.#store.read(partitionOf.cacheIndex(scope));
-    const entries = entriesIn(snapshot);
-    const count = (name: CacheCount) => Number(snapshot.entries.get(countKey(name))?.value ?? 0);
-    const [hits, misses] = [count('hits'), count('misses')];
-    return {
-      ...amountOf(entries),
-      hits,
-      misses,
-      hit_rate: hits + misses === 0 ? 0 : hits / (hits + misses),
-      puts: count('puts'),
-      invalidated: count('invalidated'),
-      evicted: count('evicted'),
-    };
-  }
-
-  async reset(scope: string): Promise<void> {
-    const { entries } = await this.#store.read(partitionOf.cacheIndex(scope));
-    const counts = [...entries.keys()].filter((key) => key.startsWith(countKey('')));
-    await this.#commit(
-      scope,
-      counts.map((key) => ({ kind: 'delete', key })),
-    );
-  }
-
-  async #commit(scope: string, writes: readonly Write[]): Promise<void> {
-    await this.#store.commit(partitionOf.cacheIndex(scope), { writes });
-  }
-}
-
-function entriesIn({ entries }: Snapshot): readonly IndexedEntry[] {
-  return [...entries].flatMap(([name, { value }]) => {
-    if (!name.startsWith(INFO_PREFIX)) return [];
-    const key = name.slice(INFO_PREFIX.length);
-    const info = cacheInfoSchema.parse(value);
-    return [{ ...info, key, usedAt: Number(entries.get(usedKey(key))?.value ?? info.at) }];
-  });
-}
-
-function counting(name: CacheCount, by: number): readonly Write[] {
-  return [{ kind: 'increment', key: countKey(name), by }];
+export interface CacheName {
+  readonly tool: string;
+  readonly params: Json;
+  readonly tool_version?: string | undefined;
 }
 
 interface Marks {
@@ -160,20 +50,37 @@ interface Marks {
   readonly ifKeys: ReadonlyMap<string, number>;
 }
 
-/**
- * What was invalidated when, in versions of the cache: those are the store's, so gateways whose
- * clocks differ agree on it. The index knows every mark. When there are more than a scope may have,
- * one mark on everything takes their place; it makes more void than was asked for, never less.
- */
-export class Invalidations {
-  readonly #store: CoordinationStore;
-  readonly #index: CacheIndex;
-  readonly #allowed: number;
+/** Longer than any entry may live, so that no entry outlives the mark that made it invalid. */
+const MARK_MS = 48 * 3_600_000;
+/** Not a label of any entry: those begin with what they are about. */
+const EVERYTHING = 'everything';
 
-  constructor(store: CoordinationStore, index: CacheIndex, allowed: number) {
+export class CacheIndex {
+  readonly #store: CoordinationStore;
+  readonly #clock: Clock;
+  readonly #maxMarks: number;
+
+  constructor(store: CoordinationStore, clock: Clock, maxMarks: number) {
     this.#store = store;
-    this.#index = index;
-    this.#allowed = allowed;
+    this.#clock = clock;
+    this.#maxMarks = maxMarks;
+  }
+
+  async add(scope: string, key: string, info: CacheInfo, ttlMs: number): Promise<void> {
+    await this.#commit(scope, [
+      { kind: 'put', key: infoKey(key), value: info, ttlMs },
+      { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs },
+      counting('puts'),
+    ]);
+  }
+
+  async noteHit(scope: string, key: string, ttlMs: number): Promise<void> {
+    const used = { kind: 'put', key: usedKey(key), value: this.#clock.now(), ttlMs } as const;
+    await this.#commit(scope, [used, counting('hits')]);
+  }
+
+  async noteMiss(scope: string): Promise<void> {
+    await this.#commit(scope, [counting('misses')]);
   }
 
   async marksOf(partition: string, labels: readonly string[]): Promise<Marks> {
@@ -183,32 +90,122 @@ export class Invalidations {
     return { at: Math.max(...ifKeys.values()), ifKeys };
   }
 
-  /** The number of results that were there. */
+  /**
+   * The number of results that were there. When there are more marks than a scope may have, one mark
+   * on everything takes their place; it makes more void than was asked for, never less.
+   */
   async invalidate(scope: string, labels: readonly string[]): Promise<number> {
     const partition = partitionOf.cache(scope);
-    await this.#index.addMarks(scope, labels, MARK_MS);
-    await this.#store.commit(partition, { writes: labels.map(marking) });
-    const { entries, marks } = await this.#index.contents(scope);
-    const isTooMany = marks.length > this.#allowed;
+    const marks = labels.map(toMark);
+    await this.#commit(scope, marks);
+    await this.#store.commit(partition, { writes: marks });
+    const snapshot = await this.#store.read(partitionOf.cacheIndex(scope));
+    const marked = [...snapshot.entries.keys()].filter((key) => key.startsWith(markKey('')));
+    const isTooMany = marked.length > this.#maxMarks;
     if (isTooMany) {
-      const deletes = marks.map((label) => ({ kind: 'delete', key: markKey(label) }) as const);
-      await this.#store.commit(partition, { writes: [marking(EVERYTHING), ...deletes] });
-      await this.#index.removeMarks(scope, marks);
+      const deletes = marked.map((key) => ({ kind: 'delete', key }) as const);
+      await this.#store.commit(partition, { writes: [toMark(EVERYTHING), ...deletes] });
+      await this.#commit(scope, deletes);
     }
-    const isHit = (entry: { readonly labels: readonly string[] }) =>
+    const isHit = (entry: IndexedEntry) =>
       isTooMany || entry.labels.some((label) => labels.includes(label));
-    const keys = entries.filter(isHit).map(({ key }) => key);
-    await this.#index.remove(scope, keys, 'invalidated');
+    const keys = entriesIn(snapshot)
+      .filter(isHit)
+      .map(({ key }) => key);
+    await this.#remove(scope, keys, 'invalidated');
     return keys.length;
+  }
+
+  /** Counts the entries; room is made by forgetting those not used for longest. */
+  async measure(scope: string): Promise<Measured> {
+    const entries = entriesIn(await this.#store.read(partitionOf.cacheIndex(scope)));
+    const makeRoom = async (wanted: Amount) => {
+      const leastUsed = entries.toSorted((a, b) => a.usedAt - b.usedAt);
+      const evicted = firstThatCover(leastUsed, wanted);
+      const keys = evicted.map(({ key }) => key);
+      await this.#remove(scope, keys, 'evicted');
+      return amountOf(evicted);
+    };
+    return { now: amountOf(entries), makeRoom };
+  }
+
+  async stats(scope: string) {
+    const snapshot = await this.#store.read(partitionOf.cacheIndex(scope));
+    const counts = countsIn(snapshot, ['puts', 'invalidated', 'evicted']);
+    return { ...amountOf(entriesIn(snapshot)), ...counts };
+  }
+
+  async reset(scope: string): Promise<void> {
+    await resetCounts(this.#store, partitionOf.cacheIndex(scope));
+  }
+
+  /** Forgets entries and their results. */
+  async #remove(scope: string, keys: readonly string[], why: string): Promise<void> {
+    if (keys.length === 0) return;
+    const deleted = (names: readonly string[]) =>
+      names.map((key) => ({ kind: 'delete', key }) as const);
+    await this.#store.commit(partitionOf.cache(scope), { writes: deleted(keys.map(entryKey)) });
+    const known = keys.flatMap((key) => [infoKey(key), usedKey(key)]);
+    await this.#commit(scope, [...deleted(known), counting(why, keys.length)]);
+  }
+
+  async #commit(scope: string, writes: readonly Write[]): Promise<void> {
+    await this.#store.commit(partitionOf.cacheIndex(scope), { writes });
   }
 }
 
-/** Longer than any entry may live, so that no entry outlives the mark that made it invalid. */
-const MARK_MS = 48 * 3_600_000;
+function entriesIn({ entries }: Snapshot): readonly IndexedEntry[] {
+  const prefix = infoKey('');
+  return [...entries].flatMap(([name, { value }]) => {
+    if (!name.startsWith(prefix)) return [];
+    const key = name.slice(prefix.length);
+    const info = cacheInfoSchema.parse(value);
+    return [{ ...info, key, usedAt: Number(entries.get(usedKey(key))?.value ?? info.at) }];
+  });
+}
 
-/** Not a label of any entry: those begin with what they are about. */
-const EVERYTHING = 'everything';
-
-function marking(label: string) {
+function toMark(label: string) {
   return { kind: 'put', key: markKey(label), value: true, ttlMs: MARK_MS } as const;
+}
+
+/** Equal for equal parameters, for every caller and in any process. */
+export function cacheKey({ tool, params, tool_version = '' }: CacheName): string {
+  const text = digestibleJson([tool, tool_version, params]);
+  return createHash('sha256').update(text).digest('hex');
+}
+
+export const entryLabel = (key: string) => `entry:${key}`;
+export const toolLabel = (tool: string) => `tool:${tool}`;
+
+/** Labels that a caller names, of entries or of what to invalidate. */
+export function namedLabels(named: {
+  readonly tags: readonly string[];
+  readonly dependencies: readonly string[];
+}): readonly string[] {
+  const dependencies = named.dependencies.map((dependency) => `dependency:${dependency}`);
+  return [...named.tags.map((tag) => `tag:${tag}`), ...dependencies];
+}
+
+export const markKey = (label: string) => `invalidated/${label}`;
+/** Who computes it; the version of the entry is when that began. */
+export const claimKey = (key: string) => `claim/${key}`;
+export const entryKey = (key: string) => `entry/${key}`;
+const infoKey = (key: string) => `info/${key}`;
+const usedKey = (key: string) => `used/${key}`;
+
+/** Who shares results: all agents of a principal, one agent, or the members of a session. */
+export const CACHE_SCOPES = ['principal', 'agent', 'session'] as const;
+export type CacheScope = (typeof CACHE_SCOPES)[number];
+
+export function principalCacheScope(principalId: string): string {
+  return `principal-${digest(principalId)}`;
+}
+
+/** Of the principal's own agent: an id that is not bound yet may be another's elsewhere. */
+export function agentCacheScope({ principalId, agentId }: Caller): string {
+  return `agent-${digest(`${principalId}\n${agentId}`)}`;
+}
+
+export function sessionCacheScope(sessionId: string): string {
+  return `session-${sessionId}`;
 }

@@ -6,10 +6,10 @@
 import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { CoordinationStore, Entry, Idempotency, Lease } from '../coordination-store.ts';
-import { keyReused } from '../errors.ts';
 import { type EventFeeds, LogWatch } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
-import { claimKey } from './cache-entry.ts';
+import { failure } from '../reasons.ts';
+import { claimKey } from './cache-index.ts';
 
 export type CacheAnswer =
   | { readonly hit: true; readonly result: Json; readonly at: number; readonly agent_id: string }
@@ -66,7 +66,7 @@ export class SingleFlight {
       waitMs: flight.wait_ms,
       idempotency: flight.idempotency,
     });
-    if ('reused' in answer) throw keyReused();
+    if ('reused' in answer) throw failure('idempotency_key_reused');
     if ('lease' in answer) return await this.#computeOrUse(target, answer.lease, flight, parent);
     if ('heldBy' in answer) return othersCompute(await lookUp(target));
     ticket = answer.queued.ticket;

@@ -4,27 +4,34 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Caller } from '../agents/caller.ts';
-import { notFound, overQuota, refuse } from '../errors.ts';
 import { jsonBytes } from '../json/json.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
+import { assertCount } from '../quota/limits.ts';
+import { failure } from '../reasons.ts';
 import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
 import type { SessionMeta } from '../session/session-record.ts';
 import type { NewSession } from '../session.ts';
-import { valuesOf } from './context-errors.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
 import { fromBody, toBody } from './context-history.ts';
-import { type ContextView, planUpdate, readContext, toView } from './context-operations.ts';
+import {
+  type ContextView,
+  planUpdate,
+  readContext,
+  toView,
+  valuesOf,
+} from './context-operations.ts';
 
-export const checkpointSchema = z.object({
-  checkpoint_id: z.string(),
-  name: z.string().nullable(),
-  version: z.number(),
-  keys: z.number(),
-  agent_id: z.string(),
-  at: z.number(),
-});
+export const checkpointSchema = z
+  .object({
+    checkpoint_id: z.string(),
+    name: z.string().nullable(),
+    version: z.number(),
+    keys: z.number(),
+    agent_id: z.string(),
+    at: z.number(),
+  })
+  .meta({ title: 'Checkpoint' });
 export type Checkpoint = z.infer<typeof checkpointSchema>;
 
 type CheckpointsOptions = Pick<
@@ -64,7 +71,8 @@ export class Checkpoints {
     await budgets.reserve(meta.principal, jsonBytes(body.value));
     for (;;) {
       const { list, version } = await this.#list(sessionId);
-      assertRoom(list.length + 1, limits);
+      const fix = 'remove some with session_manager.remove_checkpoint';
+      assertCount('checkpoints_per_session', list.length + 1, limits, fix);
       const { ok } = await store.commit(partitionOf.history(sessionId), {
         writes: [body, { kind: 'put', key: LIST, value: [...list, checkpoint] }],
         ifKeys: new Map([[LIST, version]]),
@@ -137,7 +145,9 @@ export class Checkpoints {
     wanted: Pick<NewSession, 'session_id' | 'metadata' | 'mode' | 'ttl_ms'>,
   ): Promise<SessionMeta> {
     const { store, access, sessions, history } = this.#options;
-    assertOneOrigin(from);
+    if (from.checkpointId !== undefined && from.version !== undefined) {
+      throw failure('bad_params/two_origins');
+    }
     const admitted = await access.fresh(caller, sessionId, { role: 'reader' });
     const view =
       from.checkpointId !== undefined
@@ -173,7 +183,9 @@ export class Checkpoints {
     const { list } = await this.#list(sessionId);
     const known = list.find(({ checkpoint_id }) => checkpoint_id === checkpointId);
     const body = (await store.read(partitionOf.history(sessionId), [key])).entries.get(key)?.value;
-    if (known === undefined || body === undefined) throw notFound('checkpoint', checkpointId);
+    if (known === undefined || body === undefined) {
+      throw failure('not_found/checkpoint', { checkpoint_id: checkpointId });
+    }
     return fromBody(body, known.version);
   }
 
@@ -194,33 +206,13 @@ export class Checkpoints {
     });
     if (ok) return;
     const now = await readContext(store, partition);
-    throw refuse('conflict', 'The session changed meanwhile', {
-      current_version: now.version,
-      current: valuesOf(now),
-      fix: 'try again',
-    });
+    throw failure('conflict/session', { current_version: now.version, current: valuesOf(now) });
   }
 
   async #notSuspended({ sessionId, partition, meta }: Access) {
     const { version } = await readContext(this.#options.store, partition, []);
-    return refuse('conflict', `The session "${sessionId}" is not suspended`, {
-      session_id: sessionId,
-      current_version: version,
-      current: { state: meta.state },
-      fix: 'session_manager.suspend first, so that no agent writes meanwhile',
-    });
+    const current = { state: meta.state };
+    const facts = { session_id: sessionId, current_version: version, current };
+    return failure('conflict/not_suspended', facts);
   }
-}
-
-function assertRoom(count: number, { checkpoints_per_session: allowed }: CoordinationLimits): void {
-  if (count <= allowed) return;
-  const fix = 'remove some with session_manager.remove_checkpoint';
-  throw overQuota('checkpoints_per_session', allowed, fix);
-}
-
-function assertOneOrigin({ checkpointId, version }: Origin): void {
-  if (checkpointId === undefined || version === undefined) return;
-  throw refuse('bad_params', 'A fork begins with one context, and two are named', {
-    fix: 'send checkpoint_id or at_version, not both',
-  });
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { CoordinationStore, StoredEvent } from '../coordination-store.ts';
 import { toSessionEvent, typeOf } from '../feed/log-event.ts';
 import { jsonObjectSchema } from '../json/json.ts';
-import { fromTheFuture } from './context-errors.ts';
+import { failure } from '../reasons.ts';
 import { UPDATE_OPERATIONS } from './context-operations.ts';
 
 export const CONTEXT_UPDATE = 'context.update';
@@ -68,7 +68,7 @@ interface FilteredPage {
 
 const PAGE = 500;
 /** Of one answer: a client that wants more reads on. */
-const MOST_SIZE = 4 * 1024 * 1024;
+const MAX_SIZE = 4 * 1024 * 1024;
 
 /**
  * Events after a cursor, or all that there still are, which pass a filter; a gap is said, not passed
@@ -82,7 +82,9 @@ export async function readEvents(
   filter: EventFilter,
 ): Promise<FilteredPage> {
   const { version } = await store.read(partition, []);
-  if (after !== undefined && after > version) throw fromTheFuture(version);
+  if (after !== undefined && after > version) {
+    throw failure('cursor_from_the_future', { current_version: version });
+  }
   const events: JsonObject[] = [];
   let size = 0;
   for (let cursor = after ?? 0, isFirst = after === undefined; ; isFirst = false) {
@@ -96,7 +98,7 @@ export async function readEvents(
       if (event === undefined) continue;
       events.push(event);
       size += stored.size;
-      if (events.length === limit || size >= MOST_SIZE) return { events, cursor: stored.version };
+      if (events.length === limit || size >= MAX_SIZE) return { events, cursor: stored.version };
     }
     if (page.events.length < PAGE) return { events, cursor: page.cursor };
     cursor = page.cursor;

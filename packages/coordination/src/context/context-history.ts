@@ -5,12 +5,11 @@
 import { FabricError, type Json, RecentMap } from '@starloom/core';
 import { z } from 'zod';
 import type { Entry, StoredEvent } from '../coordination-store.ts';
-import { refuse } from '../errors.ts';
 import { jsonSchema } from '../json/json.ts';
 import { partitionOf } from '../partitions.ts';
+import { failure } from '../reasons.ts';
 import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
-import { fromTheFuture } from './context-errors.ts';
 import { contextEventSchema, isContextUpdate } from './context-event.ts';
 import { type ContextView, readContext, replayUpdate, toView } from './context-operations.ts';
 
@@ -39,7 +38,9 @@ export class ContextHistory {
   async at({ sessionId, partition }: Access, version: number, keys?: readonly string[]) {
     const { store } = this.#options;
     const now = await store.read(partition);
-    if (version > now.version) throw fromTheFuture(now.version);
+    if (version > now.version) {
+      throw failure('cursor_from_the_future', { current_version: now.version });
+    }
     const present = toView(now);
     if (version >= present.version) return { ...only(present, keys), cursor: version };
     const base = await this.#snapshotBefore(sessionId, version);
@@ -77,7 +78,7 @@ export class ContextHistory {
     const { store } = this.#options;
     for (let cursor = after; cursor < upTo; ) {
       const page = await store.events(partition, cursor, PAGE);
-      if (page.gap) throw trimmed(upTo);
+      if (page.gap) throw failure('not_found/version', { version: upTo });
       for (const event of page.events) {
         if (event.version > upTo) return;
         if (isContextUpdate(event)) yield event;
@@ -140,11 +141,4 @@ function only({ version, entries }: ContextView, keys: readonly string[] | undef
 
 function snapshotKey(version: number): string {
   return `at/${version}`;
-}
-
-function trimmed(version: number): FabricError {
-  return refuse('not_found', `Version ${version} is too old to be read`, {
-    version,
-    fix: 'use a checkpoint for what must be kept',
-  });
 }

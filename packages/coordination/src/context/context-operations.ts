@@ -4,12 +4,11 @@
 
 import type { Json, JsonObject } from '@starloom/core';
 import type { CoordinationStore, Entry, Snapshot, Write } from '../coordination-store.ts';
-import { refuse } from '../errors.ts';
-import { isJsonArray, isJsonObject, sameJson } from '../json/json.ts';
+import { isJsonArray, isJsonObject, mergePatch, sameJson } from '../json/json.ts';
 import { applyJsonPatch, jsonPatchSchema, parsePointer } from '../json/json-patch.ts';
-import { mergePatch } from '../json/merge-patch.ts';
 import { HEAD, keyOf, toContextKey } from '../partitions.ts';
 import { DEFAULT_LIMITS } from '../quota/limits.ts';
+import { failure } from '../reasons.ts';
 
 export const UPDATE_OPERATIONS = ['merge', 'replace', 'append', 'patch', 'increment'] as const;
 export type UpdateOperation = (typeof UPDATE_OPERATIONS)[number];
@@ -75,7 +74,7 @@ function toPlan(op: UpdateOperation, update: Json, view: ContextView, copyBytes:
     case 'increment':
       return incrementing(toObject(update));
     case 'append':
-      return setting(appended(toObject(update), view), [], versionsOf(view, toObject(update)));
+      return setting(appended(toObject(update), view), [], versionsAt(view, toObject(update)));
     case 'replace': {
       const after = toObject(update);
       const removed = [...view.entries.keys()].filter((key) => !Object.hasOwn(after, key));
@@ -101,10 +100,7 @@ function setting(
 function incrementing(update: JsonObject): Plan {
   const writes = Object.entries(update).map(([key, by]) => {
     if (typeof by === 'number') return { kind: 'increment', key: keyOf.context(key), by } as const;
-    throw refuse('not_a_number', `The amount for "${key}" is not a number`, {
-      key,
-      fix: 'give a number to add for each key',
-    });
+    throw failure('not_a_number/amount', { key });
   });
   return { writes, update, removed: [], ifKeys: new Map() };
 }
@@ -113,25 +109,17 @@ function appended(update: JsonObject, { entries }: ContextView): JsonObject {
   const members = Object.entries(update).map(([key, more]) => {
     const before = entries.get(key)?.value ?? [];
     if (isJsonArray(before)) return [key, before.concat(more)] as const;
-    throw refuse('not_a_list', `The value of "${key}" is not a list`, {
-      key,
-      current: before,
-      fix: 'append to lists; merge sets any value',
-    });
+    throw failure('not_a_list', { key, current: before });
   });
   return Object.fromEntries(members);
 }
 
 function patched(update: Json, view: ContextView, copyBytes: number): Plan {
-  const before = Object.fromEntries([...view.entries].map(([key, { value }]) => [key, value]));
+  const before = valuesOf(view);
   const after = isJsonArray(update)
     ? applyJsonPatch(before, parsePatch(update), { version: view.version, copyBytes })
     : mergePatch(before, toObject(update));
-  if (!isJsonObject(after)) {
-    throw refuse('patch_failed', 'The patch would make the context something else than an object', {
-      fix: 'patch the members of the context',
-    });
-  }
+  if (!isJsonObject(after)) throw failure('patch_failed/not_an_object');
   const changed = Object.entries(after).filter(([key, value]) => {
     const entry = view.entries.get(key);
     return entry === undefined || !sameJson(entry.value, value);
@@ -139,11 +127,11 @@ function patched(update: Json, view: ContextView, copyBytes: number): Plan {
   const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
   const keys = keysToRead('patch', update);
   const ifKeys =
-    typeof keys === 'string' ? new Map([[HEAD, view.version]]) : versionsOf(view, keys);
+    typeof keys === 'string' ? new Map([[HEAD, view.version]]) : versionsAt(view, keys);
   return setting(Object.fromEntries(changed), removed, ifKeys);
 }
 
-function versionsOf({ entries }: ContextView, keys: readonly string[] | JsonObject) {
+function versionsAt({ entries }: ContextView, keys: readonly string[] | JsonObject) {
   const named = isJsonObject(keys) ? Object.keys(keys) : keys;
   for (const key of named) assertKey(key);
   return new Map(named.map((key) => [keyOf.context(key), entries.get(key)?.version ?? 0]));
@@ -151,27 +139,20 @@ function versionsOf({ entries }: ContextView, keys: readonly string[] | JsonObje
 
 function assertKey(key: string): void {
   if (key.length > 0 && key.length <= MAX_KEY_LENGTH && key.isWellFormed()) return;
-  throw refuse('bad_params', `A key has 1 to ${MAX_KEY_LENGTH} characters, all of them whole`, {
-    key: key.slice(0, 32),
-    fix: 'use a shorter key, not an empty one, and no lone surrogates',
-  });
+  throw failure('bad_params/key', { key: key.slice(0, 32), most: MAX_KEY_LENGTH });
 }
 
 function toObject(update: Json): JsonObject {
   if (isJsonObject(update)) return update;
-  throw refuse('bad_params', 'The update must be an object of keys and values', {
-    fix: 'send {"key": value}; only "patch" takes a list of JSON Patch operations',
-  });
+  throw failure('bad_params/not_an_object');
 }
 
 function parsePatch(update: Json) {
   const parsed = jsonPatchSchema.safeParse(update);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw refuse('bad_params', `The patch is malformed: ${issue?.message ?? 'no JSON Patch'}`, {
-    at: `update.${issue?.path.join('.') ?? ''}`,
-    fix: 'send a list of JSON Patch operations (RFC 6902)',
-  });
+  const at = `update.${issue?.path.join('.') ?? ''}`;
+  throw failure('bad_params/patch', { problem: issue?.message, at });
 }
 
 export function contextKeys(keys: readonly string[]): readonly string[] {
@@ -194,4 +175,12 @@ export function toView({ entries }: Snapshot): ContextView {
     return key === undefined ? [] : [[key, entry] as const];
   });
   return { version: entries.get(HEAD)?.version ?? 0, entries: new Map(context) };
+}
+
+export function valuesOf({ entries }: ContextView): Record<string, Json> {
+  return Object.fromEntries([...entries].map(([key, { value }]) => [key, value]));
+}
+
+export function versionsOf({ entries }: ContextView): Record<string, number> {
+  return Object.fromEntries([...entries].map(([key, { version }]) => [key, version]));
 }

@@ -7,7 +7,7 @@ import type { Snapshot } from '../coordination-store.ts';
 import type { Following } from '../feed/event-feed.ts';
 import { fieldsOf } from '../feed/log-event.ts';
 import { keyOf, META, partitionOf, ROSTER } from '../partitions.ts';
-import type { ConnectedPrincipal } from '../rpc/connection.ts';
+import type { ConnectedPrincipal } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
 import { SessionIndex } from '../session/session-index.ts';
 import {
@@ -17,9 +17,8 @@ import {
   type SessionMeta,
 } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
-import { valuesOf, versionsOf } from './context-errors.ts';
 import { CONTEXT_UPDATE } from './context-event.ts';
-import { toView } from './context-operations.ts';
+import { toView, valuesOf, versionsOf } from './context-operations.ts';
 
 type PrincipalContextsOptions = Pick<Services, 'store' | 'limits' | 'feeds' | 'timers' | 'mayUse'>;
 

@@ -5,7 +5,7 @@
 
 import { FabricError, type Log } from '@starloom/core';
 import type { PartitionRecord } from '../engine/partition.ts';
-import type { LogBatch, SnapshotRow } from './log-messages.ts';
+import type { LogBatch, SnapshotRow } from './log-thread.ts';
 import { toParts } from './partition-parts.ts';
 
 const SMALLEST_LOG_BYTES = 8 * 1024 * 1024;

@@ -1,13 +1,8 @@
 import { extname } from 'node:path';
 import { FabricError } from '@starloom/core';
 import { ThreadedFile } from '@starloom/wire';
-import type {
-  LogBatch,
-  LogProblem,
-  LogReply,
-  MissingRecords,
-  SnapshotRow,
-} from './log-messages.ts';
+import { failure } from '../reasons.ts';
+import type { PartitionPart } from './partition-parts.ts';
 
 /** Takes what the file holds, in order, while it is opened. */
 export interface LogReader {
@@ -37,7 +32,7 @@ export class LogThread {
     this.#path = path;
     this.#reader = reader;
     this.#file = new ThreadedFile({
-      module: new URL(`./log-worker${extname(import.meta.url)}`, import.meta.url),
+      module: new URL(`./sqlite-log${extname(import.meta.url)}`, import.meta.url),
       path,
       onReply: (reply) => {
         try {
@@ -102,46 +97,61 @@ export class LogThread {
   }
 }
 
-const THREAD_ENDED = { reason: 'io', message: 'the thread that writes it ended' } as const;
+const THREAD_ENDED = {
+  reason: 'engine_unavailable/file',
+  message: 'the thread that writes it ended',
+} as const;
 
 /** What a problem with the file means for the operator of the gateway. */
 export function toFabricError(path: string, problem: LogProblem, cause?: unknown): FabricError {
-  const { code, message, reason, fix } = PROBLEMS[problem.reason];
-  return new FabricError(code, message, {
-    details: { reason, path, problem: problem.message, fix: fix(path) },
-    cause,
-  });
+  return failure(problem.reason, { path, problem: problem.message }, { cause });
 }
 
-const PROBLEMS = {
-  in_use: {
-    code: 'BAD_INPUT',
-    message: 'Another process uses this coordination store',
-    reason: 'store_in_use',
-    fix: () => 'stop the other process, give this one its own path, or share a Redis store',
-  },
-  foreign: {
-    code: 'BAD_INPUT',
-    message: 'This file is not a coordination store',
-    reason: 'not_a_store',
-    fix: () => 'name another path',
-  },
-  newer: {
-    code: 'BAD_INPUT',
-    message: 'This coordination store was written by a newer version',
-    reason: 'newer_store',
-    fix: () => 'run the newer version, or name another path',
-  },
-  corrupt: {
-    code: 'INTERNAL',
-    message: 'The coordination store is damaged',
-    reason: 'corrupt_store',
-    fix: (path: string) => `restore ${path} from a backup, or move it away to start empty`,
-  },
-  io: {
-    code: 'OVERLOADED',
-    message: 'The coordination store cannot be written',
-    reason: 'engine_unavailable',
-    fix: (path: string) => `make room on the disk, or correct the permissions of ${path}`,
-  },
-} as const satisfies Record<LogProblem['reason'], object>;
+// The messages between the store and the thread that owns its file.
+
+/** A part, counted from 0, of the snapshot of a partition as it was after the record `sequence`. */
+export interface SnapshotRow extends PartitionPart {
+  readonly partition: string;
+  readonly sequence: number;
+  readonly part: number;
+}
+
+/** Written in one transaction. */
+export interface LogBatch {
+  /** Numbered on from the last record. */
+  readonly records: readonly string[];
+  /** The parts of one snapshot in order, over as many batches as it takes. */
+  readonly snapshots: readonly SnapshotRow[];
+  /** Everything up to this record is in snapshots; the engine's time is kept with it. */
+  readonly truncate?: { readonly sequence: number; readonly now: number } | undefined;
+}
+
+/** After opening: snapshots, then records in order, then `ready`; after that one `done` per write. */
+export type LogReply =
+  | { readonly kind: 'snapshots'; readonly rows: readonly SnapshotRow[] }
+  | { readonly kind: 'records'; readonly first: number; readonly texts: readonly string[] }
+  | {
+      readonly kind: 'ready';
+      readonly now: number;
+      readonly torn: number;
+      readonly missing: MissingRecords | undefined;
+    }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'failed'; readonly problem: LogProblem };
+
+/** Records that were acknowledged and are not in the file. */
+export interface MissingRecords {
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface LogProblem {
+  /** A row of the table of reasons. */
+  readonly reason:
+    | 'store_in_use'
+    | 'not_a_store'
+    | 'newer_store'
+    | 'corrupt_store'
+    | 'engine_unavailable/file';
+  readonly message: string;
+}

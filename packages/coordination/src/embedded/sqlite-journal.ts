@@ -6,6 +6,7 @@ import { FabricError, type Log } from '@starloom/core';
 import { type DiskRoom, diskFull, diskRoom } from '@starloom/wire';
 import type { StoreWarning } from '../coordination-store.ts';
 import type { Journal, JournalRecord } from '../engine/machine-store.ts';
+import { failure } from '../reasons.ts';
 import type { LogCheckpoint } from './checkpoint.ts';
 import type { LogThread } from './log-thread.ts';
 
@@ -16,7 +17,7 @@ const ROOM_PER_BYTE = 4;
 /** Heartbeats and the like go on for longer than what fills the disk. */
 const SMALL_BYTES = 4 * 1024;
 
-const MOST_WAITING_BYTES = 64 * 1024 * 1024;
+const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 
 export interface SqliteJournalOptions {
   /** Of the file. */
@@ -40,10 +41,7 @@ class Batch {
 }
 
 export class SqliteJournal implements Journal {
-  readonly #folder: string;
-  readonly #thread: LogThread;
-  readonly #checkpoint: LogCheckpoint;
-  readonly #log: Log;
+  readonly #options: SqliteJournalOptions;
   #last: number;
   #next = new Batch();
   /** Of partitions with something that is not on disk yet: the batch that brings the last of it. */
@@ -55,24 +53,19 @@ export class SqliteJournal implements Journal {
   #lookedAt = 0;
   #sinceLook = 0;
 
-  constructor({ folder, thread, checkpoint, last, log }: SqliteJournalOptions) {
-    this.#folder = folder;
-    this.#thread = thread;
-    this.#checkpoint = checkpoint;
-    this.#last = last;
-    this.#log = log;
+  constructor(options: SqliteJournalOptions) {
+    this.#options = options;
+    this.#last = options.last;
   }
 
   get failure(): FabricError | undefined {
-    return this.#failure ?? this.#thread.failure;
+    return this.#failure ?? this.#options.thread.failure;
   }
 
   assertReady(): void {
     if (this.failure !== undefined) throw this.failure;
-    if (this.#next.bytes < MOST_WAITING_BYTES) return;
-    throw new FabricError('OVERLOADED', 'The disk does not keep up with what is to be written', {
-      details: { reason: 'engine_busy', waiting_bytes: this.#next.bytes, fix: 'try again' },
-    });
+    if (this.#next.bytes < MAX_WAITING_BYTES) return;
+    throw failure('engine_busy', { waiting_bytes: this.#next.bytes });
   }
 
   assertRoom(args: readonly unknown[]): void {
@@ -91,7 +84,7 @@ export class SqliteJournal implements Journal {
   #look(): DiskRoom {
     const now = performance.now();
     if (this.#disk === undefined || now - this.#lookedAt > LOOK_MS) {
-      this.#disk = diskRoom(this.#folder);
+      this.#disk = diskRoom(this.#options.folder);
       this.#lookedAt = now;
       this.#sinceLook = 0;
     }
@@ -108,7 +101,7 @@ export class SqliteJournal implements Journal {
     this.#sinceLook += text.length;
     batch.now = now;
     this.#unwritten.set(partition, batch);
-    this.#checkpoint.noteRecord(partition, text.length);
+    this.#options.checkpoint.noteRecord(partition, text.length);
     this.#writing ??= endOfTurn().then(() => this.#writeAll());
   }
 
@@ -120,8 +113,8 @@ export class SqliteJournal implements Journal {
   async close(): Promise<void> {
     this.#isClosing = true;
     await this.#writing;
-    this.#failure ??= closed();
-    await this.#thread.close();
+    this.#failure ??= failure('engine_unavailable/closed');
+    await this.#options.thread.close();
   }
 
   async #writeAll(): Promise<void> {
@@ -140,20 +133,25 @@ export class SqliteJournal implements Journal {
   }
 
   #hasMore(): boolean {
-    return this.#next.records.length > 0 || (this.#checkpoint.isRunning && !this.#isClosing);
+    return (
+      this.#next.records.length > 0 || (this.#options.checkpoint.isRunning && !this.#isClosing)
+    );
   }
 
   async #write({ records, now }: Batch): Promise<void> {
     this.#last += records.length;
-    await this.#thread.write({ records, ...this.#checkpoint.slice(this.#last, now) });
+    await this.#options.thread.write({
+      records,
+      ...this.#options.checkpoint.slice(this.#last, now),
+    });
   }
 
-  #fail(failure: FabricError, batch: Batch): void {
-    this.#failure = failure;
-    this.#log.error({ err: failure, details: failure.details }, 'coordination store failed');
+  #fail(error: FabricError, batch: Batch): void {
+    this.#failure = error;
+    this.#options.log.error({ err: error, details: error.details }, 'coordination store failed');
     for (const waiting of [batch, this.#next]) {
       waiting.promise.catch(() => {});
-      waiting.reject(failure);
+      waiting.reject(error);
     }
   }
 
@@ -167,12 +165,6 @@ export class SqliteJournal implements Journal {
 /** By then everything that came in with this turn of the event loop is in the batch. */
 function endOfTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
-}
-
-function closed(): FabricError {
-  return new FabricError('OVERLOADED', 'The coordination store is closed', {
-    details: { reason: 'engine_unavailable' },
-  });
 }
 
 /** As one line of JSON. Maps of a commit become lists; all else is JSON already. */

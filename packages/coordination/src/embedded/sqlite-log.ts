@@ -8,18 +8,12 @@ import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { crc32 } from 'node:zlib';
-import { logPages } from '@starloom/wire';
-import type {
-  LogBatch,
-  LogProblem,
-  LogReply,
-  MissingRecords,
-  SnapshotRow,
-} from './log-messages.ts';
+import { type FileService, logPages } from '@starloom/wire';
+import type { LogBatch, LogProblem, LogReply, MissingRecords, SnapshotRow } from './log-thread.ts';
 
 /** Of the log that SQLite keeps beside the file. */
-const MOST_LOG_PAGES = 1000;
-const MOST_ROWS_PER_REPLY = 512;
+const MAX_LOG_PAGES = 1000;
+const MAX_ROWS_PER_REPLY = 512;
 const BYTES_PER_REPLY = 1024 * 1024;
 /** At a time, so that no batch waits long for it. */
 const PAGES_GIVEN_BACK = 8192;
@@ -105,15 +99,15 @@ export class SqliteLog {
     const id = this.#pragma('application_id');
     const tables = this.#database.prepare('SELECT count(*) AS n FROM sqlite_schema').get();
     if (id !== APPLICATION_ID && tables?.n !== 0) {
-      throw new SqliteLogError('foreign', 'the file is a database of something else');
+      throw new SqliteLogError('not_a_store', 'the file is a database of something else');
     }
     const format = this.#pragma('user_version');
     if (format > FORMAT) {
-      throw new SqliteLogError('newer', 'the file was written by a newer version');
+      throw new SqliteLogError('newer_store', 'the file was written by a newer version');
     }
     if (id !== APPLICATION_ID) this.#database.exec(NEW_FILE);
     this.#database.exec(PRAGMAS);
-    const pages = logPages(dirname(this.#path), MOST_LOG_PAGES);
+    const pages = logPages(dirname(this.#path), MAX_LOG_PAGES);
     this.#database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
     this.#database.exec(`PRAGMA journal_size_limit = ${4 * pages * 4096}`);
     // A file that is as it should be is not written to: on a full disk it can be read.
@@ -193,14 +187,14 @@ export function toLogProblem(error: unknown): LogProblem {
   if (error instanceof SqliteLogError) return { reason: error.reason, message: error.message };
   const message = error instanceof Error ? error.message : String(error);
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
-  return { reason: SQLITE_REASONS[code] ?? 'io', message };
+  return { reason: SQLITE_REASONS[code] ?? 'engine_unavailable/file', message };
 }
 
 /** SQLITE_BUSY, SQLITE_CORRUPT, SQLITE_NOTADB. */
 const SQLITE_REASONS: Readonly<Record<number, LogProblem['reason']>> = {
-  5: 'in_use',
-  11: 'corrupt',
-  26: 'foreign',
+  5: 'store_in_use',
+  11: 'corrupt_store',
+  26: 'not_a_store',
 };
 
 const STATEMENTS = {
@@ -234,7 +228,7 @@ function* inReplies<Row>(
   for (const row of rows) {
     reply.push(row);
     bytes += textOf(row).length;
-    if (reply.length < MOST_ROWS_PER_REPLY && bytes < BYTES_PER_REPLY) continue;
+    if (reply.length < MAX_ROWS_PER_REPLY && bytes < BYTES_PER_REPLY) continue;
     yield reply;
     reply = [];
     bytes = 0;
@@ -243,7 +237,10 @@ function* inReplies<Row>(
 }
 
 function corrupt(what: string): SqliteLogError {
-  return new SqliteLogError('corrupt', `${what} is damaged, and it is not the end of the log`);
+  return new SqliteLogError(
+    'corrupt_store',
+    `${what} is damaged, and it is not the end of the log`,
+  );
 }
 
 const MARK_LENGTH = 64;
@@ -326,4 +323,30 @@ const UPGRADES: Readonly<Record<number, string>> = {
     INSERT INTO snapshot SELECT partition, sequence, 0, 1, crc, text FROM whole;
     DROP TABLE whole;
   `,
+};
+
+/** Serves the log of a store in the thread of files. */
+export const service: FileService<LogBatch, LogReply> = {
+  open(path, reply) {
+    const attempt = <Result>(work: () => Result): Result | undefined => {
+      try {
+        return work();
+      } catch (error) {
+        reply({ kind: 'failed', problem: toLogProblem(error) });
+        return undefined;
+      }
+    };
+    const log = attempt(() => new SqliteLog(path));
+    attempt(() => {
+      for (const message of log?.load() ?? []) reply(message);
+    });
+    return {
+      take: (batch) =>
+        attempt(() => {
+          log?.write(batch);
+          reply({ kind: 'done' });
+        }),
+      close: () => attempt(() => log?.close()),
+    };
+  },
 };

@@ -28,7 +28,7 @@ export function acquire(partition: Partition, now: number, request: LeaseRequest
   return answer === 'reused' ? { reused: true } : answer;
 }
 
-/** A lease or a place that is gone is no answer to who asks again: it would hold nothing. */
+/** A repeated request must not get a lease or a place that is gone. */
 function isAlive({ locks }: Partition, answer: AcquireResult): boolean {
   if ('lease' in answer) return locks.findLease(answer.lease) !== undefined;
   if (!('queued' in answer)) return false;

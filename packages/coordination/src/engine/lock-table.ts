@@ -31,7 +31,7 @@ export interface LockRecord {
 }
 
 /**
- * Who holds what and who waits for it, expired or not; it grants nothing by itself. To end or to
+ * Leases and places in queues, expired or not; it grants nothing by itself. To end or to
  * serve any number of them takes one walk through them.
  */
 export class LockTable {
@@ -82,7 +82,7 @@ export class LockTable {
     return [...this.#leases.values()].flatMap((leases) => [...leases.values()]);
   }
 
-  /** Any lease on it tells what is in the way: it is the only one, or all are shared. */
+  /** The first lease shows what is in the way: it is the only one, or all are shared. */
   firstLease(resource: string): Lease | undefined {
     return this.#leases.get(resource)?.values().next().value;
   }

@@ -2,20 +2,7 @@
 // journal by then: not only an answered commit but also whatever a read has seen will survive.
 
 import type { Clock, FabricError } from '@starloom/core';
-import type {
-  AcquireResult,
-  Commit,
-  CommitResult,
-  CoordinationStore,
-  EventPage,
-  Lease,
-  LeaseRequest,
-  LockedCommitResult,
-  ReleaseResult,
-  Snapshot,
-  StoreWarning,
-  Waiting,
-} from '../coordination-store.ts';
+import type { CoordinationStore as Store, StoreWarning } from '../coordination-store.ts';
 import type { CoordinationMachine } from './coordination-machine.ts';
 import type { OperationName, Operations } from './operations.ts';
 
@@ -53,9 +40,8 @@ export interface MachineStoreOptions {
 }
 
 type Listener = (version: number) => void;
-type LeaseId = Pick<Lease, 'resource' | 'token'>;
 
-export class MachineStore implements CoordinationStore {
+export class MachineStore implements Store {
   readonly #machine: CoordinationMachine;
   readonly #now: () => number;
   readonly #journal: Journal;
@@ -73,58 +59,40 @@ export class MachineStore implements CoordinationStore {
     return this.#journal.failure;
   }
 
-  read(partition: string, keys?: readonly string[]): Promise<Snapshot> {
-    return this.#see(partition, () => this.#machine.read(partition, this.#now(), keys));
-  }
+  read: Store['read'] = (partition, keys) =>
+    this.#see(partition, () => this.#machine.read(partition, this.#now(), keys));
 
-  events(partition: string, after: number, limit: number): Promise<EventPage> {
-    return this.#see(partition, () => this.#machine.events(partition, after, limit));
-  }
+  events: Store['events'] = (partition, after, limit) =>
+    this.#see(partition, () => this.#machine.events(partition, after, limit));
 
-  leases(partition: string, resource?: string): Promise<readonly Lease[]> {
-    return this.#see(partition, () => this.#machine.leases(partition, this.#now(), resource));
-  }
+  leases: Store['leases'] = (partition, resource) =>
+    this.#see(partition, () => this.#machine.leases(partition, this.#now(), resource));
 
-  waiting(partition: string, resource?: string): Promise<readonly Waiting[]> {
-    return this.#see(partition, () => this.#machine.waiting(partition, this.#now(), resource));
-  }
+  waiting: Store['waiting'] = (partition, resource) =>
+    this.#see(partition, () => this.#machine.waiting(partition, this.#now(), resource));
 
-  deadlock(partition: string, place: Pick<Waiting, 'ticket' | 'holder'>) {
-    return this.#see(partition, () => this.#machine.deadlock(partition, this.#now(), place));
-  }
+  deadlock: Store['deadlock'] = (partition, place) =>
+    this.#see(partition, () => this.#machine.deadlock(partition, this.#now(), place));
 
-  commit(partition: string, commit: Commit): Promise<CommitResult> {
-    return this.#apply(partition, 'commit', commit);
-  }
+  commit: Store['commit'] = (partition, commit) => this.#apply(partition, 'commit', commit);
 
-  acquireAndCommit(
-    partition: string,
-    request: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
-    commit: Omit<Commit, 'fence'>,
-  ): Promise<LockedCommitResult> {
-    return this.#apply(partition, 'acquireAndCommit', request, commit);
-  }
+  acquireAndCommit: Store['acquireAndCommit'] = (partition, request, commit) =>
+    this.#apply(partition, 'acquireAndCommit', request, commit);
 
-  acquire(partition: string, request: LeaseRequest): Promise<AcquireResult> {
-    return this.#apply(partition, 'acquire', request);
-  }
+  acquire: Store['acquire'] = (partition, request) => this.#apply(partition, 'acquire', request);
 
-  renew(partition: string, lease: LeaseId, ttlMs: number): Promise<Lease | undefined> {
-    return this.#apply(partition, 'renew', lease, ttlMs);
-  }
+  renew: Store['renew'] = (partition, lease, ttlMs) =>
+    this.#apply(partition, 'renew', lease, ttlMs);
 
-  release(partition: string, lease: LeaseId): Promise<ReleaseResult> {
-    return this.#apply(partition, 'release', lease);
-  }
+  release: Store['release'] = (partition, lease) => this.#apply(partition, 'release', lease);
 
-  breakLease(partition: string, resource: string, token?: number): Promise<ReleaseResult> {
-    if (token === undefined) return this.#apply(partition, 'breakLease', resource);
-    return this.#apply(partition, 'breakLease', resource, token);
-  }
+  breakLease: Store['breakLease'] = (partition, resource, token) =>
+    token === undefined
+      ? this.#apply(partition, 'breakLease', resource)
+      : this.#apply(partition, 'breakLease', resource, token);
 
-  cancelWait(partition: string, ticket: string): Promise<boolean> {
-    return this.#apply(partition, 'cancelWait', ticket);
-  }
+  cancelWait: Store['cancelWait'] = (partition, ticket) =>
+    this.#apply(partition, 'cancelWait', ticket);
 
   partitions(): readonly string[] {
     return this.#machine.names();

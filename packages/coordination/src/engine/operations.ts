@@ -1,35 +1,33 @@
 import type {
-  AcquireResult,
   Commit,
   CommitResult,
+  CoordinationStore,
   Idempotency,
-  Lease,
   LeaseRequest,
   LockedCommitResult,
-  ReleaseResult,
   Snapshot,
   Write,
 } from '../coordination-store.ts';
 import { acquire, breakLease, cancelWait, isFree, release, renew } from './leases.ts';
 import type { EntryRecord, Partition } from './partition.ts';
 
-type LeaseId = Pick<Lease, 'resource' | 'token'>;
+/** An operation of the port: what it is given beside the partition, and what it answers. */
+type OfStore<Name extends keyof CoordinationStore> = CoordinationStore[Name] extends (
+  partition: string,
+  ...args: infer Args
+) => Promise<infer Result>
+  ? { args: Args; result: Result }
+  : never;
 
 /** What may change a partition. Arguments are what a log keeps, together with the time. */
 export interface Operations {
-  commit: { args: [commit: Commit]; result: CommitResult };
-  acquireAndCommit: {
-    args: [
-      request: Pick<LeaseRequest, 'resource' | 'holder' | 'priority'>,
-      commit: Omit<Commit, 'fence'>,
-    ];
-    result: LockedCommitResult;
-  };
-  acquire: { args: [request: LeaseRequest]; result: AcquireResult };
-  renew: { args: [lease: LeaseId, ttlMs: number]; result: Lease | undefined };
-  release: { args: [lease: LeaseId]; result: ReleaseResult };
-  breakLease: { args: [resource: string, token?: number]; result: ReleaseResult };
-  cancelWait: { args: [ticket: string]; result: boolean };
+  commit: OfStore<'commit'>;
+  acquireAndCommit: OfStore<'acquireAndCommit'>;
+  acquire: OfStore<'acquire'>;
+  renew: OfStore<'renew'>;
+  release: OfStore<'release'>;
+  breakLease: OfStore<'breakLease'>;
+  cancelWait: OfStore<'cancelWait'>;
   /** No version up to there is given out again, and readers of the log find a gap. */
   skip: { args: [versions: number]; result: undefined };
   /** Only what time has made due, which every other operation does first. */

@@ -49,7 +49,7 @@ interface FeedDeps {
 }
 
 type Interest = NonNullable<Follower['isFor']>;
-const everybody: Interest = () => true;
+const everyEvent: Interest = () => true;
 
 const PAGE = 500;
 const RETRY_MS = 250;
@@ -182,7 +182,7 @@ class PartitionFeed implements EventSource {
   }
 
   #join(follower: Follower): FeedReader {
-    const { isFor = everybody } = follower;
+    const { isFor = everyEvent } = follower;
     const readers = this.#readers.get(isFor) ?? new Set();
     this.#readers.set(isFor, readers);
     const onEnd = () => {
@@ -203,8 +203,8 @@ class PartitionFeed implements EventSource {
   }
 }
 
-const MOST_EVENTS = 1_024;
-const MOST_SIZE = 4 * 1024 * 1024;
+const MAX_EVENTS = 1_024;
+const MAX_SIZE = 4 * 1024 * 1024;
 
 /** The latest events of a partition without a gap, for those who are only a little behind. */
 export class RecentEvents {
@@ -241,7 +241,7 @@ export class RecentEvents {
   #trim(): void {
     let surplus = 0;
     for (const { version, size } of this.#events) {
-      if (this.#events.length - surplus <= MOST_EVENTS && this.#size <= MOST_SIZE) break;
+      if (this.#events.length - surplus <= MAX_EVENTS && this.#size <= MAX_SIZE) break;
       this.#size -= size;
       this.#from = version;
       surplus += 1;

@@ -4,10 +4,8 @@
 
 import type { Json } from '@starloom/core';
 import { z } from 'zod';
-import { refuse } from '../errors.ts';
+import { failure } from '../reasons.ts';
 import { isJsonObject, jsonSchema, sameJson } from './json.ts';
-import { isTooDeep, MAX_DEPTH } from './json-depth.ts';
-import { type Container, JsonDraft, memberOf, toIndex } from './json-draft.ts';
 
 const pointerSchema = z.string().regex(/^(\/([^~]|~[01])*)?$/, 'expected a JSON Pointer');
 const to = { path: pointerSchema };
@@ -31,8 +29,8 @@ export const jsonPatchSchema = z
 export type JsonPatch = z.infer<typeof jsonPatchSchema>;
 type Operation = JsonPatch[number];
 
-export interface PatchOptions {
-  /** That of the document: a test that fails tells it. */
+interface PatchOptions {
+  /** Of the document; the error of a failed test contains it. */
   readonly version?: number | undefined;
   /** How much the patch may copy, as JSON text. */
   readonly copyBytes: number;
@@ -76,7 +74,11 @@ function apply(step: Step, operation: Operation): void {
       return;
     case 'copy': {
       const value = existing(locate(step, operation.from));
-      if (!step.draft.share(value)) throw tooMuchCopied(step, path);
+      if (!step.draft.share(value)) {
+        const { index: operation, options } = step;
+        const limit = 'context_bytes';
+        throw failure('quota/copied', { limit, allowed: options.copyBytes, operation, path });
+      }
       add(locate(step, path), value);
       return;
     }
@@ -152,13 +154,8 @@ function test(step: Step, { path, value }: Extract<Operation, { op: 'test' }>): 
   const found = memberOf(parent, key);
   if (found !== undefined && sameJson(found, value)) return;
   assertDepth(found ?? null);
-  throw refuse('test_failed', `The test of "${path}" does not hold`, {
-    operation: index,
-    path,
-    ...(version !== undefined && { current_version: version }),
-    current: found ?? null,
-    fix: 'read the context again and make a new patch',
-  });
+  const current = found ?? null;
+  throw failure('test_failed', { operation: index, path, current_version: version, current });
 }
 
 /** No `__proto__`, and no `prototype` in a `constructor`, in however many steps. */
@@ -167,36 +164,103 @@ function assertKey({ key, pointer, index }: Place, value: Json): void {
   const hasPrototype =
     key === 'constructor' && isJsonObject(value) && Object.hasOwn(value, 'prototype');
   if (key !== '__proto__' && !isInConstructor && !hasPrototype) return;
-  throw refuse('bad_params', `Operation ${index} of the patch makes a forbidden key`, {
-    operation: index,
-    path: pointer,
-    fix: 'use other keys than "__proto__" and "constructor.prototype"',
-  });
+  throw failure('bad_params/forbidden_key', { operation: index, path: pointer });
 }
 
-/** What clients receive or the store keeps of a patch can be sent again. */
+/** Whatever a patch makes can be sent in a message. */
 function assertDepth(value: Json): void {
-  if (!isTooDeep(value)) return;
-  throw refuse('patch_failed', `The patch makes values nested deeper than ${MAX_DEPTH}`, {
-    allowed: MAX_DEPTH,
-    fix: 'nest less, and copy nothing into itself again and again',
-  });
+  if (isTooDeep(value)) throw failure('patch_failed/depth', { allowed: MAX_DEPTH });
 }
 
-function tooMuchCopied({ index, options: { copyBytes } }: Step, path: string) {
-  return refuse('quota', 'The patch copies more than a context may hold (context_bytes)', {
-    limit: 'context_bytes',
-    allowed: copyBytes,
-    operation: index,
-    path,
-    fix: 'copy less, and nothing into itself again and again',
-  });
+function failed(operation: number, path: string, problem: string) {
+  return failure('patch_failed/operation', { operation, path, problem });
 }
 
-function failed(index: number, pointer: string, why: string) {
-  return refuse('patch_failed', `Operation ${index} of the patch failed at "${pointer}": ${why}`, {
-    operation: index,
-    path: pointer,
-    fix: 'read the context again and make a new patch',
-  });
+/** A JSON container that may be changed. */
+type Container = Json[] | { [key: string]: Json };
+
+/**
+ * A JSON value while it is changed. The original value stays as it was: a container is copied once,
+ * when something in it changes. So a copied value can be the same object in both places; the size of
+ * copies is bounded, since a value that is copied into itself doubles each time.
+ */
+class JsonDraft {
+  /** Has the value at `root`. */
+  readonly holder: { [key: string]: Json };
+  /** Containers that this draft made, each in one place only. */
+  readonly #own = new Set<object>();
+  #bytesLeft: number;
+
+  constructor(value: Json, copyBytes: number) {
+    this.holder = { root: value };
+    this.#bytesLeft = copyBytes;
+  }
+
+  /** The container at a key that is there, so that it can be changed; `undefined`: it is none. */
+  open(parent: Container, key: string): Container | undefined {
+    const child = memberOf(parent, key);
+    if (!isContainer(child)) return undefined;
+    if (this.#own.has(child)) return child;
+    const copy: Container = Array.isArray(child) ? child.slice() : { ...child };
+    this.#own.add(copy);
+    if (Array.isArray(parent)) parent[Number(key)] = copy;
+    else parent[key] = copy;
+    return copy;
+  }
+
+  /** Call it before a value gets a second place. False when that would be too much. */
+  share(value: Json): boolean {
+    const rest: Container[] = [];
+    const charge = (each: Json) => {
+      this.#bytesLeft -= ownBytes(each);
+      if (isContainer(each)) rest.push(each);
+    };
+    charge(value);
+    while (this.#bytesLeft >= 0) {
+      const next = rest.pop();
+      if (next === undefined) return true;
+      this.#own.delete(next);
+      for (const child of Array.isArray(next) ? next : Object.values(next)) charge(child);
+    }
+    return false;
+  }
+}
+
+function memberOf(parent: Container, key: string): Json | undefined {
+  if (Array.isArray(parent)) return parent[toIndex(key) ?? -1];
+  return Object.hasOwn(parent, key) ? parent[key] : undefined;
+}
+
+function toIndex(key: string): number | undefined {
+  return /^(0|[1-9]\d*)$/.test(key) ? Number(key) : undefined;
+}
+
+function isContainer(value: Json | undefined): value is Container {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The approximate size of its JSON text without its members. */
+function ownBytes(value: Json): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (!isContainer(value)) return String(value).length;
+  if (Array.isArray(value)) return value.length + 1;
+  return Object.keys(value).reduce((sum, key) => sum + key.length + 4, 1);
+}
+
+/** A message may be 64 deep, and an update is two deep in it. */
+const MAX_DEPTH = 62;
+
+/** Walks level by level instead of by recursion: a hostile depth must not overflow the stack. */
+function isTooDeep(value: Json): boolean {
+  let level: Json[] = [value];
+  for (let depth = 0; depth <= MAX_DEPTH; depth += 1) {
+    const next: Json[] = [];
+    for (const container of level) {
+      if (typeof container !== 'object' || container === null) continue;
+      for (const child of Object.values(container)) next.push(child);
+    }
+    if (next.length === 0) return false;
+    level = next;
+  }
+  return true;
 }

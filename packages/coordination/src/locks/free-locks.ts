@@ -42,8 +42,8 @@ export async function freeClaims(
   await inBatches(claims, (lease) => store.release(partition, lease));
 }
 
-/** Frees everything that anybody has or waits for in a partition; the log tells the holders. */
-export async function freeEverybody(store: CoordinationStore, partition: string): Promise<void> {
+/** Frees all leases and places of a partition; the log notifies the holders. */
+export async function freeAll(store: CoordinationStore, partition: string): Promise<void> {
   const waiting = await store.waiting(partition);
   await inBatches(waiting, ({ ticket }) => store.cancelWait(partition, ticket));
   const leases = await store.leases(partition);

@@ -4,11 +4,10 @@
 import { type Json, orAborted } from '@starloom/core';
 import { deadlineSignal, streamTurns } from '@starloom/wire';
 import { fromHolder } from '../agents/caller.ts';
-import type { CoordinationStore, Lease } from '../coordination-store.ts';
-import { refuse } from '../errors.ts';
+import type { CoordinationStore, Lease, LeaseMode } from '../coordination-store.ts';
 import type { LogWatch } from '../feed/event-feed.ts';
 import { fieldsOf, isTurnOf } from '../feed/log-event.ts';
-import { lockHeld, placeGivenUp, waitedInVain } from './lock-errors.ts';
+import { failure } from '../reasons.ts';
 
 export interface PlaceInQueue {
   readonly partition: string;
@@ -28,10 +27,7 @@ export async function refuseDeadlock(
   const [own, ...others] = circle;
   if (others.length === 0) throw lockHeld(resource, await store.leases(partition, resource), own);
   const agents = circle.map((holder) => fromHolder(holder).agentId);
-  throw refuse('deadlock', `Waiting would never end: ${[...agents, agents[0]].join(' → ')}`, {
-    circle: agents,
-    fix: 'release what you hold and ask again, always in the same order',
-  });
+  throw failure('deadlock', { circle: agents });
 }
 
 export interface Turn {
@@ -51,7 +47,7 @@ export async function awaitTurn(
 ): Promise<Lease> {
   const { partition, resource, ticket } = place;
   using deadline = deadlineSignal({ ms: turn.waitMs, parent: turn.signal });
-  // The watch tells of what happens to the place; to look through the queue takes a reason.
+  // The watch reports what happens to the place; only then the queue is read.
   let isWaiting = true;
   try {
     while (!deadline.signal.aborted) {
@@ -71,7 +67,8 @@ export async function awaitTurn(
   const isCancelled = await store.cancelWait(partition, ticket);
   const lease = isCancelled ? undefined : await findLease(store, place);
   if (lease) return lease;
-  throw waitedInVain(resource, await store.leases(partition, resource), turn.waitMs);
+  const leases = await store.leases(partition, resource);
+  throw failure('lock_held/waited', { resource, waited_ms: turn.waitMs, ...inTheWay(leases) });
 }
 
 /** The agent gives up a place of its own; a client that waits there learns it from the log. */
@@ -125,7 +122,8 @@ async function leaseOrRefusal(store: CoordinationStore, place: PlaceInQueue): Pr
   const leases = await store.leases(place.partition, place.resource);
   const lease = leases.find(({ ticket }) => ticket === place.ticket);
   if (lease) return lease;
-  throw placeGivenUp(place, leases);
+  const { resource, ticket } = place;
+  throw failure('lock_held/cancelled', { resource, ticket, ...inTheWay(leases) });
 }
 
 /** The place, or the lease that was granted in the same moment. */
@@ -133,4 +131,28 @@ export async function giveUp(store: CoordinationStore, place: PlaceInQueue): Pro
   if (await store.cancelWait(place.partition, place.ticket)) return;
   const lease = await findLease(store, place);
   if (lease) await store.release(place.partition, lease);
+}
+
+/** Why `own` does not get the lock: it may hold it itself. */
+export function lockHeld(resource: string, leases: readonly Lease[], own: string | undefined) {
+  const held = leases.filter(({ holder }) => holder === own);
+  if (held.length > 0) return failure('lock_held/own', { resource, ...inTheWay(held) });
+  const { holder, ...until } = inTheWay(leases);
+  if (holder === undefined) return failure('lock_held/queue', { resource });
+  return failure('lock_held/other', { resource, holder, ...until });
+}
+
+/** Who holds the lock, and until when at most. */
+export function inTheWay(leases: readonly Lease[]): {
+  readonly holder?: string;
+  readonly expires_at?: number;
+  readonly mode?: LeaseMode;
+} {
+  const [first] = leases;
+  if (first === undefined) return {};
+  return {
+    holder: fromHolder(first.holder).agentId,
+    expires_at: Math.max(...leases.map(({ expiresAt }) => expiresAt)),
+    mode: first.mode,
+  };
 }

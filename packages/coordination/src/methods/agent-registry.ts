@@ -1,35 +1,24 @@
+import { TRUST_TIERS } from '@starloom/core';
 import { z } from 'zod';
 import {
-  AGENT_STATES,
   type AgentRecord,
   agentRecordSchema,
+  agentStateSchema,
   capabilityNameSchema,
   capabilitySchema,
   isOffering,
   LIVE_STATES,
 } from '../agents/agent-record.ts';
 import { agentIdSchema } from '../agents/caller.ts';
-import { notFound } from '../errors.ts';
-import { defineMethod, request } from './define-method.ts';
-import { exampleTime, metadata, sessionId, time } from './fields.ts';
+import { jsonObjectSchema } from '../json/json.ts';
+import { failure } from '../reasons.ts';
+import { defineMethod, metadata, request, sessionId, time } from './define-method.ts';
 
 const capability = z.union([
   capabilityNameSchema.transform((name) => ({ name })),
   capabilitySchema,
 ]);
 const agents = z.object({ agents: z.array(agentRecordSchema) });
-
-const exampleAgent = {
-  agent_id: 'planner',
-  name: 'planner',
-  capabilities: [{ name: 'plan' }],
-  metadata: {},
-  status: 'active' as const,
-  epoch: exampleTime,
-  registered_at: exampleTime,
-  last_seen: exampleTime,
-  source: 'registered' as const,
-};
 
 export const agentRegistryMethods = {
   'agent_registry.register': defineMethod({
@@ -43,48 +32,59 @@ export const agentRegistryMethods = {
       capabilities: z.array(capability).max(256).describe('Names, or names with a description'),
       name: z.string().min(1).max(256).optional().describe('For people'),
       metadata: metadata.optional(),
+      endpoint: jsonObjectSchema
+        .optional()
+        .describe(
+          'Where it can be called, as in agents.yaml: the gateway then serves its calls. Needs the ' +
+            'scope register:<agent_id>',
+        ),
+      node_id: z.string().min(1).max(128).optional().describe('Machine it runs on, with endpoint'),
+      trust_tier: z.enum(TRUST_TIERS).optional().describe('How far it is trusted, with endpoint'),
     }),
     result: z.object({
       agent_id: z.string(),
       epoch: z.int(),
-      heartbeat_interval_ms: z.int().describe('Beat at least this often'),
+      heartbeat_interval_ms: z.int().describe('Send heartbeats at least this often'),
     }),
     errors: ['agent_id_taken', 'quota'],
     effect: 'write',
-    example: {
-      params: { agent_id: 'planner', capabilities: ['plan'] },
-      result: { agent_id: 'planner', epoch: exampleTime, heartbeat_interval_ms: 30_000 },
+    run: async ({ services: { agents }, caller, peer }, { endpoint, ...params }) => {
+      if (endpoint === undefined) return await agents.register(caller, params);
+      const { agent_id, node_id, trust_tier, capabilities } = params;
+      const callable = { agent_id, node_id, trust_tier, endpoint, capabilities };
+      const instance = await peer.gateway.register(callable, agents.lifeMs);
+      return await agents.register(caller, { ...params, instance });
     },
-    run: async ({ services, caller }, params) => await services.agents.register(caller, params),
     onAnswer: async ({ peer }, { agent_id, epoch }) => await peer.bind(agent_id, epoch),
   }),
 
   'agent_registry.heartbeat': defineMethod({
     summary:
-      'The agent is still there. With its epoch, on a new connection, it goes on there as it was',
+      'Keeps an agent active. With its epoch, on a new connection, the registration continues there',
     params: request({
       agent_id: agentIdSchema.optional().describe('By default the agent of this connection'),
-      status: z.enum(LIVE_STATES).optional().describe('What it does now, when that has changed'),
+      status: z.enum(LIVE_STATES).optional().describe('The new state of the agent'),
     }),
     result: z.object({
-      status: z.enum(AGENT_STATES),
-      next_before: time.describe('It counts as lost when there is no beat by then'),
+      status: agentStateSchema,
+      next_before: time.describe('Without another heartbeat by then, the agent is inactive'),
     }),
     errors: ['agent_id_taken', 'not_found', 'stale_epoch'],
     effect: 'connection',
-    example: {
-      params: { agent_id: 'planner' },
-      result: { status: 'active', next_before: exampleTime + 45_500 },
-    },
     run: async ({ services, peer, caller }, { status, epoch }) => {
       const beat = await services.agents.heartbeat(caller, status);
+      if (beat.instance) {
+        await peer.gateway.renew(caller.agentId, beat.instance);
+        if (status === 'draining') await peer.gateway.drain(caller.agentId, beat.instance);
+      }
       if (epoch !== undefined) await peer.bind(caller.agentId, epoch);
       return { status: beat.status, next_before: beat.next_before };
     },
   }),
 
   'agent_registry.unregister': defineMethod({
-    summary: 'Ends the registration of an agent: its locks are free, and its sessions are notified',
+    summary:
+      'Ends the registration of an agent: its locks are released, and its sessions are notified',
     params: request({
       agent_id: agentIdSchema.optional().describe('By default the agent of this connection'),
       leave: z.boolean().default(false).describe('Leave all its sessions, too'),
@@ -92,32 +92,33 @@ export const agentRegistryMethods = {
     result: z.object({ unregistered: z.literal(true) }),
     errors: ['agent_id_taken', 'not_found', 'stale_epoch'],
     effect: 'write',
-    example: { params: { agent_id: 'planner' }, result: { unregistered: true } },
-    run: async ({ services, caller }, { leave }) => {
+    run: async ({ services, caller, peer }, { leave }) => {
       if (leave) {
         for (const { meta } of await services.sessions.list(caller)) {
           await services.sessions.leave(caller, meta.session_id);
         }
       }
-      return await services.agents.unregister(caller);
+      const [known] = await services.agents.some([caller.agentId]);
+      const answer = await services.agents.unregister(caller);
+      if (known?.instance) await peer.gateway.leave(caller.agentId, known.instance);
+      return answer;
     },
     onAnswer: async ({ peer, caller }) => peer.unbind(caller.agentId),
   }),
 
   'agent_registry.get': defineMethod({
-    summary: 'What is known of an agent; its name and metadata only to its own principal',
-    params: request({ agent_id: agentIdSchema.describe('The agent it is about') }),
+    summary: 'The record of an agent; only its own principal sees name and metadata',
+    params: request({ agent_id: agentIdSchema.describe('The agent to look up') }),
     result: agentRecordSchema,
     errors: ['not_found'],
     effect: 'read',
     needsAgent: () => false,
     aboutAgent: true,
-    example: { params: { agent_id: 'planner' }, result: exampleAgent },
     run: async ({ services: { agents }, caller, peer }, { agent_id }) => {
       const [registered] = await agents.asSeenBy(caller, await agents.some([agent_id]));
       const served = peer.gatewayAgents().find((agent) => agent.agent_id === agent_id);
       const agent = registered ?? served;
-      if (agent === undefined) throw notFound('agent', agent_id);
+      if (agent === undefined) throw failure('not_found/agent', { agent_id });
       return agent;
     },
   }),
@@ -126,21 +127,21 @@ export const agentRegistryMethods = {
     summary:
       'All agents, those of the gateway too (source: gateway); or those in a state, or in a session',
     params: request({
-      status: z.enum(AGENT_STATES).optional().describe('Only those in this state'),
+      status: agentStateSchema.optional().describe('Only those in this state'),
       session_id: sessionId.optional().describe('Only members of this session'),
     }),
     result: agents,
     errors: ['not_found'],
     effect: 'read',
     needsAgent: ({ session_id }) => session_id !== undefined,
-    example: { params: { status: 'active' }, result: { agents: [exampleAgent] } },
     run: async ({ services, caller, peer }, { status, session_id }) => {
       const isWanted = (agent: AgentRecord) => status === undefined || agent.status === status;
       const seen = async (found: readonly AgentRecord[]) =>
         await services.agents.asSeenBy(caller, found.filter(isWanted));
       if (session_id === undefined) {
+        const registered = await services.agents.list();
         const served = peer.gatewayAgents().filter(isWanted);
-        return { agents: [...(await seen(await services.agents.list())), ...served] };
+        return { agents: [...(await seen(registered)), ...without(registered, served)] };
       }
       const { members } = await services.sessions.get(caller, session_id);
       const found = await services.agents.some(members.map(({ agent_id }) => agent_id));
@@ -149,18 +150,22 @@ export const agentRegistryMethods = {
   }),
 
   'agent_registry.find': defineMethod({
-    summary: 'Agents that are there and offer a capability, those of the gateway too',
+    summary: 'Active agents that offer a capability, those of the gateway too',
     params: request({ capability: capabilityNameSchema.describe('Its name') }),
     result: agents,
     errors: [],
     effect: 'read',
     needsAgent: () => false,
-    example: { params: { capability: 'plan' }, result: { agents: [exampleAgent] } },
     run: async ({ services: { agents: registry }, caller, peer }, { capability: name }) => {
       const served = peer.gatewayAgents().filter((agent) => isOffering(agent, name));
-      return {
-        agents: [...(await registry.asSeenBy(caller, await registry.find(name))), ...served],
-      };
+      const found = await registry.find(name);
+      return { agents: [...(await registry.asSeenBy(caller, found)), ...without(found, served)] };
     },
   }),
 };
+
+/** An agent that registered here and is served by the gateway is listed once. */
+function without(known: readonly AgentRecord[], served: readonly AgentRecord[]): AgentRecord[] {
+  const ids = new Set(known.map(({ agent_id }) => agent_id));
+  return served.filter(({ agent_id }) => !ids.has(agent_id));
+}

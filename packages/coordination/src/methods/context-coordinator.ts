@@ -1,21 +1,20 @@
 import { z } from 'zod';
 import { anyAgentIdSchema } from '../agents/caller.ts';
-import { fromTheFuture, valuesOf, versionsOf } from '../context/context-errors.ts';
 import { CONTEXT_UPDATE, contextEventSchema, readEvents } from '../context/context-event.ts';
-import { UPDATE_OPERATIONS } from '../context/context-operations.ts';
+import { UPDATE_OPERATIONS, valuesOf, versionsOf } from '../context/context-operations.ts';
 import { jsonObjectSchema, jsonSchema } from '../json/json.ts';
-import { defineMethod, request } from './define-method.ts';
+import { failure } from '../reasons.ts';
 import {
   contextKey,
   cursor,
-  exampleSession,
-  exampleTime,
+  defineMethod,
   limit,
   lockToken,
+  request,
   sessionId,
   time,
   version,
-} from './fields.ts';
+} from './define-method.ts';
 
 const keys = z.array(contextKey).max(1_000);
 const contextSchema = z.object({
@@ -25,8 +24,12 @@ const contextSchema = z.object({
   cursor,
 });
 const filters = {
-  keys: z.array(contextKey).max(1_000).optional().describe('Only what begins with one of these'),
-  authors: z.array(anyAgentIdSchema).max(100).optional().describe('Only what these agents did'),
+  keys: z
+    .array(contextKey)
+    .max(1_000)
+    .optional()
+    .describe('Only keys that begin with one of these'),
+  authors: z.array(anyAgentIdSchema).max(100).optional().describe('Only events of these agents'),
   types: z
     .array(z.string().max(64))
     .max(32)
@@ -38,18 +41,35 @@ const pageSchema = z.object({
   snapshot_required: z
     .literal(true)
     .optional()
-    .describe('Events after the cursor are gone: get the context, then read on from here'),
+    .describe('Events after the cursor are gone: get the context, then continue from here'),
 });
 
-const exampleUpdate = {
-  version: 12,
-  at: exampleTime,
-  agent_id: 'writer',
-  op: 'merge' as const,
-  update: { outline: ['why', 'how'] },
-  removed: [],
-  cause: 'asked by planner',
-};
+const updateParams = request({
+  session_id: sessionId,
+  update: jsonSchema.describe(
+    'Keys and values; for "increment" amounts, for "patch" a JSON merge patch or a JSON Patch',
+  ),
+  op: z
+    .enum(UPDATE_OPERATIONS)
+    .default('merge')
+    .describe(
+      '"merge" sets the keys it names, "replace" is the whole new context, "append" adds to ' +
+        'lists, "increment" adds to numbers, up to 2^53 - 1, "patch" applies a patch',
+    ),
+  lock_token: lockToken.optional(),
+  with_lock: z
+    .boolean()
+    .default(false)
+    .describe('Take the lock, write and release it in one step; refused when it is held'),
+  if_version: version.optional().describe('The context must not have changed since'),
+  if_versions: z
+    .record(contextKey, version)
+    .optional()
+    .describe('These keys must be at these versions; 0 means absent'),
+  cause: z.string().max(2_000).optional().describe('Why, for the history'),
+});
+/** A change of the context. */
+export type ContextUpdate = z.output<typeof updateParams>;
 
 export const contextCoordinatorMethods = {
   'context_coordinator.get': defineMethod({
@@ -62,15 +82,6 @@ export const contextCoordinatorMethods = {
     result: contextSchema,
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: {
-        context: { outline: ['why', 'how'] },
-        version: 12,
-        versions: { outline: 12 },
-        cursor: 14,
-      },
-    },
     run: async ({ services, caller }, { session_id, keys: wanted, at_version }) => {
       const view = await services.context.get(caller, session_id, wanted, at_version);
       const { version: at, cursor: next } = view;
@@ -80,32 +91,9 @@ export const contextCoordinatorMethods = {
 
   'context_coordinator.update': defineMethod({
     summary:
-      'Changes the context, whole or not at all. It needs the lock of the context unless the ' +
+      'Changes the context, completely or not at all. It needs the lock of the context unless the ' +
       'session is of mode "cas"',
-    params: request({
-      session_id: sessionId,
-      update: jsonSchema.describe(
-        'Keys and values; for "increment" amounts, for "patch" a JSON merge patch or a JSON Patch',
-      ),
-      op: z
-        .enum(UPDATE_OPERATIONS)
-        .default('merge')
-        .describe(
-          '"merge" sets the keys it names, "replace" is the whole new context, "append" adds to ' +
-            'lists, "increment" adds to numbers, up to 2^53 - 1, "patch" applies a patch',
-        ),
-      lock_token: lockToken.optional(),
-      with_lock: z
-        .boolean()
-        .default(false)
-        .describe('Take the lock, write and release it in one step; refused when it is held'),
-      if_version: version.optional().describe('The context must not have changed since'),
-      if_versions: z
-        .record(contextKey, version)
-        .optional()
-        .describe('These keys must be at these versions; 0 means absent'),
-      cause: z.string().max(2_000).optional().describe('Why, for the history'),
-    }),
+    params: updateParams,
     result: z.object({
       version,
       lock_token: lockToken.optional().describe('Under which with_lock wrote'),
@@ -126,45 +114,31 @@ export const contextCoordinatorMethods = {
       'quota',
     ],
     effect: 'keyed',
-    example: {
-      params: {
-        session_id: exampleSession,
-        update: { outline: ['why', 'how'] },
-        lock_token: exampleTime,
-      },
-      result: { version: 12 },
-    },
     run: ({ services, caller }, params) => services.context.update(caller, params),
   }),
 
   'context_coordinator.subscribe': defineMethod({
     summary:
-      'Pushes updates from a cursor on, each once and in order. Where nothing can be pushed it ' +
-      'gives the cursor to read on from with context_coordinator.events',
+      'Pushes updates after a cursor, each once and in order. On a connection without pushes it ' +
+      'returns the cursor to continue from with context_coordinator.events',
     params: request({
       session_id: sessionId,
-      after: cursor.optional().describe('By default only what comes from now on'),
+      after: cursor.optional().describe('By default from now on'),
       ...filters,
     }),
     result: z.object({
-      subscription_id: z.string().describe('Names what is subscribed to, on this connection'),
+      subscription_id: z.string().describe('Identifies the subscription on this connection'),
       version,
       cursor,
     }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future', 'quota'],
     effect: 'connection',
-    example: {
-      params: { session_id: exampleSession, after: 14, keys: ['outline'] },
-      result: {
-        subscription_id: '5d0f2c1b9c4e4f7a8a0d7b6c',
-        version: 12,
-        cursor: 14,
-      },
-    },
     run: async ({ services, peer, caller }, { session_id, after, ...params }) => {
       const access = await services.access.fresh(caller, session_id, { role: 'reader' });
       const now = await services.context.get(caller, session_id, []);
-      if (after !== undefined && after > now.cursor) throw fromTheFuture(now.cursor);
+      if (after !== undefined && after > now.cursor) {
+        throw failure('cursor_from_the_future', { current_version: now.cursor });
+      }
       const { keys: prefixes, authors, types = [CONTEXT_UPDATE] } = params;
       const filter = { keys: prefixes, authors, types };
       const subscribed = await peer.feeds.subscribe(access, filter, after ?? now.cursor);
@@ -181,20 +155,16 @@ export const contextCoordinatorMethods = {
     result: z.object({ unsubscribed: z.boolean().describe('False when there was none') }),
     errors: [],
     effect: 'connection',
-    example: {
-      params: { subscription_id: '5d0f2c1b9c4e4f7a8a0d7b6c' },
-      result: { unsubscribed: true },
-    },
     run: async ({ peer }, { subscription_id, session_id }) => ({
       unsubscribed: peer.feeds.unsubscribe({ subscription_id, session_id }),
     }),
   }),
 
   'context_coordinator.events': defineMethod({
-    summary: 'What happened in a session after a cursor: updates, members, locks',
+    summary: 'The events of a session after a cursor: updates, members, locks',
     params: request({
       session_id: sessionId,
-      after: cursor.optional().describe('By default from the oldest that is still there'),
+      after: cursor.optional().describe('By default from the oldest event that is kept'),
       limit,
       ...filters,
       types: filters.types.describe('Types of events, such as "lock.granted"; by default all'),
@@ -204,15 +174,6 @@ export const contextCoordinatorMethods = {
     }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession, after: 12 },
-      result: {
-        events: [
-          { type: 'session.agent_joined', version: 13, at: exampleTime, agent_id: 'reviewer' },
-        ],
-        cursor: 14,
-      },
-    },
     run: async ({ services, caller }, { session_id, after, limit: count, ...filter }) => {
       const need = { role: 'reader', state: 'any' } as const;
       const access = await services.access.fresh(caller, session_id, need);
@@ -233,7 +194,7 @@ export const contextCoordinatorMethods = {
     summary: 'The updates of the context after a cursor, with author, cause and trace',
     params: request({
       session_id: sessionId,
-      after: cursor.optional().describe('By default from the oldest that is still there'),
+      after: cursor.optional().describe('By default from the oldest event that is kept'),
       limit,
       keys: filters.keys,
       authors: filters.authors,
@@ -243,10 +204,6 @@ export const contextCoordinatorMethods = {
     }),
     errors: ['not_found', 'stale_epoch', 'cursor_from_the_future'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: { events: [exampleUpdate], cursor: 14 },
-    },
     run: async (
       { services, caller },
       { session_id, after, limit: count, keys: prefixes, authors },

@@ -3,12 +3,12 @@
 
 import type { JsonObject } from '@starloom/core';
 import { z } from 'zod';
-import { agentIdSchema, type Caller } from '../agents/caller.ts';
-import { REASONS, type Reason, refuse } from '../errors.ts';
-import { isJsonObject } from '../json/json.ts';
+import { agentIdSchema, type Caller, sessionIdSchema } from '../agents/caller.ts';
+import { MAX_KEY_LENGTH } from '../context/context-operations.ts';
+import { isJsonObject, jsonObjectSchema } from '../json/json.ts';
+import { failure, REASONS, type Reason } from '../reasons.ts';
 import type { Named, Peer } from '../rpc/peer.ts';
 import type { Services } from '../services.ts';
-import { keyName } from './fields.ts';
 
 export interface Call {
   readonly services: Services;
@@ -25,13 +25,12 @@ export interface MethodSpec<Params extends ParamsSchema, Result extends z.ZodTyp
   readonly result: Result;
   /** Beyond those that any method may give. */
   readonly errors: readonly Reason[];
-  readonly example: { readonly params: z.input<Params>; readonly result: z.output<Result> };
   /**
    * `read` changes nothing; `connection` changes only what this connection receives; `write` is
-   * done once per idempotency key; `keyed` is, too, and sees to that inside the write itself.
+   * done once per idempotency key; `keyed` is, too, and checks the key inside the write itself.
    */
   readonly effect: 'read' | 'write' | 'keyed' | 'connection';
-  /** `agent_id` says whom it is about, not who asks. */
+  /** `agent_id` names the agent that the request is about, not the one that asks. */
   readonly aboutAgent?: true;
   /** Whether these parameters take an agent that asks; by default they do. */
   needsAgent?(params: z.output<Params>): boolean;
@@ -66,12 +65,20 @@ export function defineMethod<Params extends ParamsSchema, Result extends z.ZodTy
   };
 }
 
+/** A key of the store. Not every engine keeps half of a surrogate pair. */
+export const keyName = (longest: number) =>
+  z
+    .string()
+    .min(1)
+    .max(longest)
+    .refine((text) => text.isWellFormed(), 'expected text without lone surrogates');
+
 /** What any request may carry. */
-export const commonParams = {
+const commonParams = {
   agent_id: agentIdSchema
     .optional()
     .describe(
-      'Who asks; by default the agent registered on this connection, else the only one that the ' +
+      'The agent that asks; by default the one registered on this connection, else the only one that the ' +
         'principal registered, of several the only one in the session',
     ),
   epoch: z.int().optional().describe('Registration that the request belongs to, from register'),
@@ -104,10 +111,8 @@ function badParams(error: z.ZodError) {
   const problems = error.issues.map(({ path, message }) => ({ at: path.join('.'), message }));
   const [first] = problems;
   const where = first?.at ? `"${first.at}": ` : '';
-  return refuse('bad_params', `The parameters do not fit: ${where}${first?.message ?? ''}`, {
-    problems,
-    fix: 'docs/coordination.md and mcp.describe list the parameters',
-  });
+  const problem = `${where}${first?.message ?? ''}`;
+  return failure('bad_params/schema', { problem, problems });
 }
 
 export interface MethodDescription {
@@ -120,7 +125,6 @@ export interface MethodDescription {
   readonly params: JsonObject;
   readonly result: JsonObject;
   readonly errors: readonly { readonly reason: Reason; readonly code: number }[];
-  readonly example: { readonly params: unknown; readonly result: unknown };
 }
 
 /** Rows as documentation and tools read them. */
@@ -133,7 +137,6 @@ export function describeTable(table: Readonly<Record<string, Method>>): MethodDe
     params: toJsonSchema(method.params, 'input'),
     result: toJsonSchema(method.result, 'output'),
     errors: method.errors.map((reason) => ({ reason, code: REASONS[reason].rpc })),
-    example: method.example,
   }));
 }
 
@@ -141,3 +144,35 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonObject {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' });
   return JSON.parse(JSON.stringify(rest));
 }
+
+// Fields that several methods share.
+
+const HOUR_MS = 3_600_000;
+
+export const sessionId = sessionIdSchema.describe('The session');
+export const version = z.int().min(0);
+export const cursor = z.int().min(0).describe('Read on, or subscribe, from here');
+export const time = z.number().describe('Milliseconds since 1970');
+export const contextKey = keyName(MAX_KEY_LENGTH);
+export const anyResource = keyName(256);
+export const resource = anyResource
+  .default('context')
+  .describe('What is locked; by default the context of the session');
+export const lockToken = z.int().describe('As memory_locker.acquire gave it');
+export const lockTtl = z
+  .int()
+  .min(1)
+  .max(HOUR_MS)
+  .default(60_000)
+  .describe('The lock ends by itself after this time');
+export const waitMs = z
+  .int()
+  .min(0)
+  .max(HOUR_MS / 6)
+  .default(0);
+export const metadata = jsonObjectSchema.describe('Anything about it, as a JSON object');
+export const limit = z.int().min(1).max(1_000).default(100);
+export const sessionTtl = z
+  .int()
+  .min(1_000)
+  .max(30 * 24 * HOUR_MS);

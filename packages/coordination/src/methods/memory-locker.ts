@@ -2,34 +2,37 @@ import { z } from 'zod';
 import { anyAgentIdSchema, fromHolder } from '../agents/caller.ts';
 import type { Lease, Waiting } from '../coordination-store.ts';
 import { CONTEXT_RESOURCE } from '../memory-lock.ts';
-import { defineMethod, request } from './define-method.ts';
 import {
   anyResource,
-  exampleSession,
-  exampleTime,
+  defineMethod,
   keyName,
   lockToken,
   lockTtl,
+  request,
   resource,
   sessionId,
   time,
   waitMs,
-} from './fields.ts';
+} from './define-method.ts';
 
-const mode = z.enum(['exclusive', 'shared']);
-const grantedSchema = z.object({
-  lock_token: lockToken,
-  expires_at: time,
-  resource: z.string(),
-  mode,
-});
-const lockSchema = z.object({
-  resource: z.string(),
-  mode,
-  holder: z.string(),
-  expires_at: time,
-  lock_token: lockToken.optional().describe('Only of the caller itself'),
-});
+const mode = z.enum(['exclusive', 'shared']).meta({ title: 'LockMode' });
+const grantedSchema = z
+  .object({
+    lock_token: lockToken,
+    expires_at: time,
+    resource: z.string(),
+    mode,
+  })
+  .meta({ title: 'Grant' });
+const lockSchema = z
+  .object({
+    resource: z.string(),
+    mode,
+    holder: z.string(),
+    expires_at: time,
+    lock_token: lockToken.optional().describe('Only of the caller itself'),
+  })
+  .meta({ title: 'LockInfo' });
 const placeSchema = z.object({
   resource: z.string(),
   mode,
@@ -40,38 +43,33 @@ const placeSchema = z.object({
   ticket: z.string().optional().describe('Only of the caller itself'),
 });
 
-const exampleLock = {
-  resource: 'context',
-  mode: 'exclusive' as const,
-  holder: 'writer',
-  expires_at: exampleTime + 60_000,
-};
+const acquireParams = request({
+  session_id: sessionId,
+  resource,
+  mode: mode.default('exclusive').describe('"shared" among readers'),
+  ttl_ms: lockTtl,
+  wait_ms: waitMs.describe('How long to wait for it; 0 not at all'),
+  priority: z
+    .int()
+    .min(-100)
+    .max(100)
+    .default(0)
+    .describe('Higher is served first; no request overtakes one that has waited for 5 s'),
+  async: z
+    .boolean()
+    .default(false)
+    .describe('Answer at once with a ticket; memory_locker.granted reports the lock'),
+});
+/** A request for a lock. */
+export type AcquireRequest = z.output<typeof acquireParams>;
 
 export const memoryLockerMethods = {
   'memory_locker.acquire': defineMethod({
     summary:
-      'Takes a lock. When it is held, the request waits its turn for wait_ms, higher priority ' +
-      'first. One that closes a circle, because others wait for what its agent holds in the ' +
-      'session, is refused at once, and so is one for a lock that the agent has already',
-    params: request({
-      session_id: sessionId,
-      resource,
-      mode: mode.default('exclusive').describe('"shared" among readers'),
-      ttl_ms: lockTtl,
-      wait_ms: waitMs.describe('How long to wait for it; 0 not at all'),
-      priority: z
-        .int()
-        .min(-100)
-        .max(100)
-        .default(0)
-        .describe('Higher is served first; who has waited for 5 s is overtaken no more'),
-      async: z
-        .boolean()
-        .default(false)
-        .describe(
-          'Do not wait for the answer: get a ticket, and memory_locker.granted when it is time',
-        ),
-    }),
+      'Takes a lock. When it is held, the request waits for its turn for wait_ms, higher priority ' +
+      'first. A request that would cause a deadlock in the session is refused at once, and so is ' +
+      'one for a lock that the agent has already',
+    params: acquireParams,
     result: z.union([
       grantedSchema,
       z.object({ queued: z.literal(true), ticket: z.string(), position: z.int() }),
@@ -86,15 +84,6 @@ export const memoryLockerMethods = {
       'quota',
     ],
     effect: 'keyed',
-    example: {
-      params: { session_id: exampleSession, agent_id: 'writer', wait_ms: 5_000 },
-      result: {
-        lock_token: exampleTime,
-        expires_at: exampleTime + 60_000,
-        resource: 'context',
-        mode: 'exclusive',
-      },
-    },
     run: async ({ services, caller }, params) => {
       const acquired = await services.locks.acquire(caller, params);
       if ('lease' in acquired) return toGranted(acquired.lease);
@@ -103,20 +92,11 @@ export const memoryLockerMethods = {
   }),
 
   'memory_locker.renew': defineMethod({
-    summary: 'Keeps a lock for longer',
+    summary: 'Extends the time of a lock',
     params: request({ session_id: sessionId, resource, lock_token: lockToken, ttl_ms: lockTtl }),
     result: grantedSchema,
     errors: ['not_found', 'stale_epoch', 'stale_token', 'session_suspended'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, lock_token: exampleTime },
-      result: {
-        lock_token: exampleTime,
-        expires_at: exampleTime + 120_000,
-        resource: 'context',
-        mode: 'exclusive',
-      },
-    },
     run: async ({ services, caller }, { session_id, lock_token: token, ttl_ms, ...lock }) => {
       const name = { resource: lock.resource, token };
       return toGranted(await services.locks.renew(caller, session_id, name, ttl_ms));
@@ -124,15 +104,11 @@ export const memoryLockerMethods = {
   }),
 
   'memory_locker.release': defineMethod({
-    summary: 'Gives a lock back; the next in the queue has it',
+    summary: 'Releases a lock; the next in the queue gets it',
     params: request({ session_id: sessionId, resource, lock_token: lockToken }),
     result: z.object({ released: z.literal(true) }),
     errors: ['not_found', 'stale_epoch', 'stale_token'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, lock_token: exampleTime },
-      result: { released: true },
-    },
     run: async ({ services, caller }, { session_id, resource: what, lock_token: token }) =>
       await services.locks.release(caller, session_id, { resource: what, token }),
   }),
@@ -143,17 +119,13 @@ export const memoryLockerMethods = {
     result: z.object({ cancelled: z.boolean() }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, ticket: 'b0f6c1d2' },
-      result: { cancelled: true },
-    },
     run: async ({ services, caller }, { session_id, ticket }) => ({
       cancelled: await services.locks.cancel(caller, session_id, ticket),
     }),
   }),
 
   'memory_locker.status': defineMethod({
-    summary: 'Who holds what, and who waits for it',
+    summary: 'The locks of a session, their holders, and the agents that wait',
     params: request({
       session_id: sessionId,
       resource: anyResource.optional().describe('By default all'),
@@ -167,10 +139,6 @@ export const memoryLockerMethods = {
     }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession, resource: 'context' },
-      result: { locked: true, locks: [exampleLock], waiting: [] },
-    },
     run: async ({ services, caller }, { session_id, resource: what, holder, lock_token }) => {
       const status = await services.locks.status(caller, session_id, what);
       const isLock = ({ token }: Lease) => lock_token === undefined || token === lock_token;
@@ -195,10 +163,6 @@ export const memoryLockerMethods = {
     result: z.object({ broken: z.array(lockSchema) }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, resource: 'context' },
-      result: { broken: [exampleLock] },
-    },
     run: async ({ services, caller }, { session_id, resource: what, holder, lock_token }) => {
       const target = what ?? (holder === undefined ? CONTEXT_RESOURCE : undefined);
       const named = { resource: target, lock_token, holder };

@@ -1,35 +1,33 @@
 import { z } from 'zod';
 import { agentIdSchema } from '../agents/caller.ts';
-import { refuse } from '../errors.ts';
+import { checkpointSchema } from '../context/checkpoints.ts';
+import { failure } from '../reasons.ts';
 import {
+  accessSchema,
   type Member,
   memberSchema,
+  modeSchema,
   roleSchema,
-  SESSION_MODES,
-  SESSION_STATES,
   type SessionMeta,
+  stateSchema,
 } from '../session/session-record.ts';
-import { defineMethod, request } from './define-method.ts';
 import {
   cursor,
-  exampleSession,
-  exampleTime,
+  defineMethod,
   metadata,
+  request,
   sessionId,
   sessionTtl,
   time,
   version,
-} from './fields.ts';
+} from './define-method.ts';
 
-const mode = z
-  .enum(SESSION_MODES)
-  .describe('What an update needs: the lock, or nothing but versions');
-const roles = z.record(z.string(), roleSchema);
+const mode = modeSchema.describe('What an update needs: the lock, or nothing but versions');
 
 const summarySchema = z.object({
   session_id: z.string(),
   mode,
-  state: z.enum(SESSION_STATES),
+  state: stateSchema,
   role: roleSchema.describe('Of the caller'),
   metadata,
   created_at: time,
@@ -38,7 +36,7 @@ const summarySchema = z.object({
 const detailSchema = summarySchema.extend({
   ttl_ms: z.number(),
   open: z.boolean(),
-  access: z.object({ agents: roles, principals: roles }),
+  access: accessSchema,
   parent: z.object({ session_id: z.string(), version }).nullable(),
   members: z.array(memberSchema.omit({ principal: true })),
   version: version.describe('Of the context'),
@@ -49,23 +47,8 @@ const grantee = {
   principal: z.string().min(1).max(256).optional().describe('All agents of a principal'),
 };
 
-const exampleSummary = {
-  session_id: exampleSession,
-  mode: 'lock' as const,
-  state: 'active' as const,
-  role: 'owner' as const,
-  metadata: { title: 'report' },
-  created_at: exampleTime,
-  created_by: 'planner',
-};
-const exampleMember = {
-  agent_id: 'planner',
-  role: 'owner' as const,
-  epoch: exampleTime,
-  connected: true,
-  joined_at: exampleTime,
-  last_seen: null,
-};
+const changedState = z.object({ session_id: z.string(), state: stateSchema });
+
 export const sessionManagerMethods = {
   'session_manager.create': defineMethod({
     summary: 'Creates a session; the caller is its owner and first member',
@@ -73,20 +56,18 @@ export const sessionManagerMethods = {
       session_id: sessionId.optional().describe('By default a new random one'),
       metadata: metadata.optional(),
       mode: mode.default('lock'),
-      ttl_ms: sessionTtl.optional().describe('It ends when it was not used for this long'),
+      ttl_ms: sessionTtl.optional().describe('The session ends after this time without use'),
       open: z.boolean().default(false).describe('Every agent that knows its id may join and write'),
       access: z
-        .strictObject({ agents: roles.optional(), principals: roles.optional() })
+        .strictObject(accessSchema.partial().shape)
         .optional()
-        .describe('Who may join as what, besides the agents of the same principal'),
+        .describe(
+          'Roles of agents and principals that may join, besides the agents of the same principal',
+        ),
     }),
     result: z.object({ session_id: z.string(), mode }),
     errors: ['agent_id_taken', 'session_exists', 'id_unavailable', 'stale_epoch', 'quota'],
     effect: 'write',
-    example: {
-      params: { agent_id: 'planner', metadata: { title: 'report' } },
-      result: { session_id: exampleSession, mode: 'lock' },
-    },
     run: async ({ services, caller }, { access, ...params }) => {
       const { agents = {}, principals = {} } = access ?? {};
       const meta = await services.sessions.create(caller, {
@@ -101,15 +82,13 @@ export const sessionManagerMethods = {
     summary: 'Joins a session; the other members are notified',
     params: request({
       session_id: sessionId,
-      role: roleSchema.optional().describe('By default what it may, at most writer'),
+      role: roleSchema
+        .optional()
+        .describe('By default the highest that it may have, at most writer'),
     }),
     result: summarySchema.extend({ cursor }),
     errors: ['agent_id_taken', 'not_found', 'stale_epoch', 'quota'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, agent_id: 'writer' },
-      result: { ...exampleSummary, role: 'writer', cursor: 2 },
-    },
     run: async ({ services, caller }, { session_id, role }) => {
       const { meta, member, partition } = await services.sessions.join(caller, session_id, role);
       const { version: at } = await services.store.read(partition, []);
@@ -118,15 +97,12 @@ export const sessionManagerMethods = {
   }),
 
   'session_manager.leave': defineMethod({
-    summary: 'Takes no part any longer; what it held is free. The last one out ends the session',
+    summary:
+      'Leaves a session and releases its locks. The last member that leaves ends the session',
     params: request({ session_id: sessionId }),
     result: z.object({ left: z.literal(true), ended: z.boolean() }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, agent_id: 'writer' },
-      result: { left: true, ended: false },
-    },
     run: async ({ services, caller }, { session_id }) => ({
       left: true as const,
       ...(await services.sessions.leave(caller, session_id)),
@@ -139,19 +115,6 @@ export const sessionManagerMethods = {
     result: detailSchema,
     errors: ['not_found', 'stale_epoch'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession, agent_id: 'planner' },
-      result: {
-        ...exampleSummary,
-        ttl_ms: 86_400_000,
-        open: false,
-        access: { agents: {}, principals: {} },
-        parent: null,
-        members: [exampleMember],
-        version: 12,
-        cursor: 14,
-      },
-    },
     run: async ({ services, caller }, { session_id }) => {
       const { meta, role, members, ...at } = await services.sessions.get(caller, session_id);
       const { principal: _, ...shown } = meta;
@@ -163,17 +126,15 @@ export const sessionManagerMethods = {
   'session_manager.list': defineMethod({
     summary: 'The sessions that the caller is a member of',
     params: request({
-      state: z
-        .enum(SESSION_STATES)
+      state: stateSchema
         .optional()
         .describe(
-          'Only those in this state; by default all that have not ended. One that did is there for a minute',
+          'Only those in this state; by default all that have not ended. Ended ones are listed for a minute',
         ),
     }),
     result: z.object({ sessions: z.array(summarySchema) }),
     errors: ['stale_epoch'],
     effect: 'read',
-    example: { params: { agent_id: 'planner' }, result: { sessions: [exampleSummary] } },
     run: async ({ services, caller }, { state }) => {
       await services.agents.epochOf(caller);
       const all = await services.sessions.list(caller, state === 'ended' ? 'ended' : 'open');
@@ -183,15 +144,12 @@ export const sessionManagerMethods = {
   }),
 
   'session_manager.end': defineMethod({
-    summary: 'Ends a session: all it held is free, and it is forgotten after a minute. For owners',
+    summary:
+      'Ends a session: its locks are released, and it is forgotten after a minute. For owners',
     params: request({ session_id: sessionId }),
     result: z.object({ session_id: z.string(), state: z.literal('ended') }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession },
-      result: { session_id: exampleSession, state: 'ended' },
-    },
     run: async ({ services, caller }, { session_id }) => {
       await services.access.fresh(caller, session_id, { role: 'owner' });
       await services.ending.end(session_id, 'ended', caller.agentId);
@@ -201,19 +159,12 @@ export const sessionManagerMethods = {
 
   'session_manager.grant': defineMethod({
     summary:
-      'Lets an agent, or the agents of a principal, take part in a role; members have it at once, ' +
-      'but a role given to an agent itself goes before that of its principal. For owners',
+      'Gives an agent, or the agents of a principal, a role in the session. Members have it at once; ' +
+      'a role given to an agent takes precedence over that of its principal. For owners',
     params: request({ session_id: sessionId, ...grantee, role: roleSchema }),
-    result: z.object({ session_id: z.string(), access: detailSchema.shape.access }),
+    result: z.object({ session_id: z.string(), access: accessSchema }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'quota'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, member: 'reviewer', role: 'reader' },
-      result: {
-        session_id: exampleSession,
-        access: { agents: { reviewer: 'reader' }, principals: {} },
-      },
-    },
     run: async ({ services, caller }, { session_id, member, principal, role }) => {
       assertNamed(member, principal);
       const to = { member, principal };
@@ -225,17 +176,120 @@ export const sessionManagerMethods = {
   'session_manager.revoke': defineMethod({
     summary: 'Revokes a right; agents that are members by it are removed. For owners',
     params: request({ session_id: sessionId, ...grantee }),
-    result: z.object({ session_id: z.string(), access: detailSchema.shape.access }),
+    result: z.object({ session_id: z.string(), access: accessSchema }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, member: 'reviewer' },
-      result: { session_id: exampleSession, access: { agents: {}, principals: {} } },
-    },
     run: async ({ services, caller }, { session_id, member, principal }) => {
       assertNamed(member, principal);
       const { access } = await services.rights.revoke(caller, session_id, { member, principal });
       return { session_id, access };
+    },
+  }),
+
+  'session_manager.suspend': defineMethod({
+    summary: 'No agent writes or holds a lock until it is resumed, and its timers stop. For owners',
+    params: request({ session_id: sessionId }),
+    result: changedState,
+    errors: ['not_found', 'role_too_low', 'stale_epoch'],
+    effect: 'write',
+    run: async ({ services, caller }, { session_id }) => {
+      const { state } = await services.rights.suspend(caller, session_id);
+      return { session_id, state };
+    },
+  }),
+
+  'session_manager.resume': defineMethod({
+    summary:
+      'Opens a suspended session again, optionally with the context of a checkpoint. For owners',
+    params: request({
+      session_id: sessionId,
+      checkpoint_id: z.string().max(64).optional().describe('Go on from this context'),
+    }),
+    result: changedState,
+    errors: ['not_found', 'role_too_low', 'stale_epoch', 'conflict'],
+    effect: 'write',
+    run: async ({ services, caller }, { session_id, checkpoint_id }) => {
+      const { state } = await services.checkpoints.resume(caller, session_id, checkpoint_id);
+      return { session_id, state };
+    },
+  }),
+
+  'session_manager.checkpoint': defineMethod({
+    summary: 'Keeps a copy of the context',
+    params: request({
+      session_id: sessionId,
+      name: z.string().min(1).max(256).optional().describe('For people'),
+    }),
+    result: checkpointSchema,
+    errors: ['not_found', 'role_too_low', 'stale_epoch', 'quota'],
+    effect: 'write',
+    run: async ({ services, caller }, { session_id, name }) =>
+      await services.checkpoints.make(caller, session_id, name ?? null),
+  }),
+
+  'session_manager.checkpoints': defineMethod({
+    summary: 'The checkpoints of a session',
+    params: request({ session_id: sessionId }),
+    result: z.object({ checkpoints: z.array(checkpointSchema) }),
+    errors: ['not_found', 'stale_epoch'],
+    effect: 'read',
+    run: async ({ services, caller }, { session_id }) => ({
+      checkpoints: [...(await services.checkpoints.list(caller, session_id))],
+    }),
+  }),
+
+  'session_manager.remove_checkpoint': defineMethod({
+    summary: 'Removes a checkpoint. For owners',
+    params: request({
+      session_id: sessionId,
+      checkpoint_id: z.string().max(64).describe('As session_manager.checkpoint gave it'),
+    }),
+    result: z.object({ removed: z.boolean().describe('False when there was no such checkpoint') }),
+    errors: ['not_found', 'role_too_low', 'stale_epoch'],
+    effect: 'write',
+    run: async ({ services, caller }, { session_id, checkpoint_id }) => ({
+      removed: await services.checkpoints.remove(caller, session_id, checkpoint_id),
+    }),
+  }),
+
+  'session_manager.fork': defineMethod({
+    summary: 'A new session of the caller that begins with the context of this one',
+    params: request({
+      session_id: sessionId,
+      new_session_id: sessionId.optional().describe('By default a new random one'),
+      at_version: version.optional().describe('The context as it was then'),
+      checkpoint_id: z
+        .string()
+        .max(64)
+        .optional()
+        .describe('The context of this checkpoint; not together with at_version'),
+      metadata: metadata.optional(),
+      mode: mode.optional(),
+      ttl_ms: sessionTtl.optional(),
+    }),
+    result: z.object({
+      session_id: z.string(),
+      mode,
+      parent: z.object({ session_id: z.string(), version }).nullable(),
+    }),
+    errors: [
+      'not_found',
+      'session_exists',
+      'id_unavailable',
+      'stale_epoch',
+      'cursor_from_the_future',
+      'quota',
+    ],
+    effect: 'write',
+    run: async ({ services, caller }, params) => {
+      const from = { checkpointId: params.checkpoint_id, version: params.at_version };
+      const meta = await services.checkpoints.fork(caller, params.session_id, from, {
+        session_id: params.new_session_id,
+        metadata: params.metadata,
+        mode: params.mode,
+        ttl_ms: params.ttl_ms,
+      });
+      return { session_id: meta.session_id, mode: meta.mode, parent: meta.parent };
     },
   }),
 };
@@ -247,7 +301,5 @@ function toSummary(meta: SessionMeta, { role }: Member) {
 
 function assertNamed(member: string | undefined, principal: string | undefined): void {
   if (member !== undefined || principal !== undefined) return;
-  throw refuse('bad_params', 'The request names no member and no principal', {
-    fix: 'send member or principal',
-  });
+  throw failure('bad_params/no_grantee');
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { anyAgentIdSchema } from '../agents/caller.ts';
-import { CHUNK_ENCODINGS, chunkIdSchema, chunkInfoSchema } from '../buffer/chunk-record.ts';
-import { refuse } from '../errors.ts';
-import { defineMethod, request } from './define-method.ts';
-import { exampleSession, exampleTime, limit, metadata, sessionId, time } from './fields.ts';
+import { CHUNK_ENCODINGS, chunkIdSchema, chunkInfoSchema } from '../buffer/chunk-index.ts';
+import { failure } from '../reasons.ts';
+import { defineMethod, limit, metadata, request, sessionId, time } from './define-method.ts';
 
 const chunkId = chunkIdSchema.describe('"sha256:" and the hash of its bytes');
 const encoding = z.enum(CHUNK_ENCODINGS);
@@ -14,53 +13,37 @@ const chunkSchema = chunkInfoSchema.extend({
   references: z.array(z.string()).describe('Agents that need it'),
 });
 
-const exampleId = `sha256:${'0'.repeat(64)}`;
-const exampleInfo = {
-  chunk_id: exampleId,
-  bytes: 12,
-  media_type: 'text/plain',
-  encoding: 'utf8' as const,
-  metadata: {},
-  agent_id: 'researcher',
-  at: exampleTime,
-};
+const putParams = request({
+  session_id: sessionId,
+  content: z.string().describe('The content'),
+  encoding: encoding.default('utf8').describe('How it is written here'),
+  media_type: mediaType.default('text/plain').describe('What it is'),
+  metadata: metadata.default({}),
+  retain: z.boolean().default(false).describe('Do not evict it while the caller is registered'),
+});
+/** Content to share. */
+export type NewChunk = z.output<typeof putParams>;
 
 export const sharedBufferMethods = {
   'shared_buffer.put': defineMethod({
     summary:
       'Shares content with the session. Equal content is kept once, under the hash of its bytes, ' +
-      'with the media type and metadata of who put it first',
-    params: request({
-      session_id: sessionId,
-      content: z.string().describe('The content'),
-      encoding: encoding.default('utf8').describe('How it is written here'),
-      media_type: mediaType.default('text/plain').describe('What it is'),
-      metadata: metadata.default({}),
-      retain: z.boolean().default(false).describe('Keep it while the caller is there'),
-    }),
+      'with the media type and metadata of the first put',
+    params: putParams,
     result: z.object({
       chunk_id: z.string(),
       bytes: z.int(),
-      media_type: z.string().describe('As what it is kept; that of who put it first'),
-      deduplicated: z.boolean().describe('It was there already'),
+      media_type: z.string().describe('That of the first put'),
+      deduplicated: z.boolean().describe('The session had this content already'),
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended', 'quota'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, content: 'long finding' },
-      result: {
-        chunk_id: exampleId,
-        bytes: 12,
-        media_type: 'text/plain',
-        deduplicated: false,
-      },
-    },
     run: async ({ services, caller }, params) => await services.buffer.put(caller, params),
   }),
 
   'shared_buffer.get': defineMethod({
     summary:
-      'The content of a chunk, as text if anybody put it as text, else in base64; or a part of it ' +
+      'The content of a chunk, as text if any agent put it as text, else in base64; or a part of it ' +
       'by bytes, in base64 unless asked for text',
     params: request({
       session_id: sessionId,
@@ -78,16 +61,6 @@ export const sharedBufferMethods = {
     }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession, chunk_id: exampleId },
-      result: {
-        content: 'long finding',
-        encoding: 'utf8',
-        media_type: 'text/plain',
-        bytes: 12,
-        metadata: {},
-      },
-    },
     run: async ({ services, caller }, { session_id, chunk_id, offset, length, encoding: how }) => {
       const part = { offset, length, encoding: how };
       const got = await services.buffer.get(caller, session_id, chunk_id, part);
@@ -106,13 +79,6 @@ export const sharedBufferMethods = {
     result: z.object({ chunks: z.array(chunkSchema), total: z.int() }),
     errors: ['not_found', 'stale_epoch'],
     effect: 'read',
-    example: {
-      params: { session_id: exampleSession },
-      result: {
-        chunks: [{ ...exampleInfo, reads: 2, used_at: exampleTime, references: ['writer'] }],
-        total: 1,
-      },
-    },
     run: async ({ services, caller }, { session_id, by, limit: count }) => {
       const all = [...(await services.buffer.list(caller, session_id, by))];
       const latest = all.sort((a, b) => b.used_at - a.used_at).slice(0, count);
@@ -131,15 +97,11 @@ export const sharedBufferMethods = {
     params: request({
       session_id: sessionId,
       chunk_id: chunkId.optional(),
-      bytes: z.int().min(1).optional().describe('How much to free'),
+      bytes: z.int().min(1).optional().describe('How many bytes to free'),
     }),
     result: z.object({ evicted: z.array(z.string()), bytes: z.int() }),
     errors: ['not_found', 'role_too_low', 'stale_epoch', 'session_suspended', 'conflict'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession, chunk_id: exampleId },
-      result: { evicted: [exampleId], bytes: 12 },
-    },
     run: async ({ services, caller }, { session_id, chunk_id, bytes }) => {
       const what = chunk_id !== undefined ? { chunkId: chunk_id } : toRoom(bytes);
       const gone = await services.buffer.evict(caller, session_id, what);
@@ -151,7 +113,7 @@ export const sharedBufferMethods = {
   }),
 
   'shared_buffer.stats': defineMethod({
-    summary: 'How much there is, and how often it helped',
+    summary: 'How many chunks there are, and how often they were read',
     params: request({
       session_id: sessionId,
       reset: z.boolean().default(false).describe('Reset the counts'),
@@ -168,19 +130,6 @@ export const sharedBufferMethods = {
     }),
     errors: ['not_found', 'role_too_low', 'stale_epoch'],
     effect: 'write',
-    example: {
-      params: { session_id: exampleSession },
-      result: {
-        chunks: 1,
-        bytes: 12,
-        references: 1,
-        hits: 2,
-        misses: 0,
-        hit_rate: 1,
-        deduplicated: 0,
-        evicted: 0,
-      },
-    },
     run: async ({ services, caller }, { session_id, reset }) =>
       await services.buffer.stats(caller, session_id, reset),
   }),
@@ -188,5 +137,5 @@ export const sharedBufferMethods = {
 
 function toRoom(bytes: number | undefined): { bytes: number } {
   if (bytes !== undefined) return { bytes };
-  throw refuse('bad_params', 'Nothing is named to evict', { fix: 'send chunk_id, or bytes' });
+  throw failure('bad_params/nothing_to_evict');
 }

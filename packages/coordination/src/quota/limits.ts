@@ -1,4 +1,4 @@
-import { refuse } from '../errors.ts';
+import { failure } from '../reasons.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -61,13 +61,8 @@ export function assertSize(
   bytes: number,
   limits: CoordinationLimits,
 ): void {
-  if (bytes <= limits[limit]) return;
-  throw refuse('quota', `${bytes} bytes are more than allowed (${limit})`, {
-    limit,
-    allowed: limits[limit],
-    bytes,
-    fix: 'send less; put what is large into the shared buffer in parts',
-  });
+  const allowed = limits[limit];
+  if (bytes > allowed) throw failure('quota/size', { limit, allowed, bytes });
 }
 
 /** There may be `count` of these, the new one included. */
@@ -75,11 +70,8 @@ export function assertCount(
   limit: keyof CoordinationLimits,
   count: number,
   limits: CoordinationLimits,
+  fix?: string,
 ): void {
-  if (count <= limits[limit]) return;
-  throw refuse('quota', `There are ${limits[limit]} already (${limit})`, {
-    limit,
-    allowed: limits[limit],
-    fix: 'end or remove some first',
-  });
+  const allowed = limits[limit];
+  if (count > allowed) throw failure('quota', { limit, allowed, fix });
 }

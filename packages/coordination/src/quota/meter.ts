@@ -4,7 +4,7 @@
 // usual. What other processes add is seen at the next count.
 
 import { type Clock, RecentMap } from '@starloom/core';
-import { overQuota } from '../errors.ts';
+import { failure } from '../reasons.ts';
 import type { CoordinationLimits } from './limits.ts';
 
 export interface MeterOptions {
@@ -76,6 +76,20 @@ export class Meter {
     const bound = this.#bounds.get(name);
     if (bound && this.#grant(name, sum(bound, more), written)) return undefined;
     return this.#count(reservation, written);
+  }
+
+  /** Reserves one more of what only its number is limited of. */
+  reserveOne(
+    name: string,
+    count: () => Promise<number>,
+    forget?: (count: number) => Promise<number>,
+  ): Promise<void> | undefined {
+    const makeRoom = async ({ entries }: Amount) => toEntries((await forget?.(entries)) ?? 0);
+    return this.reserve({
+      name,
+      more: toEntries(1),
+      measure: async () => ({ now: toEntries(await count()), makeRoom }),
+    });
   }
 
   /** Counts what is written without having been asked for. */
@@ -154,8 +168,8 @@ export class Meter {
     const total = sum(held, more);
     const isTooMany = total.entries > this.#allowed.entries || bytes === undefined;
     const limit = isTooMany ? entries : bytes;
-    const retry_after_ms = RETRY_AFTER_MS;
-    return overQuota(limit, limits[limit], fix, clock && { held, retry_after_ms });
+    const details = clock && { held, retry_after_ms: RETRY_AFTER_MS };
+    return failure('quota', { limit, allowed: limits[limit], ...details, fix });
   }
 }
 
@@ -165,6 +179,10 @@ export interface Amount {
 }
 
 const NOTHING: Amount = { entries: 0, bytes: 0 };
+
+function toEntries(entries: number): Amount {
+  return { entries, bytes: 0 };
+}
 
 function sum(a: Amount, b: Amount): Amount {
   return { entries: a.entries + b.entries, bytes: a.bytes + b.bytes };

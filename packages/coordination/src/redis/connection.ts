@@ -7,7 +7,7 @@ import { backoffMs, FabricError, type Log } from '@starloom/core';
 import { timerWheelOf, type WheelTimer } from '@starloom/wire';
 import type { RedisClientOptions, RedisFunctions, RedisModules, RedisScripts } from 'redis';
 import type { StoreWarning } from '../coordination-store.ts';
-import { isReplica, toEngineError, unavailable } from './engine-error.ts';
+import { failure } from '../reasons.ts';
 
 type Options = RedisClientOptions<RedisModules, RedisFunctions, RedisScripts, 2>;
 
@@ -205,9 +205,7 @@ export async function readServerInfo(connection: RedisConnection): Promise<Serve
 
 export function assertVersion({ version }: ServerInfo): void {
   if (Number.parseInt(version, 10) >= OLDEST_REDIS) return;
-  throw new FabricError('BAD_INPUT', `Redis ${version} is too old for coordination`, {
-    details: { reason: 'engine_too_old', version, fix: `use Redis ${OLDEST_REDIS} or newer` },
-  });
+  throw failure('engine_too_old', { version });
 }
 
 export function warningsOf({ eviction }: ServerInfo): readonly StoreWarning[] {
@@ -218,4 +216,56 @@ export function warningsOf({ eviction }: ServerInfo): readonly StoreWarning[] {
       fix: 'set maxmemory-policy noeviction in Redis',
     },
   ];
+}
+
+/** States in which Redis answers, but does nothing. */
+const UNABLE =
+  /^(LOADING|OOM|MISCONF|BUSY|NOREPLICAS|MASTERDOWN|CLUSTERDOWN|UNBLOCKED|ERR max number of clients)\b/;
+/** States that do not pass by themselves: an operator has to set something up. */
+const MUST_BE_SET_UP = [
+  {
+    pattern: /^(NOAUTH|WRONGPASS)\b|^ERR (AUTH|invalid password)/,
+    fix: 'give the user and the password of Redis in coordination.url, as env:NAME or file:PATH of redis://user:password@host:port',
+  },
+  {
+    pattern: /^NOPERM\b|The user executing the script can't/,
+    fix: 'allow the user of coordination.url all keys starloom:coordination:* and the commands on them: ACL SETUSER <user> ~starloom:coordination:* +@all -@admin',
+  },
+  {
+    pattern: /^READONLY\b/,
+    fix: 'name the primary in coordination.url: this Redis is a replica',
+  },
+] as const;
+const FIXES = [
+  { pattern: /^OOM\b/, fix: 'give Redis more memory (maxmemory), or end sessions' },
+  { pattern: /^MISCONF\b/, fix: 'let Redis save again: its log says why it cannot' },
+  { pattern: /^NOREPLICAS\b/, fix: 'bring back the replicas that min-replicas-to-write asks for' },
+  {
+    pattern: /^ERR max number of clients\b/,
+    fix: 'let Redis serve two connections per gateway (maxclients)',
+  },
+  ...MUST_BE_SET_UP,
+];
+
+function unavailable(problem: string, cause?: unknown): FabricError {
+  const fix = FIXES.find(({ pattern }) => pattern.test(problem))?.fix;
+  return failure('engine_unavailable/redis', { problem, fix }, { cause });
+}
+
+/** An unknown script is for the caller to send again; any other refusal is a mistake of ours. */
+function toEngineError(error: Error): Error {
+  const { message } = error;
+  if (UNABLE.test(message) || mustBeSetUp(message)) return unavailable(message, error);
+  if (message.startsWith('NOSCRIPT')) return error;
+  const isReply = /^[A-Z]+ /.test(message);
+  return isReply ? FabricError.from(error) : unavailable(message, error);
+}
+
+export function mustBeSetUp(problem: string): boolean {
+  return MUST_BE_SET_UP.some(({ pattern }) => pattern.test(problem));
+}
+
+/** What was a primary is a replica now: its name may lead to another one. */
+function isReplica({ message }: Error): boolean {
+  return message.startsWith('READONLY');
 }

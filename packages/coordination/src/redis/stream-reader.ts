@@ -6,10 +6,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { FabricError, type Log } from '@starloom/core';
-import type { RedisConnection } from './connection.ts';
-import { mustBeSetUp } from './engine-error.ts';
-import { keyOf, wakeKey } from './keys.ts';
-import { runScript, type Script } from './script.ts';
+import { failure } from '../reasons.ts';
+import { mustBeSetUp, type RedisConnection } from './connection.ts';
+import { keyOf, runScript, type Script, wakeKey } from './script.ts';
 
 const BLOCK_MS = 3000;
 const GRACE_MS = 3000;
@@ -30,10 +29,7 @@ export interface StreamReaderOptions {
 }
 
 export class StreamReader {
-  readonly #reader: RedisConnection;
-  readonly #commands: RedisConnection;
-  readonly #resume: Script;
-  readonly #log: Log;
+  readonly #options: StreamReaderOptions;
   /** By the key of the stream. */
   readonly #streams = new Map<string, WatchedStream>();
   readonly #wakeKey = wakeKey(randomUUID());
@@ -47,19 +43,17 @@ export class StreamReader {
   #isClosed = false;
   readonly #ended: Promise<void>;
 
-  constructor({ reader, commands, resume, log }: StreamReaderOptions) {
-    this.#reader = reader;
-    this.#commands = commands;
-    this.#resume = resume;
-    this.#log = log;
+  constructor(options: StreamReaderOptions) {
+    const { reader, commands } = options;
+    this.#options = options;
     commands.onReady(() => reader.renew('commands may go to another server'));
     this.#ended = this.#readAll();
   }
 
   async watch(partition: string, listener: Listener): Promise<() => Promise<void>> {
-    const fresh = new WatchedStream(partition, this.#resume);
+    const fresh = new WatchedStream(partition, this.#options.resume);
     const { key } = fresh;
-    if (!this.#streams.has(key)) await fresh.resume(this.#commands);
+    if (!this.#streams.has(key)) await fresh.resume(this.#options.commands);
     const stream = this.#streams.get(key) ?? fresh;
     const isNew = stream.listeners.size === 0;
     stream.listeners.add(listener);
@@ -79,9 +73,9 @@ export class StreamReader {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#streams.clear();
-    this.#reader.close();
+    this.#options.reader.close();
     await this.#ended;
-    await this.#commands.send(['DEL', this.#wakeKey]).catch(() => {});
+    await this.#options.commands.send(['DEL', this.#wakeKey]).catch(() => {});
   }
 
   async #readAll(): Promise<void> {
@@ -99,7 +93,7 @@ export class StreamReader {
   }
 
   async #readOnce(): Promise<StreamReply> {
-    const link = await this.#reader.connected();
+    const link = await this.#options.reader.connected();
     if (link !== this.#link) await this.#resumeAll(link);
     const streams = [...this.#streams.values()];
     const keys = [this.#wakeKey, ...streams.map(({ key }) => key)];
@@ -110,7 +104,7 @@ export class StreamReader {
     const command = ['XREAD', ...how, 'STREAMS', ...keys, ...ids];
     this.#isBlocked = true;
     try {
-      return await this.#reader.send(command, { deadlineMs: BLOCK_MS + GRACE_MS, link });
+      return await this.#options.reader.send(command, { deadlineMs: BLOCK_MS + GRACE_MS, link });
     } finally {
       this.#isBlocked = false;
     }
@@ -119,13 +113,13 @@ export class StreamReader {
   async #deliver(reply: StreamReply): Promise<void> {
     for (const [key, entries] of reply ?? []) {
       if (key === this.#wakeKey) this.#wakeId = entries.at(-1)?.[0] ?? this.#wakeId;
-      else await this.#streams.get(key)?.hear(entries, this.#commands);
+      else await this.#streams.get(key)?.hear(entries, this.#options.commands);
     }
   }
 
   async #resumeAll(link: number): Promise<void> {
     const streams = [...this.#streams.values()];
-    await Promise.all(streams.map((stream) => stream.resume(this.#commands)));
+    await Promise.all(streams.map((stream) => stream.resume(this.#options.commands)));
     this.#link = link;
     this.#comparedAt = performance.now();
   }
@@ -134,11 +128,11 @@ export class StreamReader {
   async #compare(): Promise<void> {
     this.#comparedAt = performance.now();
     const streams = [...this.#streams.values()];
-    await Promise.all(streams.map((stream) => stream.compare(this.#commands)));
+    await Promise.all(streams.map((stream) => stream.compare(this.#options.commands)));
   }
 
   #succeed(): void {
-    if (this.#problem !== undefined) this.#log.info({}, 'reads streams of Redis again');
+    if (this.#problem !== undefined) this.#options.log.info({}, 'reads streams of Redis again');
     this.#failures = 0;
     this.#problem = undefined;
   }
@@ -149,7 +143,7 @@ export class StreamReader {
     const isFirst = this.#problem === undefined;
     this.#problem = toReadingProblem(error);
     const { problem, fix } = this.#problem.details;
-    if (isFirst) this.#log.warn({ problem, fix }, 'changes in Redis are noticed late');
+    if (isFirst) this.#options.log.warn({ problem, fix }, 'changes in Redis are noticed late');
   }
 
   /** If this fails, the read ends by itself before long. */
@@ -159,22 +153,17 @@ export class StreamReader {
       ['XADD', this.#wakeKey, 'MAXLEN', '1', '*', 'wake', '1'],
       ['PEXPIRE', this.#wakeKey, String(WAKE_LIVES_MS)],
     ];
-    const results = commands.map((command) => this.#commands.send(command));
+    const results = commands.map((command) => this.#options.commands.send(command));
     await Promise.all(results).catch((error) => {
-      this.#log.debug({ err: error }, 'could not interrupt a blocking read of Redis');
+      this.#options.log.debug({ err: error }, 'could not interrupt a blocking read of Redis');
     });
   }
 }
 
 function toReadingProblem(error: FabricError): FabricError {
   const problem = String(error.details.problem ?? error.message);
-  const fix = mustBeSetUp(problem)
-    ? error.details.fix
-    : 'let each gateway have two connections to Redis: see maxclients, and what stands between';
-  return new FabricError('OVERLOADED', 'Changes in Redis are noticed late', {
-    details: { reason: 'engine_unavailable', engine: 'redis', problem, fix },
-    cause: error,
-  });
+  const fix = mustBeSetUp(problem) ? error.details.fix : undefined;
+  return failure('engine_unavailable/late', { problem, fix }, { cause: error });
 }
 
 type Listener = (version: number) => void;

@@ -7,9 +7,9 @@
 import { type Json, type JsonObject, RecentMap } from '@starloom/core';
 import { z } from 'zod';
 import type { Idempotency as Key } from '../coordination-store.ts';
-import { isRefusal, keyReused, overQuota, refuse } from '../errors.ts';
 import { digestibleJson, jsonBytes, jsonSchema } from '../json/json.ts';
 import { digest, partitionOf } from '../partitions.ts';
+import { failure, isRefusal } from '../reasons.ts';
 import type { Services } from '../services.ts';
 
 const UNDER_WAY_MS = 60_000;
@@ -93,7 +93,8 @@ export class IdempotentAnswers {
 
   #noRoom() {
     const fix = 'wait, since answers are kept for ten minutes, or send it without a key';
-    return overQuota('idempotency_bytes', this.#options.limits.idempotency_bytes, fix);
+    const { idempotency_bytes: allowed } = this.#options.limits;
+    return failure('quota', { limit: 'idempotency_bytes', allowed, fix });
   }
 }
 
@@ -109,22 +110,13 @@ function earlier(first: Json, request: string, now: number): Json {
   const parsed = recordSchema.safeParse(first);
   if (!parsed.success) throw underWay();
   const { answer, since } = parsed.data;
-  if (parsed.data.request !== request) throw keyReused();
+  if (parsed.data.request !== request) throw failure('idempotency_key_reused');
   if (answer !== undefined) return answer;
-  throw since + UNDER_WAY_MS > now ? underWay() : unknownOutcome();
+  throw since + UNDER_WAY_MS > now ? underWay() : failure('outcome_unknown');
 }
 
 function underWay() {
-  return refuse('in_progress', 'The first request with this key is still under way', {
-    retry_after_ms: RETRY_AFTER_MS,
-    fix: 'ask again a little later',
-  });
-}
-
-function unknownOutcome() {
-  return refuse('outcome_unknown', 'The first request with this key may have been done or not', {
-    fix: 'look whether it was done; if not, send it with a new key',
-  });
+  return failure('in_progress', { retry_after_ms: RETRY_AFTER_MS });
 }
 
 const PARTS = 10;

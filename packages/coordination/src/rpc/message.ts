@@ -1,8 +1,8 @@
 // JSON-RPC 2.0 messages.
 
-import { FabricError, type JsonObject } from '@starloom/core';
-import { overQuota, protocolError, type RpcError, toRpcError } from '../errors.ts';
+import { ERRORS, FabricError, type JsonObject } from '@starloom/core';
 import { isJsonObject } from '../json/json.ts';
+import { failure, REASONS, type Reason } from '../reasons.ts';
 
 export type RpcId = string | number | null;
 
@@ -21,7 +21,7 @@ export function answer(id: RpcId, result: unknown): RpcResponse {
   return { jsonrpc: '2.0', id, result };
 }
 
-export function failure(id: RpcId, error: RpcError): RpcResponse {
+export function errorAnswer(id: RpcId, error: RpcError): RpcResponse {
   return { jsonrpc: '2.0', id, error };
 }
 
@@ -36,7 +36,7 @@ export function parseRequest(message: unknown): RpcRequest | RpcResponse | undef
   if (!isJsonObject(params)) {
     if (id === undefined) return undefined;
     const error = protocolError(-32602, 'Parameters are given by name', 'send params as an object');
-    return failure(id, error);
+    return errorAnswer(id, error);
   }
   return id === undefined ? { method, params } : { id, method, params };
 }
@@ -46,7 +46,7 @@ export function isResponse(message: RpcRequest | RpcResponse): message is RpcRes
 }
 
 export function invalid(id: RpcId, details: string, fix = EXAMPLE): RpcResponse {
-  return failure(id, protocolError(-32600, details, fix));
+  return errorAnswer(id, protocolError(-32600, details, fix));
 }
 
 const EXAMPLE = 'send {"jsonrpc": "2.0", "id": 1, "method": "mcp.discover", "params": {}}';
@@ -95,7 +95,7 @@ export class BatchReply {
 
   #spent(): FabricError {
     const fix = 'it was not done: ask for it in a batch of its own, or by itself';
-    return overQuota('batch_answer_bytes', this.#most, fix);
+    return failure('quota', { limit: 'batch_answer_bytes', allowed: this.#most, fix });
   }
 }
 
@@ -104,13 +104,54 @@ function toText(response: RpcResponse): string {
   try {
     return JSON.stringify(response);
   } catch (cause) {
-    return JSON.stringify(failure(response.id, toRpcError(unwritable(cause))));
+    const error = failure('unwritable_answer', {}, { cause });
+    return JSON.stringify(errorAnswer(response.id, toRpcError(error)));
   }
 }
 
-function unwritable(cause: unknown): FabricError {
-  return new FabricError('INTERNAL', 'The answer cannot be written', {
-    details: { reason: 'unwritable_answer', fix: 'ask for less at once' },
-    cause,
-  });
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data: { readonly details: string; readonly [field: string]: unknown };
+}
+
+const RPC_TITLES: Readonly<Record<number, string>> = {
+  [-32700]: 'Parse error',
+  [-32600]: 'Invalid Request',
+  [-32601]: 'Method not found',
+  [-32602]: 'Invalid params',
+  [-32603]: 'Internal error',
+  [-32001]: 'Not authorised',
+  [-32004]: 'Not found',
+  [-32013]: 'Conflict',
+  [-32014]: 'Lock required or held',
+  [-32015]: 'Stale token or epoch',
+  [-32016]: 'Quota exceeded',
+};
+
+/** The JSON-RPC error of anything thrown; the text of a bug stays in the log. */
+export function toRpcError(thrown: unknown): RpcError {
+  const error = FabricError.from(thrown);
+  const code = rpcCodeOf(error);
+  const { message: details, details: fields, code: fabric } = error;
+  const message = RPC_TITLES[code] ?? details;
+  return { code, message, data: { ...fields, details, code: fabric } };
+}
+
+export function protocolError(code: number, details: string, fix: string): RpcError {
+  const data = { reason: PROTOCOL_REASONS[code], details, fix };
+  return { code, message: RPC_TITLES[code] ?? details, data };
+}
+
+const PROTOCOL_REASONS: Readonly<Record<number, string>> = {
+  [-32700]: 'not_json',
+  [-32600]: 'not_json_rpc',
+  [-32602]: 'bad_params',
+};
+
+function rpcCodeOf({ code, details }: FabricError): number {
+  const { reason } = details;
+  if (typeof reason !== 'string' || !Object.hasOwn(REASONS, reason)) return ERRORS[code].rpc;
+  const refusal = REASONS[reason as Reason];
+  return refusal.code === code ? refusal.rpc : ERRORS[code].rpc;
 }

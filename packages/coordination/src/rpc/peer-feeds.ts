@@ -10,7 +10,7 @@ import { assertCount } from '../quota/limits.ts';
 import type { Services } from '../services.ts';
 import type { Access } from '../session/session-access.ts';
 import { inBatches } from '../support/in-batches.ts';
-import type { RpcConnection } from './connection.ts';
+import type { RpcConnection } from './peer.ts';
 import { isNotice, isOver, toNotice, toNotification } from './push-messages.ts';
 import { Subscription, subscriptionId, versionForMember } from './subscription.ts';
 

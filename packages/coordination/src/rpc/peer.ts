@@ -1,19 +1,17 @@
 // The state of a connection: which agents registered on it, what it receives.
 
-import type { JsonObject } from '@starloom/core';
-import { FabricError } from '@starloom/core';
-import type { AgentRecord } from '../agents/agent-record.ts';
+import { FabricError, type JsonObject, type TrustTier } from '@starloom/core';
+import type { AgentCapability, AgentRecord, ServedInstance } from '../agents/agent-record.ts';
 import { type Caller, implicitAgentId, toHolder } from '../agents/caller.ts';
-import { refuse } from '../errors.ts';
+import { failure } from '../reasons.ts';
 import type { Services } from '../services.ts';
 import { membersAmong } from '../session/session-record.ts';
 import { inBatches } from '../support/in-batches.ts';
-import type { RpcConnection } from './connection.ts';
 import { requestOf } from './idempotency.ts';
 import { PeerFeeds } from './peer-feeds.ts';
 
 export interface Named {
-  /** Whom the request says it comes from. */
+  /** The agent that asks. */
   readonly agent_id?: string | undefined;
   readonly epoch?: number | undefined;
   readonly session_id?: string | undefined;
@@ -21,7 +19,7 @@ export interface Named {
   readonly idempotency_key?: string | undefined;
 }
 
-/** One for all: thousands of clients may leave at once. */
+/** One error for all: thousands of clients may leave at once. */
 const CLOSED = new FabricError('CANCELLED', 'The connection is closed');
 
 export class Peer {
@@ -54,10 +52,7 @@ export class Peer {
   assertAuthorised(): void {
     const { principal } = this.#connection;
     if (this.#services.mayUse(principal)) return;
-    throw refuse('not_authorised', `"${principal.id}" may not use coordination`, {
-      scope: 'toolset:coordination',
-      fix: 'use a key with the scope toolset:coordination',
-    });
+    throw failure('not_authorised', { principal: principal.id });
   }
 
   get principalId(): string {
@@ -69,17 +64,24 @@ export class Peer {
   }
 
   gatewayAgents(): readonly AgentRecord[] {
-    return this.#connection.gatewayAgents?.() ?? [];
+    return this.#connection.gateway?.list() ?? [];
   }
 
-  /** Refuses an agent id of another principal, and a request of which nothing says who asks. */
+  /** Refused where no gateway is behind this connection. */
+  get gateway(): GatewayDirectory {
+    const { gateway } = this.#connection;
+    if (gateway) return gateway;
+    throw failure('bad_params/no_gateway');
+  }
+
+  /** Refuses an agent id of another principal, and a request that does not name its agent. */
   async callerOf(named: Named, params: JsonObject, needsAgent: boolean): Promise<Caller> {
     const { agent_id, epoch, trace_id, idempotency_key: key } = named;
     const { principalId } = this;
     const { agents, bindings } = this.#services;
-    const nobody = needsAgent ? undefined : implicitAgentId(principalId);
+    const implicit = needsAgent ? undefined : implicitAgentId(principalId);
     const agentId =
-      agent_id ?? this.#speaker ?? nobody ?? (await this.#onlyAgent(named.session_id));
+      agent_id ?? this.#speaker ?? implicit ?? (await this.#onlyAgent(named.session_id));
     if (agent_id !== undefined) await bindings.check(agentId, principalId);
     const caller = {
       agentId,
@@ -141,9 +143,54 @@ export class Peer {
 const SHOWN_AGENTS = 100;
 
 function unnamed(agents: readonly string[]) {
-  const why = agents.length === 0 ? 'your principal has registered none' : 'several may be meant';
-  return refuse('bad_params', `The request does not say which agent asks, and ${why}`, {
-    agents: agents.slice(0, SHOWN_AGENTS),
-    fix: 'send agent_id; to create or join a session with it registers that agent',
-  });
+  const row = agents.length === 0 ? 'bad_params/no_agent' : 'bad_params/several_agents';
+  return failure(row, { agents: agents.slice(0, SHOWN_AGENTS) });
+}
+
+/** On whose behalf a client acts, as far as that was verified. */
+export interface ConnectedPrincipal {
+  readonly id: string;
+  readonly scopes?: readonly string[] | undefined;
+  readonly tier?: TrustTier | undefined;
+}
+
+/**
+ * The one directory of agents, which the gateway keeps. What its methods throw is what the client gets.
+ */
+export interface GatewayDirectory {
+  list(): readonly AgentRecord[];
+  /** Makes an agent callable through the gateway for as long as it is renewed. */
+  register(agent: CallableAgent, leaseMs: number): Promise<ServedInstance>;
+  renew(agentId: string, instance: ServedInstance): Promise<void>;
+  drain(agentId: string, instance: ServedInstance): Promise<void>;
+  leave(agentId: string, instance: ServedInstance): Promise<void>;
+}
+
+/** An agent that says where it can be called. */
+export interface CallableAgent {
+  readonly agent_id: string;
+  readonly node_id?: string | undefined;
+  readonly trust_tier?: TrustTier | undefined;
+  readonly endpoint: JsonObject;
+  readonly capabilities: readonly AgentCapability[];
+}
+
+/** A client as its transport knows it. */
+export interface RpcConnection {
+  readonly principal: ConnectedPrincipal;
+  /** The agent that the transport knows to be on this connection. */
+  readonly agent?: { readonly id: string; readonly epoch?: number | undefined } | undefined;
+  /**
+   * Sends a JSON-RPC notification, given as text since many may get the same. The next is not sent
+   * before the promise settles. So a transport that resolves when it has room again slows down the
+   * pushes to a slow client. A rejection ends the subscription. Absent where nothing can be pushed:
+   * such clients read from a cursor.
+   */
+  readonly push?: ((notification: string) => Promise<void> | void) | undefined;
+  /** Its requests are the heartbeats of an agent that was registered by joining a session. */
+  readonly livesByUse?: boolean | undefined;
+  /** The directory of the gateway, as the principal may see and change it. */
+  readonly gateway?: GatewayDirectory | undefined;
+  /** Called when the last subscription ended without being asked to: with its session, say. */
+  readonly onSubscriptionsOver?: (() => void) | undefined;
 }

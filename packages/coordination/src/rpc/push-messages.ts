@@ -26,12 +26,12 @@ const STATES: Readonly<Record<string, string>> = {
   'session.ended': 'ended',
 };
 
-/** May a member have to receive it? */
+/** Is it an event that members are notified of? */
 export function isNotice({ event }: StoredEvent): boolean {
   return typeOf(event) in NOTICES;
 }
 
-/** Is there nothing more to tell this agent of the session? */
+/** Does the agent receive nothing of the session after this event? */
 export function isOver({ event }: StoredEvent, agentId: string): boolean {
   const { type, agent_id } = fieldsOf(event);
   return type === 'session.ended' || (type === 'session.agent_left' && agent_id === agentId);

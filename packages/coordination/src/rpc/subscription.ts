@@ -8,11 +8,11 @@ import type { JsonObject } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
 import type { EventFilter } from '../context/context-event.ts';
 import type { CoordinationStore, StoredEvent } from '../coordination-store.ts';
-import { isReason } from '../errors.ts';
 import type { EventFeeds, Follower, Following } from '../feed/event-feed.ts';
 import { HEAD, partitionOf } from '../partitions.ts';
+import { isReason } from '../reasons.ts';
 import type { Access, SessionAccess } from '../session/session-access.ts';
-import type { RpcConnection } from './connection.ts';
+import type { RpcConnection } from './peer.ts';
 import {
   isOver,
   type Subscriber,
@@ -118,7 +118,7 @@ export class Subscription implements Subscriber, Follower {
     });
   }
 
-  /** Its last word. */
+  /** Sends the last message of the subscription. */
   async #end(reason: string): Promise<void> {
     const { session_id, subscription_id } = this;
     await this.#say('subscription_ended', { session_id, subscription_id, reason });
@@ -145,7 +145,7 @@ interface Membership {
   readonly access: SessionAccess;
   readonly caller: Pick<Caller, 'agentId' | 'principalId'>;
   readonly sessionId: string;
-  /** Does anybody still want to know? */
+  /** False when the answer is not needed any more. */
   readonly isWanted: () => boolean;
 }
 

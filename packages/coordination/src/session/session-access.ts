@@ -5,8 +5,9 @@
 import { RecentMap } from '@starloom/core';
 import { type Caller, toHolder } from '../agents/caller.ts';
 import type { CoordinationStore, Snapshot } from '../coordination-store.ts';
-import { notFound, refuse } from '../errors.ts';
 import { HEAD, keyOf, META, partitionOf } from '../partitions.ts';
+import { failure } from '../reasons.ts';
+import type { SessionTimers } from './session-end.ts';
 import {
   isRoleEnough,
   type Member,
@@ -15,7 +16,6 @@ import {
   type Role,
   type SessionMeta,
 } from './session-record.ts';
-import type { SessionTimers } from './session-timers.ts';
 
 export interface Access {
   readonly sessionId: string;
@@ -85,12 +85,11 @@ export class SessionAccess {
 
   async #suspended({ sessionId, partition, meta: { state } }: Access) {
     const { entries } = await this.#store.read(partition, [HEAD]);
-    return refuse('session_suspended', `The session "${sessionId}" is suspended`, {
+    return failure('session_suspended', {
       session_id: sessionId,
       state,
       current_version: entries.get(HEAD)?.version ?? 0,
       current: { state },
-      fix: 'session_manager.resume, by its owner',
     });
   }
 }
@@ -126,12 +125,14 @@ function toAccess(snapshot: Snapshot, caller: Caller, sessionId: string): Access
 
 function admit(access: Access | undefined, caller: Caller, sessionId: string, need: Need): Access {
   if (access === undefined || access.member.principal !== caller.principalId) {
-    throw notFound('session', sessionId);
+    throw noSession(sessionId);
   }
   const { meta, member } = access;
-  if (meta.state === 'ended' && need.state !== 'any') throw notFound('session', sessionId);
+  if (meta.state === 'ended' && need.state !== 'any') throw noSession(sessionId);
   assertEpoch(member, caller);
-  if (!isRoleEnough(member.role, need.role)) throw roleTooLow(member, need.role);
+  const { agent_id, role } = member;
+  const needed = need.role;
+  if (!isRoleEnough(role, needed)) throw failure('role_too_low', { agent_id, role, needed });
   return access;
 }
 
@@ -151,19 +152,11 @@ function isSuspended({ meta }: Access, need: Need): boolean {
 
 function assertEpoch({ agent_id, epoch, connected }: Member, caller: Caller): void {
   if (connected && (caller.epoch === undefined || caller.epoch === epoch)) return;
-  throw refuse('stale_epoch', `This registration of "${agent_id}" has ended`, {
-    agent_id,
-    current_epoch: epoch,
-    fix: 'register again, or join again if it never registered; then act under the new epoch',
-  });
+  throw failure('stale_epoch', { agent_id, current_epoch: epoch });
 }
 
-function roleTooLow({ agent_id, role }: Member, needed: Role) {
-  return refuse('role_too_low', `"${agent_id}" is ${role} here; this takes ${needed}`, {
-    role,
-    needed,
-    fix: 'ask an owner of the session for session_manager.grant',
-  });
+export function noSession(session_id: string) {
+  return failure('not_found/session', { session_id });
 }
 
 function idOf({ agentId }: Caller, sessionId: string): string {

@@ -1,18 +1,17 @@
 // The end of a session: first it is ended, which no later write survives, then everything that
 // hangs on it is freed, and after a while it is forgotten. Each step may be repeated; the timer of
-// the session, which the store keeps, sees to it that none is left out.
+// the session, which the store keeps, ensures that none is left out.
 
-import type { Budgets } from '../budgets.ts';
-import { sessionCacheScope } from '../cache/cache-entry.ts';
+import { type Clock, type Json, RecentMap } from '@starloom/core';
+import { sessionCacheScope } from '../cache/cache-index.ts';
 import type { CoordinationStore } from '../coordination-store.ts';
-import { freeEverybody } from '../locks/free-locks.ts';
+import { fieldsOf } from '../feed/log-event.ts';
+import { freeAll } from '../locks/free-locks.ts';
 import { keyOf, META, partitionOf, SESSIONS } from '../partitions.ts';
-import type { CoordinationLimits } from '../quota/limits.ts';
 import type { Services } from '../services.ts';
 import { inBatches } from '../support/in-batches.ts';
 import { SessionIndex } from './session-index.ts';
 import { metaSchema, readMembers, type SessionMeta } from './session-record.ts';
-import type { SessionTimers } from './session-timers.ts';
 
 type SessionEndOptions = Pick<Services, 'store' | 'timers' | 'limits' | 'budgets'>;
 
@@ -21,17 +20,14 @@ const TURN_MS = 60_000;
 export type EndReason = 'ended' | 'empty' | 'expired';
 
 export class SessionEnd {
+  readonly #options: SessionEndOptions;
   readonly #store: CoordinationStore;
-  readonly #timers: SessionTimers;
-  readonly #limits: CoordinationLimits;
-  readonly #budgets: Budgets;
   readonly #index: SessionIndex;
 
-  constructor({ store, timers, limits, budgets }: SessionEndOptions) {
+  constructor(options: SessionEndOptions) {
+    const { store, limits } = options;
+    this.#options = options;
     this.#store = store;
-    this.#budgets = budgets;
-    this.#timers = timers;
-    this.#limits = limits;
     this.#index = new SessionIndex(store, limits);
   }
 
@@ -49,7 +45,21 @@ export class SessionEnd {
       if (ok) break;
     }
     await this.#free(sessionId, 'end');
-    await this.#timers.start(sessionId, this.#limits.ended_session_ms);
+    await this.#options.timers.start(sessionId, this.#options.limits.ended_session_ms);
+  }
+
+  /** Ends every session that a principal made; how many. In sessions of others it stays a member. */
+  async endOwned(principalId: string): Promise<number> {
+    let ended = 0;
+    for (const sessionId of (await this.#index.ofPrincipal(principalId)).keys()) {
+      const { entries } = await this.#store.read(partitionOf.session(sessionId), [META]);
+      const entry = entries.get(META);
+      const meta = entry && metaSchema.parse(entry.value);
+      if (meta?.principal !== principalId || meta.state === 'ended') continue;
+      await this.end(sessionId, 'ended', null);
+      ended += 1;
+    }
+    return ended;
   }
 
   /** Ends a session without members if it is still as it was at `version`; whether it did. */
@@ -73,11 +83,11 @@ export class SessionEnd {
     const request = { resource, holder: 'sweeper', mode: 'exclusive', ttlMs: TURN_MS } as const;
     const turn = await this.#store.acquire(SESSIONS, request);
     if (!('lease' in turn)) return;
-    await this.#seeTo(sessionId);
+    await this.#endOrForget(sessionId);
     await this.#store.release(SESSIONS, turn.lease);
   }
 
-  async #seeTo(sessionId: string): Promise<void> {
+  async #endOrForget(sessionId: string): Promise<void> {
     const timer = keyOf.sessionTimer(sessionId);
     if ((await this.#store.read(SESSIONS, [timer])).entries.has(timer)) return;
     const partition = partitionOf.session(sessionId);
@@ -88,14 +98,14 @@ export class SessionEnd {
     if (state === 'active') return await this.end(sessionId, 'expired', null);
     if (state === 'ended') await this.#free(sessionId, 'remove');
     await this.#store.drop(partition);
-    await this.#timers.forget(sessionId);
-    if (meta) await this.#budgets.removeSession(meta.principal, sessionId);
+    await this.#options.timers.forget(sessionId);
+    if (meta) await this.#options.budgets.removeSession(meta.principal, sessionId);
   }
 
   /** Its members find it as ended, or not at all any more. */
   async #free(sessionId: string, inIndex: 'end' | 'remove'): Promise<void> {
     const partition = partitionOf.session(sessionId);
-    await freeEverybody(this.#store, partition);
+    await freeAll(this.#store, partition);
     const members = await readMembers(this.#store, partition);
     await inBatches(members, ({ agent_id: agentId, principal: principalId }) =>
       this.#index[inIndex]({ agentId, principalId }, sessionId),
@@ -117,4 +127,78 @@ function ending(meta: SessionMeta, reason: EndReason, agentId: string | null) {
     writes: [{ kind: 'put', key: META, value }],
     event: { type: 'session.ended', agent_id: agentId, reason },
   } as const;
+}
+
+const SESSION_DUE = 'session.due';
+
+/** A session that is used is given its whole time again after this part of it. */
+const TOUCH_SHARE = 1 / 4;
+const REMEMBERED = 10_000;
+
+/**
+ * The time that sessions have left. The store keeps it: an idle session ends, and an ended one is
+ * forgotten, even when the process that began it is gone.
+ */
+export class SessionTimers {
+  readonly #store: CoordinationStore;
+  readonly #clock: Clock;
+  readonly #touched = new RecentMap<number>(REMEMBERED);
+
+  constructor(store: CoordinationStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async start(sessionId: string, ttlMs: number): Promise<void> {
+    const key = keyOf.sessionTimer(sessionId);
+    const onExpire = { type: SESSION_DUE, session_id: sessionId };
+    await this.#store.commit(SESSIONS, {
+      writes: [
+        { kind: 'put', key: keyOf.openSession(sessionId), value: true },
+        { kind: 'put', key, value: true, ttlMs, onExpire },
+      ],
+    });
+    this.#touched.set(sessionId, this.#clock.monotonic());
+  }
+
+  /** The session is in use: it has its whole time again. */
+  async touch(meta: SessionMeta): Promise<void> {
+    if (this.isDue(meta)) await this.start(meta.session_id, meta.ttl_ms);
+  }
+
+  /** Is it time to touch it again? */
+  isDue({ session_id, ttl_ms }: SessionMeta): boolean {
+    const last = this.#touched.get(session_id);
+    return last === undefined || this.#clock.monotonic() - last >= ttl_ms * TOUCH_SHARE;
+  }
+
+  /** Stops the timer of the session. */
+  async stop(sessionId: string): Promise<void> {
+    const key = keyOf.sessionTimer(sessionId);
+    await this.#store.commit(SESSIONS, { writes: [{ kind: 'delete', key }] });
+    this.#touched.delete(sessionId);
+  }
+
+  async forget(sessionId: string): Promise<void> {
+    const keys = [keyOf.openSession(sessionId), keyOf.sessionTimer(sessionId)];
+    const writes = keys.map((key) => ({ kind: 'delete', key }) as const);
+    await this.#store.commit(SESSIONS, { writes });
+    this.#touched.delete(sessionId);
+  }
+
+  /** Sessions whose time is over or stands still. */
+  async overdue(): Promise<readonly string[]> {
+    const { entries } = await this.#store.read(SESSIONS);
+    const prefix = keyOf.openSession('');
+    return [...entries.keys()]
+      .filter((key) => key.startsWith(prefix))
+      .map((key) => key.slice(prefix.length))
+      .filter((sessionId) => !entries.has(keyOf.sessionTimer(sessionId)));
+  }
+}
+
+/** The session that an event of the sessions' log says is due. */
+export function dueSession(event: Json): string | undefined {
+  const { type, session_id } = fieldsOf(event);
+  return type === SESSION_DUE ? String(session_id) : undefined;
 }

@@ -1,5 +1,5 @@
 // Which sessions an agent is a member of, and which the agents of a principal are in. Both may name
-// one too many, but never lack one. The log of a principal tells of each change after it happened.
+// one too many, but never lack one. The log of a principal has an event for each change.
 
 import type { Json } from '@starloom/core';
 import type { CoordinationStore, Write } from '../coordination-store.ts';
@@ -53,7 +53,7 @@ export class SessionIndex {
     ]);
   }
 
-  /** The agent is a member now: tells those who follow the sessions of its principal. */
+  /** The agent is a member now: notifies the followers of its principal's sessions. */
   async announce({ agentId, principalId }: Participant, sessionId: string): Promise<void> {
     const event = { type: 'principal.joined', session_id: sessionId, agent_id: agentId };
     await this.#store.commit(partitionOf.principal(principalId), { writes: [], event });

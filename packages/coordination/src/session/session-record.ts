@@ -7,22 +7,24 @@ import { jsonObjectSchema } from '../json/json.ts';
 import { keyOf, partitionOf, ROSTER } from '../partitions.ts';
 
 export const ROLES = ['reader', 'writer', 'owner'] as const;
-export const roleSchema = z.enum(ROLES);
+export const roleSchema = z.enum(ROLES).meta({ title: 'Role' });
 export type Role = z.infer<typeof roleSchema>;
 
-export const SESSION_MODES = ['lock', 'cas'] as const;
-export const SESSION_STATES = ['active', 'suspended', 'ended'] as const;
+export const modeSchema = z.enum(['lock', 'cas']).meta({ title: 'SessionMode' });
+export const stateSchema = z.enum(['active', 'suspended', 'ended']).meta({ title: 'SessionState' });
 
-const accessSchema = z.object({
-  agents: z.record(z.string(), roleSchema),
-  principals: z.record(z.string(), roleSchema),
-});
+export const accessSchema = z
+  .object({
+    agents: z.record(z.string(), roleSchema),
+    principals: z.record(z.string(), roleSchema),
+  })
+  .meta({ title: 'SessionAccess' });
 export type AccessList = z.infer<typeof accessSchema>;
 
 export const metaSchema = z.object({
   session_id: z.string(),
-  mode: z.enum(SESSION_MODES),
-  state: z.enum(SESSION_STATES),
+  mode: modeSchema,
+  state: stateSchema,
   metadata: jsonObjectSchema,
   ttl_ms: z.number(),
   created_at: z.number(),

@@ -2,7 +2,7 @@
 
 import type { Json } from '@starloom/core';
 import type { Caller } from '../agents/caller.ts';
-import { freeEverybody } from '../locks/free-locks.ts';
+import { freeAll } from '../locks/free-locks.ts';
 import { keyOf, META } from '../partitions.ts';
 import { assertCount } from '../quota/limits.ts';
 import type { Services } from '../services.ts';
@@ -46,7 +46,7 @@ export class SessionRights {
       ...meta,
       state: 'suspended',
     }));
-    await freeEverybody(store, change.partition);
+    await freeAll(store, change.partition);
     await timers.stop(sessionId);
     return change.after;
   }

@@ -136,7 +136,7 @@ export function commitContract(scenario: () => StoreScenario): void {
     expect(await values()).toEqual({ a: 2, b: 3 });
   });
 
-  it('forgets a dropped partition, and tells a reader of before', async () => {
+  it('forgets a dropped partition, and reports a gap to an earlier reader', async () => {
     const { store } = scenario();
     for (const n of [1, 2, 3]) await scenario().put('a', n, { event: { n } });
     const { token } = await scenario().acquire('alice');
@@ -153,7 +153,7 @@ export function commitContract(scenario: () => StoreScenario): void {
     expect(await scenario().put('a', 'late', { fence })).toEqual({ ok: false, reason: 'fenced' });
   });
 
-  it('tells about how much partitions take, and nothing for those that are not there', async () => {
+  it('reports about how much partitions take, and nothing for absent ones', async () => {
     const { store } = scenario();
     expect(await store.size(['p', 'q'])).toBe(0);
     const text = 'x'.repeat(100_000);

@@ -18,7 +18,7 @@ export function eventContract(scenario: () => StoreScenario): void {
     expect(await store.events('p', 4, 10)).toEqual({ events: [], cursor: 4, gap: false });
   });
 
-  it('says aloud when events were trimmed, and only then', async () => {
+  it('reports a gap when events were trimmed, and only then', async () => {
     const { store, subject } = scenario();
     const last = subject.keepsEvents + 2;
     await scenario().put('a', 0);
@@ -71,7 +71,7 @@ export function eventContract(scenario: () => StoreScenario): void {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(50);
   });
 
-  it('tells watchers of commits with an event, until they stop', async () => {
+  it('notifies watchers of commits with an event, until they stop', async () => {
     const seen: number[] = [];
     const stop = await scenario().store.watch('p', (version) => seen.push(version));
     await scenario().put('a', 1, { event: 'first' });
@@ -82,7 +82,7 @@ export function eventContract(scenario: () => StoreScenario): void {
     expect(seen.at(-1)).toBe(1);
   });
 
-  it('tells each watcher of its own partition only, many at once', async () => {
+  it('notifies each watcher of its own partition only, many at once', async () => {
     const { store } = scenario();
     const partitions = Array.from({ length: 20 }, (_, n) => `watched-${n}`);
     const seen = new Map<string, number>();
@@ -95,7 +95,7 @@ export function eventContract(scenario: () => StoreScenario): void {
     await expect.poll(() => [...seen.keys()].sort()).toEqual(partitions.slice(1).sort());
   });
 
-  it('tells a watcher that stays on when the partition is recreated', async () => {
+  it('notifies a watcher when the partition is recreated', async () => {
     const { store } = scenario();
     for (const n of [1, 2, 3]) await scenario().put('a', n, { event: n });
     const seen: number[] = [];

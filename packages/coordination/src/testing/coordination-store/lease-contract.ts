@@ -75,7 +75,7 @@ export function leaseContract(scenario: () => StoreScenario): void {
     expect(await scenario().put('a', 1, { fence })).toEqual({ ok: false, reason: 'fenced' });
   });
 
-  it('breaks a lease over the head of its holder, and says so', async () => {
+  it('ends a lease forcibly, and the log says so', async () => {
     const { store } = scenario();
     const lease = await scenario().acquire('alice');
     expect(await store.breakLease('p', 'context', lease.token + 1)).toMatchObject({
@@ -137,7 +137,7 @@ export function expiryContract(scenario: () => StoreScenario): void {
     expect(await scenario().put('a', 2, { ifKeys })).toEqual({ ok: true, version: 2 });
   });
 
-  it('tells of expired keys whose owner asked for it, in the order of their times', async () => {
+  it('appends the events of expired keys in the order of their times', async () => {
     await put('silent', 400);
     await put('later', 500, { gone: 'later' });
     await put('first', 300, { gone: 'first' });
@@ -153,7 +153,7 @@ export function expiryContract(scenario: () => StoreScenario): void {
     expect((await scenario().store.read('p')).version).toBe(6);
   });
 
-  it('tells of expiry before what comes after it, tick or no tick', async () => {
+  it('appends events of expiry before later ones, with or without a tick', async () => {
     await put('a', 300, 'a is gone');
     await scenario().subject.advance(500);
     expect(await scenario().put('b', 1, { event: 'b is there' })).toEqual({ ok: true, version: 3 });

@@ -111,7 +111,7 @@ export function queueContract(scenario: () => StoreScenario): void {
     expect((await scenario().events()).map(({ version }) => version)).toEqual([1, 2]);
   });
 
-  it('lets no newcomer overtake who waits, except by priority', async () => {
+  it('lets no new request overtake a waiting one, except by priority', async () => {
     const reader = await scenario().acquire('reader', { mode: 'shared' });
     await scenario().queue('writer', { priority: 1 });
     const newcomer = { mode: 'shared', priority: 1 } as const;

@@ -9,7 +9,7 @@ it.each([
   ['context_coordinator.update', { update: { k: 1 }, with_lock: true }],
   ['context_coordinator.update', { update: { k: 1 } }],
 ] as const)(
-  'an earlier life gets nowhere while another holds the lock: %s %j',
+  'an earlier registration is refused while another holds the lock: %s %j',
   async (method, params) => {
     await using world = new World();
     const owner = await world.agent('owner');

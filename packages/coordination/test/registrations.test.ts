@@ -19,7 +19,7 @@ async function offers(world: World, ...capabilities: string[]): Promise<boolean[
   return await Promise.all(found);
 }
 
-describe('a life that ends while it writes what is known of the agent', () => {
+describe('a registration that ends while it writes the record of the agent', () => {
   it('is refused its beat', async () => {
     await using world = new World();
     const [one, two] = [world.connect(), world.connect()];
@@ -65,7 +65,7 @@ describe('a life that ends while it writes what is known of the agent', () => {
 });
 
 describe('what an agent offers', () => {
-  it('is forgotten with the life that offered it, except what the next one offers, too', async () => {
+  it('is forgotten with the registration that offered it, unless the next one offers it, too', async () => {
     await using world = new World();
     const client = world.connect();
     await register(client, 'old', 'both');

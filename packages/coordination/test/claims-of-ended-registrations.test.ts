@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { principalCacheScope } from '../src/cache/cache-entry.ts';
+import { principalCacheScope } from '../src/cache/cache-index.ts';
 import { partitionOf } from '../src/partitions.ts';
 import { World } from './support/world.ts';
 
-it('leaves no claim with a life that is over, not even one that it is granted meanwhile', async () => {
+it('an ended registration keeps no claim, not even one that is granted meanwhile', async () => {
   await using world = new World();
   const [a, b, c] = [await world.agent('a'), await world.agent('b'), await world.agent('c')];
   const tool = 't';
