@@ -1,7 +1,7 @@
 import { Document, isCollection, isPair, type Node, type Scalar } from 'yaml';
 import { type KeyPath, toKey } from './key-path.ts';
-import { type Origin, showOrigin } from './origin.ts';
-import { toReferences } from './references.ts';
+import { type Origin, showOrigin } from './origins.ts';
+import { toReferences } from './secret.ts';
 
 /** A loaded value as YAML, secrets as references; with `origins`, each value says where from. */
 export function toAnnotatedYaml(value: unknown, origins?: ReadonlyMap<string, Origin>): string {

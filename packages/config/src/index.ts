@@ -1,4 +1,3 @@
-export { toConfigJsonSchema } from './json-schema.ts';
 export { type KeyPath, toKey } from './key-path.ts';
 export {
   type ConfigPart,
@@ -7,8 +6,7 @@ export {
   type LoadedConfig,
   loadConfig,
 } from './load-config.ts';
-export { type Origin, showOrigin } from './origin.ts';
-export { pickByOrigin } from './origins.ts';
+export { type Origin, pickByOrigin, showOrigin } from './origins.ts';
 export { configError, type Problem, placeOf, problemsOf, toProblemText } from './problem.ts';
 export {
   type ConfigFormat,
@@ -16,13 +14,15 @@ export {
   type ReadSourceOptions,
   readSource,
 } from './read-source.ts';
-export { toReferences } from './references.ts';
+export { toConfigJsonSchema } from './schema-shape.ts';
 export {
   type Complaint,
+  connectionUrl,
   revealText,
   Secret,
   type SecretRules,
   secret,
   secretOrText,
+  toReferences,
 } from './secret.ts';
 export type { Source } from './source.ts';

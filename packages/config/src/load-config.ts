@@ -4,17 +4,16 @@
 
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
-import { readEnvOverrides } from './env-overrides.ts';
-import { freeze } from './freeze.ts';
 import { isMap, type KeyPath, toKey, valueAt } from './key-path.ts';
-import type { Origin } from './origin.ts';
+import type { Origin } from './origins.ts';
 import { type Layers, originsOf, placeFor } from './origins.ts';
-import { applyOverrides, type Override } from './overrides.ts';
+import { applyOverrides, type Override, readEnvOverrides } from './overrides.ts';
 import { type ConfigSchemaProblem, configError, inFileOrder, type Problem } from './problem.ts';
 import { type ConfigFormat, NO_SOURCE, readSource } from './read-source.ts';
 import { NO_SECRETS, resolveSecrets } from './resolve-secrets.ts';
 import { toSchemaProblems, UNWORDED } from './schema-problems.ts';
 import { accepts, keysOf } from './schema-shape.ts';
+import { freeze } from './secret.ts';
 
 export interface LoadConfigOptions<S extends z.ZodType> {
   /** Absent: no file, only overrides and defaults. */

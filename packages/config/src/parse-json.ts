@@ -1,23 +1,27 @@
 // JSON, read strictly: no key twice, none that would reach a prototype, nested within a bound.
 // `JSON.parse` gives the value; where each entry stands is found by a second look at its tokens,
-// which relies on the first having accepted the text. Values never appear in a message.
+// which relies on the first having accepted the text.
 
-import { type KeyPath, toKey } from './key-path.ts';
-import type { Problem } from './problem.ts';
-import { type EntryPosition, FORBIDDEN_KEYS, type Position, type Source } from './source.ts';
-import { TextLines } from './text-lines.ts';
+import type { KeyPath } from './key-path.ts';
+import { type Position, type Source, SourceNotes } from './source.ts';
 
 const MAX_DEPTH = 100;
+const STRICT = 'write strict JSON: double quotes, no comments, no trailing comma';
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[^\s,:{}[\]"]+|[{}[\]]/g;
 
 export function parseJson(text: string, file: string): Source {
-  if (text.trim() === '') return { value: undefined, positions: new Map(), problems: [] };
+  const notes = new SourceNotes(text, file);
+  const { positions, problems } = notes;
+  if (text.trim() === '') return { value: undefined, positions, problems };
   try {
     const value: unknown = JSON.parse(text);
-    return { value, ...new Places(text, file).find() };
+    notePlaces(text, notes);
+    return { value, positions, problems };
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return { value: undefined, positions: new Map(), problems: [notJson(error, text, file)] };
+    const offset = Number(/position (\d+)/.exec(error.message)?.[1] ?? text.length);
+    notes.refuse([], notes.at(offset), 'not valid JSON', STRICT);
+    return { value: undefined, positions, problems };
   }
 }
 
@@ -32,71 +36,59 @@ interface Open {
   length: number;
 }
 
-class Places {
-  readonly #text: string;
-  readonly #file: string;
-  readonly #lines: TextLines;
-  readonly #positions = new Map<string, EntryPosition>();
-  readonly #problems: Problem[] = [];
-  readonly #open: Open[] = [];
-
-  constructor(text: string, file: string) {
-    this.#text = text;
-    this.#file = file;
-    this.#lines = new TextLines(text);
-  }
-
-  find(): Pick<Source, 'positions' | 'problems'> {
-    for (const { 0: token, index } of this.#text.matchAll(TOKEN)) {
-      if (this.#open.length > MAX_DEPTH) break;
-      if (token === '}' || token === ']') this.#open.pop();
-      else this.#take(token, this.#lines.at(index));
-    }
-    return { positions: this.#positions, problems: this.#problems };
-  }
-
-  #take(token: string, place: Position): void {
-    const within = this.#open.at(-1);
-    if (within?.names && within.entry === undefined) this.#name(within, JSON.parse(token), place);
-    else this.#value(token, within, place);
-  }
-
-  #name(map: Open, name: string, place: Position): void {
-    map.entry = { name, place };
-    const path = [...map.path, name];
-    const first = map.names?.has(name) ? this.#positions.get(toKey(path)) : undefined;
-    if (first) {
-      this.#refuse(path, place, `given twice; first in line ${first.key.line}`, 'keep one of them');
-    }
-    if (FORBIDDEN_KEYS.has(name)) {
-      this.#refuse(path, place, 'this key is not allowed', 'rename or remove it');
-    }
-    map.names?.add(name);
-  }
-
-  #value(token: string, within: Open | undefined, place: Position): void {
-    const path = within ? [...within.path, within.entry?.name ?? within.length] : [];
-    const key = toKey(path);
-    const entry = { key: within?.entry?.place ?? place, value: place };
-    if (!this.#positions.has(key)) this.#positions.set(key, entry);
-    if (within) {
-      within.entry = undefined;
-      within.length += 1;
-    }
-    if (token !== '{' && token !== '[') return;
-    if (this.#open.length === MAX_DEPTH) {
-      this.#refuse(path, place, 'nested too deeply', `keep to ${MAX_DEPTH} levels`);
-    }
-    this.#open.push({ path, length: 0, ...(token === '{' && { names: new Set<string>() }) });
-  }
-
-  #refuse(path: KeyPath, place: Position, message: string, fix: string): void {
-    this.#problems.push({ file: this.#file, ...place, key: toKey(path), message, fix });
+function notePlaces(text: string, notes: SourceNotes): void {
+  const open: Open[] = [];
+  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+    const place = notes.at(index);
+    const within = open.at(-1);
+    if (open.length > MAX_DEPTH) return;
+    if (token === '}' || token === ']') open.pop();
+    else if (within?.names && within.entry === undefined) {
+      noteName(within, within.names, JSON.parse(token), place, notes);
+    } else noteValue(token, open, place, notes);
   }
 }
 
-function notJson(error: SyntaxError, text: string, file: string): Problem {
-  const offset = Number(/position (\d+)/.exec(error.message)?.[1] ?? text.length);
-  const fix = 'write strict JSON: double quotes, no comments, no trailing comma';
-  return { file, ...new TextLines(text).at(offset), key: '', message: 'not valid JSON', fix };
+function noteName(
+  map: Open,
+  names: Set<string>,
+  name: string,
+  place: Position,
+  notes: SourceNotes,
+): void {
+  map.entry = { name, place };
+  const path = [...map.path, name];
+  if (names.has(name)) notes.refuseSecond(path, place);
+  notes.allows(path, place);
+  names.add(name);
+}
+
+function noteValue(token: string, open: Open[], place: Position, notes: SourceNotes): void {
+  const within = open.at(-1);
+  const path = within ? [...within.path, within.entry?.name ?? within.length] : [];
+  notes.place(path, within?.entry?.place ?? place, place);
+  if (within) {
+    within.entry = undefined;
+    within.length += 1;
+  }
+  if (token !== '{' && token !== '[') return;
+  if (open.length === MAX_DEPTH) {
+    notes.refuse(path, place, 'nested too deeply', `keep to ${MAX_DEPTH} levels`);
+  }
+  open.push({ path, length: 0, ...(token === '{' && { names: new Set<string>() }) });
+}
+
+const STRING_OR_COMMENT = /"[^"\\\n]*(?:\\.[^"\\\n]*)*"|\/\/[^\n]*|\/\*[\s\S]*?\*\//g;
+const STRING_OR_COMMA = /"[^"\\\n]*(?:\\.[^"\\\n]*)*"|,(?=\s*[}\]])/g;
+
+/** What must go becomes spaces, so that every place stays where it is. */
+export function parseJsonc(text: string, file: string): Source {
+  const bare = text
+    .replace(STRING_OR_COMMENT, (found) => (found.startsWith('"') ? found : blank(found)))
+    .replace(STRING_OR_COMMA, (found) => (found.startsWith('"') ? found : ' '));
+  return parseJson(bare, file);
+}
+
+function blank(text: string): string {
+  return text.replace(/[^\n]/g, ' ');
 }

@@ -1,28 +1,25 @@
 // YAML 1.2 core, read strictly: one document, no custom tags, no merge keys, no key twice, and a
-// bound on what aliases may multiply. Values never appear in a message.
+// bound on what aliases may multiply.
 
 import {
   type Document,
+  type ErrorCode,
   isAlias,
   isMap,
   isScalar,
   isSeq,
-  LineCounter,
   type Node,
   type ParsedNode,
   parseDocument,
-  type YAMLError,
 } from 'yaml';
-import { type KeyPath, toKey } from './key-path.ts';
-import type { Problem } from './problem.ts';
-import { type EntryPosition, FORBIDDEN_KEYS, type Position, type Source } from './source.ts';
-import { wordsForYamlError } from './yaml-errors.ts';
+import type { KeyPath } from './key-path.ts';
+import type { Complaint } from './secret.ts';
+import { type Position, type Source, SourceNotes } from './source.ts';
 
 const MAX_DEPTH = 100;
 const MAX_ALIASED_NODES = 10_000;
 
 export function parseYaml(text: string, file: string): Source {
-  const lines = new LineCounter();
   const document = parseDocument(text, {
     version: '1.2',
     schema: 'core',
@@ -30,52 +27,45 @@ export function parseYaml(text: string, file: string): Source {
     uniqueKeys: false,
     resolveKnownTags: false,
     prettyErrors: false,
-    lineCounter: lines,
   });
-  const problems = syntaxProblems(document, file, lines);
-  if (problems.length > 0) return { value: undefined, positions: new Map(), problems };
-  if (document.contents === null || document.contents === undefined) {
-    return { value: undefined, positions: new Map(), problems };
-  }
-  return new YamlConversion(file, lines).run(document.contents);
+  const notes = new SourceNotes(text, file);
+  const { positions, problems } = notes;
+  noteSyntax(document, notes);
+  const { contents } = document;
+  if (problems.length > 0 || !contents) return { value: undefined, positions, problems };
+  const value = new YamlConversion(notes).run(contents);
+  return { value, positions, problems };
 }
 
-function syntaxProblems(document: Document.Parsed, file: string, lines: LineCounter): Problem[] {
-  const problems = new Map<number, Problem>();
-  const errors: YAMLError[] = [...document.errors, ...document.warnings];
-  for (const error of errors.toSorted((one, other) => one.pos[0] - other.pos[0])) {
-    const { line, col } = lines.linePos(error.pos[0]);
-    if (problems.has(line)) continue;
-    problems.set(line, { file, line, column: col, key: '', ...wordsForYamlError(error.code) });
+/** The first problem of each line. */
+function noteSyntax({ errors, warnings, directives }: Document.Parsed, notes: SourceNotes): void {
+  const lines = new Set<number>();
+  const all = [...errors, ...warnings].toSorted((one, other) => one.pos[0] - other.pos[0]);
+  for (const { pos, code } of all) {
+    const place = notes.at(pos[0]);
+    const { message, fix } = WORDS[code] ?? FALLBACK;
+    if (!lines.has(place.line)) notes.refuse([], place, message, fix);
+    lines.add(place.line);
   }
-  const { yaml } = document.directives;
-  if (problems.size === 0 && yaml.explicit && yaml.version !== '1.2') {
-    const words = wordsForYamlError('BAD_DIRECTIVE');
-    return [{ file, line: 1, column: 1, key: '', ...words }];
-  }
-  return [...problems.values()];
+  const { yaml } = directives;
+  if (all.length > 0 || !yaml.explicit || yaml.version === '1.2') return;
+  notes.refuse([], notes.at(0), OTHER_DIRECTIVE.message, OTHER_DIRECTIVE.fix);
 }
 
-/** Turns the tree of nodes into plain values, and remembers where each entry stands. */
+/** Turns the tree of nodes into plain values, and notes where each entry stands. */
 class YamlConversion {
-  readonly #file: string;
-  readonly #lines: LineCounter;
-  readonly #positions = new Map<string, EntryPosition>();
-  readonly #problems: Problem[] = [];
+  readonly #notes: SourceNotes;
   readonly #anchors = new Map<string, Node>();
   readonly #open = new Set<Node>();
   #aliased = 0;
 
-  constructor(file: string, lines: LineCounter) {
-    this.#file = file;
-    this.#lines = lines;
+  constructor(notes: SourceNotes) {
+    this.#notes = notes;
   }
 
-  run(contents: ParsedNode): Source {
-    const value = this.#convert(contents, [], false);
-    const place = this.#place(contents);
-    this.#positions.set('', { key: place, value: place });
-    return { value, positions: this.#positions, problems: this.#problems };
+  run(contents: ParsedNode): unknown {
+    this.#notes.place([], this.#place(contents));
+    return this.#convert(contents, [], false);
   }
 
   #convert(node: Node, path: KeyPath, aliased: boolean): unknown {
@@ -109,8 +99,7 @@ class YamlConversion {
   #convertCollection(node: Node, path: KeyPath, aliased: boolean): unknown {
     if (isSeq<Node>(node)) {
       return node.items.map((item, index) => {
-        const place = this.#place(item);
-        this.#positions.set(toKey([...path, index]), { key: place, value: place });
+        this.#notes.place([...path, index], this.#place(item));
         return this.#convert(item, [...path, index], aliased);
       });
     }
@@ -120,14 +109,12 @@ class YamlConversion {
       const name = this.#nameOf(key, path);
       if (name === undefined) continue;
       const entry = [...path, name];
-      const first = Object.hasOwn(map, name) ? this.#positions.get(toKey(entry)) : undefined;
-      if (first !== undefined) {
-        const message = `given twice; first in line ${first.key.line}`;
-        this.#refuse(key, entry, message, 'keep one of them');
+      const place = this.#place(key);
+      if (Object.hasOwn(map, name)) {
+        this.#notes.refuseSecond(entry, place);
         continue;
       }
-      const place = this.#place(key);
-      this.#positions.set(toKey(entry), { key: place, value: value ? this.#place(value) : place });
+      this.#notes.place(entry, place, value ? this.#place(value) : place);
       map[name] = value === null ? null : this.#convert(value, entry, aliased);
     }
     return map;
@@ -140,10 +127,7 @@ class YamlConversion {
       return undefined;
     }
     const name = typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
-    if (FORBIDDEN_KEYS.has(name)) {
-      this.#refuse(key, [...path, name], 'this key is not allowed', 'rename or remove it');
-      return undefined;
-    }
+    if (!this.#notes.allows([...path, name], this.#place(key))) return undefined;
     if (name === '<<' && node.type === 'PLAIN') {
       this.#refuse(key, [...path, name], 'merge keys are not read', 'write the keys out');
       return undefined;
@@ -152,12 +136,60 @@ class YamlConversion {
   }
 
   #refuse(node: Node, path: KeyPath, message: string, fix: string): undefined {
-    const place = this.#place(node);
-    this.#problems.push({ file: this.#file, ...place, key: toKey(path), message, fix });
+    this.#notes.refuse(path, this.#place(node), message, fix);
   }
 
   #place(node: Node): Position {
-    const { line, col } = this.#lines.linePos(node.range?.[0] ?? 0);
-    return { line, column: col };
+    return this.#notes.at(node.range?.[0] ?? 0);
   }
 }
+
+const FALLBACK: Complaint = {
+  message: 'not valid YAML here',
+  fix: 'check indentation, brackets and quotes of this line and the one before',
+};
+
+const OTHER_DIRECTIVE: Complaint = {
+  message: 'this directive is not read',
+  fix: 'remove the line; YAML 1.2 is read',
+};
+
+/** Syntax errors in our words: the parser's own text may quote the file. */
+const WORDS: Partial<Record<ErrorCode, Complaint>> = {
+  TAB_AS_INDENT: { message: 'a tab is used as indentation', fix: 'indent with spaces' },
+  BAD_INDENT: {
+    message: 'bad indentation, or a bracket that is not closed',
+    fix: 'align the line with its neighbours, and close every bracket',
+  },
+  MISSING_CHAR: {
+    message: 'a ":", a quote or a bracket is missing',
+    fix: 'write "key: value", and close every quote and bracket',
+  },
+  BLOCK_AS_IMPLICIT_KEY: {
+    message: 'two entries on one line, or a line indented too far',
+    fix: 'put each entry on its own line, equally indented; quote a value that contains ": "',
+  },
+  MULTILINE_IMPLICIT_KEY: {
+    message: 'expected "key: value"',
+    fix: 'add the ":" after the key, or align the line with its neighbours',
+  },
+  BAD_SCALAR_START: {
+    message: 'the value starts with a reserved character',
+    fix: 'put the value in quotes',
+  },
+  BAD_DQ_ESCAPE: {
+    message: 'unknown escape in a double-quoted text',
+    fix: 'use single quotes, or double the backslash',
+  },
+  MULTIPLE_DOCS: {
+    message: 'a second document begins here',
+    fix: 'keep one document: remove the "---" or "..." line and what follows',
+  },
+  TAG_RESOLVE_FAILED: { message: 'tags are not read', fix: 'remove the tag (the word after "!")' },
+  BAD_DIRECTIVE: OTHER_DIRECTIVE,
+  RESOURCE_EXHAUSTION: { message: 'nested too deeply', fix: 'nest less deeply' },
+  KEY_OVER_1024_CHARS: {
+    message: 'a key of more than 1024 characters',
+    fix: 'check for a missing quote',
+  },
+};

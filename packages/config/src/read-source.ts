@@ -1,7 +1,7 @@
+import { readFile, stat } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { parseJson } from './parse-json.ts';
 import { configError, inFileOrder } from './problem.ts';
-import { readTextFile } from './read-text-file.ts';
 import type { Source } from './source.ts';
 
 /** `jsonc` is JSON with comments and commas behind the last entry. */
@@ -44,7 +44,7 @@ export async function parseSource(
 const PARSERS: Record<ConfigFormat, () => Promise<(text: string, file: string) => Source>> = {
   yaml: async () => (await import('./parse-yaml.ts')).parseYaml,
   json: async () => parseJson,
-  jsonc: async () => (await import('./parse-jsonc.ts')).parseJsonc,
+  jsonc: async () => (await import('./parse-json.ts')).parseJsonc,
   toml: async () => (await import('./parse-toml.ts')).parseToml,
 };
 
@@ -60,4 +60,43 @@ function formatOf(file: string): ConfigFormat {
   if (format !== undefined) return format;
   const fix = 'name the file .yaml, .json or .toml';
   throw configError([{ file, key: '', message: 'the kind of file is not known', fix }]);
+}
+
+export type TextFile =
+  | { readonly ok: true; readonly text: string; readonly mode: number }
+  | { readonly ok: false; readonly reason: string; readonly missing: boolean };
+
+/** A whole regular file as text, or why not. Anything that could block or grow is refused. */
+export async function readTextFile(path: string, maxBytes: number): Promise<TextFile> {
+  try {
+    const stats = await stat(path);
+    if (stats.isDirectory()) return refusal('it is a directory');
+    if (!stats.isFile()) return refusal('it is not a regular file');
+    if (stats.size > maxBytes) return refusal(`it is larger than ${maxBytes} bytes`);
+    const bytes = await readFile(path);
+    if (bytes.length > maxBytes) return refusal(`it is larger than ${maxBytes} bytes`);
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return { ok: true, text, mode: stats.mode };
+  } catch (error) {
+    return toRefusal(error);
+  }
+}
+
+function toRefusal(error: unknown): TextFile {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return { ok: false, reason: 'no such file', missing: true };
+    case 'EACCES':
+    case 'EPERM':
+      return refusal('this user may not read it');
+    case 'ERR_ENCODING_INVALID_ENCODED_DATA':
+      return refusal('it is not UTF-8 text');
+    default:
+      return refusal(`it cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'})`);
+  }
+}
+
+function refusal(reason: string): TextFile {
+  return { ok: false, reason, missing: false };
 }

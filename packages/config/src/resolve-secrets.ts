@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { type KeyPath, toKey } from './key-path.ts';
 import type { ConfigSchemaProblem } from './problem.ts';
-import { readTextFile } from './read-text-file.ts';
+import { readTextFile } from './read-source.ts';
 import { type Schema, visitTexts } from './schema-shape.ts';
 import { type Complaint, isReference, Secret, type SecretRules, secretSchemas } from './secret.ts';
 

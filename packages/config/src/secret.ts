@@ -5,6 +5,7 @@
 import { inspect } from 'node:util';
 import { FabricError } from '@starloom/core';
 import { z } from 'zod';
+import { type KeyPath, toKey } from './key-path.ts';
 
 export class Secret {
   readonly reference: string;
@@ -94,4 +95,40 @@ function referenceText(rules: SecretRules, checkText: (text: string) => Complain
   });
   secretSchemas.add(schema, { rules });
   return schema;
+}
+
+/** Puts the resolved secrets in their places, and freezes the value all the way down. */
+export function freeze<T>(value: T, secrets: ReadonlyMap<string, Secret>, path: KeyPath = []): T {
+  if (value instanceof Secret) return (secrets.get(toKey(path)) ?? value) as T & Secret;
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
+  const entries = value as Record<string | number, unknown>;
+  for (const key of Object.keys(entries)) {
+    const segment = Array.isArray(value) ? Number(key) : key;
+    entries[key] = freeze(entries[key], secrets, [...path, segment]);
+  }
+  return Object.freeze(value);
+}
+
+/** The value with each Secret as the reference that names it. */
+export function toReferences(value: unknown): unknown {
+  if (value instanceof Secret) return value.reference;
+  if (Array.isArray(value)) return value.map(toReferences);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toReferences(item)]));
+}
+
+/** A URL of an engine. One with a password in it must be given as a secret. */
+export function connectionUrl(schemes: readonly string[]) {
+  const check = (text: string): Complaint | undefined => {
+    const scheme = URL.parse(text)?.protocol.slice(0, -1);
+    if (scheme !== undefined && schemes.includes(scheme)) return undefined;
+    const wanted = schemes.map((name) => `${name}://`).join(' or ');
+    return { message: `is no ${wanted} URL`, fix: `write ${wanted}…, env:NAME or file:PATH` };
+  };
+  const checkText = (text: string): Complaint | undefined => {
+    if (!URL.parse(text)?.password) return check(text);
+    const fix = 'put the whole URL into a variable or a file, and write env:NAME or file:PATH';
+    return { message: 'the password is plain text in this file', fix };
+  };
+  return secretOrText({ check, checkText });
 }

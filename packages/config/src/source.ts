@@ -1,3 +1,4 @@
+import { type KeyPath, toKey } from './key-path.ts';
 import type { Problem } from './problem.ts';
 
 export interface Position {
@@ -27,3 +28,50 @@ export const FORBIDDEN_KEYS: ReadonlySet<string> = new Set([
   'constructor',
   'prototype',
 ]);
+
+/** What a parser notes of a file while it reads it. Values never appear in a message. */
+export class SourceNotes implements Omit<Source, 'value'> {
+  readonly positions = new Map<string, EntryPosition>();
+  readonly problems: Problem[] = [];
+  readonly #file: string;
+  readonly #lineStarts: number[] = [0];
+
+  constructor(text: string, file: string) {
+    this.#file = file;
+    for (const { index } of text.matchAll(/\n/g)) this.#lineStarts.push(index + 1);
+  }
+
+  /** An offset of the text as line and column. */
+  at(offset: number): Position {
+    let low = 0;
+    let high = this.#lineStarts.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((this.#lineStarts[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    return { line: low + 1, column: offset - (this.#lineStarts[low] ?? 0) + 1 };
+  }
+
+  /** Where an entry stands; the first place counts. */
+  place(path: KeyPath, key: Position, value: Position = key): void {
+    const name = toKey(path);
+    if (!this.positions.has(name)) this.positions.set(name, { key, value });
+  }
+
+  refuse(path: KeyPath, place: Position | undefined, message: string, fix: string): undefined {
+    this.problems.push({ file: this.#file, ...place, key: toKey(path), message, fix });
+  }
+
+  /** False for a name that would reach into the prototype of an object. */
+  allows(path: KeyPath, place: Position | undefined): boolean {
+    if (!FORBIDDEN_KEYS.has(String(path.at(-1)))) return true;
+    this.refuse(path, place, 'this key is not allowed', 'rename or remove it');
+    return false;
+  }
+
+  refuseSecond(path: KeyPath, place: Position): void {
+    const first = this.positions.get(toKey(path))?.key.line;
+    this.refuse(path, place, `given twice; first in line ${first}`, 'keep one of them');
+  }
+}

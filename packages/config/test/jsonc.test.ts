@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJsonc } from '../src/parse-jsonc.ts';
+import { parseJsonc } from '../src/parse-json.ts';
 
 describe('JSON with comments', () => {
   it('is read without them, and every entry keeps its place', () => {

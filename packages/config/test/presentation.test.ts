@@ -2,11 +2,10 @@ import { closestWord } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { toAnnotatedYaml } from '../src/annotated-yaml.ts';
-import { toConfigJsonSchema } from '../src/json-schema.ts';
 import { toKey } from '../src/key-path.ts';
 import { pickByOrigin } from '../src/origins.ts';
-import { toReferences } from '../src/references.ts';
-import { secret } from '../src/secret.ts';
+import { toConfigJsonSchema } from '../src/schema-shape.ts';
+import { secret, toReferences } from '../src/secret.ts';
 import { load } from './scratch.ts';
 
 const schema = z.strictObject({

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { isContainer, toKey } from '../src/key-path.ts';
 import { parseToml } from '../src/parse-toml.ts';
-import { tomlPositions } from '../src/toml-positions.ts';
 import { load, problemsIn } from './scratch.ts';
 
 const schema = z.strictObject({
@@ -148,7 +147,7 @@ describe('TOML', () => {
     }));
     fc.assert(
       fc.property(table, (document) => {
-        const positions = tomlPositions(stringify(document));
+        const positions = parseToml(stringify(document), 'a.toml').positions;
         for (const key of keysIn(document)) expect([...positions.keys()]).toContain(key);
       }),
       { numRuns: 200 },
@@ -169,7 +168,7 @@ r = 1
 s = '''
 t = 1'''
 u = 2`;
-    const lines = [...tomlPositions(text)].map(
+    const lines = [...parseToml(text, 'a.toml').positions].map(
       ([
         key,
         {

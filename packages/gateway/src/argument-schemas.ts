@@ -9,6 +9,7 @@ import {
   suggestionFor,
 } from '@starloom/core';
 import { SchemaProblem, type SchemaValidators } from '@starloom/wire/foreign-schema';
+import { failure } from './reasons.ts';
 
 type Input = Envelope['input'];
 type Arguments = Record<string, unknown>;
@@ -49,16 +50,7 @@ export class ArgumentSchemas {
       return this.#validators.problems(schema, args, 'arguments');
     } catch (cause) {
       if (!(cause instanceof SchemaProblem)) throw cause;
-      const message = `The input schema of "${capability}" is not usable: ${cause.message}`;
-      throw new FabricError('UPSTREAM_ERROR', message, {
-        details: {
-          reason: 'bad_input_schema',
-          capability,
-          sent: false,
-          fix: 'correct the input schema of the tool at the agent',
-        },
-        cause,
-      });
+      throw failure('bad_input_schema', { capability, problem: cause.message }, { cause });
     }
   }
 }

@@ -1,8 +1,8 @@
 import { createPrivateKey } from 'node:crypto';
-import { type Complaint, secretOrText } from '@starloom/config';
+import { signingAlgorithm } from '@starloom/a2a';
+import type { Complaint } from '@starloom/config';
 import { scopeProblem } from '@starloom/identity';
 import { z } from 'zod';
-import { signingAlgorithm } from './signing-algorithm.ts';
 
 const MIN_KEY_LENGTH = 16;
 const MIN_DISTINCT_CHARACTERS = 6;
@@ -23,6 +23,17 @@ export function checkSharedKey(key: string): Complaint | undefined {
     return { message: 'is a well-known word, a sample or easy to guess', fix };
   }
   return undefined;
+}
+
+const MIN_REALM_BYTES = 32;
+
+/** Refuses what is shorter than 32 bytes in base64url. */
+export function checkRealmKey(key: string): Complaint | undefined {
+  const bytes = Buffer.from(key, 'base64url');
+  const isWhole = /^[\w-]+$/.test(key) && bytes.length >= MIN_REALM_BYTES;
+  if (isWhole && new Set(bytes).size >= MIN_REALM_BYTES / 4) return undefined;
+  const fix = 'make one with "starloom keys realm", the same for all gateways';
+  return { message: `is no base64url of ${MIN_REALM_BYTES} random bytes or more`, fix };
 }
 
 /** A short text over and over: `hunter2hunter2hunter2`. */
@@ -51,22 +62,6 @@ export const scopesSchema = z
   .array(ownScopeSchema)
   .default(['*'])
   .describe('What such a caller may use, as globs: agent:…, capability:agent/name, toolset:…');
-
-/** A URL of an engine. One with a password in it must be given as a secret. */
-export function connectionUrl(schemes: readonly string[]) {
-  const check = (text: string): Complaint | undefined => {
-    const scheme = URL.parse(text)?.protocol.slice(0, -1);
-    if (scheme !== undefined && schemes.includes(scheme)) return undefined;
-    const wanted = schemes.map((name) => `${name}://`).join(' or ');
-    return { message: `is no ${wanted} URL`, fix: `write ${wanted}…, env:NAME or file:PATH` };
-  };
-  const checkText = (text: string): Complaint | undefined => {
-    if (!URL.parse(text)?.password) return check(text);
-    const fix = 'put the whole URL into a variable or a file, and write env:NAME or file:PATH';
-    return { message: 'the password is plain text in this file', fix };
-  };
-  return secretOrText({ check, checkText });
-}
 
 /** Refuses what is no private key, or none that we sign with. */
 export function checkSigningKey(pem: string): Complaint | undefined {

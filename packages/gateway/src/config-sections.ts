@@ -1,31 +1,36 @@
 // The sections of `starloom.yaml`: every key with its default, its bounds and its description.
 
-import { secret } from '@starloom/config';
-import { agentIdSchema, capabilityNameSchema, MAX_DEPTH, trustTierSchema } from '@starloom/core';
+import { connectionUrl, secret } from '@starloom/config';
+import {
+  agentIdSchema,
+  capabilityNameSchema,
+  MAX_DEPTH,
+  nodeIdSchema,
+  trustTierSchema,
+} from '@starloom/core';
 import { BUILT_IN_RULES, compileExpression, EFFECTS } from '@starloom/identity/policy';
 import { isCron } from '@starloom/jobs';
 import { z } from 'zod';
-import { oauthSchema } from './config-oauth.ts';
+import { mtlsSchema, oauthSchema, tlsSchema } from './config-auth.ts';
 import {
+  checkRealmKey,
   checkSharedKey,
   checkSigningKey,
-  connectionUrl,
   refuseSame,
   scopesSchema,
 } from './config-rules.ts';
-import { mtlsSchema, tlsSchema } from './config-tls.ts';
-import { TOOL_NAME_SETTINGS } from './mcp/name-style.ts';
+import { TOOL_NAME_SETTINGS } from './mcp/tool-listing.ts';
 import { TOOLSETS } from './tools/catalog.ts';
 
 const GIBIBYTE = 1024 ** 3;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+const hostName = z.string().regex(/^(?:[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+)$/, {
+  error: 'expected a host name or an address, without port and scheme',
+});
+
 export const listenSchema = z.strictObject({
-  host: z
-    .string()
-    .regex(/^(?:[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+)$/, {
-      error: 'expected a host name or an address, without port and scheme',
-    })
+  host: hostName
     .default('127.0.0.1')
     .describe('Host name or address to listen on; beyond loopback, callers need keys'),
   port: z
@@ -34,8 +39,29 @@ export const listenSchema = z.strictObject({
     .max(65_535)
     .default(7420)
     .describe('TCP port to listen on; 0 picks a free one'),
+  names: z
+    .array(hostName)
+    .max(100)
+    .default([])
+    .describe('Other names under which clients ask for it, such as that of a balancer before it'),
   tls: tlsSchema,
 });
+
+const globs = z.array(z.string().min(1).max(512)).max(100);
+
+/** What agents that no file of this gateway lists may make it do; and where it runs itself. */
+const sharedFields = {
+  commands: globs
+    .default([])
+    .describe('Commands that agents which register may have run here, as globs; none by default'),
+  secrets: globs
+    .default([])
+    .describe('Variables and files of this gateway that their manifests may name, as globs'),
+  node_id: nodeIdSchema
+    .optional()
+    .describe('Node of this gateway, whose instances are called first; the host name by default'),
+  region: z.string().min(1).max(64).optional().describe('Its instances are called next'),
+};
 
 export const registrySchema = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -45,10 +71,18 @@ export const registrySchema = z.discriminatedUnion('kind', [
       .min(1)
       .default('./agents.yaml')
       .describe('The file with the agents, relative to this one'),
+    ...sharedFields,
   }),
   z.strictObject({
-    kind: z.literal('postgres').describe('A table shared by several gateways'),
+    kind: z.literal('postgres').describe('Tables shared by several gateways'),
     url: connectionUrl(['postgres', 'postgresql']).describe('postgres://…, env:NAME or file:PATH'),
+    keep_history_days: z
+      .int()
+      .min(1)
+      .max(365)
+      .default(7)
+      .describe('How long changes of health are kept'),
+    ...sharedFields,
   }),
   z.strictObject({
     kind: z.literal('etcd').describe('A registrar mesh with consensus'),
@@ -71,6 +105,12 @@ export const registrySchema = z.discriminatedUnion('kind', [
       .describe('Given to the backend as they are'),
   }),
 ]);
+
+export const realmSchema = z.strictObject({
+  key: secret({ check: checkRealmKey })
+    .optional()
+    .describe('The secret that the gateways of a fleet share, as env:NAME or file:PATH'),
+});
 
 const pskSchema = z.strictObject({
   key_id: z.string().min(1).describe('Name of the key, in logs and for revocation'),
@@ -118,7 +158,7 @@ export const mcpSchema = z.strictObject({
     .describe('Agents whose tools are listed without "<agent_id>." before them'),
 });
 
-export const A2A_VERSIONS = ['1.0', '0.3'] as const;
+const A2A_VERSIONS = ['1.0', '0.3'] as const;
 
 export const a2aSchema = z.strictObject({
   versions: z
@@ -148,16 +188,16 @@ export const a2aSchema = z.strictObject({
     .describe('Signs the cards: a private key in PEM, Ed25519 or P-256, as env:NAME or file:PATH'),
 });
 
-const MOST_CALLS = 1_000_000;
-const callsInFlight = z.int().min(1).max(MOST_CALLS).default(1024);
+const MAX_CALLS = 1_000_000;
+const callsInFlight = z.int().min(1).max(MAX_CALLS).default(1024);
 
 const rate = z.strictObject({
-  calls: z.int().min(1).max(MOST_CALLS).describe('How many may begin in that time'),
+  calls: z.int().min(1).max(MAX_CALLS).describe('How many may begin in that time'),
   seconds: z.int().min(1).max(86_400).default(60).describe('The time, in seconds'),
   burst: z
     .int()
     .min(1)
-    .max(MOST_CALLS)
+    .max(MAX_CALLS)
     .optional()
     .describe('How many may begin at once after a pause; by default as many as in that time'),
 });
@@ -166,13 +206,13 @@ const cost = z.number().min(0).max(1e12);
 const principalLimitsSchema = z.strictObject({
   rate: rate.optional().describe('In place of rate_per_principal'),
   rpc_rate: rate.optional().describe('In place of rpc_rate_per_principal'),
-  calls: z.int().min(1).max(MOST_CALLS).optional().describe('In place of calls_per_principal'),
+  calls: z.int().min(1).max(MAX_CALLS).optional().describe('In place of calls_per_principal'),
   cost: cost.optional().describe('In place of cost_per_principal'),
 });
 
 const agentLimitsSchema = z.strictObject({
   rate: rate.optional().describe('In place of rate_per_agent'),
-  calls: z.int().min(1).max(MOST_CALLS).optional().describe('In place of calls_per_agent'),
+  calls: z.int().min(1).max(MAX_CALLS).optional().describe('In place of calls_per_agent'),
 });
 
 export const limitsSchema = z.strictObject({
@@ -339,6 +379,29 @@ export const jobsSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
+const journalRules = {
+  calls: z
+    .int()
+    .min(100)
+    .max(10_000_000)
+    .default(50_000)
+    .describe('How many calls are kept; the oldest go first'),
+  payloads: z
+    .enum(['none', 'redacted'])
+    .default('none')
+    .describe('Whether arguments and results are kept, shortened and without known secrets'),
+};
+
+export const journalSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('sqlite').describe('A file of this gateway'), ...journalRules }),
+  z.strictObject({
+    kind: z.literal('postgres').describe('Shared by several gateways'),
+    url: connectionUrl(['postgres', 'postgresql']).describe('postgres://…, env:NAME or file:PATH'),
+    ...journalRules,
+  }),
+  z.strictObject({ kind: z.literal('off').describe('Calls are not written down') }),
+]);
+
 const ruleSchema = z.strictObject({
   name: z
     .string()
@@ -384,11 +447,27 @@ export const telemetrySchema = z.strictObject({
   otlp: connectionUrl(['http', 'https'])
     .nullable()
     .default(null)
-    .describe('Where traces are sent by OTLP over HTTP; null sends none'),
+    .describe(
+      'Collector that gets traces, logs and metrics by OTLP over HTTP; null sends none. An address that ends with /v1/traces gets traces alone',
+    ),
   log_level: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
     .describe('The least severe level that is logged'),
+});
+
+export const consoleSchema = z.strictObject({
+  enabled: z.boolean().default(true).describe('Serves the web page at /console/'),
+  commands: z
+    .boolean()
+    .default(false)
+    .describe('Lets operators on this machine add agents that are commands, from the page'),
+  client_id: z
+    .string()
+    .min(1)
+    .max(2_048)
+    .optional()
+    .describe('Of the page at the issuers of auth.oauth: people sign in there then'),
 });
 
 export const pinningSchema = z.strictObject({

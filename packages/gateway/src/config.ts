@@ -10,14 +10,17 @@ import { z } from 'zod';
 import {
   a2aSchema,
   authSchema,
+  consoleSchema,
   coordinationSchema,
   jobsSchema,
+  journalSchema,
   limitsSchema,
   listenSchema,
   mandatesSchema,
   mcpSchema,
   pinningSchema,
   policySchema,
+  realmSchema,
   registrySchema,
   telemetrySchema,
 } from './config-sections.ts';
@@ -28,6 +31,7 @@ export const gatewayConfigSchema = z
   .strictObject({
     listen: listenSchema.prefault({}).describe('Where the gateway listens'),
     registry: registrySchema.prefault({ kind: 'yaml' }).describe('Where agents are found'),
+    realm: realmSchema.prefault({}).describe('What several gateways share'),
     auth: authSchema.prefault({}).describe('Who may call'),
     pinning: pinningSchema.prefault({}).describe('Tools that agents change after approval'),
     policy: policySchema.prefault({}).describe('Rules on who may call which agent, and when'),
@@ -39,7 +43,9 @@ export const gatewayConfigSchema = z
       .prefault({ kind: 'embedded' })
       .describe('Sessions, shared context and locks'),
     jobs: jobsSchema.prefault({ kind: 'sqlite' }).describe('Durable calls'),
+    journal: journalSchema.prefault({ kind: 'sqlite' }).describe('What became of every call'),
     telemetry: telemetrySchema.prefault({}).describe('Logs, traces and metrics'),
+    console: consoleSchema.prefault({}).describe('The web page for people'),
   })
   .refine(({ auth, listen }) => auth?.anonymous !== true || isLoopback(listen?.host ?? ''), {
     when: () => true,

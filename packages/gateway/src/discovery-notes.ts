@@ -1,14 +1,51 @@
-// Warnings for operators about agents that are discovered, each with its fix.
+// What agents say of themselves when they are discovered, and warnings for operators about it, each with
+// its fix.
 
 import {
+  type AgentDescription,
   FabricError,
   type Log,
   lookAlikes,
   type Manifest,
+  orAborted,
   RESERVED_AGENT_IDS,
   type Registry,
 } from '@starloom/core';
+import type { AdapterPool } from './adapter-pool.ts';
 import type { MissingCapability, Offer } from './pinning/offer.ts';
+
+interface DescribeDeps {
+  readonly adapters: AdapterPool;
+  readonly registry: Registry;
+  readonly log: Log;
+}
+
+/** As the first instance that answers says it: all of them agree on what the agent offers. */
+export async function describeAny(
+  manifest: Manifest,
+  { adapters, registry, log }: DescribeDeps,
+  signal: AbortSignal,
+): Promise<AgentDescription> {
+  const usable = (registry.get(manifest.agent_id)?.instances ?? []).filter(
+    ({ hold, state }) => !hold && state === 'active',
+  );
+  const offline = usable.filter(({ health }) => health.status === 'offline');
+  const order = [manifest, ...usable.map((one) => one.manifest)].toSorted((a, b) => {
+    const isOff = (one: Manifest) => Number(offline.some((each) => each.manifest === one));
+    return isOff(a) - isOff(b);
+  });
+  let failed: unknown;
+  for (const each of new Set(order)) {
+    try {
+      using lease = await adapters.lease(each);
+      return await orAborted(lease.adapter.describe({ signal, log }), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      failed ??= error;
+    }
+  }
+  throw failed;
+}
 
 export function warnOfUnusable(agent_id: string, unusable: readonly string[], log: Log): void {
   const fix = 'remove them at the agent; names and values of a schema cannot be cleaned';
@@ -57,9 +94,14 @@ export function warnOfAlikeTools(agent_id: string, offers: readonly Offer[], log
   }
 }
 
+/** Names of agents that are compared with one another after each change. */
+const MAX_COMPARED = 5_000;
+
 /** Ids are the operator's choice, so that they are served; `warned` has those that were reported. */
 export function warnOfAlikeAgents(registry: Registry, log: Log, warned: Set<string>): void {
   const ids = registry.list().map(({ manifest }) => manifest.agent_id);
+  // Names in a large registry were compared when they were registered.
+  if (ids.length > MAX_COMPARED) return;
   for (const names of lookAlikes([...ids, ...RESERVED_AGENT_IDS])) {
     const key = names.join();
     if (warned.has(key)) continue;

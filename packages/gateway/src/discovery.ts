@@ -20,6 +20,7 @@ import { deadlineSignal, settlesWithin } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
 import type { DiscoveredCapabilities } from './discovered-file.ts';
 import {
+  describeAny,
   notReached,
   warnOfAlikeAgents,
   warnOfAlikeTools,
@@ -27,11 +28,18 @@ import {
   warnOfNone,
   warnOfUnusable,
 } from './discovery-notes.ts';
-import { isServed, type MissingCapability, type Offer, toOffers } from './pinning/offer.ts';
+import {
+  isServed,
+  type MissingCapability,
+  type Offer,
+  toOffers,
+  toOffersInTurns,
+} from './pinning/offer.ts';
 import type { Pinning, Reviewed } from './pinning/pinning.ts';
 import type { Caller, CallRequest } from './pipeline/call-request.ts';
+import { failure } from './reasons.ts';
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   readonly registry: Registry;
   readonly authoriser: Authoriser;
   readonly adapters: AdapterPool;
@@ -102,16 +110,13 @@ export class Discovery {
 
   close(): void {
     for (const unwatch of this.#unwatch) unwatch();
-    this.#stop.abort(new FabricError('CANCELLED', 'The gateway is shutting down'));
+    this.#stop.abort(failure('shutting_down/waiting'));
   }
 
   /** Whether what the agent serves is known: declared, discovered now, or in an earlier run. */
   isKnown(manifest: Manifest): boolean {
-    return (
-      manifest.capabilities !== undefined ||
-      this.#answered.has(manifest) ||
-      this.#restored.has(manifest)
-    );
+    if (this.#answered.has(manifest) || this.#restored.has(manifest)) return true;
+    return manifest.capabilities !== undefined && !this.#options.pinning?.isForeign(manifest);
   }
 
   /** Whether all is known that a list shows: no tool is listed with a made-up schema. */
@@ -135,7 +140,7 @@ export class Discovery {
    * when there is nothing to wait for: no call waits for an agent that could not serve it.
    */
   awaitFor(
-    { agentId, capability }: Partial<Pick<CallRequest, 'agentId' | 'capability'>>,
+    { agent_id: agentId, capability }: Partial<Pick<CallRequest, 'agent_id' | 'capability'>>,
     { principal, signal }: Pick<Caller, 'principal' | 'signal'>,
     waitMs: number,
   ): Promise<void> | undefined {
@@ -210,8 +215,10 @@ export class Discovery {
    * again then.
    */
   readonly confirm = (manifest: Manifest, capability: Capability, offered: Capability): void => {
+    // All instances of an agent are held to what was approved of the one that stands for it.
+    const served = this.#options.registry.get(manifest.agent_id)?.manifest ?? manifest;
     try {
-      this.#options.pinning?.confirm(manifest, capability, offered);
+      this.#options.pinning?.confirm(served, capability, offered);
     } catch (error) {
       void this.refresh(manifest.agent_id);
       throw error;
@@ -244,6 +251,8 @@ export class Discovery {
       }
       if (this.#answered.has(manifest)) continue;
       this.#restore(manifest);
+      const isWaiting = this.#options.pinning?.isForeign(manifest) && !this.#restored.has(manifest);
+      if (isWaiting) registry.updateCapabilities(agentId, []);
       void this.#ask(manifest);
     }
   }
@@ -254,7 +263,7 @@ export class Discovery {
     const capabilities = store?.get(manifest);
     if (!capabilities) return;
     const { offers } = toOffers(manifest, { capabilities });
-    const reviewed = pinning ? pinning.peek(manifest, offers) : unreviewed(offers);
+    const reviewed = pinning ? pinning.peek(manifest, offers) : withoutReview(offers);
     if (!reviewed) return;
     this.#restored.add(manifest);
     this.#serve(manifest, reviewed);
@@ -263,7 +272,7 @@ export class Discovery {
   async #review(manifest: Manifest, offers: readonly Offer[]): Promise<Reviewed> {
     this.#offers.set(manifest, offers);
     await this.#options.pinning?.prepare(manifest, offers);
-    return (await this.#options.pinning?.review(manifest, offers)) ?? unreviewed(offers);
+    return (await this.#options.pinning?.review(manifest, offers)) ?? withoutReview(offers);
   }
 
   #serve(manifest: Manifest, { capabilities, held }: Reviewed): void {
@@ -336,17 +345,15 @@ export class Discovery {
   }
 
   async #fetch(manifest: Manifest): Promise<void> {
-    const { adapters, log, registry, store, askMs = ASK_MS } = this.#options;
+    const { log, registry, store, askMs = ASK_MS } = this.#options;
     const { agent_id } = manifest;
     if (this.#stop.signal.aborted || registry.get(agent_id)?.manifest !== manifest) return;
     using deadline = deadlineSignal({ ms: askMs, parent: this.#stop.signal });
     this.#fetching.set(manifest, performance.now());
     try {
-      using lease = await adapters.lease(manifest);
-      const { signal } = deadline;
-      const description = await orAborted(lease.adapter.describe({ signal, log }), signal);
+      const description = await describeAny(manifest, this.#options, deadline.signal);
       if (registry.get(agent_id)?.manifest !== manifest) return;
-      const { offers, missing, unusable } = toOffers(manifest, description);
+      const { offers, missing, unusable } = await toOffersInTurns(manifest, description);
       const reviewed = await this.#review(manifest, offers);
       const before = this.#answered.get(manifest);
       this.#answered.set(manifest, missing);
@@ -369,6 +376,6 @@ export class Discovery {
   }
 }
 
-function unreviewed(offers: readonly Offer[]): Reviewed {
+function withoutReview(offers: readonly Offer[]): Reviewed {
   return { capabilities: offers.map(({ served }) => served), held: [] };
 }

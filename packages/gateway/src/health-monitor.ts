@@ -1,10 +1,15 @@
-// Keeps the health of every agent known: each is asked when it appears, an agent that is online now
-// and then, one that is offline more often at first and then less.
+// Keeps the health of every instance known: each is asked when it appears, one that is online now and
+// then, one that is offline more often at first and then less. Probes are spread at random, and there are
+// only so many in a second: a large fleet is asked less often, never faster. An instance whose lease ran
+// out is not asked; its agent registers again. A program that no call uses is started for its probe, and
+// ended after it: it is asked far less often.
 
 import {
+  type AgentInstance,
   type Clock,
   FabricError,
   type Health,
+  instanceKey,
   type Log,
   type Manifest,
   orAborted,
@@ -13,8 +18,10 @@ import {
 } from '@starloom/core';
 import { deadlineSignal } from '@starloom/wire';
 import type { AdapterPool } from './adapter-pool.ts';
+import { instancesOf } from './pipeline/instances.ts';
+import { failure } from './reasons.ts';
 
-export interface HealthMonitorOptions {
+interface HealthMonitorOptions {
   readonly registry: Registry;
   readonly adapters: AdapterPool;
   readonly log: Log;
@@ -25,25 +32,45 @@ export interface HealthMonitorOptions {
   readonly offlineMaxMs?: number;
   readonly probeMs?: number;
   readonly atOnce?: number;
+  /** Of all instances together. */
+  readonly probesPerSecond?: number;
+  /** From 0 to 1. */
+  readonly random?: () => number;
 }
 
 /** How long after its time an adapter may take to say so itself. */
 const GRACE_MS = 1_000;
 
+/** Waits are longer or shorter by this part, so that gateways do not ask in step. */
+const JITTER = 0.2;
+/** Between probes of a program that only they start, as a multiple of the ordinary wait. */
+const IDLE_PROGRAM_WAITS = 10;
+/** Changes that come together are looked at once. */
+const WAKE_MS = 50;
+/** A look at so many instances costs far less than a millisecond of each second. */
+const INSTANCES_PER_MS = 100;
+
 interface Watched {
-  /** A changed manifest is another agent: it is due at once. */
+  /** A changed manifest is another instance: it is due at once. */
   readonly manifest: Manifest;
   dueAt: number;
   waitMs: number;
+  isProbing: boolean;
 }
 
 export class HealthMonitor {
   readonly #options: Required<HealthMonitorOptions>;
-  readonly #watched = new Map<string, Watched>();
-  readonly #probing = new Set<string>();
+  #watched = new Map<string, Watched>();
   readonly #stop = new AbortController();
+  #probing = 0;
+  /** Probes that may begin now; refilled as time goes by. */
+  #tokens: number;
+  #tokensAt: number;
   #unwatch: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #wakesAt = 0;
+  /** The least between two looks at all instances: a look costs more the more there are. */
+  #restMs = WAKE_MS;
 
   constructor(options: HealthMonitorOptions) {
     this.#options = {
@@ -52,71 +79,113 @@ export class HealthMonitor {
       offlineMaxMs: 30_000,
       probeMs: 5_000,
       atOnce: 8,
+      probesPerSecond: 50,
+      random: Math.random,
       ...options,
     };
+    this.#tokens = this.#options.probesPerSecond;
+    this.#tokensAt = this.#options.clock.monotonic();
   }
 
   start(): void {
-    this.#unwatch = this.#options.registry.watch(() => this.#wake());
+    this.#unwatch = this.#options.registry.watch(() => this.#wakeIn(WAKE_MS));
     this.#wake();
   }
 
   stop(): void {
     this.#unwatch?.();
     clearTimeout(this.#timer);
-    this.#stop.abort(new FabricError('CANCELLED', 'The gateway is shutting down'));
+    this.#stop.abort(failure('shutting_down/waiting'));
   }
 
-  /** Asks every agent that is due, and sets the timer for the next. */
+  /** Asks every instance of the agent now. */
+  async check(agentId: string): Promise<void> {
+    const own = [...this.#watched.values()].filter(
+      ({ manifest, isProbing }) => manifest.agent_id === agentId && !isProbing,
+    );
+    await Promise.all(own.map((watched) => this.#probe(watched)));
+  }
+
+  /** Asks every instance that is due, as far as the budget goes, and sets the timer for the next. */
   #wake(): void {
     if (this.#stop.signal.aborted) return;
     clearTimeout(this.#timer);
-    const now = this.#options.clock.monotonic();
-    const records = this.#options.registry.list();
-    for (const agentId of this.#watched.keys()) {
-      if (!records.some(({ manifest }) => manifest.agent_id === agentId))
-        this.#watched.delete(agentId);
+    this.#wakesAt = Number.POSITIVE_INFINITY;
+    const { registry, clock, onlineEveryMs, atOnce } = this.#options;
+    const now = clock.monotonic();
+    this.#refill(now);
+    const watched = new Map<string, Watched>();
+    let next = onlineEveryMs;
+    for (const record of registry.list()) {
+      for (const instance of instancesOf(record)) {
+        if (instance.hold || instance.state === 'expired') continue;
+        const key = instanceKey(instance.manifest);
+        const one = this.#watch(key, instance, now);
+        watched.set(key, one);
+        if (one.isProbing) continue;
+        const wait = one.dueAt - now;
+        if (wait > 0) next = Math.min(next, Math.max(wait, WAKE_MS));
+        else if (this.#probing >= atOnce || this.#tokens < 1) next = Math.min(next, 2 * WAKE_MS);
+        else void this.#probe(one);
+      }
     }
-    let next = this.#options.onlineEveryMs;
-    for (const { manifest, health } of records) {
-      const watched = this.#watch(manifest, health, now);
-      const wait = watched.dueAt - now;
-      if (wait > 0 || this.#probing.size >= this.#options.atOnce)
-        next = Math.min(next, Math.max(wait, 50));
-      else if (!this.#probing.has(manifest.agent_id)) void this.#probe(watched);
-    }
-    this.#timer = setTimeout(() => this.#wake(), next).unref();
+    this.#watched = watched;
+    this.#restMs = Math.max(WAKE_MS, watched.size / INSTANCES_PER_MS);
+    this.#wakeIn(next);
   }
 
-  /** A call that found an agent offline makes it due soon. */
-  #watch(manifest: Manifest, { status }: Health, now: number): Watched {
-    const known = this.#watched.get(manifest.agent_id);
-    const isSame = known?.manifest === manifest;
-    const watched = isSame ? known : { manifest, dueAt: now, waitMs: this.#options.offlineEveryMs };
-    this.#watched.set(manifest.agent_id, watched);
-    if (!isSame) return watched;
-    if (status === 'offline') watched.dueAt = Math.min(watched.dueAt, now + watched.waitMs);
-    return watched;
+  /** At once or later; an earlier time that is set already stays. */
+  #wakeIn(waitMs: number): void {
+    const ms = this.#restMs > WAKE_MS ? Math.max(waitMs, this.#restMs) : waitMs;
+    const at = this.#options.clock.monotonic() + ms;
+    if (this.#stop.signal.aborted || at >= this.#wakesAt) return;
+    clearTimeout(this.#timer);
+    this.#wakesAt = at;
+    this.#timer = setTimeout(() => this.#wake(), ms).unref();
+  }
+
+  #refill(now: number): void {
+    const { probesPerSecond } = this.#options;
+    const more = ((now - this.#tokensAt) / 1_000) * probesPerSecond;
+    this.#tokens = Math.min(probesPerSecond, this.#tokens + more);
+    this.#tokensAt = now;
+  }
+
+  /** A call that found an instance offline makes it due soon. */
+  #watch(key: string, { manifest, health }: AgentInstance, now: number): Watched {
+    const known = this.#watched.get(key);
+    if (known?.manifest !== manifest) {
+      const waitMs = this.#options.offlineEveryMs;
+      return { manifest, dueAt: now, waitMs, isProbing: false };
+    }
+    // Its node is back.
+    if (health.status === 'unknown') known.dueAt = now;
+    if (health.status === 'offline') known.dueAt = Math.min(known.dueAt, now + known.waitMs);
+    return known;
   }
 
   async #probe(watched: Watched): Promise<void> {
     const { registry, clock, log, onHealth } = this.#options;
     const { manifest } = watched;
-    const { agent_id } = manifest;
-    const isCurrent = () => registry.get(agent_id)?.manifest === manifest;
-    this.#probing.add(agent_id);
+    const { agent_id, node_id } = manifest;
+    this.#probing += 1;
+    this.#tokens -= 1;
+    watched.isProbing = true;
     try {
       const health = await this.#ask(manifest);
-      if (this.#stop.signal.aborted || !isCurrent()) return;
+      const record = registry.get(agent_id);
+      const isCurrent = record && instancesOf(record).some((one) => one.manifest === manifest);
+      if (this.#stop.signal.aborted || !isCurrent) return;
       this.#schedule(watched, health);
-      onHealth(agent_id, health);
-      await registry.updateHealth(agent_id, health);
+      await registry.updateHealth(agent_id, health, node_id);
+      onHealth(agent_id, registry.get(agent_id)?.health ?? health);
     } catch (error) {
       watched.dueAt = clock.monotonic() + this.#options.onlineEveryMs;
       log.warn({ agent_id, error: FabricError.from(error) }, 'health could not be recorded');
     } finally {
-      this.#probing.delete(agent_id);
-      if (this.#probing.size === this.#options.atOnce - 1 || !isCurrent()) this.#wake();
+      this.#probing -= 1;
+      watched.isProbing = false;
+      this.#wakeIn(this.#probing === this.#options.atOnce - 1 ? 0 : WAKE_MS);
     }
   }
 
@@ -126,7 +195,7 @@ export class HealthMonitor {
     using patience = deadlineSignal({ ms: probeMs + GRACE_MS, parent: this.#stop.signal });
     const began = clock.monotonic();
     try {
-      using lease = await adapters.lease(manifest);
+      using lease = await adapters.probe(manifest);
       const health = await orAborted(
         lease.adapter.health({ signal: deadline.signal, log }),
         patience.signal,
@@ -140,14 +209,15 @@ export class HealthMonitor {
   }
 
   #schedule(watched: Watched, { status }: Health): void {
-    const { clock, onlineEveryMs, offlineEveryMs, offlineMaxMs } = this.#options;
-    if (status === 'starting') watched.dueAt = clock.monotonic() + offlineEveryMs;
+    const { clock, adapters, onlineEveryMs, offlineEveryMs, offlineMaxMs, random } = this.#options;
+    const { manifest } = watched;
+    const isIdle = manifest.endpoint.transport !== 'http' && !adapters.isOpen(manifest);
+    let waitMs = isIdle ? onlineEveryMs * IDLE_PROGRAM_WAITS : onlineEveryMs;
+    if (status === 'starting') waitMs = offlineEveryMs;
     else if (status === 'offline') {
-      watched.dueAt = clock.monotonic() + watched.waitMs;
+      waitMs = watched.waitMs;
       watched.waitMs = Math.min(watched.waitMs * 2, offlineMaxMs);
-    } else {
-      watched.dueAt = clock.monotonic() + onlineEveryMs;
-      watched.waitMs = offlineEveryMs;
-    }
+    } else watched.waitMs = offlineEveryMs;
+    watched.dueAt = clock.monotonic() + waitMs * (1 - JITTER + 2 * JITTER * random());
   }
 }

@@ -1,4 +1,4 @@
-import { FabricError } from '@starloom/core';
+import { failure } from './reasons.ts';
 
 /** Counts work that must not be cut off, and tells when there is none. */
 export class InFlight {
@@ -17,10 +17,7 @@ export class InFlight {
 
   /** OVERLOADED when the gateway shuts down. */
   assertOpen(): void {
-    if (!this.#isClosing) return;
-    throw new FabricError('OVERLOADED', 'The gateway is shutting down', {
-      details: { reason: 'shutting_down', fix: 'try again in a moment, or another gateway' },
-    });
+    if (this.#isClosing) throw failure('shutting_down');
   }
 
   /** Begins a piece of work; returns how to end it. Only the first end counts. */

@@ -4,15 +4,10 @@
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import {
-  type Clock,
-  FabricError,
-  type InboundWebhook,
-  isLoopback,
-  type Manifest,
-} from '@starloom/core';
+import { type Clock, type InboundWebhook, isLoopback, type Manifest } from '@starloom/core';
+import { failure } from './reasons.ts';
 
-export interface InboundWebhooksOptions {
+interface InboundWebhooksOptions {
   /** Where agents elsewhere reach the gateway; without it only those on this machine are served. */
   readonly publicUrl?: string | undefined;
   readonly clock: Clock;
@@ -28,7 +23,7 @@ interface Hook {
 
 /** No agent has this id: those begin with a letter or a digit. */
 export const NOTICE_ROOT = '/a2a/_push/';
-const MOST_HOOKS = 10_000;
+const MAX_HOOKS = 10_000;
 const BURST = 50;
 const PER_SECOND = 10;
 const NO_DIGEST = Buffer.alloc(32);
@@ -56,7 +51,7 @@ export class InboundWebhooks {
   open({ endpoint }: Manifest, onNotice: () => void): InboundWebhook | undefined {
     const host = URL.parse(endpoint.uri ?? '')?.hostname.replace(/^\[|\]$/g, '') ?? '';
     const base = isLoopback(host) ? this.#ownUrl : this.#options.publicUrl?.replace(/\/+$/, '');
-    if (base === undefined || this.#hooks.size >= MOST_HOOKS) return undefined;
+    if (base === undefined || this.#hooks.size >= MAX_HOOKS) return undefined;
     const id = randomBytes(16).toString('hex');
     const token = randomBytes(32).toString('base64url');
     const filledAt = this.#options.clock.monotonic();
@@ -69,7 +64,7 @@ export class InboundWebhooks {
   take(method: string | undefined, pathname: string, headers: IncomingHttpHeaders): void {
     const hook = this.#hooks.get(pathname.slice(NOTICE_ROOT.length));
     const isProven = timingSafeEqual(digestOf(tokenOf(headers)), hook?.digest ?? NO_DIGEST);
-    if (!hook || !isProven || method !== 'POST') throw unknownWebhook();
+    if (!hook || !isProven || method !== 'POST') throw failure('not_found/webhook');
     this.#assertRate(hook);
     hook.onNotice();
   }
@@ -79,7 +74,7 @@ export class InboundWebhooks {
     const refilled = hook.left + ((now - hook.filledAt) / 1_000) * PER_SECOND;
     hook.left = Math.min(BURST, refilled);
     hook.filledAt = now;
-    if (hook.left < 1) throw tooManyNotices();
+    if (hook.left < 1) throw failure('notices', { retry_after_ms: 1_000 / PER_SECOND });
     hook.left -= 1;
   }
 }
@@ -92,16 +87,4 @@ function tokenOf(headers: IncomingHttpHeaders): string {
 
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
-}
-
-function unknownWebhook(): FabricError {
-  return new FabricError('BAD_INPUT', 'There is no such webhook', {
-    details: { reason: 'not_found', http_status: 404 },
-  });
-}
-
-function tooManyNotices(): FabricError {
-  return new FabricError('RATE_LIMITED', 'The agent sends notices too often', {
-    details: { reason: 'notices', retry_after_ms: 1_000 / PER_SECOND },
-  });
 }

@@ -57,6 +57,27 @@ describe('an agent without declared capabilities', () => {
     expect(result.content).toEqual([{ type: 'text', text: 'x' }]);
   });
 
+  it('[G3] is discovered by any of its instances, also when the first one is away', async () => {
+    const on = (node_id: string) =>
+      manifestSchema.parse({ agent_id: 'files', node_id, endpoint, trust_tier: 'org' });
+    const registry = new MemoryRegistry([on('a'), on('b')]);
+    const away = new FabricError('AGENT_OFFLINE', 'not there');
+    await using gateway = await openTestGateway(
+      {},
+      {
+        registry,
+        openAdapter: async (manifest) =>
+          new MemoryAdapter(manifest, answers('x'), async () => {
+            if (manifest.node_id === 'a') throw away;
+            return describes();
+          }),
+      },
+    );
+    await expect
+      .poll(() => namesOf([...(gateway.registry.get('files')?.capabilities ?? [])]))
+      .toEqual(['read_file', 'write_file', 'list']);
+  });
+
   it('serves only what include and exclude leave', async () => {
     const manifest = { ...discovering, tools: { include: ['*_file'], exclude: ['write*'] } };
     const files = { manifest, run: answers('x'), describe: async () => describes() };
@@ -151,15 +172,15 @@ describe('a call that comes before an agent has said what it offers', () => {
   it('waits only where that agent might serve it', async () => {
     await using world = open({ git: never });
     const { awaits } = world;
-    expect(awaits({ agentId: 'nobody', capability: 'git_log' })).toBeUndefined();
+    expect(awaits({ agent_id: 'nobody', capability: 'git_log' })).toBeUndefined();
     expect(awaits({ capability: 'read_file' })).toBeUndefined();
     expect(awaits({ capability: 'git_push' })).toBeUndefined();
-    expect(awaits({ agentId: 'git', capability: 'read_file' })).toBeUndefined();
+    expect(awaits({ agent_id: 'git', capability: 'read_file' })).toBeUndefined();
     expect(awaits({ capability: 'git_log' }, ['agent:other'])).toBeUndefined();
-    expect(awaits({ agentId: 'git', capability: 'git_log' }, ['agent:other'])).toBeUndefined();
+    expect(awaits({ agent_id: 'git', capability: 'git_log' }, ['agent:other'])).toBeUndefined();
     expect(awaits({ capability: 'git_log' })).toBeInstanceOf(Promise);
-    expect(awaits({ agentId: 'git', capability: 'git_log' })).toBeInstanceOf(Promise);
-    expect(awaits({ agentId: 'git' })).toBeInstanceOf(Promise);
+    expect(awaits({ agent_id: 'git', capability: 'git_log' })).toBeInstanceOf(Promise);
+    expect(awaits({ agent_id: 'git' })).toBeInstanceOf(Promise);
   });
 
   it('waits no longer than until one agent has it, and not for one that hangs', async () => {
@@ -175,7 +196,7 @@ describe('a call that comes before an agent has said what it offers', () => {
   it('is refused at once when the only agent that might serve it has hung for long', async () => {
     await using world = open({ stuck: never }, 1);
     await expect.poll(() => world.awaits({ capability: 'read_file' })).toBeUndefined();
-    expect(world.awaits({ agentId: 'stuck', capability: 'read_file' })).toBeInstanceOf(Promise);
+    expect(world.awaits({ agent_id: 'stuck', capability: 'read_file' })).toBeInstanceOf(Promise);
   });
 
   it('is refused at once when the only agent that might serve it is offline', async () => {

@@ -443,7 +443,8 @@ describe('jobs of the gateway', () => {
 
   it('makes a job at the times of a schedule, for the principal that it names', async () => {
     let late = 0;
-    const clock = { ...systemClock, now: () => Date.now() + late };
+    const begun = Date.now();
+    const clock = { ...systemClock, now: () => begun + late };
     const nightly = { name: 'nightly', cron: '* * * * *', agent_id: 'percy', capability: 'work' };
     const psk = [{ key_id: 'k', key: 'env:TEST_KEY', principal: 'tester' }];
     const schedules = [{ ...nightly, arguments: { depth: 3 }, principal: 'tester' }];

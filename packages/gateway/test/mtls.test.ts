@@ -19,7 +19,7 @@ import {
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { gatewayConfigSchema, loadGatewayConfig, TlsFiles } from '../src/index.ts';
-import { toClientCertificate } from '../src/transports/client-certificate.ts';
+import { toClientCertificate } from '../src/transports/listener.ts';
 import { answers, openTestGateway } from './test-gateway.ts';
 
 const SPIFFE = 'spiffe://acme.example/ns/agents/planner';

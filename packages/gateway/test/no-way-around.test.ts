@@ -10,20 +10,19 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import { credentials, Client as GrpcClient, Metadata, type ServiceError } from '@grpc/grpc-js';
+import { A2aFace, REST_ROUTES } from '@starloom/a2a/tasks';
 import { createCoordination, METHODS, openStore } from '@starloom/coordination';
 import { silentLog } from '@starloom/core';
 import { createPskVerifier } from '@starloom/identity';
 import { openSqliteJobs } from '@starloom/jobs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { A2aFace } from '../src/a2a/face.ts';
-import { ROUTES as REST_ROUTES } from '../src/a2a/rest.ts';
 import { mayUseCoordination } from '../src/index.ts';
 import type { Connection } from '../src/mcp/connection.ts';
 import { RelayFace } from '../src/mcp/relay-face.ts';
 import { createServer, type McpFace } from '../src/mcp/server-factory.ts';
 import { TOOLSETS } from '../src/tools/catalog.ts';
-import { PROBES } from '../src/transports/probes.ts';
+import { PROBES } from '../src/transports/routes.ts';
 import { request, toMessage } from './a2a/raw.ts';
 import { send } from './mcp/raw-call.ts';
 import { answers, call, connect, openTestGateway } from './test-gateway.ts';
@@ -244,6 +243,14 @@ describe('WebSocket', () => {
     }
   });
 
+  it('lets no node in with a key that may register nothing', async () => {
+    const headers = { authorization: `Bearer ${NONE}` };
+    const socket = new WebSocket(address('/node'), { headers });
+    socket.on('error', () => {});
+    const [, response] = await once(socket, 'unexpected-response');
+    expect((response as Json).statusCode).toBe(403);
+  });
+
   it('serves nothing to a key that may use nothing', async () => {
     const initialize = {
       protocolVersion: '2025-06-18',
@@ -252,6 +259,7 @@ describe('WebSocket', () => {
     };
     const methods = [...new Set([...methodsOf('legacy'), ...Object.keys(METHODS)])];
     for (const path of world.paths.upgrades) {
+      if (path === '/node') continue;
       const [none, all] = [
         await openSocket(address(path), NONE),
         await openSocket(address(path), ALL),

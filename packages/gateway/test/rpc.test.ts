@@ -22,6 +22,7 @@ async function openWorld(agents: Parameters<typeof openCoordinationWorld>[0] = {
   };
   return {
     url: world.url,
+    registry: world.registry,
     rpc,
     /** What a request came to; fails the test when it was refused. */
     result: async (method: string, params: object = {}) => {
@@ -172,6 +173,38 @@ describe('the coordination plane over HTTP', () => {
     expect(found.agents).toMatchObject([{ agent_id: 'helper', source: 'gateway' }]);
     const { source } = await world.result('agent_registry.get', { agent_id: 'helper' });
     expect(source).toBe('gateway');
+  });
+
+  it('[C2] serves the calls of an agent that registers with an endpoint, from the one directory', async () => {
+    await using world = await openWorld({ helper });
+    const endpoint = { transport: 'http', uri: 'http://127.0.0.1:9/', protocol: 'memory' };
+    const own = { agent_id: 'coder', capabilities: [{ name: 'code', description: 'Writes code' }] };
+    const { epoch } = await world.result('agent_registry.register', { ...own, endpoint });
+    const entry = () => world.registry.get('coder')?.instances[0];
+    expect(entry()?.manifest).toMatchObject({ endpoint, capabilities: own.capabilities });
+    const { agents } = await world.result('agent_registry.list');
+    expect(agents.map((agent: { agent_id: string }) => agent.agent_id)).toEqual([
+      'coder',
+      'helper',
+    ]);
+    const before = entry()?.expiresAt ?? 0;
+    await expect
+      .poll(async () => {
+        await world.result('agent_registry.heartbeat', { agent_id: 'coder', epoch });
+        return entry()?.expiresAt;
+      })
+      .toBeGreaterThan(before);
+    await world.result('agent_registry.heartbeat', { agent_id: 'coder', status: 'draining' });
+    expect(entry()?.state).toBe('draining');
+    await world.result('agent_registry.unregister', { agent_id: 'coder' });
+    expect(entry()).toBeUndefined();
+    const { error } = await world.rpc('agent_registry.register', {
+      ...own,
+      endpoint: { transport: 'stdio', command: 'sh' },
+    });
+    expect(error).toMatchObject({ code: -32602, data: { reason: 'command' } });
+    const known = await world.result('agent_registry.list');
+    expect(known.agents).toMatchObject([{ agent_id: 'helper' }]);
   });
 
   it('shows a stranger nothing: an unknown and a forbidden session look the same', async () => {

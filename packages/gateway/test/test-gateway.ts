@@ -7,6 +7,7 @@ import {
   type EventBody,
   type FabricEvent,
   type JobEngine,
+  type Journal,
   type Manifest,
   type ManifestInput,
   manifestSchema,
@@ -40,20 +41,28 @@ export interface TestGatewayOptions {
   readonly sessions?: GatewayOptions['sessions'];
   readonly coordination?: Coordination;
   readonly jobs?: JobEngine;
+  readonly journal?: Journal;
   readonly log?: (line: string) => void;
   /** Address of a collector of spans. */
   readonly otlp?: string | null;
   readonly conversationKey?: Buffer;
+  readonly gatewayId?: string;
+  readonly realm?: GatewayOptions['realm'];
   readonly psk?: PskVerifier;
   readonly authenticator?: Authenticator;
   readonly identity?: Identity;
   readonly pinning?: GatewayOptions['pinning'];
+  readonly sharedRules?: GatewayOptions['sharedRules'];
   readonly drainMs?: number;
+  readonly nodeHeartbeatMs?: number;
   /** In place of agents that are functions. */
   readonly openAdapter?: GatewayOptions['openAdapter'];
   /** What an adapter of the agents has beside its own methods, such as those of an MCP agent. */
   readonly extendAdapter?: (adapter: MemoryAdapter) => Adapter;
   readonly certificates?: TlsFiles;
+  readonly console?: GatewayOptions['console'];
+  /** In place of one that holds the agents. */
+  readonly registry?: MemoryRegistry;
   /** Signs cards; PEM. */
   readonly signingKey?: string;
   /** Serves A2A over gRPC with a certificate. */
@@ -71,18 +80,25 @@ export async function openTestGateway(
     coordination,
     sessions,
     jobs,
+    journal,
     stallMs = 30_000,
     conversationKey,
+    gatewayId,
+    realm,
     psk: givenPsk,
     authenticator,
     identity,
     pinning,
+    sharedRules,
     drainMs = 10_000,
+    nodeHeartbeatMs,
     extendAdapter = (adapter) => adapter,
     certificates,
+    console,
     signingKey,
     grpcTls,
     openAdapter,
+    registry: givenRegistry,
   }: TestGatewayOptions = {},
 ) {
   const manifests = Object.entries(agents).map(([agent_id, { manifest }]) =>
@@ -94,7 +110,7 @@ export async function openTestGateway(
       ...manifest,
     }),
   );
-  const registry = new MemoryRegistry(manifests);
+  const registry = givenRegistry ?? new MemoryRegistry(manifests);
   const observer = createObserver({
     level: 'debug',
     otlp,
@@ -133,15 +149,21 @@ export async function openTestGateway(
     authenticator: authenticator ?? createAuthenticator({ psk, anonymous }),
     identity,
     pinning,
+    sharedRules,
     observer,
     version: '0.0.0',
     coordination,
     sessions,
     jobs,
+    journal,
     stallMs,
     conversationKey,
+    gatewayId,
+    realm,
     drainMs,
+    nodeHeartbeatMs,
     certificates,
+    console,
   });
   const url = await gateway.listen();
   return {

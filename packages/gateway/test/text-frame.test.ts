@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import { toTextFrame } from '../src/transports/text-frame.ts';
+import { toTextFrame } from '../src/transports/websocket.ts';
 
 const LENGTHS = [0, 1, 125, 126, 127, 65_535, 65_536, 300_000];
 

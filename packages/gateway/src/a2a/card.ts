@@ -2,13 +2,12 @@
 // agent. They differ by caller, so no shared cache may keep them.
 
 import type { AgentCard, AgentExtension, AgentInterface, AgentSkill } from '@a2a-js/sdk';
+import { CARD_PATH, LEGACY, OWN_ID, SCHEMAS_EXTENSION } from '@starloom/a2a';
+import { BEARER_SECURITY, modesOf } from '@starloom/a2a/tasks';
 import type { AgentRecord, Capability } from '@starloom/core';
-import { modesOf } from './input-modes.ts';
-import { OWN_ID } from './names.ts';
 import type { Scope } from './scope.ts';
-import { LEGACY } from './versions.ts';
 
-export interface CardOptions {
+interface CardOptions {
   readonly versions: readonly string[];
   /** Of the gateway itself. */
   readonly version: string;
@@ -18,13 +17,8 @@ export interface CardOptions {
   readonly grpcPort: number | undefined;
 }
 
-/** Parameters: `{<skill id>: {inputSchema?, outputSchema?}}`. */
-export const SCHEMAS_EXTENSION = 'https://starloom.dev/a2a/capability-schemas/v1';
 /** Parameters: `{agents: [{agentId, card}]}`. */
-export const AGENTS_EXTENSION = 'https://starloom.dev/a2a/agents/v1';
-
-const BEARER = 'bearer';
-export const CARD_PATH = '/.well-known/agent-card.json';
+const AGENTS_EXTENSION = 'https://starloom.dev/a2a/agents/v1';
 
 /** An extended card has the schemas of the capabilities, which skills have no place for. */
 export function toCard(scope: Scope, options: CardOptions, isExtended: boolean): AgentCard {
@@ -47,15 +41,7 @@ export function toCard(scope: Scope, options: CardOptions, isExtended: boolean):
         ...(isExtended ? [schemasExtension(records, scope)] : []),
       ],
     },
-    securitySchemes: {
-      [BEARER]: {
-        scheme: {
-          $case: 'httpAuthSecurityScheme',
-          value: { scheme: 'Bearer', bearerFormat: '', description: 'A key of the gateway' },
-        },
-      },
-    },
-    securityRequirements: [{ schemes: { [BEARER]: { list: [] } } }],
+    ...BEARER_SECURITY,
     defaultInputModes: [...modes],
     defaultOutputModes: [...modes],
     skills,

@@ -2,32 +2,26 @@
 // agents speak themselves. What the SDK is needed for is loaded with the first request.
 
 import type { IncomingMessage } from 'node:http';
-import { type Clock, FabricError, type Log } from '@starloom/core';
+import { a2aError, type Binding, CARD_PATH, OWN_ID, toA2aRefusal } from '@starloom/a2a';
 import type { Authenticator } from '@starloom/identity';
 import type { AddressGuard } from '@starloom/wire';
 import type { GatewayConfig } from '../config.ts';
-import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import type { Observer } from '../observe/observer.ts';
-import type { Access } from '../pipeline/authorise.ts';
-import type { HttpOptions, HttpRequest, Route } from '../transports/http.ts';
-import { a2aError, type Binding, toA2aRefusal } from './failures.ts';
+import type { CallDeps } from '../pipeline/call.ts';
+import { failure } from '../reasons.ts';
+import type { HttpRequest, Route, Routes } from '../transports/routes.ts';
 import type { A2aGrpc } from './grpc.ts';
-import { OWN_ID } from './names.ts';
 import type { A2aServer } from './server.ts';
 
-export interface A2aEndpointOptions extends Access {
-  readonly discovery: Discovery;
+interface A2aEndpointOptions
+  extends Pick<CallDeps, 'registry' | 'authoriser' | 'discovery' | 'log' | 'clock' | 'observer'> {
   readonly jobs: JobCalls;
   readonly guard: AddressGuard;
   readonly config: Pick<GatewayConfig, 'a2a' | 'mcp'>;
   readonly version: string;
-  readonly log: Log;
-  readonly clock: Clock;
   readonly authenticator: Authenticator;
   readonly inFlight: InFlight;
-  readonly observer: Pick<Observer, 'requestStarted'>;
   readonly bodyBytes: number;
 }
 
@@ -38,8 +32,8 @@ export interface A2aServerOptions extends A2aEndpointOptions {
 
 const ROOT = '/a2a';
 const TAKE_OVER_MS = 10_000;
-const MOST_DUE = 10_000;
-const OWN_CARD = '/.well-known/agent-card.json';
+const MAX_DUE = 10_000;
+const OWN_CARD = CARD_PATH;
 /** Where the JS SDK looks for a card when the URL of an agent has no slash at its end. */
 const NAMELESS_CARD = `${ROOT}${OWN_CARD}`;
 
@@ -54,7 +48,7 @@ export class A2aEndpoint {
     this.#options = options;
   }
 
-  get routes(): HttpOptions['routes'] {
+  get routes(): Routes {
     const route: Route = {
       mayBeEmpty: true,
       serve: (exchange) => this.#serve(exchange),
@@ -97,7 +91,7 @@ export class A2aEndpoint {
   async #takeOver(): Promise<void> {
     const { jobs, log } = this.#options;
     try {
-      const due = await jobs.engine.listDue(MOST_DUE);
+      const due = await jobs.engine.listDue(MAX_DUE);
       if (due.length > 0) await (await this.#open()).takeOver(due);
     } catch (err) {
       log.warn({ err }, 'a2a: cannot look for webhooks of tasks');
@@ -141,9 +135,7 @@ const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'applicatio
 function assertMediaType({ headers }: IncomingMessage): void {
   const { 'content-type': type, 'content-encoding': encoding = 'identity' } = headers;
   if (encoding.toLowerCase() !== 'identity') {
-    throw new FabricError('BAD_INPUT', 'The body must not be compressed', {
-      details: { reason: 'content_encoding', http_status: 415 },
-    });
+    throw failure('content_encoding');
   }
   const [media = ''] = (type ?? '').split(';');
   if (type === undefined || JSON_TYPES.has(media.trim().toLowerCase())) return;

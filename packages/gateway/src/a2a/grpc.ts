@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import { SendMessageRequest, type StreamResponse, type SubscribeToTaskRequest } from '@a2a-js/sdk';
 import { encodeGrpcStatusDetails, GRPC_STATUS_DETAILS_BIN } from '@a2a-js/sdk/errors/grpc';
+import type { A2ARequestHandler } from '@a2a-js/sdk/server';
 import { A2AService } from '@a2a-js/sdk/server/grpc';
 import {
   Metadata,
@@ -17,20 +18,18 @@ import {
   type sendUnaryData,
   status,
 } from '@grpc/grpc-js';
+import { a2aError, LEGACY, OWN_ID } from '@starloom/a2a';
+import { type A2aFace, assertVersion, describeFailure } from '@starloom/a2a/tasks';
 import { createTrace, FabricError, type Trace } from '@starloom/core';
 import { type Authenticator, type Principal, pickCredentials } from '@starloom/identity';
 import { settlesWithin } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import type { ActiveRequest, Observer } from '../observe/observer.ts';
-import { shuttingDown } from '../rpc/shutting-down.ts';
+import { failure } from '../reasons.ts';
 import { parseValue } from '../transports/frame.ts';
-import type { A2aFace } from './face.ts';
-import { a2aError, describeFailure } from './failures.ts';
-import { OWN_ID } from './names.ts';
 import type { A2aServer } from './server.ts';
-import { assertVersion, LEGACY } from './versions.ts';
 
-export interface A2aGrpcOptions {
+interface A2aGrpcOptions {
   readonly server: A2aServer;
   readonly authenticator: Authenticator;
   readonly inFlight: InFlight;
@@ -43,6 +42,8 @@ export interface A2aGrpcOptions {
 }
 
 type Request = { readonly tenant: string };
+/** What an operation takes. */
+type Of<Operation extends keyof A2ARequestHandler> = Parameters<A2aFace[Operation]>[0];
 type Call = Pick<ServerUnaryCall<Request, unknown>, 'metadata' | 'request'> &
   Pick<NodeJS.EventEmitter, 'once'>;
 
@@ -79,7 +80,7 @@ export class A2aGrpc {
     const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
     return await new Promise((resolve, reject) => {
       this.#server.bindAsync(address, credentials, (error, bound) => {
-        if (error) reject(cannotListen(address, error));
+        if (error) reject(failure('cannot_listen/grpc', { address }, { cause: error }));
         else resolve(bound);
       });
     });
@@ -87,7 +88,7 @@ export class A2aGrpc {
 
   /** Ends subscriptions, and what does not end by itself. */
   async close(): Promise<void> {
-    this.#closing.abort(shuttingDown());
+    this.#closing.abort(failure('shutting_down/waiting'));
     const ended = new Promise((resolve) => this.#server.tryShutdown(resolve));
     await settlesWithin(ended, FAREWELL_MS);
     this.#server.forceShutdown();
@@ -111,30 +112,23 @@ export class A2aGrpc {
         (face, request: SubscribeToTaskRequest) => face.resubscribe(request),
         true,
       ),
-      getTask: unary((face, request: Parameters<A2aFace['getTask']>[0]) => face.getTask(request)),
-      listTasks: unary((face, request: Parameters<A2aFace['listTasks']>[0]) =>
-        face.listTasks(request),
-      ),
-      cancelTask: unary((face, request: Parameters<A2aFace['cancelTask']>[0]) =>
-        face.cancelTask(request),
-      ),
+      getTask: unary((face, request: Of<'getTask'>) => face.getTask(request)),
+      listTasks: unary((face, request: Of<'listTasks'>) => face.listTasks(request)),
+      cancelTask: unary((face, request: Of<'cancelTask'>) => face.cancelTask(request)),
       createTaskPushNotificationConfig: unary(
-        (face, request: Parameters<A2aFace['createTaskPushNotificationConfig']>[0]) =>
+        (face, request: Of<'createTaskPushNotificationConfig'>) =>
           face.createTaskPushNotificationConfig(request),
       ),
-      getTaskPushNotificationConfig: unary(
-        (face, request: Parameters<A2aFace['getTaskPushNotificationConfig']>[0]) =>
-          face.getTaskPushNotificationConfig(request),
+      getTaskPushNotificationConfig: unary((face, request: Of<'getTaskPushNotificationConfig'>) =>
+        face.getTaskPushNotificationConfig(request),
       ),
       listTaskPushNotificationConfigs: unary(
-        (face, request: Parameters<A2aFace['listTaskPushNotificationConfigs']>[0]) =>
+        (face, request: Of<'listTaskPushNotificationConfigs'>) =>
           face.listTaskPushNotificationConfigs(request),
       ),
       deleteTaskPushNotificationConfig: unary(
-        async (face, request: Parameters<A2aFace['deleteTaskPushNotificationConfig']>[0]) => {
-          await face.deleteTaskPushNotificationConfig(request);
-          return {};
-        },
+        (face, request: Of<'deleteTaskPushNotificationConfig'>) =>
+          face.deleteTaskPushNotificationConfig(request).then(() => ({})),
       ),
       getExtendedAgentCard: unary((face) => face.getAuthenticatedExtendedAgentCard()),
     };
@@ -241,7 +235,7 @@ export class A2aGrpc {
     const { metadata, request } = call;
     const left = new AbortController();
     const signal = closing ? AbortSignal.any([left.signal, closing]) : left.signal;
-    call.once('cancelled', () => left.abort(gone()));
+    call.once('cancelled', () => left.abort(failure('client_gone')));
     const version = String(metadata.get('a2a-version')[0] ?? '') || LEGACY;
     assertVersion(version, VERSIONS);
     const isOwn = request.tenant === '' || request.tenant === OWN_ID;
@@ -253,7 +247,7 @@ export class A2aGrpc {
       signal,
       isLegacy: false,
       base,
-      cut: () => left.abort(gone()),
+      cut: () => left.abort(failure('client_gone')),
     });
   }
 }
@@ -284,17 +278,6 @@ async function roomIn(call: ServerWritableStream<unknown, unknown>): Promise<voi
   await Promise.race(waits).finally(() => {
     done.abort();
     for (const wait of waits) wait.catch(() => {});
-  });
-}
-
-function gone(): FabricError {
-  return new FabricError('CANCELLED', 'The client left', { details: { reason: 'client_gone' } });
-}
-
-function cannotListen(address: string, cause: Error): FabricError {
-  return new FabricError('BAD_INPUT', `Cannot listen on ${address} for gRPC`, {
-    details: { reason: 'cannot_listen', fix: 'check a2a.grpc.port' },
-    cause,
   });
 }
 

@@ -3,7 +3,7 @@
 import type { AgentRecord } from '@starloom/core';
 import { mayUseAgents, type Principal } from '@starloom/identity';
 import type { GatewayConfig } from '../config.ts';
-import { type Access, type AgentLookup, agentsFor } from '../pipeline/authorise.ts';
+import { type Access, type AgentLookup, agentsFor } from '../pipeline/route.ts';
 
 export interface Scope {
   /** `undefined` for the gateway itself. */
@@ -14,7 +14,7 @@ export interface Scope {
   skillId(agentId: string, capability: string): string;
 }
 
-export interface ScopeOptions extends Access {
+interface ScopeOptions extends Access {
   readonly expose: GatewayConfig['mcp']['expose'];
 }
 

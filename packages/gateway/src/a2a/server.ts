@@ -1,27 +1,34 @@
 // One A2A request after its checks: whom it reaches, in which version, and over which binding.
 
-import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { AgentCard } from '@a2a-js/sdk';
-import { LegacyRestTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
-import { ServerCallContext } from '@a2a-js/sdk/server';
-import { FabricError, type Job } from '@starloom/core';
+import { CARD_PATH, LEGACY } from '@starloom/a2a';
+import {
+  A2aFace,
+  assertVersion,
+  CardServer,
+  type CardSigner,
+  createCardSigner,
+  PushNotifications,
+  requestedVersion,
+  serveJsonRpc,
+  serveRest,
+} from '@starloom/a2a/tasks';
+import type { Job } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { Caller } from '../pipeline/call-request.ts';
-import type { HttpRequest } from '../transports/http.ts';
-import { CARD_PATH, toCard } from './card.ts';
+import { isCallerLimit } from '../pipeline/limits.ts';
+import { failure } from '../reasons.ts';
+import { assertMessage, idOf } from '../transports/frame.ts';
+import type { HttpRequest } from '../transports/routes.ts';
+import { awaitSkills, beginTask } from './begin-task.ts';
+import { toCard } from './card.ts';
 import type { A2aServerOptions } from './endpoint.ts';
-import { A2aFace, type FaceRequest } from './face.ts';
-import { serveJsonRpc } from './json-rpc.ts';
-import { PushNotifications } from './push-notifications.ts';
-import { respond } from './respond.ts';
-import { serveRest } from './rest.ts';
 import { openScope, type Scope } from './scope.ts';
-import { type CardSigner, createCardSigner } from './sign-card.ts';
-import { assertVersion, LEGACY, requestedVersion } from './versions.ts';
+
+const RPC_CHECKS = { assertMessage, idOf, isCallerLimit };
 
 /** What a binding knows of a request. */
-export interface AskedFace
+interface AskedFace
   extends Pick<Caller, 'principal' | 'headers' | 'socket' | 'request' | 'signal' | 'cut'> {
   readonly version: string;
   readonly isLegacy: boolean;
@@ -29,14 +36,11 @@ export interface AskedFace
   readonly base: string;
 }
 
-const MOST_CARDS = 1_000;
-
 export class A2aServer {
   readonly #options: A2aServerOptions;
   readonly #push: PushNotifications;
   readonly #sign: CardSigner;
-  /** When a card was first served as it is, by its tag. */
-  readonly #firstServed = new Map<string, string>();
+  readonly #cards = new CardServer();
 
   constructor(options: A2aServerOptions) {
     const { jobs, guard, log, clock, config } = options;
@@ -58,13 +62,23 @@ export class A2aServer {
   /** One request, whatever it came over; a FabricError with 404 for an agent that is not there. */
   open(agentId: string | undefined, asked: AskedFace): A2aFace {
     const { jobs, discovery } = this.#options;
-    const { principal, isLegacy, base } = asked;
+    const { principal, signal, isLegacy, base } = asked;
     const scope = this.#scope(agentId, principal);
-    if (!scope) throw unknownAgent();
-    const card: FaceRequest['card'] = (isExtended) =>
-      this.#sign(toCard(scope, this.#cardOptions(base), isExtended));
-    const deps = { jobs, push: this.#push, discovery };
-    return new A2aFace(deps, { scope, caller: toCaller(asked), isLegacy, card });
+    if (!scope) throw failure('not_found/agent');
+    const caller = toCaller(asked);
+    const deps = { jobs, discovery };
+    return new A2aFace(
+      { jobs, push: this.#push },
+      {
+        owner: principal,
+        signal,
+        isLegacy,
+        agentId,
+        card: (isExtended) => this.#sign(toCard(scope, this.#cardOptions(base), isExtended)),
+        awaitSkills: () => awaitSkills(scope, caller, discovery),
+        begin: (task) => beginTask(task, scope, caller, deps),
+      },
+    );
   }
 
   /** The agent, if the caller may use one alone; with several it is `undefined`, the gateway. */
@@ -78,7 +92,7 @@ export class A2aServer {
     const { config } = this.#options;
     const { request, response, url, principal, seen } = exchange;
     const left = new AbortController();
-    response.once('close', () => left.abort(gone()));
+    response.once('close', () => left.abort(failure('client_gone')));
     const version = requestedVersion(request, url);
     const isLegacy = version === LEGACY && config.a2a.versions.includes(LEGACY);
     const { headers, socket } = request;
@@ -112,8 +126,9 @@ export class A2aServer {
     const { request, seen } = exchange;
     const { trace } = seen;
     if (path === '' || path === '/') {
-      if (request.method !== 'POST') throw postOnly();
-      return await serveJsonRpc({ exchange, face, version, isLegacy, trace });
+      if (request.method !== 'POST') throw failure('method_not_allowed', { allow: 'POST' });
+      const checks = RPC_CHECKS;
+      return await serveJsonRpc({ exchange, face, version, isLegacy, trace, checks });
     }
     await serveRest({ exchange, face, path, trace });
   }
@@ -130,69 +145,13 @@ export class A2aServer {
     return { versions, version, base, grpcPort: grpcPort() };
   }
 
-  async #serveCard(
-    { request, response }: HttpRequest,
-    face: A2aFace,
-    isLegacy: boolean,
-  ): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw readOnly();
+  async #serveCard(exchange: HttpRequest, face: A2aFace, isLegacy: boolean): Promise<void> {
+    const { method } = exchange.request;
+    if (method !== 'GET' && method !== 'HEAD')
+      throw failure('method_not_allowed', { allow: 'GET, HEAD' });
     await face.awaitSkills();
-    const card = await face.getAgentCard();
-    const body = isLegacy ? await toHybrid(card, face) : toJson(card);
-    // Signatures of the same card may differ.
-    const { signatures: _, ...content } = body;
-    const hash = createHash('sha256').update(JSON.stringify(content)).digest('hex');
-    const etag = `"${hash.slice(0, 32)}"`;
-    const headers = {
-      etag,
-      'last-modified': this.#lastModified(etag),
-      'cache-control': 'private, max-age=60',
-      vary: 'Authorization, A2A-Version',
-    };
-    const isKnown = request.headers['if-none-match'] === etag;
-    if (isKnown) return void response.writeHead(304, headers).end();
-    respond(response, { status: 200, contentType: 'application/json', body, headers });
+    await this.#cards.serve(exchange, await face.getAgentCard(), isLegacy);
   }
-
-  #lastModified(etag: string): string {
-    const before = this.#firstServed.get(etag);
-    if (before !== undefined) return before;
-    const [oldest] = this.#firstServed.keys();
-    if (oldest !== undefined && this.#firstServed.size >= MOST_CARDS) {
-      this.#firstServed.delete(oldest);
-    }
-    const now = new Date().toUTCString();
-    this.#firstServed.set(etag, now);
-    return now;
-  }
-}
-
-/** Empty lists are written too: not every client takes a card without them. */
-function toJson(card: AgentCard): Record<string, unknown> {
-  const { securityRequirements } = card;
-  const json = AgentCard.toJSON(card) as Record<string, unknown>;
-  return { skills: [], ...json, securityRequirements };
-}
-
-/**
- * One document for clients of both versions: the fields of 0.3, the interfaces of 1.0, and each security
- * scheme in both shapes. `securityRequirements` is left out: clients that know 0.3 read `security`, and the
- * Go SDK (2.3.1) refuses the shape that 1.0 gives it. A signature is for the plain form.
- */
-async function toHybrid(card: AgentCard, face: A2aFace): Promise<Record<string, unknown>> {
-  const { supportedInterfaces, securitySchemes } = toJson(card);
-  const legacy = await translated({ ...card, signatures: [] }, face);
-  const schemes = Object.entries(securitySchemes as Record<string, object>).map(
-    ([name, scheme]) => [name, { ...legacy.securitySchemes?.[name], ...scheme }],
-  );
-  return { ...legacy, securitySchemes: Object.fromEntries(schemes), supportedInterfaces };
-}
-
-/** The SDK has its translation of cards only behind the operation that reads one. */
-async function translated(card: AgentCard, face: A2aFace) {
-  const plain = { getAuthenticatedExtendedAgentCard: async () => card };
-  const handler = new LegacyRestTransportHandler(Object.assign(Object.create(face), plain));
-  return await handler.getAuthenticatedExtendedAgentCard(new ServerCallContext());
 }
 
 function toCaller(asked: AskedFace): Caller {
@@ -209,28 +168,6 @@ function toCaller(asked: AskedFace): Caller {
     signal,
     cut,
   };
-}
-
-function unknownAgent(): FabricError {
-  return new FabricError('BAD_INPUT', 'There is no such agent', {
-    details: { reason: 'not_found', http_status: 404, fix: 'see /.well-known/agent-card.json' },
-  });
-}
-
-function postOnly(): FabricError {
-  return new FabricError('BAD_INPUT', 'JSON-RPC is posted', {
-    details: { reason: 'method_not_allowed', http_status: 405, allow: 'POST' },
-  });
-}
-
-function readOnly(): FabricError {
-  return new FabricError('BAD_INPUT', 'A card can be read only', {
-    details: { reason: 'method_not_allowed', http_status: 405, allow: 'GET, HEAD' },
-  });
-}
-
-function gone(): FabricError {
-  return new FabricError('CANCELLED', 'The client left', { details: { reason: 'client_gone' } });
 }
 
 function isEncrypted({ socket }: IncomingMessage): boolean {

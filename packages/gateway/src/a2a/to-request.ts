@@ -1,6 +1,8 @@
 // A message as a call: which capability of which agent, with what.
 
 import type { Message } from '@a2a-js/sdk';
+import { CONTEXT_KEY, META_CAPABILITY, META_SKILL } from '@starloom/a2a';
+import { assertModes, attachmentsOf, dataOf, modesOf, textOf } from '@starloom/a2a/tasks';
 import {
   type AgentRecord,
   argumentsFromTask,
@@ -8,12 +10,9 @@ import {
   FabricError,
   findCapability,
 } from '@starloom/core';
-import { manifestChanged } from '../pinning/manifest-changed.ts';
+import { manifestChanged } from '../pinning/review.ts';
 import type { CallRequest } from '../pipeline/call-request.ts';
 import { heldAs } from '../pipeline/route.ts';
-import { modesOf } from './input-modes.ts';
-import { CONTEXT_KEY, META_CAPABILITY } from './names.ts';
-import { assertModes, attachmentsOf, dataOf, textOf } from './read-message.ts';
 import { type Scope, splitSkill } from './scope.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -22,10 +21,10 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface Before {
   readonly agentId: string;
   readonly capability: string;
-  readonly conversationId?: string | undefined;
+  readonly conversation_id?: string | undefined;
 }
 
-const MOST_NAMED = 100;
+const MAX_NAMED = 100;
 /** `details.reason` of a message that calls nothing that is known. */
 export const NO_CAPABILITY = 'capability';
 
@@ -38,13 +37,13 @@ export function toCallRequest(
 ): CallRequest {
   if (message.parts.length === 0) throw badMessage('The message has no parts');
   const { skill, data } = readData(message);
-  const asked = message.metadata?.[META_CAPABILITY] ?? metadata[META_CAPABILITY] ?? skill;
+  const asked = metadata[META_CAPABILITY] ?? metadata[META_SKILL] ?? skill;
   const { record, capability } = choose(asked, scope, before);
   assertModes(message, modesOf(capability));
   const task = textOf(message);
-  const { agent_id: agentId } = record.manifest;
+  const { agent_id } = record.manifest;
   return {
-    agentId,
+    agent_id,
     capability: capability.name,
     task,
     ...(data && { arguments: withText(data, task, capability) }),
@@ -52,7 +51,7 @@ export function toCallRequest(
     attachments: attachmentsOf(message),
     stream: true,
     format: 'text',
-    ...(before?.agentId === agentId && { conversationId: before.conversationId }),
+    ...(before?.agentId === agent_id && { conversation_id: before.conversation_id }),
   };
 }
 
@@ -112,7 +111,7 @@ function noSuchSkill(asked: unknown, scope: Scope): FabricError {
   return new FabricError('BAD_INPUT', message, {
     details: {
       reason: NO_CAPABILITY,
-      capabilities: skills.slice(0, MOST_NAMED),
+      capabilities: skills.slice(0, MAX_NAMED),
       fix: `name one in metadata["${META_CAPABILITY}"], or send a data part {skill, arguments}`,
     },
   });

@@ -27,20 +27,26 @@ import {
   type RunJob,
   WebhookSender,
 } from '@starloom/jobs';
-import { createAddressGuard } from '@starloom/wire';
+import { createAddressGuard, streamTurns } from '@starloom/wire';
 import { auditRefusal } from '../pipeline/audit-call.ts';
-import { agentsForCall } from '../pipeline/authorise.ts';
-import { type CallDeps, runCall } from '../pipeline/call.ts';
+import { type CallDeps, DISCOVERY_WAIT_MS, runCall, toLastEvent } from '../pipeline/call.ts';
 import type { Caller, CallRequest } from '../pipeline/call-request.ts';
-import { META_DELEGATE, readDelegate } from '../pipeline/mandates.ts';
-import { admit, answerTrace, toPolicyCall } from '../pipeline/origin.ts';
-import { passedMeta } from '../pipeline/passed-meta.ts';
+import { META_DELEGATE } from '../pipeline/mandates.ts';
+import { answerTrace, passedMeta } from '../pipeline/origin.ts';
+import { enter, prepare } from '../pipeline/prepare.ts';
 import { toCallResult } from '../pipeline/respond.ts';
-import { route } from '../pipeline/route.ts';
-import { HOUR_MS, type JobCall, toRetry } from './job-call.ts';
-import { type ScheduledCall, toScheduledJob } from './scheduled-call.ts';
+import { failure } from '../reasons.ts';
+import {
+  fromStored,
+  HOUR_MS,
+  type JobCall,
+  type ScheduledCall,
+  toRetry,
+  toScheduledJob,
+  toStored,
+} from './job-call.ts';
 
-export interface JobCallsOptions {
+interface JobCallsOptions {
   readonly engine: JobEngine;
   readonly deps: CallDeps;
   readonly clock: Clock;
@@ -55,7 +61,7 @@ export interface JobCallsOptions {
 }
 
 /** What a call asks of its job, besides the call. */
-export interface JobTerms {
+interface JobTerms {
   /** The defaults of an asynchronous call: an hour per attempt, no deadline. */
   readonly isLong: boolean;
   readonly runAt?: number | undefined;
@@ -69,7 +75,6 @@ export interface JobTerms {
 }
 
 const SCHEDULE_MS = 10_000;
-const DISCOVERY_WAIT_MS = 30_000;
 const NO_DEADLINE_MS = 365 * 24 * HOUR_MS;
 /** A longer answer of an agent that failed is not kept in the record of its job. */
 const MAX_ANSWER_LENGTH = 64 * 1024;
@@ -149,7 +154,10 @@ export class JobCalls {
   /** The call is checked as far as it can be without an agent, and durable when this resolves. */
   async submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     try {
-      return await this.#submit(request, caller, terms);
+      const accepted = await this.#submit(request, caller, terms);
+      // Jobs are stored many at a time.
+      await streamTurns.enter(caller.principal.id);
+      return accepted;
     } catch (thrown) {
       const error = FabricError.from(thrown);
       auditRefusal(request, caller, answerTrace(caller), error, this.#options.deps);
@@ -160,35 +168,31 @@ export class JobCalls {
   async #submit(request: CallRequest, caller: Caller, terms: JobTerms) {
     const { deps, clock } = this.#options;
     const { principal } = caller;
-    const { idempotencyKey, agentId } = request;
-    if (terms.webhook) this.#webhooks.assertAllowed(terms.webhook.url);
-    this.#assertAhead(terms.runAt);
+    const { idempotency_key: idempotencyKey, agent_id: agentId } = request;
+    const { isLong, runAt, webhook, isTask, labels, source, priority } = terms;
+    if (webhook) this.#webhooks.assertAllowed(webhook.url);
+    this.#assertAhead(runAt);
     const isCharged = deps.limits.isCharged(principal, idempotencyKey);
-    if (!isCharged) deps.limits.admit(principal);
-    const guarded = await admit(caller, deps.guard);
-    const beginBy = deps.mandates.beginBy(principal, clock.now(), terms.runAt);
-    if (!isCharged) await deps.mandates.spend(guarded, principal);
-    await deps.discovery.awaitFor(request, caller, DISCOVERY_WAIT_MS);
-    const policyCall = toPolicyCall(guarded, caller, terms.runAt ?? clock.now());
-    const agents = agentsForCall(principal, deps, policyCall);
-    const [{ capability }] = route(request, guarded, { ...deps, agents }).candidates;
-    const named = { ...request, capability: capability.name };
-    const ownMs = request.timeoutMs ?? capability.timeout_ms;
-    const timeoutMs = ownMs ?? (terms.isLong ? HOUR_MS : undefined);
-    const { runAt, priority, webhook, isTask, labels, source } = terms;
-    const deadlineMs = request.deadlineMs ?? capability.deadline_ms;
+    const guarded = await enter(caller, deps, isCharged);
+    const beginBy = deps.mandates.beginBy(principal, clock.now(), runAt);
+    const waitMs = DISCOVERY_WAIT_MS;
+    const prepared = await prepare(request, caller, guarded, deps, { at: runAt, waitMs });
+    const { capability } = prepared.candidates[0];
+    const ownMs = request.timeout_ms ?? capability.timeout_ms;
+    const timeout_ms = ownMs ?? (isLong ? HOUR_MS : undefined);
+    const deadlineMs = request.deadline_ms ?? capability.deadline_ms;
     const call: JobCall = {
-      request: { ...named, timeoutMs, stream: true },
+      request: toStored({ ...prepared.request, timeout_ms, stream: true }),
       principal,
       hop: guarded.hop,
       originTier: guarded.originTier,
-      ...(beginBy !== undefined && { beginBy }),
-      delegate: readDelegate(caller),
+      beginBy,
+      delegate: prepared.delegate,
       meta: passedMeta(caller.meta),
       ...(isTask && { isTask, declared: caller.declared }),
-      ...(source !== undefined && { source }),
+      source,
     };
-    const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = named;
+    const { sessionId: _, idempotencyKey: __, stream: ___, ...asked } = toStored(prepared.request);
     if (!isCharged) deps.limits.spend(principal, capability.cost);
     const accepted = await this.desk.submit({
       principalId: principal.id,
@@ -198,7 +202,7 @@ export class JobCalls {
       call,
       asked: JSON.parse(JSON.stringify(asked)),
       idempotent: capability.idempotent === true,
-      timeoutMs: timeoutMs ?? HOUR_MS,
+      timeoutMs: timeout_ms ?? HOUR_MS,
       retry: toRetry(capability),
       ...(deadlineMs !== undefined && { deadlineMs }),
       ...(runAt !== undefined && { runAt }),
@@ -217,13 +221,7 @@ export class JobCalls {
     const { aheadMs, clock } = this.#options;
     if (runAt === undefined || aheadMs === undefined || runAt <= clock.now() + aheadMs) return;
     const limit = new Date(clock.now() + aheadMs).toISOString();
-    throw new FabricError('BAD_INPUT', 'run_at lies too far ahead', {
-      details: {
-        reason: 'too_far_ahead',
-        limit,
-        fix: `Name a time before ${limit}, or raise \`jobs.ahead_hours\``,
-      },
-    });
+    throw failure('too_far_ahead', { limit });
   }
 
   /** A new job with the call of one that is over. */
@@ -232,8 +230,7 @@ export class JobCalls {
     const { principal } = caller;
     const { agent_id = '', capability } = await this.find(principal, id);
     const record = deps.registry.get(agent_id);
-    deps.limits.admit(principal);
-    await deps.mandates.spend(await admit(caller, deps.guard), principal);
+    await enter(caller, deps);
     deps.limits.spend(principal, record && findCapability(record, capability)?.cost);
     return await this.desk.retry(principal.id, id, clock.now());
   }
@@ -286,16 +283,18 @@ export class JobCalls {
 
   async #stopTask(id: string, principalId: string, signal: AbortSignal): Promise<void> {
     const { deps, log } = this.#options;
-    const { agentId, handle } = deps.conversations.find(id, principalId) ?? {};
-    const manifest = agentId === undefined ? undefined : deps.registry.get(agentId)?.manifest;
+    const { agentId, nodeId, handle } = deps.conversations.find(id, principalId) ?? {};
+    const record = agentId === undefined ? undefined : deps.registry.get(agentId);
+    const instance = record?.instances?.find((one) => one.manifest.node_id === nodeId);
+    const manifest = (instance ?? record)?.manifest;
     if (!manifest || !handle) return;
     using lease = await deps.adapters.lease(manifest);
     await lease.adapter.stop?.(handle, { signal, log });
   }
 
   readonly #run: RunJob = async (given, context): Promise<JobRunResult> => {
-    const { request, principal, originTier, hop, delegate, isTask, declared } = given as JobCall;
-    const { meta } = given as JobCall;
+    const { principal, originTier, hop, delegate, isTask, declared, meta } = given as JobCall;
+    const request = fromStored((given as JobCall).request);
     const { deps, clock } = this.#options;
     const { job, answers } = context;
     using revoked = this.#watch(principal);
@@ -304,11 +303,11 @@ export class JobCalls {
     const left = job.deadline_at === undefined ? NO_DEADLINE_MS : job.deadline_at - clock.now();
     const asked: CallRequest = {
       ...request,
-      deadlineMs: Math.max(1, left),
-      ...(job.idempotent && { idempotencyKey: request.idempotencyKey ?? job.id }),
+      deadline_ms: Math.max(1, left),
+      ...(job.idempotent && { idempotency_key: request.idempotency_key ?? job.id }),
       ...(context.mode === 'rejoin' && {
-        agentId: undefined,
-        conversationId: String(job.handle?.conversation_id),
+        agent_id: undefined,
+        conversation_id: String(job.handle?.conversation_id),
         inputs: answers as CallRequest['inputs'],
       }),
     };
@@ -331,19 +330,19 @@ export class JobCalls {
       willSend: () => context.markSent(),
       keepRunning: (conversation_id) => context.keepHandle({ conversation_id }),
       isStored: true,
+      job: { id: job.id, attempt: job.attempt, mode: context.mode },
       questionMs: INPUT_MS,
       cut: () => {},
     };
-    if (context.mode !== 'rejoin') this.#assertMayBegin(given as JobCall, caller, job);
+    if (context.mode !== 'rejoin') this.#assertMayBegin(given as JobCall, request, caller, job);
     const outcome = await runCall(asked, caller, deps);
     revoked.signal.throwIfAborted();
     if (!outcome.ok) return toQuestion(isTask ? withAnswer(outcome.error) : outcome.error, job);
     const { dispatched, trace } = outcome;
-    const { answer, citations, data } = dispatched.result;
     return {
       state: 'succeeded',
-      agentId: dispatched.agentId,
-      final: { answer, ...(citations && { citations }), ...(data !== undefined && { data }) },
+      agentId: dispatched.agent_id,
+      final: toLastEvent(dispatched),
       result: {
         ...toCallResult(dispatched, trace).structuredContent,
         ...(isTask && { result: dispatched.result }),
@@ -366,7 +365,12 @@ export class JobCalls {
   }
 
   /** What goes on at an agent already, or waits there for an answer, has begun. */
-  #assertMayBegin({ request, beginBy = Infinity }: JobCall, caller: Caller, job: StoredJob): void {
+  #assertMayBegin(
+    { beginBy = Infinity }: JobCall,
+    request: CallRequest,
+    caller: Caller,
+    job: StoredJob,
+  ): void {
     const { deps, clock } = this.#options;
     if (clock.now() <= beginBy) return;
     const fix = 'store the job earlier, or raise "mandates.jobs_ms" of the gateway';

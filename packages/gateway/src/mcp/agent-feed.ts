@@ -49,13 +49,13 @@ export class AgentFeed {
 
   /** The agent is another one now: it has to agree again. */
   restart(): void {
-    this.#current?.abort(ended());
+    this.#current?.abort(subscriptionOver());
   }
 
   close(): void {
     this.#listeners.clear();
     clearTimeout(this.#retry);
-    this.#current?.abort(ended());
+    this.#current?.abort(subscriptionOver());
   }
 
   #leave(uri: string, listener: Listener): void {
@@ -83,19 +83,19 @@ export class AgentFeed {
     const over = this.#options
       .listen(uris, control.signal, ({ method, params = {} }) => {
         if (method === ACKNOWLEDGED) agreed.resolve(agreedIn(params));
-        if (method === UPDATED) this.#tell(params.uri);
+        if (method === UPDATED) this.#notify(params.uri);
       })
-      .then(() => agreed.reject(ended()), agreed.reject);
-    if (!(await settlesWithin(agreed.promise, ACKNOWLEDGE_MS))) control.abort(ended());
+      .then(() => agreed.reject(subscriptionOver()), agreed.reject);
+    if (!(await settlesWithin(agreed.promise, ACKNOWLEDGE_MS))) control.abort(subscriptionOver());
     this.#agreed = await agreed.promise;
     const before = this.#current;
     this.#current = control;
-    before?.abort(ended());
+    before?.abort(subscriptionOver());
     this.#backoff.succeeded();
     void over.then(() => this.#lost(control));
   }
 
-  #tell(uri: unknown): void {
+  #notify(uri: unknown): void {
     for (const listener of this.#listeners.get(String(uri)) ?? []) listener();
   }
 
@@ -113,7 +113,7 @@ export class AgentFeed {
     this.#retry = setTimeout(async () => {
       await this.#sync();
       if (!this.#current) return this.#again();
-      for (const uri of this.#listeners.keys()) this.#tell(uri);
+      for (const uri of this.#listeners.keys()) this.#notify(uri);
     }, this.#backoff.failed()).unref();
   }
 }
@@ -123,6 +123,6 @@ function agreedIn({ notifications }: Record<string, unknown>): ReadonlySet<unkno
   return new Set(Array.isArray(uris) ? uris : []);
 }
 
-function ended(): FabricError {
+function subscriptionOver(): FabricError {
   return new FabricError('CANCELLED', 'The subscription at the agent is over');
 }

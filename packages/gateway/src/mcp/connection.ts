@@ -1,11 +1,14 @@
-import type { AuthInfo, ServerContext } from '@modelcontextprotocol/server';
-import type { FabricError } from '@starloom/core';
-import type { Principal } from '@starloom/identity';
+import { type AuthInfo, ProtocolError, type ServerContext } from '@modelcontextprotocol/server';
+import { createTrace, FabricError, MANDATE, type Trace } from '@starloom/core';
+import { assertBound, denied, type Principal } from '@starloom/identity';
 import type { Ends } from '@starloom/wire';
+import { z } from 'zod';
 import type { ActiveRequest } from '../observe/observer.ts';
+import type { Caller } from '../pipeline/call-request.ts';
 import type { Toolset } from '../tools/catalog.ts';
-import type { ToolNameSetting } from './name-style.ts';
+import type { McpFace } from './server-factory.ts';
 import type { SessionUpdates } from './session-updates.ts';
+import type { ToolNameSetting } from './tool-listing.ts';
 
 /** What a transport knows of the one it talks to; one per request over HTTP, else per connection. */
 export interface Connection {
@@ -41,4 +44,93 @@ export function connectionOf({ http }: ServerContext, connection: Connection): C
 /** Hands a connection to `connectionOf`, or to a factory of servers. */
 export function toAuthInfo(connection: Connection): AuthInfo {
   return { token: '', clientId: '', scopes: [], extra: { connection } };
+}
+
+const rpcErrorSchema = z.object({
+  code: z.int(),
+  message: z.string(),
+  data: z.unknown().optional(),
+});
+
+/** How a request of the SDK is observed. */
+export function requestOf(context: ServerContext, opened: Connection): ActiveRequest | undefined {
+  return connectionOf(context, opened).requestOf?.(context.mcpReq.id);
+}
+
+/** A handler that may throw FabricErrors: they become errors of the protocol, on its request's trace. */
+export function answering<Request, Result>(
+  opened: Connection,
+  serve: (request: Request, context: ServerContext) => Promise<Result>,
+): (request: Request, context: ServerContext) => Promise<Result> {
+  return async (request, context) => {
+    try {
+      return await serve(request, context);
+    } catch (thrown) {
+      if (thrown instanceof ProtocolError) throw thrown;
+      throw toProtocolError(FabricError.from(thrown), requestOf(context, opened));
+    }
+  };
+}
+
+/** The agent's own JSON-RPC error as it came, else ours with the canonical payload as data. */
+export function toProtocolError(
+  error: FabricError,
+  request: Pick<ActiveRequest, 'trace' | 'fail'> | undefined,
+): ProtocolError {
+  request?.fail(error);
+  return toRpcError(error, request?.trace ?? createTrace());
+}
+
+export function toRpcError(error: FabricError, trace: Trace): ProtocolError {
+  const { data: rpc } = rpcErrorSchema.safeParse(error.details.rpc);
+  if (rpc) return new ProtocolError(rpc.code, rpc.message, rpc.data);
+  return new ProtocolError(error.row.rpc, error.message, error.toPayload(trace));
+}
+
+// A passport or a mandate in `_meta` of one request: for callers on standard input and output, who have
+// no headers. Everywhere else the credential is in the headers, and one in `_meta` would be a second.
+
+export type Credentials = Pick<McpFace, 'credentials'>;
+
+const META_PASSPORT = 'io.starloom/passport';
+
+/** The connection of a request, as the one that the credential of this request names. */
+export async function identifiedConnection(
+  credentials: Credentials,
+  context: ServerContext,
+  opened: Connection,
+): Promise<Connection> {
+  const connection = connectionOf(context, opened);
+  const meta = context.mcpReq._meta ?? {};
+  const { principal } = await identified(credentials, { ...connection, meta });
+  return principal === connection.principal ? connection : { ...connection, principal };
+}
+
+/** The caller, as the one that the credential of this request names. */
+export async function identified<Asking extends Pick<Caller, 'transport' | 'meta' | 'principal'>>(
+  { credentials }: Credentials,
+  caller: Asking,
+): Promise<Asking> {
+  const { transport, meta } = caller;
+  if (transport !== 'stdio') {
+    assertNoCredential(meta);
+    return caller;
+  }
+  const { [META_PASSPORT]: passport, [MANDATE.meta]: mandate } = meta;
+  const shown = passport ?? mandate;
+  if (shown === undefined) return caller;
+  if (passport !== undefined && mandate !== undefined) throw several();
+  const verifier = passport === undefined ? credentials?.mandates : credentials?.passports;
+  if (!verifier) throw denied('unsupported', 'Passports are not accepted here', 'leave it out');
+  const text = typeof shown === 'string' ? shown : JSON.stringify(shown);
+  return { ...caller, principal: assertBound(await verifier.verify(text)) };
+}
+
+export function assertNoCredential(meta: Caller['meta']): void {
+  if (meta[META_PASSPORT] !== undefined || meta[MANDATE.meta] !== undefined) throw several();
+}
+
+function several() {
+  const fix = 'send one credential: over HTTP and WebSocket in the headers of the request';
+  return denied('several_credentials', 'The request has two credentials', fix);
 }

@@ -8,41 +8,47 @@ import {
   type Server,
 } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
-import { FabricError, type Log } from '@starloom/core';
-import type { ProtectedResource } from '@starloom/identity';
+import { FabricError, isObject, type Log } from '@starloom/core';
 import { settlesWithin } from '@starloom/wire';
+import type { Wires } from '../gateway-faces.ts';
 import type { Observer } from '../observe/observer.ts';
-import type { Toolset } from '../tools/catalog.ts';
+import { failure } from '../reasons.ts';
+import { TOOLSETS, type Toolset } from '../tools/catalog.ts';
 import { assertFrame } from '../transports/frame.ts';
-import type { HeldBytes } from '../transports/held-bytes.ts';
-import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
 import { markLimited, room, serveFetch } from '../transports/http-bridge.ts';
-import type { MessageChannel } from '../transports/message-channel.ts';
+import { type MessageChannel, pacedChannel } from '../transports/message-channel.ts';
 import { MessageTransport } from '../transports/message-transport.ts';
-import { pacedChannel } from '../transports/paced-channel.ts';
-import type { WebSocketTransport } from '../transports/websocket.ts';
+import type { HttpRequest, Routes, Upgrade, UpgradeRoutes } from '../transports/routes.ts';
 import { type Connection, toAuthInfo } from './connection.ts';
 import { HttpSessions, type SessionLimits } from './http-sessions.ts';
-import { readLeanCall } from './lean-call.ts';
-import { serveLeanCall } from './lean-lane.ts';
-import { type ListKind, tellConnected, tellSubscribers } from './list-changes.ts';
+import {
+  findLeanTool,
+  isLeanList,
+  serveLeanCall,
+  serveLeanList,
+  type ToolCallMessage,
+} from './lean-lane.ts';
 import { listenGate, toServed } from './listen-gate.ts';
-import { TOOL_NAME_SETTINGS, type ToolNameSetting } from './name-style.ts';
-import { assertParamHeaders } from './param-headers.ts';
-import { createServer, type McpFace } from './server-factory.ts';
-import { askedToolsets } from './toolsets.ts';
+import {
+  createServer,
+  type ListKind,
+  type McpFace,
+  tellConnected,
+  tellSubscribers,
+} from './server-factory.ts';
+import type { SessionRealm } from './shared-sessions.ts';
+import { assertParamHeaders } from './to-caller.ts';
+import { TOOL_NAME_SETTINGS, type ToolNameSetting } from './tool-listing.ts';
 
-export interface McpEndpointOptions {
+interface McpEndpointOptions extends Omit<Wires, 'inFlight'> {
   readonly face: McpFace;
   readonly toolNames: ToolNameSetting;
   readonly toolsets: readonly Toolset[];
-  readonly webSocket: WebSocketTransport;
-  readonly held: HeldBytes;
   readonly log: Log;
   readonly observer: Pick<Observer, 'requestStarted'>;
-  /** Tells OAuth callers which scopes a tool of ours needs. */
-  readonly resource?: ProtectedResource | undefined;
   readonly sessions?: Partial<SessionLimits> | undefined;
+  /** With other gateways, at which sessions of older clients are good, too. */
+  readonly realm?: SessionRealm | undefined;
 }
 
 interface Connected {
@@ -63,17 +69,17 @@ export class McpEndpoint {
 
   constructor(options: McpEndpointOptions) {
     this.#options = options;
-    const { face, log, sessions: limits } = options;
-    this.#sessions = new HttpSessions({ face, log, limits });
+    const { face, log, sessions: limits, realm } = options;
+    this.#sessions = new HttpSessions({ face, log, limits, realm });
     this.#handler = this.#createHandler();
   }
 
-  get routes(): HttpOptions['routes'] {
+  get routes(): Routes {
     const serve = (exchange: HttpRequest) => this.#serveHttp(exchange);
     return { '/mcp': { assertBody: assertFrame, serve, face: 'mcp', dialect: 'payload' } };
   }
 
-  get upgrades(): HttpOptions['upgrades'] {
+  get upgrades(): UpgradeRoutes {
     return { '/mcp/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
@@ -95,10 +101,14 @@ export class McpEndpoint {
       limited: (error) => markLimited(response, error),
     };
     if (isSubscription(body)) return this.#serveSubscription(exchange, connection);
-    const inSession = this.#sessions.serve(exchange, connection);
+    const inSession = mayBeOfSession(exchange)
+      ? this.#sessions.serve(exchange, connection)
+      : undefined;
     if (inSession) return await inSession;
-    const lean = readLeanCall(body, request.headers, face.catalog, principal);
-    if (lean) await serveLeanCall(lean, response, connection, face);
+    const tool = findLeanTool(body, request.headers, face.catalog, principal);
+    if (tool) await serveLeanCall(tool, body as ToolCallMessage, response, connection, face);
+    else if (isLeanList(body, request.headers, face))
+      await serveLeanList(body, response, connection, face);
     else await serveFetch(this.#handler, request, response, body, toAuthInfo(connection));
   }
 
@@ -106,7 +116,8 @@ export class McpEndpoint {
   async #serveSubscription(exchange: HttpRequest, connection: Connection): Promise<void> {
     const { request, response, body, detach } = exchange;
     detach();
-    if (this.#connected.size >= MAX_CONNECTED) throw tooManyConnected();
+    if (this.#connected.size >= MAX_CONNECTED)
+      throw failure('too_many_subscriptions', { allowed: MAX_CONNECTED });
     const handler = this.#createHandler();
     const { notify } = handler;
     const { face } = this.#options;
@@ -252,12 +263,13 @@ export class McpEndpoint {
 
 /** It stays open for ever: a shutdown does not wait for it. */
 function isSubscription(body: unknown): boolean {
-  return (
-    typeof body === 'object' &&
-    body !== null &&
-    'method' in body &&
-    body.method === 'subscriptions/listen'
-  );
+  return isObject(body) && body.method === 'subscriptions/listen';
+}
+
+/** Whether a request may name a session, or begin one. */
+function mayBeOfSession({ request, body }: HttpRequest): boolean {
+  if (request.headers['mcp-session-id'] !== undefined) return true;
+  return isObject(body) && body.method === 'initialize';
 }
 
 /** The tool that a request calls, if it is a call. */
@@ -267,8 +279,26 @@ function calledTool(body: unknown): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-function tooManyConnected(): FabricError {
-  return new FabricError('OVERLOADED', 'Too many clients listen at once', {
-    details: { reason: 'too_many_subscriptions', allowed: MAX_CONNECTED, fix: 'try again later' },
+const HEADER = 'x-mcp-toolsets';
+
+/** The toolsets a request asks for by header or query, else those of the configuration. */
+function askedToolsets(
+  headers: Readonly<Record<string, unknown>>,
+  { search, searchParams }: URL,
+  configured: readonly Toolset[],
+): readonly Toolset[] {
+  const header = headers[HEADER];
+  const asked =
+    typeof header === 'string' ? header : search === '' ? null : searchParams.get('toolsets');
+  if (asked === null) return configured;
+  const names = asked
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  return names.map((name) => {
+    const toolset = TOOLSETS.find((known) => known === name);
+    if (toolset) return toolset;
+    const fix = `use ${TOOLSETS.join(', ')}`;
+    throw failure('unknown_toolset', { toolset: name.slice(0, 64), known: TOOLSETS, fix });
   });
 }

@@ -1,7 +1,6 @@
 // The session of one older client over HTTP: its requests, the stream it listens on, and what it said
 // of itself when it connected. Calls of tools go by the lean lane, everything else by the SDK.
 
-import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -10,24 +9,36 @@ import {
   PROTOCOL_VERSION_META_KEY,
   type Server,
 } from '@modelcontextprotocol/server';
-import { FabricError, type Log } from '@starloom/core';
+import { FabricError, type Json, type Log } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import { failure } from '../reasons.ts';
 import { type EventBudget, SentEvents } from '../transports/event-log.ts';
-import { INVALID_REQUEST } from '../transports/frame.ts';
-import type { HttpRequest } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/routes.ts';
 import { SessionTransport } from '../transports/session-transport.ts';
-import { answerInputs } from './answer-inputs.ts';
-import { canAskAnything, declaredCapabilities } from './ask-client.ts';
-import { Coalesced } from './coalesced.ts';
+import {
+  answerInputs,
+  ClientLogLevel,
+  canAskAnything,
+  declaredCapabilities,
+} from './client-side.ts';
 import { type Connection, toAuthInfo } from './connection.ts';
-import { OLDER_REVISIONS, readLeanCall } from './lean-call.ts';
-import { type LeanSession, serveLeanCall } from './lean-lane.ts';
-import { type ListKind, sendListChanged } from './list-changes.ts';
-import { ClientLogLevel } from './log-level.ts';
-import { createServer, type McpFace } from './server-factory.ts';
-import type { SessionUpdates } from './session-updates.ts';
+import {
+  findLeanTool,
+  type LeanSession,
+  OLDER_REVISIONS,
+  serveLeanCall,
+  type ToolCallMessage,
+} from './lean-lane.ts';
+import { createServer, type ListKind, type McpFace, sendListChanged } from './server-factory.ts';
+import { Coalesced, type SessionUpdates } from './session-updates.ts';
+import type { HandshakeParams, SessionState, SharedSessions } from './shared-sessions.ts';
 
-export interface HttpSessionOptions {
+interface HttpSessionOptions {
+  readonly id: string;
+  /** Names the session among the gateways of a realm. */
+  readonly nonce?: string | undefined;
+  /** Other gateways, at which the session is good, too. */
+  readonly shared?: SharedSessions | undefined;
   readonly face: McpFace;
   readonly log: Log;
   readonly budget: EventBudget;
@@ -39,10 +50,10 @@ export interface HttpSessionOptions {
 const BATCHES = '2025-03-26';
 /** From here on a stream may begin with an empty event. */
 const PRIMES = '2025-11-25';
-const HEADER_MISMATCH = -32_020;
 
 export class HttpSession {
-  readonly id = randomUUID();
+  readonly id: string;
+  readonly nonce: string;
   readonly #principal: Principal;
   readonly #options: HttpSessionOptions;
   readonly #server: Server;
@@ -52,6 +63,7 @@ export class HttpSession {
   #lean: LeanSession | undefined;
   #updates: SessionUpdates | undefined;
   #version = '';
+  #state: SessionState = { isClosed: false, uris: [] };
   #uses = 0;
   #lastUsed = performance.now();
   #isClosed = false;
@@ -59,7 +71,11 @@ export class HttpSession {
   constructor(opened: Connection, options: HttpSessionOptions) {
     this.#principal = opened.principal;
     this.#options = options;
-    this.#transport = new SessionTransport(this.id, new SentEvents(options.budget));
+    const { id, nonce = id, shared, budget } = options;
+    this.id = id;
+    this.nonce = nonce;
+    const events = new SentEvents(budget, undefined, shared && `${shared.tag}.`);
+    this.#transport = new SessionTransport(id, events, shared?.tag);
     this.#server = createServer(options.face, 'legacy', this.#withPush(opened));
     this.#server.onerror = (error) => {
       options.log.debug({ error: FabricError.from(error) }, 'mcp session');
@@ -90,6 +106,42 @@ export class HttpSession {
     this.#lean = this.#createLean();
   }
 
+  /** Takes up a session that began at another gateway. */
+  async adopt(params: HandshakeParams, state: SessionState): Promise<void> {
+    await this.#server.connect(this.#transport);
+    await this.#transport.replay('initialize', { ...params });
+    this.#transport.receive({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    this.#version = this.#server.getNegotiatedProtocolVersion() ?? '';
+    this.#lean = this.#createLean();
+    await this.follow(state);
+  }
+
+  /** What the client said at other gateways. */
+  async follow({ isClosed, level, uris }: SessionState): Promise<void> {
+    if (isClosed) return await this.close();
+    const before = this.#state;
+    this.#state = { isClosed, level, uris };
+    if (level !== undefined && level !== before.level) {
+      this.#logLevel.set(level);
+      await this.#transport.replay('logging/setLevel', { level });
+    }
+    const added = uris.filter((uri) => !before.uris.includes(uri));
+    const gone = before.uris.filter((uri) => !uris.includes(uri));
+    // An agent may take its time: no request waits for it.
+    for (const uri of added) void this.#transport.replay('resources/subscribe', { uri });
+    for (const uri of gone) void this.#transport.replay('resources/unsubscribe', { uri });
+  }
+
+  /** A message of the client that came to another gateway. */
+  receive(message: JSONRPCMessage): void {
+    if (this.#transport.holderOf(message) === 'here') this.#transport.receive(message);
+  }
+
+  /** Continues a stream of this gateway; throws when the event is not known. */
+  resume(eventId: string, response: ServerResponse): 'listening' | 'call' {
+    return this.#transport.resume(eventId, response);
+  }
+
   async serve(exchange: HttpRequest, connection: Connection): Promise<void> {
     const { request, response, body } = exchange;
     this.#assertRevision(request.headers, body);
@@ -97,12 +149,13 @@ export class HttpSession {
       case 'POST':
         return await this.#using(() => this.#serve(exchange, connection));
       case 'GET':
-        return this.#listen(exchange);
+        return await this.#listen(exchange);
       case 'DELETE':
+        await this.#options.shared?.change(this.nonce, (state) => ({ ...state, isClosed: true }));
         await this.close();
         return void response.writeHead(200).end();
       default:
-        throw notAllowed();
+        throw failure('method_not_allowed', { allow: 'GET, POST, DELETE' });
     }
   }
 
@@ -123,13 +176,16 @@ export class HttpSession {
     const { request, response, body, principal } = exchange;
     const { face } = this.#options;
     const { headers } = request;
-    const lean = this.#lean && readLeanCall(body, headers, face.catalog, principal);
-    if (lean) return await serveLeanCall(lean, response, connection, face, this.#lean);
+    const tool = this.#lean && findLeanTool(body, headers, face.catalog, principal);
+    if (tool) {
+      const message = body as ToolCallMessage;
+      return await serveLeanCall(tool, message, response, connection, face, this.#lean);
+    }
     const messages = [body].flat() as JSONRPCMessage[];
     if (Array.isArray(body)) this.#assertBatch(messages);
-    for (const message of messages) this.#note(message);
+    for (const message of messages) await this.#note(message);
     if (!messages.some(isRequest)) {
-      for (const message of messages) this.#transport.receive(message);
+      for (const message of messages) await this.#receive(message);
       return void response.writeHead(202).end();
     }
     assertAccepts(headers, 'application/json', 'text/event-stream');
@@ -150,18 +206,39 @@ export class HttpSession {
     }));
   }
 
+  /** Where another gateway asked, or has the call, the message is for that one. */
+  async #receive(message: JSONRPCMessage): Promise<void> {
+    const { shared } = this.#options;
+    const holder = shared ? this.#transport.holderOf(message) : 'here';
+    if (holder === 'here') return this.#transport.receive(message);
+    await shared?.relay(this.nonce, message as Json, holder === 'any' ? undefined : holder);
+  }
+
   /** A shutdown waits for the rest of a call, but not for a client that only listens. */
-  #listen({ request: { headers }, response, detach }: HttpRequest): void {
+  async #listen({ request: { headers }, response, detach }: HttpRequest): Promise<void> {
     assertAccepts(headers, 'text/event-stream');
     const { 'last-event-id': lastEventId } = headers;
     this.#touch();
     if (typeof lastEventId === 'string' && lastEventId !== '') {
-      if (this.#transport.resume(lastEventId, response) === 'listening') detach();
-      return;
-    }
-    detach();
+      const isOver = await this.#continue(lastEventId, response, detach);
+      if (!isOver) return;
+    } else detach();
     this.#transport.listen(response, this.#primes, () => this.#touch());
     this.#openUpdates();
+  }
+
+  /** True when what the client listened on is gone with its gateway: it listens here then. */
+  async #continue(id: string, response: ServerResponse, detach: () => void): Promise<boolean> {
+    const { shared } = this.#options;
+    const [, tag, isListener] = /^([0-9a-f]{8})\.(l)?/.exec(id) ?? [];
+    if (!shared || tag === undefined || tag === shared.tag) {
+      if (this.resume(id, response) === 'listening') detach();
+      return false;
+    }
+    detach();
+    if (await shared.resume(this.nonce, tag, id, response)) return false;
+    if (isListener) return true;
+    throw failure('unknown_event', { last_event_id: id.slice(0, 64) });
   }
 
   get #primes(): boolean {
@@ -182,10 +259,15 @@ export class HttpSession {
     this.#lastUsed = performance.now();
   }
 
-  #note(message: JSONRPCMessage): void {
+  async #note(message: JSONRPCMessage): Promise<void> {
     if (!('method' in message)) return;
-    if (message.method === 'initialize') throw initializedTwice();
-    if (message.method === 'logging/setLevel') this.#logLevel.set(message.params?.level);
+    const { method, params } = message;
+    if (method === 'initialize') throw failure('initialized');
+    if (method === 'logging/setLevel') this.#logLevel.set(params?.level);
+    const edit = stateChange(method, params);
+    if (!edit) return;
+    this.#state = edit(this.#state);
+    await this.#options.shared?.change(this.nonce, edit);
   }
 
   #withPush(opened: Connection): Connection {
@@ -242,21 +324,15 @@ export class HttpSession {
   #assertRevision(headers: IncomingHttpHeaders, body: unknown): void {
     const named = headers['mcp-protocol-version'];
     const isOlder = named === undefined || OLDER_REVISIONS.has(named);
-    if (!isOlder) throw otherRevision(named, this.#version);
-    const claimed = claimedRevision(body);
-    if (claimed !== undefined) throw otherRevision(claimed, this.#version);
+    const other = isOlder ? claimedRevision(body) : named;
+    if (other === undefined) return;
+    const facts = { named: String(other).slice(0, 32), agreed: this.#version };
+    throw failure('header_mismatch/revision', facts);
   }
 
   #assertBatch(messages: readonly JSONRPCMessage[]): void {
     if (this.#version === BATCHES) return;
-    throw new FabricError('BAD_INPUT', `Revision ${this.#version} has no batches`, {
-      details: {
-        reason: 'batch',
-        messages: messages.length,
-        rpc_code: INVALID_REQUEST,
-        fix: 'Send each message by a POST of its own',
-      },
-    });
+    throw failure('batch', { revision: this.#version, messages: messages.length });
   }
 }
 
@@ -266,43 +342,23 @@ export function claimedRevision(body: unknown): unknown {
   return params?._meta?.[PROTOCOL_VERSION_META_KEY];
 }
 
+/** What a request changes for all gateways; nothing for most. */
+function stateChange(
+  method: string,
+  { level, uri }: Record<string, unknown> = {},
+): ((state: SessionState) => SessionState) | undefined {
+  if (method === 'logging/setLevel') return (state) => ({ ...state, level: String(level) });
+  const others = ({ uris }: SessionState) => uris.filter((each) => each !== uri);
+  if (method === 'resources/unsubscribe') return (state) => ({ ...state, uris: others(state) });
+  if (method !== 'resources/subscribe' || typeof uri !== 'string') return undefined;
+  return (state) => ({ ...state, uris: [...others(state), uri] });
+}
+
 function isRequest(message: JSONRPCMessage): boolean {
   return 'method' in message && 'id' in message;
 }
 
 function assertAccepts({ accept = '' }: IncomingHttpHeaders, ...types: readonly string[]): void {
   if (accept.includes('*/*') || types.every((type) => accept.includes(type))) return;
-  const fix = `Send "Accept: ${types.join(', ')}"`;
-  throw new FabricError('BAD_INPUT', `The client must accept ${types.join(' and ')}`, {
-    details: { reason: 'not_acceptable', http_status: 406, fix },
-  });
-}
-
-function otherRevision(named: unknown, agreed: string): FabricError {
-  const message = `The request is of revision ${String(named).slice(0, 32)}, the session of ${agreed}`;
-  return new FabricError('BAD_INPUT', message, {
-    details: {
-      reason: 'header_mismatch',
-      agreed,
-      rpc_code: HEADER_MISMATCH,
-      fix: 'Send the revision that initialize answered as MCP-Protocol-Version',
-    },
-  });
-}
-
-function initializedTwice(): FabricError {
-  return new FabricError('BAD_INPUT', 'The session is initialized already', {
-    details: {
-      reason: 'initialized',
-      rpc_code: INVALID_REQUEST,
-      fix: 'Send initialize without Mcp-Session-Id to begin another session',
-    },
-  });
-}
-
-function notAllowed(): FabricError {
-  const allow = 'GET, POST, DELETE';
-  return new FabricError('BAD_INPUT', 'The method is not allowed here', {
-    details: { reason: 'method_not_allowed', http_status: 405, allow, fix: `Use ${allow}` },
-  });
+  throw failure('not_acceptable', { types: types.join(', ') });
 }

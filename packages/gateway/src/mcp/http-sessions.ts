@@ -1,17 +1,27 @@
 // All sessions of older clients over HTTP. Their number is bounded, per principal and in all: one more
 // takes the place of the one that was not used for the longest time. One that is not used for long is
-// closed. A session is known to the principal that opened it, and to no other.
+// closed. A session is known to the principal that opened it, and to no other. In a realm one that began at
+// another gateway, or was closed here to make room, is taken up when its client comes.
 
+import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { FabricError, type Log } from '@starloom/core';
+import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { FabricError, Log } from '@starloom/core';
 import { z } from 'zod';
+import { failure } from '../reasons.ts';
 import type { EventBudget } from '../transports/event-log.ts';
-import type { HttpRequest } from '../transports/http.ts';
+import type { HttpRequest } from '../transports/routes.ts';
 import type { Connection } from './connection.ts';
 import { claimedRevision, HttpSession } from './http-session.ts';
-import { acceptsBoth, MODERN_REVISION } from './lean-call.ts';
-import type { ListKind } from './list-changes.ts';
-import type { McpFace } from './server-factory.ts';
+import { acceptsBoth } from './lean-lane.ts';
+import type { ListKind, McpFace } from './server-factory.ts';
+import {
+  type HandshakeParams,
+  type SessionRealm,
+  type SessionStart,
+  SharedSessions,
+} from './shared-sessions.ts';
+import { MODERN_REVISION } from './to-caller.ts';
 
 export interface SessionLimits {
   readonly all: number;
@@ -19,17 +29,17 @@ export interface SessionLimits {
   readonly idleMs: number;
 }
 
-export interface HttpSessionsOptions {
+interface HttpSessionsOptions {
   readonly face: McpFace;
   readonly log: Log;
   readonly limits?: Partial<SessionLimits> | undefined;
+  readonly realm?: SessionRealm | undefined;
 }
 
 const LIMITS: SessionLimits = { all: 4_096, perPrincipal: 512, idleMs: 30 * 60_000 };
 /** Of events that clients may resume from, over all sessions. */
 const KEPT_CHARACTERS = 64 * 1024 * 1024;
-const MOST_SWEEP_MS = 60_000;
-const RETRY_AFTER_MS = 1_000;
+const MAX_SWEEP_MS = 60_000;
 
 /** Revisions before 2025-03-26 had no sessions over this transport. */
 const initializeSchema = z.looseObject({
@@ -46,14 +56,18 @@ export class HttpSessions {
   readonly #options: HttpSessionsOptions;
   readonly #limits: SessionLimits;
   readonly #sessions = new Map<string, HttpSession>();
+  /** Sessions of other gateways that are being taken up. */
+  readonly #adopting = new Map<string, Promise<HttpSession>>();
+  readonly #shared: SharedSessions | undefined;
   readonly #budget: EventBudget = { most: KEPT_CHARACTERS, kept: 0 };
   readonly #sweeping: NodeJS.Timeout;
 
   constructor(options: HttpSessionsOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    const everyMs = Math.min(this.#limits.idleMs / 2, MOST_SWEEP_MS);
+    const everyMs = Math.min(this.#limits.idleMs / 2, MAX_SWEEP_MS);
     this.#sweeping = setInterval(() => this.#sweep(), everyMs).unref();
+    this.#shared = options.realm && this.#share(options.realm);
   }
 
   get size(): number {
@@ -64,9 +78,15 @@ export class HttpSessions {
   serve(exchange: HttpRequest, connection: Connection): Promise<void> | undefined {
     const { request, principal, body } = exchange;
     const id = sessionIdOf(request.headers, body);
-    if (id !== undefined) return this.#find(id, principal.id).serve(exchange, connection);
+    if (id !== undefined) {
+      const known = this.#adopting.has(id) ? undefined : this.#find(id, principal.id);
+      if (known) return known.serve(exchange, connection);
+      return this.#adopt(id, connection).then((session) => session.serve(exchange, connection));
+    }
     if (!isHandshake(request.headers, body)) return undefined;
-    return this.#open(connection).initialize(exchange, connection);
+    const { params } = body as { params: HandshakeParams };
+    const named = this.#shared?.seal(principal.id, params) ?? { id: randomUUID() };
+    return this.#open(connection, named).initialize(exchange, connection);
   }
 
   listChanged(kind: ListKind): void {
@@ -75,24 +95,76 @@ export class HttpSessions {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeping);
+    await this.#shared?.close();
     await Promise.all(Array.from(this.#sessions.values(), (session) => session.close()));
   }
 
   /** An unknown one and one of another principal are the same answer. */
-  #find(id: string, principalId: string): HttpSession {
+  #find(id: string, principalId: string): HttpSession | undefined {
     const session = this.#sessions.get(id);
-    if (session?.principalId === principalId && !this.#isExpired(session)) return session;
-    throw unknownSession();
+    const isOwn = session?.principalId === principalId;
+    if (isOwn && !this.#isExpired(session)) return session;
+    if (!this.#shared || (session && !isOwn)) throw failure('unknown_session');
+    // It may have been used at other gateways meanwhile.
+    void session?.close();
+    return undefined;
   }
 
-  #open(connection: Connection): HttpSession {
+  /** Requests that come at once take it up once. */
+  #adopt(id: string, connection: Connection): Promise<HttpSession> {
+    const known = this.#adopting.get(id);
+    const start = this.#shared?.open(id, connection.principal.id);
+    if (!start) return Promise.reject(failure('unknown_session'));
+    if (known) return known;
+    const adopting = this.#takeUp(id, start, connection).finally(() => this.#adopting.delete(id));
+    this.#adopting.set(id, adopting);
+    return adopting;
+  }
+
+  async #takeUp(
+    id: string,
+    { nonce, params }: SessionStart,
+    connection: Connection,
+  ): Promise<HttpSession> {
+    const state = await this.#shared?.stateOf(nonce);
+    if (!state || state.isClosed) throw failure('unknown_session');
+    const session = this.#open(connection, { id, nonce });
+    try {
+      await session.adopt(params, state);
+      return session;
+    } catch (error) {
+      await session.close();
+      throw error;
+    }
+  }
+
+  #share(realm: SessionRealm): SharedSessions {
+    const find = (nonce: string) =>
+      this.#sessions.values().find((session) => session.nonce === nonce);
+    return new SharedSessions(realm, this.#options.log, {
+      onMessage: (nonce, message) => find(nonce)?.receive(message as unknown as JSONRPCMessage),
+      onState: (nonce, state) => void find(nonce)?.follow(state),
+      onResume: (nonce, eventId, response) => {
+        const session = find(nonce);
+        if (!session) throw failure('unknown_session');
+        session.resume(eventId, response);
+      },
+      open: () => this.#sessions.values().map(({ nonce }) => nonce),
+    });
+  }
+
+  #open(connection: Connection, named: { id: string; nonce?: string }): HttpSession {
     const { id } = connection.principal;
     const own = [...this.#sessions.values()].filter(({ principalId }) => principalId === id);
     const { perPrincipal, all } = this.#limits;
-    if (own.length >= perPrincipal) makeRoom(own, () => tooManyOwn(perPrincipal));
-    if (this.#sessions.size >= all) makeRoom([...this.#sessions.values()], () => tooMany(all));
+    if (own.length >= perPrincipal)
+      makeRoom(own, () => failure('too_many_sessions/own', { allowed: perPrincipal }));
+    if (this.#sessions.size >= all)
+      makeRoom([...this.#sessions.values()], () => failure('too_many_sessions', { allowed: all }));
     const session = new HttpSession(connection, {
       ...this.#options,
+      ...named,
+      shared: named.nonce === undefined ? undefined : this.#shared,
       budget: this.#budget,
       onClosed: (closed) => this.#sessions.delete(closed.id),
     });
@@ -133,31 +205,4 @@ function makeRoom(sessions: readonly HttpSession[], refusal: () => FabricError):
   }
   if (!oldest) throw refusal();
   void oldest.close();
-}
-
-function unknownSession(): FabricError {
-  return new FabricError('BAD_INPUT', 'There is no such session', {
-    details: {
-      reason: 'unknown_session',
-      http_status: 404,
-      fix: 'Send initialize without Mcp-Session-Id to begin another session',
-    },
-  });
-}
-
-function tooManyOwn(allowed: number): FabricError {
-  return new FabricError('RATE_LIMITED', 'This principal has too many sessions in use', {
-    details: {
-      reason: 'too_many_sessions',
-      allowed,
-      retry_after_ms: RETRY_AFTER_MS,
-      fix: 'End sessions by DELETE, or close their streams',
-    },
-  });
-}
-
-function tooMany(allowed: number): FabricError {
-  return new FabricError('OVERLOADED', 'Too many sessions are in use', {
-    details: { reason: 'too_many_sessions', allowed, fix: 'Try again later' },
-  });
 }

@@ -2,9 +2,11 @@
 // first passes here: the resources it names are followed before it is acknowledged, and those that
 // tell of no updates are left out of it, so that the acknowledgement is true.
 
-import type { JSONRPCMessage } from '@modelcontextprotocol/server';
+import type { JSONRPCMessage, Server, ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { failure } from '../reasons.ts';
 import type { Intake } from '../transports/message-transport.ts';
+import { answering, type Connection } from './connection.ts';
 import type { SessionUpdates, SubscriptionId } from './session-updates.ts';
 
 const LISTEN = 'subscriptions/listen';
@@ -65,4 +67,31 @@ export async function toServed(
     ...listen,
     params: { ...params, notifications: { ...notifications, resourceSubscriptions } },
   };
+}
+
+type Subscribed = { readonly params: { readonly uri: string } };
+
+/** How clients of older revisions subscribe, on a connection that takes a push. */
+export function installSubscriptions(
+  server: Server,
+  connection: Connection,
+  mayFollow: MayFollow,
+): void {
+  const subscribe = async ({ params: { uri } }: Subscribed, { mcpReq }: ServerContext) => {
+    const isAllowed = await mayFollow(uri, mcpReq._meta ?? {});
+    const { updates } = connection;
+    if (updates === undefined || !isAllowed) throw failure('not_subscribable', { uri });
+    const [served] = await updates.subscribe(uri, [uri]);
+    if (updates.isFollowed(uri)) return {};
+    const { trouble } = updates;
+    await updates.unsubscribe(uri);
+    throw served === undefined
+      ? failure('not_subscribable', { uri })
+      : (trouble ?? failure('unknown_name/session', { uri }));
+  };
+  server.setRequestHandler('resources/subscribe', answering(connection, subscribe));
+  server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
+    await connection.updates?.unsubscribe(uri);
+    return {};
+  });
 }

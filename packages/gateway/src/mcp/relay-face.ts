@@ -2,43 +2,34 @@
 // gateway's own, the contexts of sessions. Lists are put together from all of them, and an agent
 // that does not answer hides only what is its own.
 
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  LOG_LEVEL_META_KEY,
-  type Server,
-  type ServerCapabilities,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import type { Server, ServerCapabilities, ServerContext } from '@modelcontextprotocol/server';
 import { isMcpRelay, type McpRelay } from '@starloom/adapters';
-import {
-  type Clock,
-  createTrace,
-  FabricError,
-  type Log,
-  type Manifest,
-  matchesGlob,
-  type Origin,
-  type ProtocolNotification,
-  type RecursionGuard,
-  toMeta,
-} from '@starloom/core';
+import { FabricError, type Manifest, matchesGlob } from '@starloom/core';
 import { onBehalfOf, type Principal } from '@starloom/identity';
 import { deadlineSignal } from '@starloom/wire';
 import { z } from 'zod';
-import type { AdapterPool } from '../adapter-pool.ts';
-import { type Access, deniedBy } from '../pipeline/authorise.ts';
-import { readOrigin } from '../pipeline/origin.ts';
-import { metaFor } from '../pipeline/passed-meta.ts';
+import type { CallDeps } from '../pipeline/call.ts';
+import { deniedBy } from '../pipeline/route.ts';
+import { failure } from '../reasons.ts';
 import { AgentFeed } from './agent-feed.ts';
 import { cleanListing, usableSkills } from './clean-listing.ts';
-import { declaredBy, notifyClient } from './client-side.ts';
-import type { Connection } from './connection.ts';
-import type { MayFollow } from './listen-gate.ts';
-import { type Credentials, identified, identifiedConnection } from './meta-credential.ts';
-import { type Named, toResourceUri, uiResourceOf } from './names.ts';
-import { answering, requestOf } from './protocol-error.ts';
-import { type Listing, RelayedNames } from './relayed-names.ts';
-import { installSubscriptions } from './resource-subscriptions.ts';
+import { type RelayRequest, toAgentMeta, toRelayRequest } from './client-side.ts';
+import {
+  answering,
+  type Connection,
+  type Credentials,
+  identified,
+  identifiedConnection,
+} from './connection.ts';
+import { installSubscriptions, type MayFollow } from './listen-gate.ts';
+import {
+  type Listing,
+  type Named,
+  RelayedNames,
+  toOwnNames,
+  toResourceUri,
+  uiResourceOf,
+} from './names.ts';
 import type { SessionResources } from './session-resources.ts';
 import {
   type FollowedResources,
@@ -48,13 +39,13 @@ import {
 
 type Params = Record<string, unknown>;
 
-export interface RelayFaceOptions extends Access {
-  readonly guard: RecursionGuard;
-  readonly clock: Clock;
-  readonly adapters: AdapterPool;
-  readonly log: Log;
+type RelayDeps = Pick<
+  CallDeps,
+  'registry' | 'authoriser' | 'guard' | 'clock' | 'adapters' | 'log' | 'unprefixed'
+>;
+
+interface RelayFaceOptions extends RelayDeps {
   readonly expose: 'all' | readonly string[];
-  readonly unprefixed: readonly string[];
   /** Resources of the gateway's own. */
   readonly sessions?: SessionResources | undefined;
   /** How long one agent may take to list what it has. */
@@ -117,7 +108,7 @@ export class RelayFace {
 
   install(server: Server, connection: Connection, credentials: Credentials): void {
     const read = async (request: unknown, context: ServerContext) =>
-      toRequest(
+      toRelayRequest(
         server,
         await identifiedConnection(credentials, context, connection),
         request,
@@ -242,7 +233,10 @@ export class RelayFace {
     const has = await Promise.all(manifests.map((each) => this.#hasResource(each, uri, request)));
     const owners = manifests.filter((_, index) => has[index]).map(({ agent_id }) => agent_id);
     const [agentId] = owners;
-    if (owners.length > 1) throw ambiguous(uri, owners);
+    if (owners.length > 1) {
+      const uris = owners.map((owner) => toResourceUri(owner, uri));
+      throw failure('ambiguous_uri', { uris });
+    }
     return agentId === undefined ? undefined : { agentId, name: uri };
   }
 
@@ -271,7 +265,7 @@ export class RelayFace {
     const isForeign = !isOurs && typeof uri === 'string';
     const named = isForeign ? await this.#ownerOf(uri, request) : known;
     const manifest = this.#manifestOf(named, request.principal);
-    if (!named || !manifest) throw unknown();
+    if (!named || !manifest) throw failure('unknown_name');
     this.#assertAllowed(manifest, request);
     using deadline = deadlineSignal({ ms: this.#options.answerMs, parent: request.signal });
     const { signal } = deadline;
@@ -301,7 +295,9 @@ export class RelayFace {
       follow: async (uri, _, watcher) => {
         if (isSession(uri)) return await sessions?.follow(uri, principal, watcher);
         const named = this.#names.resource(uri);
-        return named && (await this.#feedOf(named.agentId).follow(named.name, watcher.updated));
+        // Rules may have hidden the agent meanwhile.
+        const updated = () => isOfAgent(uri) && watcher.updated();
+        return named && (await this.#feedOf(named.agentId).follow(named.name, updated));
       },
       followList: async (_, onChange) =>
         (await sessions?.followList(principal, onChange)) ?? { stop: () => {} },
@@ -315,7 +311,7 @@ export class RelayFace {
       log: this.#options.log.child({ agent_id: agentId }),
       listen: async (resourceSubscriptions, signal, onNotification) => {
         const manifest = this.#manifestOf({ agentId });
-        if (!manifest) throw unknown();
+        if (!manifest) throw failure('unknown_name');
         await this.#withRelay(manifest, (relay) => {
           const params = { notifications: { resourceSubscriptions } };
           return relay.request('subscriptions/listen', params, { signal, onNotification });
@@ -356,7 +352,7 @@ export class RelayFace {
 
   async #withRelay<T>(manifest: Manifest, use: (relay: McpRelay) => Promise<T>): Promise<T> {
     using lease = await this.#options.adapters.lease(manifest);
-    if (!isMcpRelay(lease.adapter)) throw unknown();
+    if (!isMcpRelay(lease.adapter)) throw failure('unknown_name');
     return await use(lease.adapter);
   }
 
@@ -364,61 +360,6 @@ export class RelayFace {
     const { expose } = this.#options;
     return expose === 'all' || expose.includes(agentId);
   }
-}
-
-interface RelayRequest {
-  readonly principal: Principal;
-  readonly origin: Origin;
-  readonly method: string;
-  readonly params: Params;
-  /** As the client sent it. */
-  readonly meta: Params;
-  /** Of this hop: the trace, the token for progress and the level of log messages. */
-  readonly hopMeta: Params;
-  readonly clientCapabilities: Params | undefined;
-  readonly signal: AbortSignal;
-  readonly notify: (notification: ProtocolNotification) => Promise<void>;
-}
-
-function toRequest(
-  server: Server,
-  connection: Connection,
-  request: unknown,
-  context: ServerContext,
-): RelayRequest {
-  const { mcpReq } = context;
-  const { params = {} } = request as { params?: Params };
-  const meta: Params = mcpReq._meta ?? {};
-  const { headers, principal } = connection;
-  const origin = readOrigin({ headers, meta, principal });
-  const trace = requestOf(context, connection)?.trace ?? createTrace(origin.traceId);
-  const declared = declaredBy(server, context);
-  const logLevel = declared[LOG_LEVEL_META_KEY];
-  const { inputResponses } = mcpReq;
-  const requestState = mcpReq.requestState();
-  return {
-    principal,
-    origin,
-    method: mcpReq.method,
-    params: {
-      ...params,
-      ...(inputResponses && { inputResponses }),
-      ...(requestState !== undefined && { requestState }),
-    },
-    meta,
-    hopMeta: {
-      ...(meta.progressToken !== undefined && { progressToken: meta.progressToken }),
-      ...(logLevel !== undefined && { [LOG_LEVEL_META_KEY]: logLevel }),
-      ...toMeta(trace, origin.hop),
-    },
-    clientCapabilities: declared[CLIENT_CAPABILITIES_META_KEY] as Params | undefined,
-    signal: mcpReq.signal,
-    notify: (notification) => notifyClient(connection, context, notification),
-  };
-}
-
-function toAgentMeta({ meta, hopMeta }: RelayRequest, manifest: Manifest): Params {
-  return { ...metaFor(manifest, meta), ...hopMeta };
 }
 
 /** Whether an agent says that it has such lists. */
@@ -436,30 +377,4 @@ function matchesTemplate(template: string, uri: string): boolean {
 function isWithin(skill: string, uri: string): boolean {
   const root = skill.slice(0, skill.lastIndexOf('/'));
   return uri === root || uri.startsWith(`${root}/`);
-}
-
-function ambiguous(uri: string, owners: readonly string[]): FabricError {
-  const named = owners.map((agentId) => toResourceUri(agentId, uri));
-  return new FabricError('BAD_INPUT', 'Several agents have a resource with this URI', {
-    details: { reason: 'ambiguous_uri', uris: named, fix: 'read one of details.uris' },
-  });
-}
-
-/** The params with the name the agent knows. */
-function toOwnNames(params: Params, name: string): Params {
-  const { ref } = params;
-  if (ref !== undefined) {
-    const { type } = ref as Params;
-    return {
-      ...params,
-      ref: type === 'ref/prompt' ? { ...(ref as Params), name } : { ...(ref as Params), uri: name },
-    };
-  }
-  return 'uri' in params ? { ...params, uri: name } : { ...params, name };
-}
-
-function unknown(): FabricError {
-  return new FabricError('BAD_INPUT', 'No agent has this resource or prompt', {
-    details: { reason: 'unknown_name', fix: 'use a name from resources/list or prompts/list' },
-  });
 }

@@ -7,30 +7,35 @@ import {
   Server,
   type ServerCapabilities,
   type ServerContext,
+  type ServerNotifier,
 } from '@modelcontextprotocol/server';
-import { FabricError, PROFILE, QUESTION_MS } from '@starloom/core';
+import { isMcpRelay, type McpRelay } from '@starloom/adapters';
+import { type Adapter, FabricError, type Log, PROFILE, QUESTION_MS } from '@starloom/core';
 import type { Identity } from '@starloom/identity';
 import type { Discovery } from '../discovery.ts';
 import type { InFlight } from '../in-flight.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { TASKS_EXTENSION } from '../jobs/tasks-required.ts';
-import { type AuditCall, refused } from '../pipeline/audit-call.ts';
-import { isCallerLimit } from '../pipeline/call-limits.ts';
+import { TASKS_EXTENSION } from '../jobs/run-as-job.ts';
+import { type AuditCall, toRefusedEntry } from '../pipeline/audit-call.ts';
 import type { Caller } from '../pipeline/call-request.ts';
+import { isCallerLimit } from '../pipeline/limits.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import type { ToolResult } from '../pipeline/respond.ts';
+import { failure } from '../reasons.ts';
 import type { GatewayTools, Toolset } from '../tools/catalog.ts';
 import type { Tool } from '../tools/tool.ts';
-import { MAX_ROUNDS } from './answer-inputs.ts';
-import { declaredBy, notifyClient } from './client-side.ts';
-import { type Connection, connectionOf } from './connection.ts';
-import { identified, identifiedConnection } from './meta-credential.ts';
-import { nameStyleFor } from './name-style.ts';
-import { answering } from './protocol-error.ts';
+import { declaredBy, MAX_ROUNDS, notifyClient } from './client-side.ts';
+import {
+  answering,
+  type Connection,
+  connectionOf,
+  identified,
+  identifiedConnection,
+} from './connection.ts';
 import { type RelayFace, SKILLS_EXTENSION } from './relay-face.ts';
 import { installTasks } from './tasks.ts';
 import { toCaller } from './to-caller.ts';
-import { type ToolPage, toolPage } from './tool-pages.ts';
+import { nameStyleFor, type ToolPage, toolPage } from './tool-listing.ts';
 
 export interface McpFace {
   readonly catalog: GatewayTools;
@@ -135,9 +140,12 @@ async function callTool(
   const caller = await identified(face, callerOf(name, exchange));
   const tool = catalog.find(name, caller.principal) ?? (await findDiscovered(face, name, caller));
   if (!tool) {
-    const error = unknownTool(name, catalog.nearest(name, caller.principal));
+    const error = failure('unknown_tool', {
+      tool: name.slice(0, 200),
+      fix: catalog.nearest(name, caller.principal),
+    });
     const rule = catalog.hiddenBy(name, caller.principal);
-    face.audit(refused({ capability: name }, caller, answerTrace(caller), error, rule));
+    face.audit(toRefusedEntry({ capability: name }, caller, answerTrace(caller), error, rule));
     throw error;
   }
   try {
@@ -164,7 +172,7 @@ function callerOf(tool: string, { server, connection, context }: ServedRequest):
   return toCaller(
     {
       tool,
-      id: mcpReq.id,
+      requestId: mcpReq.id,
       meta: mcpReq._meta ?? {},
       declared: declaredBy(server, context),
       protocolVersion: versionOf(mcpReq.envelope, connection.headers),
@@ -194,8 +202,33 @@ function versionOf(envelope: unknown, headers: Params): string | undefined {
   return typeof version === 'string' ? version : undefined;
 }
 
-function unknownTool(name: string, fix = 'tools/list shows them'): FabricError {
-  return new FabricError('BAD_INPUT', `There is no tool "${name.slice(0, 200)}"`, {
-    details: { reason: 'unknown_tool', tool: name.slice(0, 200), fix },
+// Lists of agents that change, from the agent that says so to every client that can be notified:
+// subscriptions over HTTP, and connections that take a push.
+
+export type ListKind = Parameters<McpRelay['onListChanged']>[0];
+
+export const LIST_KINDS: readonly ListKind[] = ['tools', 'prompts', 'resources'];
+
+/** Calls back when a list of the agent changed; ends with the adapter. */
+export function watchLists(adapter: Adapter, onChange: (kind: ListKind) => void): void {
+  if (!isMcpRelay(adapter)) return;
+  for (const kind of LIST_KINDS) adapter.onListChanged(kind, () => onChange(kind));
+}
+
+export function tellSubscribers(notifier: ServerNotifier, kind: ListKind): void {
+  if (kind === 'tools') notifier.toolsChanged();
+  else if (kind === 'prompts') notifier.promptsChanged();
+  else notifier.resourcesChanged();
+}
+
+export async function sendListChanged(server: Server, kind: ListKind): Promise<void> {
+  if (kind === 'tools') await server.sendToolListChanged();
+  else if (kind === 'prompts') await server.sendPromptListChanged();
+  else await server.sendResourceListChanged();
+}
+
+export function tellConnected(server: Server, kind: ListKind, log: Log): void {
+  sendListChanged(server, kind).catch((error: unknown) => {
+    log.debug({ error: FabricError.from(error) }, 'could not notify a client of a list change');
   });
 }

@@ -2,7 +2,7 @@
 // unknown session and a forbidden one are both not found.
 
 import type { ConnectedPrincipal, ContextWatcher, PrincipalContexts } from '@starloom/coordination';
-import { FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 
 type Params = Record<string, unknown>;
 
@@ -11,9 +11,9 @@ export interface Following {
 }
 
 /** One of the other two lists of the same kind has nothing of ours. */
-export type OwnListing = 'resources' | 'resourceTemplates';
+type OwnListing = 'resources' | 'resourceTemplates';
 
-export const SESSION_TEMPLATE = 'starloom://sessions/{session_id}/context';
+const SESSION_TEMPLATE = 'starloom://sessions/{session_id}/context';
 
 const MIME_TYPE = 'application/json';
 /** More are reached by the template. */
@@ -82,7 +82,7 @@ export class SessionResources {
   async #read(uri: string, principal: ConnectedPrincipal): Promise<Params> {
     const sessionId = parseSessionUri(uri) ?? '';
     const found = await this.#contexts.read(principal, sessionId);
-    if (found === undefined) throw noSuchSession(uri);
+    if (found === undefined) throw failure('unknown_name/session', { uri });
     const { session, ...context } = found;
     const { session_id, state, mode } = session;
     const text = JSON.stringify({ session_id, state, mode, ...context });
@@ -99,14 +99,8 @@ export class SessionResources {
   }
 }
 
-export function toSessionUri(sessionId: string): string {
+function toSessionUri(sessionId: string): string {
   return SESSION_TEMPLATE.replace('{session_id}', sessionId);
-}
-
-export function noSuchSession(uri: string): FabricError {
-  return new FabricError('BAD_INPUT', 'There is no such session for you', {
-    details: { reason: 'unknown_name', uri, fix: 'resources/list shows the sessions you are in' },
-  });
 }
 
 const SESSION_URI = /^starloom:\/\/sessions\/([A-Za-z0-9][A-Za-z0-9_.:-]{0,127})\/context$/;

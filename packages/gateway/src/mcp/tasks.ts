@@ -15,46 +15,28 @@ import {
   isFinal,
   openInputs,
   type StoredJob,
+  toFields,
 } from '@starloom/core';
 import { mayUseAgents } from '@starloom/identity';
 import { jobNotFound } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { answerTask, errorOf, toTaskResult } from '../jobs/run-as-task.ts';
-import { REQUIRED_CAPABILITIES, TASKS_EXTENSION } from '../jobs/tasks-required.ts';
+import { answerTask, errorOf, REQUIRED_CAPABILITIES, toTaskResult } from '../jobs/run-as-job.ts';
 import type { ActiveRequest } from '../observe/observer.ts';
-import type { ToolResult } from '../pipeline/respond.ts';
-import type { Connection } from './connection.ts';
-import { toGivenInputs, toInputRequests } from './input-required.ts';
-import { type Credentials, identifiedConnection } from './meta-credential.ts';
-import { requestOf, toProtocolError, toRpcError } from './protocol-error.ts';
+import {
+  type Connection,
+  type Credentials,
+  identifiedConnection,
+  requestOf,
+  toProtocolError,
+  toRpcError,
+} from './connection.ts';
+import { declaresTasks, toGivenInputs, toInputRequests, toTask } from './to-caller.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
-const POLL_MS = 1_000;
-
-const STATUS = {
-  queued: 'working',
-  running: 'working',
-  awaiting_input: 'input_required',
-  succeeded: 'completed',
-  failed: 'failed',
-  cancelled: 'cancelled',
-} as const satisfies Record<StoredJob['state'], string>;
-
 /** Of any form: what is no id of ours is as unknown as one of another principal. */
 const taskSchema = z.looseObject({ taskId: z.unknown() });
-
-/** Whether a client declared the extension, with this request or when it connected. */
-export function declaresTasks(declared: Params): boolean {
-  const { extensions } = toParams(declared[CLIENT_CAPABILITIES_META_KEY]);
-  return toParams(extensions)[TASKS_EXTENSION] !== undefined;
-}
-
-/** A call that goes on as a task. */
-export function toCreatedTask(job: StoredJob, ttlMs: number): ToolResult {
-  return { resultType: 'task', content: [], ...toTask(job, ttlMs) };
-}
 
 export function installTasks(
   server: Server,
@@ -73,7 +55,7 @@ export function installTasks(
       const { principal } = await identifiedConnection(credentials, context, connection);
       if (!mayUseAgents(principal)) throw jobNotFound(undefined);
       const job = await jobs.find(principal, taskId);
-      return { ...(await run(job, toParams(declared[CLIENT_CAPABILITIES_META_KEY]))) };
+      return { ...(await run(job, toFields(declared[CLIENT_CAPABILITIES_META_KEY]))) };
     } catch (error) {
       throw toTaskError(FabricError.from(error), requestOf(context, connection));
     }
@@ -108,20 +90,6 @@ async function cancel({ desk }: JobCalls, principalId: string, id: unknown): Pro
   }
 }
 
-function toTask(job: StoredJob, ttlMs: number) {
-  const { state, progress } = job;
-  const isAnswer = state === 'failed' && errorOf(job).isAgentAnswer;
-  return {
-    taskId: job.id,
-    status: isAnswer ? 'completed' : STATUS[state],
-    ...(progress?.message !== undefined && { statusMessage: progress.message }),
-    createdAt: new Date(job.created_at).toISOString(),
-    lastUpdatedAt: new Date(job.updated_at).toISOString(),
-    ttlMs,
-    pollIntervalMs: POLL_MS,
-  };
-}
-
 function detailsOf(job: StoredJob, capabilities: Params): Params {
   switch (job.state) {
     case 'succeeded':
@@ -148,8 +116,4 @@ function toTaskError(error: FabricError, request: ActiveRequest | undefined): Pr
 
 function missingExtension(): MissingRequiredClientCapabilityError {
   return new MissingRequiredClientCapabilityError({ requiredCapabilities: REQUIRED_CAPABILITIES });
-}
-
-function toParams(value: unknown): Params {
-  return typeof value === 'object' && value !== null ? { ...value } : {};
 }

@@ -1,40 +1,59 @@
 // One request of an MCP client as the caller that the pipeline knows, whichever lane it came by.
 
-import { CLIENT_CAPABILITIES_META_KEY } from '@modelcontextprotocol/server';
-import { type GivenInput, givenInputSchema } from '@starloom/core';
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  PROTOCOL_VERSION_META_KEY,
+} from '@modelcontextprotocol/server';
+import {
+  type GivenInput,
+  givenInputSchema,
+  type InputRequest,
+  type InputResponse,
+  isObject,
+  type StoredJob,
+  toFields,
+} from '@starloom/core';
+import type { Principal } from '@starloom/identity';
+import {
+  findParamHeaders,
+  type ParamHeader,
+  toParamHeaders,
+} from '@starloom/mcp-client/http-headers';
 import { z } from 'zod';
+import { errorOf, TASKS_EXTENSION } from '../jobs/run-as-job.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { META_CONVERSATION, RisingProgress, toProgress } from '../pipeline/respond.ts';
+import {
+  META_CONVERSATION,
+  RisingProgress,
+  type ToolResult,
+  toProgress,
+} from '../pipeline/respond.ts';
+import { failure } from '../reasons.ts';
+import type { GatewayTools } from '../tools/catalog.ts';
 import type { Connection } from './connection.ts';
-import { toGivenInputs, toInputRequired } from './input-required.ts';
-import { MODERN_REVISION } from './lean-call.ts';
-import { declaresTasks, toCreatedTask } from './tasks.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
-export interface McpRequest {
-  /** Name of the tool. */
-  readonly tool: string;
-  readonly id: string | number | undefined;
-  readonly meta: Params;
+/** What a lane knows of a request beside its connection. */
+export interface McpRequest
+  extends Pick<Caller, 'tool' | 'requestId' | 'meta' | 'protocolVersion' | 'signal' | 'notify'> {
   /** What the client declared of itself, as the keys of `_meta` that say it. */
   readonly declared: Params;
-  readonly protocolVersion?: string | undefined;
   /** Of a request that brings answers. */
   readonly requestState?: unknown;
   readonly inputResponses?: unknown;
-  readonly signal: AbortSignal;
-  readonly notify?: Caller['notify'];
   /** Sends a notification on the stream of this request. */
   readonly send: (notification: ReturnType<typeof toProgress>) => Promise<void>;
 }
 
+export const MODERN_REVISION = '2026-07-28';
 const META_INPUTS = 'io.starloom/inputs';
 
 const inputsSchema = z.array(givenInputSchema).max(32);
 
 export function toCaller(request: McpRequest, connection: Connection): Caller {
-  const { tool, id, meta, declared, protocolVersion, signal, notify, send } = request;
+  const { tool, requestId, meta, declared, protocolVersion, signal, notify, send } = request;
   const { principal, transport, socket, headers, cut } = connection;
   const { progressToken } = meta;
   const wantsEvents = typeof progressToken === 'string' || typeof progressToken === 'number';
@@ -52,11 +71,11 @@ export function toCaller(request: McpRequest, connection: Connection): Caller {
     tool,
     declared,
     protocolVersion,
-    requestId: id,
-    request: id === undefined ? undefined : connection.requestOf?.(id),
+    requestId,
+    request: requestId === undefined ? undefined : connection.requestOf?.(requestId),
     conversation: conversationOf(request, requestState),
     ...(notify && { notify }),
-    ...(isParams(capabilities) && {
+    ...(isObject(capabilities) && {
       toInputRequired: (inputs, conversationId) =>
         toInputRequired(inputs, toState(conversationId, rising), capabilities),
     }),
@@ -92,6 +111,201 @@ function inputsIn({ [META_INPUTS]: inputs }: Params): GivenInput[] | undefined {
   return inputs === undefined ? undefined : inputsSchema.safeParse(inputs).data;
 }
 
-function isParams(value: unknown): value is Params {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+// Questions of agents in the words of MCP, and what MCP clients answer. Where the agent speaks MCP
+// too, its own request and the client's own answer pass as they are.
+
+interface Asked {
+  readonly method: string;
+  readonly params: Params;
+}
+
+/** A result that asks the client; `undefined` when it declared too little to be asked these. */
+export function toInputRequired(
+  inputs: readonly InputRequest[],
+  conversationId: string,
+  capabilities: Params,
+): ToolResult | undefined {
+  const asked = inputs.map((input) => [input.id, toAsked(input)] as const);
+  if (!asked.every(([, request]) => request && canBeAsked(request, capabilities))) return undefined;
+  return {
+    resultType: 'input_required',
+    content: [],
+    inputRequests: Object.fromEntries(asked),
+    requestState: conversationId,
+  };
+}
+
+/** The questions that this client can be asked. */
+export function toInputRequests(inputs: readonly InputRequest[], capabilities: Params): Params {
+  const asked = inputs.map((input) => [input.id, toAsked(input)] as const);
+  return Object.fromEntries(
+    asked.filter(([, request]) => request && canBeAsked(request, capabilities)),
+  );
+}
+
+/** What a client brings back for such a result. */
+export function toGivenInputs(inputResponses: unknown): GivenInput[] | undefined {
+  if (!isObject(inputResponses)) return undefined;
+  return Object.entries(inputResponses).map(([id, native]) => ({
+    id,
+    response: toResponse(native),
+  }));
+}
+
+function toResponse(native: unknown): Omit<InputResponse, 'id'> {
+  const { action, content } = isObject(native) ? native : {};
+  if (action === 'decline' || action === 'cancel') return { action, native };
+  return { action: 'accept', native, ...(content !== undefined && { content }) };
+}
+
+function toAsked({ kind, message, url, schema, options, native, id }: InputRequest) {
+  if (isAsked(native)) return native;
+  switch (kind) {
+    case 'url':
+    case 'auth':
+      return url === undefined
+        ? undefined
+        : elicitation({ mode: 'url', message, url, elicitationId: id });
+    case 'form':
+      return elicitation({
+        message,
+        requestedSchema: { type: 'object', properties: {}, ...schema },
+      });
+    case 'text':
+      return elicitation({ message, requestedSchema: oneField('text', { type: 'string' }) });
+    case 'choice': {
+      const choices =
+        options?.map(({ id: value, label }) => ({ const: value, title: label })) ?? [];
+      const choice = { type: 'string', oneOf: choices };
+      return elicitation({ message, requestedSchema: oneField('choice', choice) });
+    }
+    case 'model':
+    case 'roots':
+      return undefined;
+  }
+}
+
+function elicitation(params: Params): Asked {
+  return { method: 'elicitation/create', params };
+}
+
+function oneField(name: string, property: Params): Params {
+  return { type: 'object', properties: { [name]: property }, required: [name] };
+}
+
+/** An empty `elicitation` means forms alone. */
+function canBeAsked({ method, params }: Asked, capabilities: Params): boolean {
+  if (method === 'sampling/createMessage') return isObject(capabilities.sampling);
+  if (method === 'roots/list') return isObject(capabilities.roots);
+  const { elicitation: declared } = capabilities;
+  if (!isObject(declared)) return false;
+  if (params.mode === 'url') return isObject(declared.url);
+  return isObject(declared.form) || !isObject(declared.url);
+}
+
+function isAsked(value: unknown): value is Asked {
+  return isObject(value) && typeof value.method === 'string' && isObject(value.params);
+}
+
+// A task of the client is a job of the caller, under the same id.
+
+const POLL_MS = 1_000;
+
+const STATUS = {
+  queued: 'working',
+  running: 'working',
+  awaiting_input: 'input_required',
+  succeeded: 'completed',
+  failed: 'failed',
+  cancelled: 'cancelled',
+} as const satisfies Record<StoredJob['state'], string>;
+
+/** Whether a client declared the extension, with this request or when it connected. */
+export function declaresTasks(declared: Params): boolean {
+  const { extensions } = toFields(declared[CLIENT_CAPABILITIES_META_KEY]);
+  return toFields(extensions)[TASKS_EXTENSION] !== undefined;
+}
+
+/** A call that goes on as a task. */
+function toCreatedTask(job: StoredJob, ttlMs: number): ToolResult {
+  return { resultType: 'task', content: [], ...toTask(job, ttlMs) };
+}
+
+export function toTask(job: StoredJob, ttlMs: number) {
+  const { state, progress } = job;
+  const isAnswer = state === 'failed' && errorOf(job).isAgentAnswer;
+  return {
+    taskId: job.id,
+    status: isAnswer ? 'completed' : STATUS[state],
+    ...(progress?.message !== undefined && { statusMessage: progress.message }),
+    createdAt: new Date(job.created_at).toISOString(),
+    lastUpdatedAt: new Date(job.updated_at).toISOString(),
+    ttlMs,
+    pollIntervalMs: POLL_MS,
+  };
+}
+
+// Arguments that a tool wants mirrored in headers (`x-mcp-header`, revision 2026-07-28). A proxy
+// between client and gateway may have acted on the header, so it must say what the agent will get.
+
+const TASK_METHODS: readonly unknown[] = ['tasks/get', 'tasks/update', 'tasks/cancel'];
+
+interface ToolCall {
+  readonly method?: unknown;
+  readonly params?: {
+    readonly name?: unknown;
+    readonly taskId?: unknown;
+    readonly arguments?: unknown;
+    readonly _meta?: Readonly<Record<string, unknown>>;
+  };
+}
+
+/** By the schema that declares them. */
+const declarations = new WeakMap<object, readonly ParamHeader[]>();
+
+/** Throws BAD_INPUT for a call whose headers and arguments disagree. */
+export function assertParamHeaders(
+  catalog: Pick<GatewayTools, 'find'>,
+  body: unknown,
+  headers: IncomingHttpHeaders,
+  principal: Principal,
+): void {
+  const { method, params } = (body ?? {}) as ToolCall;
+  if (TASK_METHODS.includes(method)) assertTaskName(params?.taskId, headers);
+  if (method !== 'tools/call' || typeof params?.name !== 'string') return;
+  const isOlder = params._meta?.[PROTOCOL_VERSION_META_KEY] === undefined;
+  const schema = isOlder ? undefined : catalog.find(params.name, principal)?.definition.inputSchema;
+  if (!schema) return;
+  const declared = declaredIn(schema);
+  if (declared.length === 0) return;
+  const mirrored = toParamHeaders(declared, params.arguments);
+  for (const [name, value] of Object.entries(mirrored)) {
+    const given = headers[name];
+    if (typeof given !== 'string' || decodeHeader(given) !== decodeHeader(value))
+      throw failure('header_mismatch', { header: name });
+  }
+}
+
+/** Requests about a task name it in `Mcp-Name`, as calls name their tool. */
+function assertTaskName(taskId: unknown, headers: IncomingHttpHeaders): void {
+  const given = headers['mcp-name'];
+  if (typeof taskId !== 'string') return;
+  if (typeof given === 'string' && decodeHeader(given) === taskId) return;
+  throw failure('header_mismatch/task');
+}
+
+function declaredIn(schema: object): readonly ParamHeader[] {
+  const known = declarations.get(schema);
+  if (known) return known;
+  const found = findParamHeaders(schema) ?? [];
+  declarations.set(schema, found);
+  return found;
+}
+
+/** `undefined` for what claims to be base64 and is not. */
+function decodeHeader(value: string): string | undefined {
+  const [, data] = /^=\?base64\?(.*)\?=$/s.exec(value) ?? [];
+  if (data === undefined) return value;
+  const bytes = Buffer.from(data, 'base64');
+  return bytes.toString('base64') === data ? bytes.toString('utf8') : undefined;
 }

@@ -1,27 +1,32 @@
 // One request of any face, from its first byte to its answer. A call of an agent is written down by the
 // pipeline; every other request, refused or served, has its line, its span and its numbers from here.
 
+import { hash } from 'node:crypto';
 import {
+  type Clock,
   ERRORS,
   type ErrorCode,
   FabricError,
   isErrorCode,
   isObject,
+  type Log,
   META,
   type Trace,
   toW3cSpanId,
   toW3cTraceId,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
+import type { Telemetry } from '@starloom/wire';
 import type { Caller } from '../pipeline/call-request.ts';
 import { answerTrace } from '../pipeline/origin.ts';
-import { failureText } from './active-attempt.ts';
-import { elapsedMs, type ObserverParts } from './observer-parts.ts';
-import { clip, toErrorFields } from './redact.ts';
+import { addFailure, clipName, type JournalRecorder } from './journal-recorder.ts';
+import type { RootLog } from './log.ts';
+import type { Metrics } from './metrics.ts';
+import { clip, redactText, toErrorFields } from './redact.ts';
 import { requestAttributes, serverSpanName } from './telemetry-names.ts';
 
 /** What a request is for; `http` until that is known. */
-export type Face = 'mcp' | 'rpc' | 'a2a' | 'http';
+export type Face = 'mcp' | 'rpc' | 'a2a' | 'console' | 'http';
 
 export interface RequestStart {
   readonly face: Face;
@@ -43,7 +48,8 @@ export class ActiveRequest {
   principal: Principal | undefined;
   readonly #parts: ObserverParts;
   readonly #start: RequestStart;
-  readonly #startedAt: number;
+  /** On the monotonic clock. */
+  readonly startedAt: number;
   #method: string;
   #name = '';
   #id: string | number | undefined;
@@ -51,6 +57,7 @@ export class ActiveRequest {
   #trace: Trace | undefined;
   #error: FabricError | undefined;
   #credential: string | undefined;
+  #target: Target | undefined;
   #isOver = false;
 
   constructor(start: RequestStart, parts: ObserverParts) {
@@ -58,7 +65,7 @@ export class ActiveRequest {
     this.principal = start.principal;
     this.#start = start;
     this.#parts = parts;
-    this.#startedAt = parts.clock.monotonic();
+    this.startedAt = parts.clock.monotonic();
     this.#method = start.method ?? '';
     if (start.message !== undefined) this.read(start.message);
   }
@@ -73,6 +80,11 @@ export class ActiveRequest {
   /** The place that the request was given in its trace. */
   follow(trace: Trace): void {
     if (!this.#isBatch) this.#trace = trace;
+  }
+
+  /** The operation, where the path says it. */
+  isFor(method: string): void {
+    this.#method = method;
   }
 
   /** Takes over what a JSON-RPC message says of itself. */
@@ -106,17 +118,23 @@ export class ActiveRequest {
     if (!this.#isBatch) this.#isOver = true;
   }
 
+  /** What it would have called. */
+  aimedAt(target: Target): void {
+    if (!this.#isBatch) this.#target = target;
+  }
+
   /** Only the first end counts. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const { metrics, tracing, refusals } = this.#parts;
-    const ms = elapsedMs(this.#parts, this.#startedAt);
+    const ms = elapsedMs(this.#parts, this.startedAt);
     const code = this.#error?.code ?? null;
     metrics.requestEnded({ face: this.face, method: this.#method, code, ms });
     if (!this.principal && this.#error && !refusals.mayWrite()) return;
     if (tracing.enabled) this.#recordSpan(ms);
     this.#writeLine(ms, code);
+    this.#record(ms);
   }
 
   get #isBatch(): boolean {
@@ -138,7 +156,7 @@ export class ActiveRequest {
       parentSpanId: trace.parent_span_id === null ? undefined : toW3cSpanId(trace.parent_span_id),
       startMs: endMs - ms,
       endMs,
-      failure: this.#error && failureText({ ok: false, error: this.#error }),
+      failure: this.#error && redactText(this.#error.message),
       attributes: requestAttributes({
         face: this.face,
         transport: this.#start.transport,
@@ -149,6 +167,34 @@ export class ActiveRequest {
         code: this.#error?.code ?? null,
       }),
     });
+  }
+
+  /** Calls of our own tools and methods, and what was refused; without a caller it belongs to no one. */
+  #record(ms: number): void {
+    const { recorder, clock } = this.#parts;
+    const { principal } = this;
+    if (!recorder || !principal || (this.#error === undefined && !this.#isWorthRecording)) return;
+    // The page reads what happened; that it asked for something unknown is no call.
+    if (this.face === 'console' && !this.#target) return;
+    const draft = recorder.draft({
+      trace: this.trace,
+      transport: this.#start.transport,
+      face: this.face,
+      tool: this.#name || this.#method,
+      principal,
+      beganAt: Math.round(clock.now() - ms),
+    });
+    draft.agent_id = clipName(this.#target?.agent_id);
+    draft.capability = clipName(this.#target?.capability);
+    draft.ms = ms;
+    draft.ended_at = Math.round(draft.began_at + ms);
+    if (this.#error) addFailure(draft, this.#error);
+    recorder.ended(draft);
+  }
+
+  get #isWorthRecording(): boolean {
+    if (UNRECORDED.test(this.#name || this.#method)) return false;
+    return this.#method === 'tools/call' || this.face === 'rpc' || this.face === 'a2a';
   }
 
   #writeLine(ms: number, code: ErrorCode | null): void {
@@ -176,6 +222,14 @@ export class ActiveRequest {
     );
   }
 }
+
+interface Target {
+  readonly agent_id?: string | undefined;
+  readonly capability: string;
+}
+
+/** Signs of life, and readers of the journal itself, would fill it. */
+const UNRECORDED = /heartbeat$|^fabric[._](?:calls|usage|health|job[._]list)/;
 
 const BATCH = 'batch';
 
@@ -214,4 +268,43 @@ export class RefusalLines {
     this.#count += 1;
     return this.#count <= REFUSALS_PER_SECOND;
   }
+}
+
+/** Where observations go. */
+export interface ObserverParts {
+  readonly clock: Clock;
+  readonly rootLog: RootLog;
+  readonly metrics: Metrics;
+  readonly tracing: Telemetry;
+  readonly hashes: PrincipalHashes;
+  readonly refusals: RefusalLines;
+  /** Where calls are written down, once there is a journal. */
+  recorder: JournalRecorder | undefined;
+}
+
+const MAX_HASHES = 1000;
+
+/** Telemetry distinguishes principals without naming them. */
+export class PrincipalHashes {
+  readonly #known = new Map<string, string>();
+
+  of(principal: string | null): string | null {
+    if (principal === null) return null;
+    const known = this.#known.get(principal);
+    if (known !== undefined) return known;
+    const short = hash('sha256', principal, 'hex').slice(0, 12);
+    if (this.#known.size >= MAX_HASHES) this.#known.clear();
+    this.#known.set(principal, short);
+    return short;
+  }
+}
+
+/** A logger whose every line names the span. */
+export function spanLog({ rootLog }: ObserverParts, { trace_id, span_id }: Trace): Log {
+  return rootLog.log.child({ trace_id, span_id });
+}
+
+/** Milliseconds since `startedAt` on the monotonic clock, to the microsecond. */
+export function elapsedMs({ clock }: ObserverParts, startedAt: number): number {
+  return Math.round((clock.monotonic() - startedAt) * 1000) / 1000;
 }

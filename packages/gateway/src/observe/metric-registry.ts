@@ -2,15 +2,23 @@
 // labels and then counted on directly: a few nanoseconds a count, where the OpenTelemetry SDK hashes
 // the labels each time. Series can be forgotten, and a family holds a bounded number of them.
 
+import type { HistogramData, MetricFamilyData } from '@starloom/wire';
+
 const MAX_SERIES = 2000;
 const OVERFLOW = 'other';
 
 interface Series {
+  /** What is sent by OTLP. */
+  readonly data: number | HistogramData;
   render(name: string, labels: string): string;
 }
 
 export class Counter implements Series {
   value = 0;
+
+  get data(): number {
+    return this.value;
+  }
 
   add(amount = 1): void {
     this.value += amount;
@@ -21,8 +29,12 @@ export class Counter implements Series {
   }
 }
 
-export class Gauge implements Series {
+class Gauge implements Series {
   value = 0;
+
+  get data(): number {
+    return this.value;
+  }
 
   set(value: number): void {
     this.value = value;
@@ -41,6 +53,10 @@ export class Histogram implements Series {
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Float64Array(bounds.length + 1);
+  }
+
+  get data(): HistogramData {
+    return { bounds: this.#bounds, counts: [...this.#counts], sum: this.#sum };
   }
 
   observe(value: number): void {
@@ -63,20 +79,19 @@ export class Histogram implements Series {
   }
 }
 
+interface FamilyFacts<Label extends string> extends Omit<MetricFamilyData, 'points'> {
+  readonly labels: readonly Label[];
+}
+
 /** All series of one name. */
-export class MetricFamily<S extends Series, Label extends string = never> {
-  readonly #name: string;
-  readonly #head: string;
+class MetricFamily<S extends Series, Label extends string = never> {
+  readonly #about: FamilyFacts<Label>;
   readonly #labels: readonly Label[];
   readonly #create: () => S;
   readonly #series = new Map<string, { values: Readonly<Record<Label, string>>; series: S }>();
 
-  constructor(
-    about: { name: string; help: string; type: string; labels: readonly Label[] },
-    create: () => S,
-  ) {
-    this.#name = about.name;
-    this.#head = `# HELP ${about.name} ${about.help}\n# TYPE ${about.name} ${about.type}\n`;
+  constructor(about: FamilyFacts<Label>, create: () => S) {
+    this.#about = about;
     this.#labels = about.labels;
     this.#create = create;
   }
@@ -101,9 +116,17 @@ export class MetricFamily<S extends Series, Label extends string = never> {
   }
 
   render(): string {
-    let text = this.#head;
-    for (const [labels, { series }] of this.#series) text += series.render(this.#name, labels);
+    const { name, help, type } = this.#about;
+    let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`;
+    for (const [labels, { series }] of this.#series) text += series.render(name, labels);
     return text;
+  }
+
+  collect(): MetricFamilyData {
+    const { name, help, type } = this.#about;
+    const all = [...this.#series.values()];
+    const points = all.map(({ values, series }) => ({ labels: values, value: series.data }));
+    return { name, help, type, points };
   }
 
   #overflow(): Record<Label, string> {
@@ -123,7 +146,7 @@ export class MetricFamily<S extends Series, Label extends string = never> {
 }
 
 export class MetricRegistry {
-  readonly #families: { render(): string }[] = [];
+  readonly #families: Pick<MetricFamily<Series>, 'render' | 'collect'>[] = [];
   readonly #collectors: (() => void)[] = [];
 
   counter<Label extends string = never>(name: string, help: string, labels: readonly Label[] = []) {
@@ -156,7 +179,12 @@ export class MetricRegistry {
     return this.#families.map((family) => family.render()).join('');
   }
 
-  #add<F extends { render(): string }>(family: F): F {
+  collect(): MetricFamilyData[] {
+    for (const collect of this.#collectors) collect();
+    return this.#families.map((family) => family.collect());
+  }
+
+  #add<F extends Pick<MetricFamily<Series>, 'render' | 'collect'>>(family: F): F {
     this.#families.push(family);
     return family;
   }

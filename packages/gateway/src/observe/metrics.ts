@@ -3,7 +3,7 @@
 // series along.
 
 import type { ErrorCode, EventType, JobCounts } from '@starloom/core';
-import { createMetricFamilies, type MetricFamilies } from './metric-families.ts';
+import type { CallEntry } from './active-call.ts';
 import { type Counter, type Histogram, MetricRegistry } from './metric-registry.ts';
 import { observeProcess } from './process-metrics.ts';
 import { MCP_METHODS } from './telemetry-names.ts';
@@ -16,18 +16,12 @@ const OK = 'OK';
 export type BreakerState = 'closed' | 'open' | 'half-open';
 const BREAKER_VALUES = { closed: 0, 'half-open': 1, open: 2 } as const;
 
-export interface CallMeasures {
-  readonly agentId: string | null;
-  readonly capability: string | null;
-  /** Whether an agent was tried, so that both names are real. */
-  readonly tried: boolean;
-  readonly code: ErrorCode | null;
-  readonly fallback: boolean;
-  readonly ms: number;
-  readonly firstEventMs: number | null;
-}
+type CallMeasures = Pick<
+  CallEntry,
+  'agent_id' | 'capability' | 'attempts' | 'code' | 'fallback' | 'first_event_ms'
+>;
 
-export interface RequestMeasures {
+interface RequestMeasures {
   readonly face: string;
   readonly method: string;
   readonly code: ErrorCode | null;
@@ -75,9 +69,9 @@ export class Metrics {
     this.#events[type].value += 1;
   }
 
-  callEnded(call: CallMeasures): void {
+  callEnded(call: CallMeasures, ms: number): void {
     this.#inFlight.value -= 1;
-    this.#target(call).count(call);
+    this.#target(call).count(call, ms);
   }
 
   attemptEnded(agentId: string, code: ErrorCode | null): void {
@@ -160,6 +154,10 @@ export class Metrics {
     return this.#registry.text();
   }
 
+  collect(): ReturnType<MetricRegistry['collect']> {
+    return this.#registry.collect();
+  }
+
   stop(): void {
     this.#stopProcess();
   }
@@ -178,12 +176,12 @@ export class Metrics {
     return counter;
   }
 
-  #target({ agentId, capability, tried }: CallMeasures): TargetSeries {
+  #target({ agent_id: agentId, capability, attempts }: CallMeasures): TargetSeries {
     if (agentId === null) return this.#unknown;
     const name = capability ?? UNKNOWN;
     const found = this.#targets.get(agentId)?.get(name);
     if (found) return found;
-    if (tried) return this.#addTarget(agentId, name);
+    if (attempts > 0) return this.#addTarget(agentId, name);
     if (!this.#agents.has(agentId)) return this.#unknown;
     return this.#targets.get(agentId)?.get(UNKNOWN) ?? this.#addTarget(agentId, UNKNOWN);
   }
@@ -210,7 +208,7 @@ class TargetSeries {
     this.#labels = { agent, capability };
   }
 
-  count({ code, fallback, ms, firstEventMs }: CallMeasures): void {
+  count({ code, fallback, first_event_ms: firstEventMs }: CallMeasures, ms: number): void {
     const counters = fallback ? this.#fallbackCalls : this.#calls;
     const counter = counters.get(code) ?? this.#bindCalls(counters, code, fallback);
     counter.value += 1;
@@ -240,4 +238,91 @@ class TargetSeries {
 function outcomeOf(code: ErrorCode | null): Outcome {
   if (code === null) return 'ok';
   return code === 'CANCELLED' ? 'cancelled' : 'error';
+}
+
+/** From a millisecond to ten minutes. */
+const SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 180, 600,
+];
+
+type MetricFamilies = ReturnType<typeof createMetricFamilies>;
+
+function createMetricFamilies(registry: MetricRegistry) {
+  return {
+    buildInfo: registry.gauge('starloom_build_info', 'Always 1; says what runs', ['version']),
+    calls: registry.counter('starloom_calls_total', 'Calls that ended', [
+      'agent',
+      'capability',
+      'outcome',
+      'code',
+      'fallback',
+    ]),
+    duration: registry.histogram(
+      'starloom_call_duration_seconds',
+      'From a call to its end',
+      SECONDS,
+      ['agent', 'capability', 'outcome'],
+    ),
+    firstEvent: registry.histogram(
+      'starloom_time_to_first_event_seconds',
+      'From a call to the first thing its agent said',
+      SECONDS,
+      ['agent', 'capability'],
+    ),
+    attempts: registry.counter('starloom_attempts_total', 'Attempts at agents that ended', [
+      'agent',
+      'outcome',
+      'code',
+    ]),
+    inFlight: registry.gauge('starloom_inflight_calls', 'Calls that have not ended'),
+    requests: registry.counter(
+      'starloom_requests_total',
+      'Requests that were no call of an agent',
+      ['face', 'method', 'code'],
+    ),
+    requestDuration: registry.histogram(
+      'starloom_request_duration_seconds',
+      'From such a request to its answer',
+      SECONDS,
+      ['face', 'method'],
+    ),
+    events: registry.counter('starloom_events_total', 'Events passed on', ['type']),
+    agentUp: registry.gauge('starloom_agent_up', '1 when the agent answered last', ['agent']),
+    breakerState: registry.gauge(
+      'starloom_breaker_state',
+      'Circuit breaker: 0 closed, 1 half-open, 2 open',
+      ['agent'],
+    ),
+    authFailures: registry.counter('starloom_auth_failures_total', 'Requests refused at the door', [
+      'mode',
+      'reason',
+    ]),
+    recursionBlocked: registry.counter(
+      'starloom_recursion_blocked_total',
+      'Calls refused by the recursion guard',
+      ['reason'],
+    ),
+    streamDropped: registry.counter('starloom_stream_dropped_total', 'Streams cut short', [
+      'reason',
+    ]),
+    limited: registry.counter('starloom_limited_total', 'Refusals by a limit of rate or cost', [
+      'limit',
+    ]),
+    jobs: registry.gauge('starloom_jobs', 'Jobs by state', ['state']),
+    oldestJob: registry.gauge(
+      'starloom_jobs_oldest_queued_seconds',
+      'How long the oldest job has been waiting for a worker',
+    ),
+    jobAttempts: registry.counter('starloom_job_attempts_total', 'Jobs that began to run here', [
+      'mode',
+    ]),
+    certificateDays: registry.gauge(
+      'starloom_certificate_expiry_days',
+      'Days that a certificate is still valid',
+      ['certificate'],
+    ),
+    configReload: registry.counter('starloom_config_reload_total', 'Reloads of configuration', [
+      'result',
+    ]),
+  };
 }

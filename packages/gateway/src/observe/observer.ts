@@ -1,5 +1,5 @@
-// Everything the gateway says about itself, behind one object: the log, the metrics, the traces and
-// the calls of late. It costs a call a few microseconds, never throws, and never waits.
+// Everything the gateway says about itself, behind one object: the log, the metrics and the traces. It
+// costs a call a few microseconds, never throws, and never waits.
 
 import {
   type BlockReason,
@@ -9,24 +9,33 @@ import {
   type Log,
   systemClock,
 } from '@starloom/core';
-import { settlesWithin } from '@starloom/wire';
+import { openTelemetry, settlesWithin, type TelemetryTimes } from '@starloom/wire';
 import { type ActiveCall, type CallStart, ObservedCall } from './active-call.ts';
-import { ActiveRequest, RefusalLines, type RequestStart } from './active-request.ts';
+import {
+  ActiveRequest,
+  type ObserverParts,
+  PrincipalHashes,
+  RefusalLines,
+  type RequestStart,
+} from './active-request.ts';
 import { CertificateExpiry } from './certificate-expiry.ts';
+import { type JournalOptions, JournalRecorder } from './journal-recorder.ts';
 import { type LogDestination, type LogLevel, RootLog } from './log.ts';
 import { type BreakerState, Metrics } from './metrics.ts';
-import { type ObserverParts, PrincipalHashes } from './observer-parts.ts';
-import { RecentCalls } from './recent-calls.ts';
-import { createTracing, type TracingTimes } from './tracing.ts';
 
-export type { ActiveAttempt, AttemptOutcome, AttemptStart } from './active-attempt.ts';
-export type { ActiveCall, CallOutcome, CallStart } from './active-call.ts';
+export type {
+  ActiveAttempt,
+  ActiveCall,
+  AttemptOutcome,
+  AttemptStart,
+  CallOutcome,
+  CallStart,
+} from './active-call.ts';
 export type { ActiveRequest, Face } from './active-request.ts';
 export { METRICS_CONTENT_TYPE } from './metrics.ts';
 
 export interface Observer {
   readonly log: Log;
-  readonly recentCalls: RecentCalls;
   callStarted(call: CallStart): ActiveCall;
   /** Every request of every face; what becomes a call is written down by `callStarted`. */
   requestStarted(request: RequestStart): ActiveRequest;
@@ -46,6 +55,8 @@ export interface Observer {
   /** Where the counts of jobs are read when metrics are read. */
   watchJobs(read: () => Promise<JobCounts>): void;
   jobAttempt(mode: string): void;
+  /** From now on calls are written down there. */
+  keepJournal(options: JournalOptions): void;
   /** From now on, for every logger there is. */
   setLogLevel(level: LogLevel): void;
   /** In the Prometheus text format. */
@@ -59,36 +70,55 @@ export interface Observer {
 
 export interface ObserverOptions {
   readonly level: LogLevel;
-  /** The address of a collector, if traces are wanted. */
+  /** The address of a collector, if spans, lines and metrics are to be sent. */
   readonly otlp: string | null;
   readonly version: string;
   readonly clock?: Clock | undefined;
   /** Stderr unless given. */
   readonly destination?: LogDestination | undefined;
-  readonly times?: Partial<TracingTimes> | undefined;
+  readonly times?: Partial<TelemetryTimes> | undefined;
 }
 
-const TIMES: TracingTimes = { collectMs: 1000, exportMs: 5000, shutdownMs: 2000 };
 const FLUSH_MS = 1000;
 const COUNT_MS = 500;
 
 export function createObserver(options: ObserverOptions): Observer {
-  const { clock = systemClock, level, destination, version, otlp } = options;
-  const times = { ...TIMES, ...options.times };
+  const { clock = systemClock, level, destination, version, otlp, times } = options;
   const rootLog = new RootLog({ level, destination, clock });
   const { log } = rootLog;
   const metrics = new Metrics(version);
-  const tracing = createTracing({ otlp, version, log, times });
-  const recentCalls = new RecentCalls();
+  const service = 'starloom-gateway';
+  const collect = async () => {
+    await refresh();
+    return metrics.collect();
+  };
+  const tracing = openTelemetry({ otlp, service, version, log, times, metrics: collect });
+  if (tracing.enabled) rootLog.onLine((line) => tracing.line(JSON.parse(line)));
   const hashes = new PrincipalHashes();
   const refusals = new RefusalLines({ clock, rootLog });
-  const parts: ObserverParts = { clock, rootLog, metrics, tracing, recentCalls, hashes, refusals };
+  const parts: ObserverParts = {
+    clock,
+    rootLog,
+    metrics,
+    tracing,
+    hashes,
+    refusals,
+    recorder: undefined,
+  };
   const health = new Map<string, boolean>();
   const certificates = new CertificateExpiry(clock, log);
   let readJobs: (() => Promise<JobCounts>) | undefined;
+  /** What is only counted when metrics are read. */
+  const refresh = async () => {
+    const counted = readJobs?.().then(
+      (counts) => metrics.jobCounts(counts, clock.now()),
+      (err: unknown) => log.warn({ err }, 'jobs could not be counted'),
+    );
+    metrics.certificates(certificates.days());
+    if (counted) await settlesWithin(counted, COUNT_MS);
+  };
   return {
     log,
-    recentCalls,
     callStarted: (call) => new ObservedCall(call, hashes.of(call.principal), parts),
     requestStarted: (request) => new ActiveRequest(request, parts),
     authFailed: (mode, reason) => metrics.authFailed(mode, reason),
@@ -120,18 +150,19 @@ export function createObserver(options: ObserverOptions): Observer {
       readJobs = read;
     },
     jobAttempt: (mode) => metrics.jobAttempt(mode),
+    keepJournal: (journal) => {
+      parts.recorder?.close();
+      parts.recorder = new JournalRecorder(journal, clock);
+    },
     setLogLevel: (next) => rootLog.setLevel(next),
     async metricsText() {
-      const counted = readJobs?.().then(
-        (counts) => metrics.jobCounts(counts, clock.now()),
-        (err: unknown) => log.warn({ err }, 'jobs could not be counted'),
-      );
-      metrics.certificates(certificates.days());
-      if (counted) await settlesWithin(counted, COUNT_MS);
+      await refresh();
       return metrics.text();
     },
     async shutdown() {
       certificates.close();
+      readJobs = undefined;
+      parts.recorder?.close();
       await tracing.shutdown();
       metrics.stop();
       await settlesWithin(rootLog.flush(), FLUSH_MS);

@@ -1,80 +1,22 @@
-// Names of spans and their attributes, here and nowhere else: the MCP and GenAI conventions of
-// OpenTelemetry (repository semantic-conventions-genai) are in development and will move. What they
-// have no word for stands under `starloom.`; payloads and raw principals stand nowhere.
+// Names of the spans of a gateway, and what each says.
 
 import { ERRORS, type ErrorCode } from '@starloom/core';
+import { ATTRIBUTE, type Attributes, knownAttributes } from '@starloom/wire';
+import type { AttemptStart, CallEntry, CallStart, JobFacts } from './active-call.ts';
 
-export const SERVICE = { name: 'service.name', version: 'service.version' } as const;
-export const SCOPE_NAME = 'starloom.gateway';
+/** What a request says of itself. */
+type RequestFacts = Pick<
+  CallStart,
+  'transport' | 'method' | 'protocolVersion' | 'requestId' | 'depth' | 'job'
+>;
 
-export const ATTRIBUTE = {
-  method: 'mcp.method.name',
-  protocolVersion: 'mcp.protocol.version',
-  requestId: 'jsonrpc.request.id',
-  statusCode: 'rpc.response.status_code',
-  errorType: 'error.type',
-  operation: 'gen_ai.operation.name',
-  tool: 'gen_ai.tool.name',
-  prompt: 'gen_ai.prompt.name',
-  agentId: 'gen_ai.agent.id',
-  agentName: 'gen_ai.agent.name',
-  networkTransport: 'network.transport',
-  transport: 'starloom.transport',
-  face: 'starloom.face',
-  rpcMethod: 'rpc.method',
-  principal: 'starloom.principal.hash',
-  capability: 'starloom.capability',
-  depth: 'starloom.hop.depth',
-  stream: 'starloom.stream',
-  events: 'starloom.events',
-  firstEventMs: 'starloom.first_event_ms',
-  attempts: 'starloom.attempts',
-  fallback: 'starloom.fallback',
-  fallbackIndex: 'starloom.fallback.index',
-  node: 'starloom.node.id',
-  protocol: 'starloom.agent.protocol',
-  breaker: 'starloom.breaker.state',
-  errorCode: 'starloom.error.code',
-} as const;
+export type CallFacts = Omit<CallEntry, 'trace_id' | 'span_id' | 'job_id' | 'ok' | 'ms'>;
 
-export type Attributes = Record<string, string | number | boolean>;
-
-export interface ServerSpanFacts {
-  readonly transport: string;
-  readonly method: string;
-  readonly name: string;
-  readonly protocolVersion: string | undefined;
-  readonly requestId: string | number | undefined;
-  readonly depth: number | undefined;
-  readonly principal: string | null;
-  readonly agentId: string | null;
-  readonly capability: string | null;
-  readonly stream: boolean;
-  readonly events: number;
-  readonly firstEventMs: number | null;
-  readonly attempts: number;
-  readonly fallback: boolean;
-  readonly code: ErrorCode | null;
-  /** The answer was a JSON-RPC error, not a result with `isError`. */
-  readonly protocolError: boolean;
-}
-
-export interface AgentSpanFacts {
-  readonly agentId: string;
-  readonly nodeId: string;
-  readonly protocol: string;
-  readonly index: number;
-  readonly breaker: string | undefined;
-  readonly capability: string | null;
-  readonly code: ErrorCode | null;
-}
-
-export interface RequestSpanFacts
-  extends Pick<
-    ServerSpanFacts,
-    'transport' | 'method' | 'name' | 'requestId' | 'principal' | 'code'
-  > {
+interface RequestSpanFacts extends Pick<RequestFacts, 'transport' | 'method' | 'requestId'> {
   readonly face: string;
+  readonly name: string;
+  readonly principal: string | null;
+  readonly code: ErrorCode | null;
 }
 
 /** Of clients. */
@@ -98,6 +40,11 @@ export function serverSpanName(method: string, name: string): string {
   return name !== '' && TARGET_ATTRIBUTES.has(method) ? `${method} ${name}` : method;
 }
 
+/** One run of a job. */
+export function jobSpanName(capability: string | null): string {
+  return capability === null ? 'job' : `job ${capability}`;
+}
+
 export function agentSpanName(agentId: string): string {
   return `invoke_agent ${agentId}`;
 }
@@ -107,67 +54,84 @@ export function failsInResult(method: string): boolean {
   return method === TOOL_CALL;
 }
 
-export function serverAttributes(call: ServerSpanFacts): Attributes {
-  const attributes: Attributes = {
-    [ATTRIBUTE.method]: call.method,
-    [ATTRIBUTE.networkTransport]: call.transport === 'stdio' ? 'pipe' : 'tcp',
-    [ATTRIBUTE.transport]: call.transport,
+/** `isProtocolError`: the answer was a JSON-RPC error, not a result with `isError`. */
+export function serverAttributes(
+  request: RequestFacts,
+  call: CallFacts,
+  isProtocolError: boolean,
+): Attributes {
+  const { method, transport, protocolVersion, requestId, depth, job } = request;
+  const target = TARGET_ATTRIBUTES.get(method);
+  const attributes = knownAttributes({
+    ...(job ? jobAttributes(job) : transportAttributes(transport)),
+    [ATTRIBUTE.method]: job ? undefined : method,
     [ATTRIBUTE.stream]: call.stream,
     [ATTRIBUTE.events]: call.events,
     [ATTRIBUTE.attempts]: call.attempts,
     [ATTRIBUTE.fallback]: call.fallback,
-  };
-  if (call.method === TOOL_CALL) attributes[ATTRIBUTE.operation] = 'execute_tool';
-  const target = TARGET_ATTRIBUTES.get(call.method);
-  if (target !== undefined) attributes[target] = call.name;
-  if (call.protocolVersion !== undefined) {
-    attributes[ATTRIBUTE.protocolVersion] = call.protocolVersion;
-  }
-  if (call.requestId !== undefined) attributes[ATTRIBUTE.requestId] = String(call.requestId);
-  if (call.depth !== undefined) attributes[ATTRIBUTE.depth] = call.depth;
-  if (call.principal !== null) attributes[ATTRIBUTE.principal] = call.principal;
-  if (call.agentId !== null) attributes[ATTRIBUTE.agentId] = call.agentId;
-  if (call.capability !== null) attributes[ATTRIBUTE.capability] = call.capability;
-  if (call.firstEventMs !== null) attributes[ATTRIBUTE.firstEventMs] = call.firstEventMs;
+    [ATTRIBUTE.operation]: method === TOOL_CALL ? 'execute_tool' : undefined,
+    ...(target !== undefined && { [target]: call.tool }),
+    [ATTRIBUTE.protocolVersion]: protocolVersion,
+    [ATTRIBUTE.requestId]: requestId === undefined ? undefined : String(requestId),
+    [ATTRIBUTE.depth]: depth,
+    [ATTRIBUTE.principal]: call.principal,
+    [ATTRIBUTE.agentId]: call.agent_id,
+    [ATTRIBUTE.capability]: call.capability,
+    [ATTRIBUTE.firstEventMs]: call.first_event_ms,
+    [ATTRIBUTE.errorCode]: call.code,
+  });
   if (call.code === null) return attributes;
-  attributes[ATTRIBUTE.errorCode] = call.code;
-  attributes[ATTRIBUTE.errorType] = call.protocolError ? call.code : 'tool_error';
-  if (call.protocolError) attributes[ATTRIBUTE.statusCode] = String(ERRORS[call.code].rpc);
+  attributes[ATTRIBUTE.errorType] = isProtocolError ? call.code : 'tool_error';
+  if (isProtocolError) attributes[ATTRIBUTE.statusCode] = String(ERRORS[call.code].rpc);
   return attributes;
+}
+
+function transportAttributes(transport: string): Attributes {
+  return {
+    [ATTRIBUTE.networkTransport]: transport === 'stdio' ? 'pipe' : 'tcp',
+    [ATTRIBUTE.transport]: transport,
+  };
+}
+
+function jobAttributes({ id, attempt, mode }: JobFacts): Attributes {
+  return {
+    [ATTRIBUTE.jobId]: id,
+    [ATTRIBUTE.jobAttempt]: attempt,
+    [ATTRIBUTE.jobMode]: mode,
+  };
 }
 
 /** Of a request that is no call of an agent. */
 export function requestAttributes(request: RequestSpanFacts): Attributes {
   const { face, transport, method, name, requestId, principal, code } = request;
-  const attributes: Attributes = {
+  const target = TARGET_ATTRIBUTES.get(method);
+  return knownAttributes({
     [face === 'mcp' ? ATTRIBUTE.method : ATTRIBUTE.rpcMethod]: method,
     [ATTRIBUTE.face]: face,
-    [ATTRIBUTE.networkTransport]: transport === 'stdio' ? 'pipe' : 'tcp',
-    [ATTRIBUTE.transport]: transport,
-  };
-  const target = TARGET_ATTRIBUTES.get(method);
-  if (target !== undefined && name !== '') attributes[target] = name;
-  if (requestId !== undefined) attributes[ATTRIBUTE.requestId] = String(requestId);
-  if (principal !== null) attributes[ATTRIBUTE.principal] = principal;
-  if (code === null) return attributes;
-  attributes[ATTRIBUTE.errorCode] = code;
-  attributes[ATTRIBUTE.errorType] = code;
-  return attributes;
+    ...transportAttributes(transport),
+    ...(target !== undefined && name !== '' && { [target]: name }),
+    [ATTRIBUTE.requestId]: requestId === undefined ? undefined : String(requestId),
+    [ATTRIBUTE.principal]: principal,
+    [ATTRIBUTE.errorCode]: code,
+    [ATTRIBUTE.errorType]: code,
+  });
 }
 
-export function agentAttributes(attempt: AgentSpanFacts): Attributes {
-  const attributes: Attributes = {
+export function agentAttributes(
+  { agentId, nodeId, protocol, index, breaker }: Omit<AttemptStart, 'isFallback'>,
+  capability: string | null,
+  code: ErrorCode | null,
+): Attributes {
+  return knownAttributes({
     [ATTRIBUTE.operation]: 'invoke_agent',
-    [ATTRIBUTE.agentId]: attempt.agentId,
-    [ATTRIBUTE.agentName]: attempt.agentId,
-    [ATTRIBUTE.node]: attempt.nodeId,
-    [ATTRIBUTE.protocol]: attempt.protocol,
-    [ATTRIBUTE.fallbackIndex]: attempt.index,
-  };
-  if (attempt.capability !== null) attributes[ATTRIBUTE.capability] = attempt.capability;
-  if (attempt.breaker !== undefined) attributes[ATTRIBUTE.breaker] = attempt.breaker;
-  if (attempt.code === null) return attributes;
-  attributes[ATTRIBUTE.errorType] = attempt.code;
-  attributes[ATTRIBUTE.errorCode] = attempt.code;
-  return attributes;
+    [ATTRIBUTE.agentId]: agentId,
+    [ATTRIBUTE.agentName]: agentId,
+    [ATTRIBUTE.node]: nodeId,
+    [ATTRIBUTE.protocol]: protocol,
+    [ATTRIBUTE.fallbackIndex]: index,
+    [ATTRIBUTE.capability]: capability,
+    [ATTRIBUTE.breaker]: breaker,
+    [ATTRIBUTE.errorType]: code,
+    [ATTRIBUTE.errorCode]: code,
+  });
 }

@@ -6,33 +6,45 @@ import {
   type Capability,
   type Clock,
   FabricError,
-  findCapability,
   type HeldCapability,
   type Log,
   type Manifest,
   systemClock,
 } from '@starloom/core';
-import { type AuditEntry, LiveFile } from '@starloom/identity';
+import {
+  type AuditEntry,
+  followFile,
+  LiveFile,
+  type Realm,
+  type StoreFollower,
+} from '@starloom/identity';
 import { streamTurns } from '@starloom/wire';
-import { cleanCapability } from './clean-capability.ts';
-import { manifestChanged } from './manifest-changed.ts';
-import { completed, type Offer } from './offer.ts';
-import { type AgentPins, type PinsFile, pinsFile } from './pins-file.ts';
-import { judgeOne, printOf, type Review, type ReviewRules, review } from './review.ts';
+import { failure } from '../reasons.ts';
+import { type Offer, toOffer } from './offer.ts';
+import { type Approved, type PinsFile, pinsFile, sharedPins, toApproved } from './pins-file.ts';
+import {
+  judgeOne,
+  manifestChanged,
+  printOf,
+  type Review,
+  type ReviewRules,
+  review,
+  toAuditEntries,
+} from './review.ts';
 
 export interface PinningOptions {
   readonly stateFolder: string;
   readonly isStrict: boolean;
-  /** Every agent is the operator's as long as no other can register one. */
-  readonly isOperators?: ReviewRules['isOperators'];
+  /** Gateways with which approvals are shared. */
+  readonly realm?: Realm | undefined;
+  /** Who registered an agent; without it, every agent is the operator's. */
+  readonly ownerOf?: ReviewRules['ownerOf'] | undefined;
   readonly audit?: ((entry: AuditEntry) => void) | undefined;
   readonly clock?: Clock;
   readonly log: Log;
 }
 
 export type Reviewed = Pick<Review, 'capabilities' | 'held'>;
-
-type Approved = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 interface Print {
   readonly name: string;
@@ -53,6 +65,7 @@ export class Pinning {
   readonly #prints = new WeakMap<Capability, Print>();
   readonly #warned = new Set<string>();
   #file: LiveFile<PinsFile> | undefined;
+  #sharing: StoreFollower | undefined;
   /** Approved fingerprints by agent and capability. */
   #approved: Approved = new Map();
   #waiting: Waiting[] = [];
@@ -60,20 +73,23 @@ export class Pinning {
   #turn: Promise<void> = Promise.resolve();
 
   private constructor(options: PinningOptions) {
-    const { isStrict, isOperators = () => true, clock = systemClock } = options;
+    const { isStrict, ownerOf = () => undefined, clock = systemClock } = options;
     this.#options = { ...options, clock };
-    this.#rules = { isStrict, isOperators };
+    this.#rules = { isStrict, ownerOf };
   }
 
   /** BAD_INPUT when the file cannot be used: nothing is served then. */
   static async open(options: PinningOptions): Promise<Pinning> {
     const pinning = new Pinning(options);
-    pinning.#file = await LiveFile.open({
-      ...pinsFile(options.stateFolder),
-      log: options.log,
-      onChange: (file) => pinning.#follow(file),
-    });
-    pinning.#approved = toApproved(pinning.#file.value);
+    const { stateFolder, log, realm } = options;
+    const onChange = (changed: PinsFile) => pinning.#follow(changed);
+    const file = await LiveFile.open({ ...pinsFile(stateFolder), log, onChange });
+    pinning.#file = file;
+    if (realm) {
+      const shared = sharedPins((edit) => file.change(edit));
+      pinning.#sharing = await followFile(realm, shared, log);
+    }
+    pinning.#approved = toApproved(file.value);
     return pinning;
   }
 
@@ -81,6 +97,16 @@ export class Pinning {
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
+  }
+
+  /** Reads now what an operator just approved. */
+  async follow(): Promise<void> {
+    await this.#file?.reload();
+  }
+
+  /** Whether nothing of the agent is served before it was reviewed: no operator wrote its manifest. */
+  isForeign(manifest: Manifest): boolean {
+    return this.#rules.ownerOf(manifest) !== undefined;
   }
 
   /** What is served now; `undefined` when something must be written first. */
@@ -93,7 +119,7 @@ export class Pinning {
   async prepare(manifest: Manifest, offers: readonly Offer[]): Promise<void> {
     for (const offer of offers) {
       printOf(manifest, offer, this.#rules);
-      await streamTurns.enter();
+      await streamTurns.enter(manifest.agent_id);
     }
   }
 
@@ -124,6 +150,7 @@ export class Pinning {
   async close(): Promise<void> {
     await this.#next?.catch(() => {});
     await this.#turn;
+    await this.#sharing?.close();
     await this.#file?.close();
   }
 
@@ -171,15 +198,13 @@ export class Pinning {
     } catch (thrown) {
       const error = FabricError.from(thrown);
       log.error({ error }, 'approved tools cannot be written; what is new is not served');
-      throw new FabricError('INTERNAL', 'The approval of its tools cannot be written down', {
-        details: { reason: 'pins', fix: error.details.fix ?? 'make the state folder writable' },
-        cause: thrown,
-      });
+      throw failure('pins', { fix: error.details.fix }, { cause: thrown });
     }
   }
 
   #follow(file: PinsFile): void {
     this.#approved = toApproved(file);
+    void this.#sharing?.hint();
     for (const listener of [...this.#listeners]) listener();
   }
 
@@ -191,7 +216,7 @@ export class Pinning {
       const [old, now] = [before, after].map(({ agents }) =>
         agents.find((agent) => agent.agent_id === agent_id),
       );
-      for (const entry of toEntries(agent_id, old, now)) audit(entry);
+      for (const entry of toAuditEntries(agent_id, old, now)) audit(entry);
     }
   }
 
@@ -206,45 +231,4 @@ export class Pinning {
     const found = { agent_id, capability: name, reason, changes, ...(like && { like }), fix };
     this.#options.log.warn(found, 'a capability waits for approval and is not served');
   }
-}
-
-/** The offer of a capability as an adapter lists it; `undefined` when it must not be served. */
-function toOffer(manifest: Manifest, name: string, offered: Capability): Offer | undefined {
-  const own = cleanCapability(offered);
-  if (!own) return undefined;
-  const named = findCapability(manifest, name);
-  return { own, named, served: named ? completed(named, own) : own };
-}
-
-function toApproved({ agents }: PinsFile): Approved {
-  return new Map(
-    agents.map(({ agent_id, pins }) => [
-      agent_id,
-      new Map(pins.map(({ definition, fingerprint }) => [definition.name, fingerprint])),
-    ]),
-  );
-}
-
-function toEntries(agent_id: string, before?: AgentPins, after?: AgentPins): AuditEntry[] {
-  const known = new Set([...(before?.pins ?? []), ...(before?.held ?? [])].map(idOf));
-  const fresh = [
-    ...(after?.pins ?? []).map((pin) => ({ pin, decision: 'approved', by: pin.approved_by })),
-    ...(after?.held ?? []).map((pin) => ({ pin, decision: 'held', by: pin.reason })),
-  ].filter(({ pin }) => !known.has(idOf(pin)));
-  return Object.values(Object.groupBy(fresh, ({ decision, by }) => `${decision} ${by}`)).flatMap(
-    (group = []) => {
-      const [first] = group;
-      if (!first) return [];
-      const capabilities = group.map(({ pin: { definition, fingerprint } }) => ({
-        name: definition.name,
-        fingerprint,
-      }));
-      const decision = first.decision as 'approved' | 'held';
-      return [{ type: 'pin', decision, agent_id, capabilities, by: first.by }];
-    },
-  );
-}
-
-function idOf(pin: AgentPins['pins'][number] | AgentPins['held'][number]): string {
-  return `${pin.definition.name} ${pin.fingerprint} ${'reason' in pin ? 'held' : 'approved'}`;
 }

@@ -1,14 +1,21 @@
 // Decides for each capability that an agent offers whether it is served or waits for approval. A pure
 // function of what was approved before; what it wants to be remembered is in the file it returns.
 
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Capability,
+  canonicalJson,
+  type Endpoint,
+  type FabricError,
   type HeldCapability,
   isTrustedAs,
   type Manifest,
+  protocolOf,
+  sha256Hex,
   skeletonOf,
 } from '@starloom/core';
-import { changesBetween, type Fingerprinted, fingerprintOf, serverDigest } from './fingerprint.ts';
+import type { AuditEntry } from '@starloom/identity';
+import { failure } from '../reasons.ts';
 import type { Offer } from './offer.ts';
 import {
   type AgentPins,
@@ -21,8 +28,8 @@ import {
 export interface ReviewRules {
   /** Nothing is served that no operator approved. */
   readonly isStrict: boolean;
-  /** Whether an operator added the agent; else it registered itself, or came from another realm. */
-  readonly isOperators: (manifest: Manifest) => boolean;
+  /** The principal that registered the agent; undefined when an operator added it. */
+  readonly ownerOf: (manifest: Manifest) => string | undefined;
 }
 
 export interface Review {
@@ -69,7 +76,7 @@ export function review(
   }
   const entry: AgentPins = {
     agent_id,
-    server: serverDigest(manifest),
+    server: serverDigest(manifest, rules.ownerOf(manifest)),
     pins: [...pins.values()],
     held: waiting,
   };
@@ -100,21 +107,23 @@ export function judgeOne(
 export function printOf(
   manifest: Manifest,
   offer: Offer,
-  { isOperators }: ReviewRules,
+  { ownerOf }: ReviewRules,
 ): Fingerprinted | undefined {
   const { served } = offer;
-  return fingerprintOf(manifest, isOperators(manifest) ? offer : { own: served, served });
+  const owner = ownerOf(manifest);
+  if (owner === undefined) return fingerprintOf(manifest, offer);
+  return fingerprintOf(manifest, { own: served, served }, owner);
 }
 
 /** Another server of the operator starts without pins. */
 function findPins(
   { agents }: PinsFile,
   manifest: Manifest,
-  { isOperators }: ReviewRules,
+  { ownerOf }: ReviewRules,
 ): AgentPins | undefined {
   const known = agents.find(({ agent_id }) => agent_id === manifest.agent_id);
-  const isOther = known && known.server !== serverDigest(manifest);
-  return isOther && isOperators(manifest) ? undefined : known;
+  if (ownerOf(manifest) !== undefined) return known;
+  return known?.server === serverDigest(manifest) ? known : undefined;
 }
 
 function judge(
@@ -124,7 +133,7 @@ function judge(
   known: AgentPins | undefined,
   rules: ReviewRules,
 ): Verdict {
-  const isOperators = rules.isOperators(manifest);
+  const isOperators = rules.ownerOf(manifest) === undefined;
   const pin = known?.pins.find((one) => one.definition.name === name);
   if (pin?.fingerprint === fingerprint) {
     return pin.source === source ? SERVED : { isServed: true, approvedBy: 'manifest' };
@@ -169,4 +178,139 @@ function toHeldPin(
   const before = known?.held.find(({ fingerprint }) => fingerprint === print.fingerprint);
   const seen_at = before?.seen_at ?? at;
   return { ...print, reason, ...(like !== undefined && { like }), seen_at };
+}
+
+// What is pinned of a capability: what the agent says of it, and which server says it. What the operator
+// wrote in the manifest is not part of it: a change there is an approval.
+
+/** In the order they are shown. */
+const FIELDS = ['tool', 'title', 'description', 'input_schema', 'output_schema'] as const;
+
+interface Fingerprinted {
+  readonly definition: Definition;
+  /** SHA-256 of the RFC 8785 form of the definition and the server. */
+  readonly fingerprint: string;
+  /** What the operator wrote about it: another one means that the operator changed the manifest. */
+  readonly source: string;
+}
+
+/** Made once per answer of an agent: all of them are reviewed again when an approval changes. */
+const fingerprints = new WeakMap<Offer, Fingerprinted | null>();
+
+/** `undefined` where the agent adds nothing to what the operator wrote. */
+export function fingerprintOf(
+  manifest: Manifest,
+  offer: Offer,
+  owner?: string,
+): Fingerprinted | undefined {
+  const known = fingerprints.get(offer);
+  if (known !== undefined) return known ?? undefined;
+  const made = toFingerprint(manifest, offer, owner);
+  fingerprints.set(offer, made ?? null);
+  return made;
+}
+
+function toFingerprint(
+  manifest: Manifest,
+  offer: Offer,
+  owner: string | undefined,
+): Fingerprinted | undefined {
+  const definition = definitionOf(offer);
+  if (!definition) return undefined;
+  const server = serverOf(manifest.endpoint, owner);
+  const named = offer.named && saidBy(offer.named);
+  return {
+    definition,
+    fingerprint: digest({ ...definition, server }),
+    source: digest({ server, named: named ?? null }),
+  };
+}
+
+function serverDigest({ endpoint }: Manifest, owner?: string): string {
+  return digest(serverOf(endpoint, owner));
+}
+
+/** The fields of two definitions that differ. */
+function changesBetween(before: Definition, after: Definition): string[] {
+  const fields = [...FIELDS, 'annotations'] as const;
+  const changes = fields.filter((field) => !isDeepStrictEqual(before[field], after[field]));
+  return changes.length > 0 ? changes : ['server'];
+}
+
+function definitionOf({ served, named, own }: Offer): Definition | undefined {
+  if (!own) return undefined;
+  const said = saidBy(own);
+  if (!named) return { ...said, name: served.name };
+  const operators = saidBy(named);
+  const added = Object.entries(said).filter(
+    ([field]) => field !== 'name' && field !== 'annotations' && !(field in operators),
+  );
+  const hints = Object.entries(said.annotations ?? {}).filter(
+    ([hint]) => !(hint in (operators.annotations ?? {})),
+  );
+  if (added.length === 0 && hints.length === 0) return undefined;
+  return {
+    ...Object.fromEntries(added),
+    name: served.name,
+    ...(hints.length > 0 && { annotations: Object.fromEntries(hints) }),
+  };
+}
+
+function saidBy(capability: Capability): Definition {
+  const { name, annotations } = capability;
+  const given = FIELDS.filter((field) => capability[field] !== undefined);
+  return {
+    name,
+    ...Object.fromEntries(given.map((field) => [field, capability[field]])),
+    ...(annotations && { annotations }),
+  };
+}
+
+/**
+ * Not its headers, environment or settings: another token does not make another server. An agent that
+ * registered itself is known by its key, and may move.
+ */
+function serverOf(endpoint: Endpoint, owner: string | undefined) {
+  if (owner !== undefined) return { protocol: protocolOf(endpoint), owner };
+  const { transport, uri, command, args } = endpoint;
+  return { protocol: protocolOf(endpoint), transport, uri, command, args };
+}
+
+function digest(value: unknown): string {
+  return sha256Hex(canonicalJson(value ?? null, { loneSurrogates: 'escape' }));
+}
+
+/** A call of a capability that waits for approval. */
+export function manifestChanged(agent_id: string, held: HeldCapability): FabricError {
+  const { name: capability, reason, changes, like } = held;
+  return failure(reason, { agent_id, capability, changes, like });
+}
+
+/** What was pinned and held between two states of an agent, for the audit log. */
+export function toAuditEntries(
+  agent_id: string,
+  before?: AgentPins,
+  after?: AgentPins,
+): AuditEntry[] {
+  const known = new Set([...(before?.pins ?? []), ...(before?.held ?? [])].map(idOf));
+  const fresh = [
+    ...(after?.pins ?? []).map((pin) => ({ pin, decision: 'approved', by: pin.approved_by })),
+    ...(after?.held ?? []).map((pin) => ({ pin, decision: 'held', by: pin.reason })),
+  ].filter(({ pin }) => !known.has(idOf(pin)));
+  return Object.values(Object.groupBy(fresh, ({ decision, by }) => `${decision} ${by}`)).flatMap(
+    (group = []) => {
+      const [first] = group;
+      if (!first) return [];
+      const capabilities = group.map(({ pin: { definition, fingerprint } }) => ({
+        name: definition.name,
+        fingerprint,
+      }));
+      const decision = first.decision as 'approved' | 'held';
+      return [{ type: 'pin', decision, agent_id, capabilities, by: first.by }];
+    },
+  );
+}
+
+function idOf(pin: AgentPins['pins'][number] | AgentPins['held'][number]): string {
+  return `${pin.definition.name} ${pin.fingerprint} ${'reason' in pin ? 'held' : 'approved'}`;
 }

@@ -1,48 +1,50 @@
-// What the audit log says of a call: whether it was let through, to whom, and on whose behalf.
+// What policy rules are asked about a call, and what the audit log says of it: whether it was let
+// through, to whom, and on whose behalf. A new fact for rules is a field of both, here.
 
 import type { FabricError, GuardedCall, Trace } from '@starloom/core';
-import { type AuditEntry, grantOf, onBehalfOf } from '@starloom/identity';
-import type { Access } from './authorise.ts';
-import type { CallLimits } from './call-limits.ts';
+import { type AuditEntry, type PolicyCall, toRecordedFacts } from '@starloom/identity';
 import type { Caller, CallRequest } from './call-request.ts';
-import type { Route } from './route.ts';
+import type { CallLimits } from './limits.ts';
+import type { PreparedCall } from './prepare.ts';
+import type { Access } from './route.ts';
 
 export type AuditCall = (entry: AuditEntry) => void;
+
+type AskedFor = Pick<CallRequest, 'agent_id' | 'capability'>;
 
 interface AuditDeps {
   readonly audit: AuditCall;
   readonly limits: Pick<CallLimits, 'mayRecord'>;
 }
 
-export function allowed(
-  { capability }: CallRequest,
-  caller: Caller,
-  { trace, hop, originTier }: GuardedCall,
-  candidates: Route['candidates'],
-): AuditEntry {
+/** What rules are asked about beside caller and target. */
+export function toPolicyCall(
+  { hop, originTier }: GuardedCall,
+  { principal }: Pick<Caller, 'principal'>,
+  time: number,
+): PolicyCall {
+  return { depth: hop.depth, time, originTier: originTier ?? principal.tier };
+}
+
+export function toAllowedEntry({ request, caller, guarded, candidates }: PreparedCall): AuditEntry {
   const [{ record, decision }, ...rest] = candidates;
+  const { trace, hop, originTier } = guarded;
   const { principal } = caller;
   return {
     type: 'call',
     decision: decision.effect === 'degrade' ? 'degrade' : 'allow',
     rule: decision.rule,
-    principal: onBehalfOf(principal),
-    delegate: principal.delegation?.delegateId,
-    grant: grantOf(principal),
-    mode: principal.mode,
-    tier: principal.tier,
-    origin_tier: originTier,
+    ...toRecordedFacts(principal, { depth: hop.depth, originTier }),
     agent_id: record.manifest.agent_id,
-    capability,
+    capability: request.capability,
     fallbacks: rest.length > 0 ? rest.map((one) => one.record.manifest.agent_id) : undefined,
     trace_id: trace.trace_id,
-    depth: hop.depth,
     tool: caller.tool,
   };
 }
 
-export function refused(
-  { agentId, capability }: Pick<CallRequest, 'agentId' | 'capability'>,
+export function toRefusedEntry(
+  { agent_id, capability }: AskedFor,
   caller: Caller,
   trace: Trace,
   { code, details }: FabricError,
@@ -53,8 +55,8 @@ export function refused(
     type: 'call',
     decision: 'deny',
     ...(typeof rule === 'string' && { rule }),
-    ...whoOf(caller),
-    ...(agentId !== undefined && { agent_id: clip(agentId) }),
+    ...toRecordedFacts(caller.principal),
+    ...(agent_id !== undefined && { agent_id: clip(agent_id) }),
     capability: clip(capability),
     code,
     ...(typeof details.reason === 'string' && { reason: details.reason }),
@@ -65,7 +67,7 @@ export function refused(
 
 /** Writes down that a call was refused; one that failed is no decision. */
 export function auditRefusal(
-  request: Pick<CallRequest, 'agentId' | 'capability'>,
+  request: AskedFor,
   caller: Caller,
   trace: Trace,
   error: FabricError,
@@ -75,10 +77,10 @@ export function auditRefusal(
   const isRecorded =
     code === 'RATE_LIMITED' ? limits.mayRecord(caller.principal) : REFUSALS.has(code);
   if (!isRecorded) return;
-  const { agentId, capability } = request;
-  const record = agentId === undefined ? undefined : registry.get(agentId);
+  const { agent_id, capability } = request;
+  const record = agent_id === undefined ? undefined : registry.get(agent_id);
   const rule = record && authoriser.hiddenBy(caller.principal, record.manifest, capability);
-  audit(refused(request, caller, trace, error, rule));
+  audit(toRefusedEntry(request, caller, trace, error, rule));
 }
 
 const REFUSALS: ReadonlySet<string> = new Set([
@@ -88,17 +90,6 @@ const REFUSALS: ReadonlySet<string> = new Set([
   'RECURSION_LIMIT',
   'MANIFEST_CHANGED',
 ]);
-
-function whoOf({ principal }: Caller) {
-  const { mode, tier, delegation } = principal;
-  return {
-    principal: onBehalfOf(principal),
-    ...(delegation && { delegate: delegation.delegateId }),
-    grant: grantOf(principal),
-    mode,
-    tier,
-  };
-}
 
 function clip(text: string): string {
   return text.slice(0, 200).toWellFormed();

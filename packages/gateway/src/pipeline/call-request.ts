@@ -11,12 +11,12 @@ import type {
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
 import type { Ends } from '@starloom/wire';
-import type { ActiveRequest } from '../observe/observer.ts';
+import type { ActiveRequest, CallStart } from '../observe/observer.ts';
 import type { ToolResult } from './respond.ts';
 
-/** What a caller asks for, whichever face it came through, with every default filled in. */
+/** What a caller asks for, spelled as `fabric.call` takes it, with every default filled in. */
 export interface CallRequest {
-  readonly agentId?: string | undefined;
+  readonly agent_id?: string | undefined;
   readonly capability: string;
   readonly task: string;
   readonly arguments?: Record<string, unknown> | undefined;
@@ -25,13 +25,13 @@ export interface CallRequest {
   readonly stream: boolean;
   readonly format: Envelope['response']['format'];
   /** Bounds each attempt; by default what the capability says of itself. */
-  readonly timeoutMs?: number | undefined;
+  readonly timeout_ms?: number | undefined;
   /** Bounds the whole call; by default three attempts. */
-  readonly deadlineMs?: number | undefined;
-  readonly sessionId?: string | undefined;
-  readonly idempotencyKey?: string | undefined;
+  readonly deadline_ms?: number | undefined;
+  readonly session_id?: string | undefined;
+  readonly idempotency_key?: string | undefined;
   /** Goes on with a conversation, or with a call that waits for answers. */
-  readonly conversationId?: string | undefined;
+  readonly conversation_id?: string | undefined;
   readonly inputs?: readonly GivenInput[] | undefined;
 }
 
@@ -87,6 +87,8 @@ export interface Caller {
   readonly send?: ((event: FabricEvent, place?: EventPlace) => Promise<void>) | undefined;
   /** The call was accepted earlier and stored: its credential may have expired since. */
   readonly isStored?: boolean | undefined;
+  /** The job that the call runs for. */
+  readonly job?: CallStart['job'];
   /** Awaited before anything of the call may reach an agent; rejects when that must not happen. */
   readonly willSend?: (() => Promise<void>) | undefined;
   /** Stores the id of a conversation with which the call goes on if this process ends. */

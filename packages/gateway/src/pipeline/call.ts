@@ -2,7 +2,6 @@
 // agent comes through here: there is no second pipeline.
 
 import {
-  type Clock,
   DEFAULT_TIMEOUT_MS,
   type EventBody,
   EventStamper,
@@ -13,35 +12,25 @@ import {
   ROOT_HOP,
   type Trace,
 } from '@starloom/core';
-import { type Authoriser, toAuth } from '@starloom/identity';
-import type { Discovery } from '../discovery.ts';
 import type { ActiveCall, Observer } from '../observe/observer.ts';
-import { type AuditCall, allowed, auditRefusal } from './audit-call.ts';
-import { agentsForCall, type CallableAgents, deniedBy } from './authorise.ts';
+import { failure } from '../reasons.ts';
+import type { CallSlots } from './agent-gate.ts';
+import { type AuditCall, auditRefusal, toAllowedEntry } from './audit-call.ts';
 import type { Caller, CallRequest } from './call-request.ts';
-import type { CallSlots } from './call-slots.ts';
-import {
-  type Conversations,
-  noOpenQuestion,
-  type Reopened,
-  unknownConversation,
-} from './conversations.ts';
-import { type DispatchCall, type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
-import { toInput } from './envelope.ts';
+import type { Conversations, Reopened } from './conversations.ts';
+import { type DispatchDeps, type Dispatched, dispatch } from './dispatch.ts';
 import { EventChannel } from './event-channel.ts';
-import { readDelegate } from './mandates.ts';
-import { admit, answerTrace, toPolicyCall } from './origin.ts';
-import type { ParkedCalls } from './parked-calls.ts';
-import { type Candidate, route } from './route.ts';
-import { type Leg, RunningCall } from './running-call.ts';
+import type { EventTaps } from './event-taps.ts';
+import { answerTrace } from './origin.ts';
+import { callableAgents, enter, type PrepareDeps, prepare } from './prepare.ts';
+import { type Candidate, deniedBy } from './route.ts';
+import { type Leg, type ParkedCalls, RunningCall } from './running-call.ts';
 
 const STALL_MS = 30_000;
 /** How long a call waits for an agent that has not said yet what it offers. */
-const DISCOVERY_WAIT_MS = 30_000;
+export const DISCOVERY_WAIT_MS = 30_000;
 
-export interface CallDeps extends DispatchDeps {
-  readonly authoriser: Authoriser;
-  readonly discovery: Discovery;
+export interface CallDeps extends DispatchDeps, PrepareDeps {
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
   readonly callerSlots: CallSlots;
@@ -54,7 +43,8 @@ export interface CallDeps extends DispatchDeps {
   /** Throws BAD_INPUT when the caller has no agent in the session. */
   readonly assertMember: (caller: Caller, sessionId: string) => Promise<void>;
   readonly observer: Observer;
-  readonly clock: Clock;
+  /** People who look at events while calls run. */
+  readonly taps: EventTaps;
   /** How long a reader may take nothing before it is cut off. */
   readonly stallMs?: number | undefined;
 }
@@ -63,26 +53,34 @@ export type CallOutcome =
   | { readonly ok: true; readonly dispatched: Dispatched; readonly trace: Trace }
   | { readonly ok: false; readonly error: FabricError; readonly trace: Trace };
 
+/** One call while it is served to one caller. */
+interface ServedCall {
+  readonly request: CallRequest;
+  readonly caller: Caller;
+  readonly guarded: GuardedCall;
+  readonly observed: ActiveCall;
+}
+
 export async function runCall(
   request: CallRequest,
   caller: Caller,
   deps: CallDeps,
 ): Promise<CallOutcome> {
   let guarded: GuardedCall | undefined;
-  let isObserved = false;
+  let observed: ActiveCall | undefined;
   try {
     deps.assertCurrent(caller);
     // A stored call was charged when it was accepted, to its budget too.
-    if (!caller.isStored) deps.limits.admit(caller.principal);
-    const admitted = admit(caller, deps.guard);
-    guarded = admitted instanceof Promise ? await admitted : admitted;
-    const spent = caller.isStored ? undefined : deps.mandates.spend(guarded, caller.principal);
-    if (spent) await spent;
+    const entered = enter(caller, deps, caller.isStored);
+    guarded = entered instanceof Promise ? await entered : entered;
     const turn = deps.callerSlots.enter(caller.principal.id, caller.signal);
     if (turn) await turn;
     try {
-      isObserved = true;
-      const dispatched = await observe(request, caller, guarded, deps);
+      observed = start(request, caller, guarded, deps);
+      caller.request?.becomesCall();
+      const dispatched = await serve({ request, caller, guarded, observed }, deps);
+      const { agent_id: agentId, fallback, result } = dispatched;
+      observed.end({ ok: true, agentId, fallback, result });
       return { ok: true, dispatched, trace: guarded.trace };
     } finally {
       deps.callerSlots.leave(caller.principal.id);
@@ -90,17 +88,18 @@ export async function runCall(
   } catch (thrown) {
     const error = FabricError.from(thrown);
     const trace = guarded?.trace ?? answerTrace(caller);
-    if (caller.request) caller.request.fail(error);
-    else if (!isObserved) {
-      start(request, caller, guarded ?? { trace, hop: ROOT_HOP }, deps).end({ ok: false, error });
-    }
+    const isUnseen = observed === undefined && caller.request === undefined;
+    if (isUnseen) observed = start(request, caller, guarded ?? { trace, hop: ROOT_HOP }, deps);
+    observed?.end({ ok: false, error });
+    caller.request?.aimedAt(request);
+    caller.request?.fail(error);
     auditRefusal(request, caller, trace, error, deps);
     return { ok: false, error, trace };
   }
 }
 
 function start(
-  { stream }: CallRequest,
+  request: CallRequest,
   caller: Caller,
   { trace, hop }: GuardedCall,
   { observer }: CallDeps,
@@ -111,96 +110,39 @@ function start(
     method: 'tools/call',
     name: caller.tool,
     principal: caller.principal.id,
-    stream,
+    stream: request.stream,
     depth: hop.depth,
-    ...(caller.protocolVersion && { protocolVersion: caller.protocolVersion }),
-    ...(caller.requestId !== undefined && { requestId: caller.requestId }),
+    asked: { request, caller, chain: hop.chain },
+    protocolVersion: caller.protocolVersion,
+    requestId: caller.requestId,
+    job: caller.job,
   });
 }
 
-async function observe(
-  request: CallRequest,
-  caller: Caller,
-  guarded: GuardedCall,
-  deps: CallDeps,
-): Promise<Dispatched> {
-  const observed = start(request, caller, guarded, deps);
-  caller.request?.becomesCall();
-  try {
-    const dispatched = await serve(request, caller, guarded, observed, deps);
-    observed.end({ ok: true, agentId: dispatched.agentId, fallback: dispatched.fallback });
-    return dispatched;
-  } catch (thrown) {
-    const error = FabricError.from(thrown);
-    observed.end({ ok: false, error });
-    throw error;
-  }
-}
-
-async function serve(
-  request: CallRequest,
-  caller: Caller,
-  guarded: GuardedCall,
-  observed: ActiveCall,
-  deps: CallDeps,
-): Promise<Dispatched> {
+async function serve(served: ServedCall, deps: CallDeps): Promise<Dispatched> {
+  const { request, caller, guarded, observed } = served;
   const conversation = reopen(request, caller, deps);
-  const agents = agentsForCall(
-    caller.principal,
-    deps,
-    toPolicyCall(guarded, caller, deps.clock.now()),
-  );
-  if (conversation?.isParked) {
-    assertCallable(conversation, agents);
-    return await answer(conversation, caller, guarded, observed, deps);
-  }
-  const wanted = conversation ? continued(request, conversation) : request;
-  const waitMs = Math.min(wanted.timeoutMs ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
-  const described = deps.discovery.awaitFor(wanted, caller, waitMs);
-  if (described) await described;
-  const { breakers, guard } = deps;
-  const routed = route(wanted, guarded, { agents, breakers, guard }).candidates;
-  const candidates = conversation ? ([routed[0]] as const) : routed;
-  const [first] = candidates;
-  const asked = { ...wanted, capability: first.capability.name };
-  if (!caller.isStored) deps.limits.spend(caller.principal, first.capability.cost);
-  deps.audit(allowed(asked, caller, guarded, candidates));
-  logRules(candidates, observed);
-  const { conversations, parked, clock } = deps;
-  const call = new RunningCall({
-    principalId: caller.principal.id,
-    input: toInput(asked),
-    questionMs: caller.questionMs,
-    conversations,
-    parked,
-    clock,
+  if (conversation?.isParked) return await answer(conversation, served, deps);
+  const wanted = conversation ? withConversationInput(request, conversation) : request;
+  const waitMs = Math.min(wanted.timeout_ms ?? DEFAULT_TIMEOUT_MS, DISCOVERY_WAIT_MS);
+  const preparing = prepare(wanted, caller, guarded, deps, {
+    waitMs,
+    nodeId: conversation?.nodeId,
   });
+  const routed = preparing instanceof Promise ? await preparing : preparing;
+  const prepared = conversation ? { ...routed, candidates: onlyFirst(routed) } : routed;
+  const { candidates } = prepared;
+  const [first] = candidates;
+  if (!caller.isStored) deps.limits.spend(caller.principal, first.capability.cost);
+  deps.audit(toAllowedEntry(prepared));
+  logRules(candidates, observed);
   const firstId = first.record.manifest.agent_id;
-  observed.target(firstId, asked.capability);
-  if (conversation) deps.conversations.use(conversation);
-  const { emit, signal } = call;
-  const { notify, meta, declared, willSend, principal } = caller;
-  const dispatching: DispatchCall = {
-    request: asked,
-    principal,
-    auth: toAuth(principal),
-    delegate: readDelegate(caller),
-    guarded,
-    candidates,
-    observed,
-    emit,
-    signal,
-    notify,
-    meta,
-    declared,
-    ask: (...given) => call.ask(...given),
-    resume: conversation ?? unasked(request),
-    keepRunning: keeperOf(caller, deps),
-    willSend,
-  };
-  const begin = (leg: Leg) => call.start(leg, () => dispatch(dispatching, deps));
-  if (!caller.send) return await inLeg(call, caller, guarded, observed, deps, begin);
-  return await inLeg(call, caller, guarded, observed, deps, async (leg) => {
+  observed.routed(prepared);
+  if (conversation) await deps.conversations.use(conversation);
+  const call = new RunningCall(prepared, observed, conversation, deps);
+  const begin = (leg: Leg) => call.start(leg, () => dispatch(call, deps));
+  if (!caller.send) return await inLeg(call, served, deps, begin);
+  return await inLeg(call, served, deps, async (leg) => {
     const message = candidates.map(({ record }) => record.manifest.agent_id).join(', then ');
     await leg.emit({ type: 'status', data: { state: 'accepted' } }, firstId);
     await leg.emit({ type: 'status', data: { state: 'routed', message } }, firstId);
@@ -208,90 +150,91 @@ async function serve(
   });
 }
 
+/** A conversation goes on with its agent, and with no other. */
+function onlyFirst({ candidates }: { readonly candidates: readonly [Candidate, ...Candidate[]] }) {
+  return [candidates[0]] as const;
+}
+
 /** The conversation that the request goes on with, if it names one. */
 function reopen(request: CallRequest, caller: Caller, deps: CallDeps): Reopened | undefined {
-  const { conversationId, inputs, agentId, capability } = request;
-  if (conversationId === undefined) {
-    if (inputs?.some(({ response }) => response.native === undefined)) throw noOpenQuestion();
+  const { conversation_id, inputs, agent_id, capability } = request;
+  if (conversation_id === undefined) {
+    if (inputs?.some(({ response }) => response.native === undefined))
+      throw failure('no_open_question');
     return undefined;
   }
-  const conversation = deps.conversations.open(conversationId, caller.principal.id, inputs);
+  const conversation = deps.conversations.open(conversation_id, caller.principal.id, inputs);
   const isOther =
-    (agentId !== undefined && agentId !== conversation.agentId) ||
+    (agent_id !== undefined && agent_id !== conversation.agentId) ||
     (conversation.questions.length > 0 &&
       normalName(capability) !== normalName(conversation.capability));
-  if (isOther) throw unknownConversation();
+  if (isOther) throw failure('unknown_conversation');
   return conversation;
 }
 
-/** A call that waits for an answer goes on only while the caller may make it. */
-function assertCallable({ agentId, capability }: Reopened, agents: CallableAgents): void {
-  const record = agents.get(agentId);
-  if (!record || !findCapability(record, capability)) throw unknownConversation();
-  const decision = agents.decide(record, capability);
-  if (decision.effect !== 'allow') throw deniedBy(decision, { agent_id: agentId, capability });
-}
-
-/** The log of a call is made when it is first needed, which costs more than all of this. */
 function logRules(candidates: readonly Candidate[], observed: ActiveCall): void {
   for (const { record, decision } of candidates) {
     const { effect, rule } = decision;
     if (rule === undefined) continue;
-    const { agent_id } = record.manifest;
-    observed.log.debug({ agent_id, rule, effect }, 'a policy rule decided');
+    observed.debug({ agent_id: record.manifest.agent_id, rule, effect }, 'a policy rule decided');
   }
 }
 
-/** Answers that a caller of the agent's protocol gives before it is asked: the agent may use them. */
-function unasked({ inputs = [] }: CallRequest): DispatchCall['resume'] {
-  if (inputs.length === 0) return undefined;
-  return { handle: undefined, responses: inputs.map(({ id, response }) => ({ id, ...response })) };
-}
-
-function continued(request: CallRequest, { agentId, input }: Reopened): CallRequest {
-  return { ...request, ...input, agentId };
+function withConversationInput(request: CallRequest, { agentId, input }: Reopened): CallRequest {
+  return { ...request, ...input, agent_id: agentId };
 }
 
 /** Goes on with an attempt that waits in this process. */
 async function answer(
   conversation: Reopened,
-  caller: Caller,
-  guarded: GuardedCall,
-  observed: ActiveCall,
+  served: ServedCall,
   deps: CallDeps,
 ): Promise<Dispatched> {
   const { nonce, responses = [], agentId, capability } = conversation;
-  observed.target(agentId, capability);
+  assertCallable(conversation, served, deps);
+  served.observed.target(agentId, capability);
   const call = deps.parked.get(nonce);
-  if (!call) throw noOpenQuestion();
-  return await inLeg(call, caller, guarded, observed, deps, async (leg) => {
+  if (!call) throw failure('no_open_question');
+  return await inLeg(call, served, deps, async (leg) => {
     await leg.emit({ type: 'status', data: { state: 'started' } }, agentId);
-    deps.conversations.use(conversation);
+    await deps.conversations.use(conversation);
     const outcome = call.next(leg, () => deps.parked.answer(nonce, responses));
-    if (!outcome) throw noOpenQuestion();
+    if (!outcome) throw failure('no_open_question');
     return await outcome;
   });
+}
+
+/** A call that waits for an answer goes on only while the caller may make it. */
+function assertCallable(
+  { agentId, capability }: Reopened,
+  { caller, guarded }: ServedCall,
+  deps: CallDeps,
+): void {
+  const agents = callableAgents(caller, guarded, deps);
+  const record = agents.get(agentId);
+  if (!record || !findCapability(record, capability)) throw failure('unknown_conversation');
+  const decision = agents.decide(record, capability);
+  if (decision.effect !== 'allow') throw deniedBy(decision, { agent_id: agentId, capability });
 }
 
 /** Serves a call for as long as this caller waits for it. */
 async function inLeg(
   call: RunningCall,
-  caller: Caller,
-  { trace }: GuardedCall,
-  observed: ActiveCall,
+  { caller, guarded, observed }: ServedCall,
   deps: CallDeps,
   work: (leg: Leg) => Promise<Dispatched>,
 ): Promise<Dispatched> {
   const unfollow = call.follow(caller.signal);
-  const channel = openChannel(caller, trace, call, deps);
+  const channel = openChannel(caller, guarded.trace, call, deps);
   const emit = (body: EventBody, agentId: string) => {
     observed.event(body.type);
+    if (deps.taps.open.size > 0) deps.taps.send(guarded.trace, caller.principal.id, body, agentId);
     return channel?.push(body, agentId);
   };
   const canAsk: Leg['canAsk'] = (inputs) => caller.toInputRequired?.(inputs, '') !== undefined;
   try {
     const dispatched = await work({ emit, canAsk });
-    const sent = emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agentId);
+    const sent = emit({ type: 'final', data: toLastEvent(dispatched) }, dispatched.agent_id);
     if (sent) await sent;
     return withConversation(dispatched, caller, deps);
   } finally {
@@ -306,22 +249,12 @@ function withConversation(
   { principal }: Caller,
   { conversations }: CallDeps,
 ): Dispatched {
-  const { agentId, capability, kept: handle } = dispatched;
+  const { agent_id: agentId, capability, kept: handle } = dispatched;
   if (!handle) return dispatched;
-  const conversation = { principalId: principal.id, agentId, capability, handle, questions: [] };
-  return { ...dispatched, conversationId: conversations.seal(conversation) };
-}
-
-/** Where the call is a job: what runs at the agent is joined again under an id of ours. */
-function keeperOf(
-  { principal, keepRunning }: Caller,
-  { conversations }: CallDeps,
-): DispatchCall['keepRunning'] {
-  if (!keepRunning) return undefined;
-  return async (handle, by) => {
-    const id = conversations.seal({ principalId: principal.id, ...by, handle, questions: [] });
-    if (id !== undefined) await keepRunning(id);
-  };
+  const nodeId = dispatched.attempts.at(-1)?.node_id;
+  const at = { principalId: principal.id, agentId, nodeId, capability };
+  const conversation = { ...at, handle, questions: [] };
+  return { ...dispatched, conversation_id: conversations.seal(conversation) };
 }
 
 function openChannel(
@@ -345,7 +278,7 @@ function openChannel(
 }
 
 /** What the contracts put into the last event; the result has it too, and more. */
-function toLastEvent({ result: { answer, citations, data } }: Dispatched) {
+export function toLastEvent({ result: { answer, citations, data } }: Dispatched) {
   return {
     answer,
     ...(citations && { citations }),

@@ -4,109 +4,56 @@
 
 import {
   type AgentHandle,
-  type AskOptions,
   type Attempt,
-  type Auth,
   type CallResult,
-  type Clock,
+  DEFAULT_TIMEOUT_MS,
   Deadline,
   defaultDeadlineMs,
   type Envelope,
+  type ErrorCode,
   type ErrorDetails,
-  type EventBody,
-  extendChain,
   FabricError,
   findCapability,
-  type InputRequest,
-  type InputResponse,
+  type Health,
   type Log,
-  orAborted,
+  type Manifest,
   protocolOf,
-  type RecursionGuard,
   type Registry,
   ResultFold,
+  TOOL_ERROR,
   toHealthReason,
 } from '@starloom/core';
-import { type DeadlineSignal, deadlineSignal } from '@starloom/wire';
-import type { AdapterLease, AdapterPool } from '../adapter-pool.ts';
-import type { ArgumentSchemas } from '../argument-schemas.ts';
-import type { InboundWebhooks } from '../inbound-webhooks.ts';
-import type { ActiveCall } from '../observe/observer.ts';
-import { manifestChanged } from '../pinning/manifest-changed.ts';
-import { Announcements } from './announcements.ts';
-import { runAttempt } from './attempt.ts';
-import { AttemptContext, type AttemptOrigin, type Confirm } from './attempt-context.ts';
-import {
-  canStream,
-  fallsBackOnAnswer,
-  isFallback,
-  isStreamingPrimary,
-  mayGoElsewhere,
-  ownTimeoutOf,
-  timeoutOf,
-  toAttempt,
-  wantsEvents,
-} from './attempt-rules.ts';
-import { deniedBy } from './authorise.ts';
-import type { Breakers } from './breaker.ts';
-import type { CallLimits } from './call-limits.ts';
+import { manifestChanged } from '../pinning/review.ts';
+import { failure } from '../reasons.ts';
+import { type AttemptDeps, runAttempt, toInput } from './attempt.ts';
 import type { CallRequest } from './call-request.ts';
-import type { CallSlots } from './call-slots.ts';
-import { buildEnvelope, type EnvelopeParts, toInput } from './envelope.ts';
 import { exhausted, type FailedAttempt } from './exhausted.ts';
-import type { CarriedMandate, Mandated, Mandates } from './mandates.ts';
-import { withReadableLinks } from './resource-links.ts';
-import { toFormat } from './response-format.ts';
-import type { Candidate, Route } from './route.ts';
-import type { Asking } from './running-call.ts';
+import type { Instances } from './instances.ts';
+import { toFormat, withReadableLinks } from './respond.ts';
+import { type Candidate, deniedBy } from './route.ts';
+import type { RunningCall } from './running-call.ts';
 
-export interface DispatchDeps {
+export interface DispatchDeps extends AttemptDeps {
   readonly registry: Registry;
-  readonly adapters: AdapterPool;
-  readonly webhooks: Pick<InboundWebhooks, 'open'>;
-  readonly breakers: Breakers;
-  readonly guard: RecursionGuard;
-  readonly schemas: ArgumentSchemas;
-  readonly agentSlots: CallSlots;
-  readonly limits: CallLimits;
-  readonly mandates: Mandates;
-  readonly clock: Clock;
+  readonly instances: Instances;
   readonly log: Log;
-  readonly resultLength: number;
   /** Agents whose resources keep their own URIs. */
   readonly unprefixed: readonly string[];
-  readonly confirm?: Confirm | undefined;
 }
 
+/** What a call came to, spelled as `fabric.call` answers. */
 export interface Dispatched {
   readonly result: CallResult;
-  readonly agentId: string;
+  readonly agent_id: string;
   readonly capability: string;
-  /** With which the agent goes on in a next call. */
-  readonly kept?: AgentHandle | undefined;
-  readonly conversationId?: string | undefined;
   readonly attempts: readonly Attempt[];
   readonly fallback: boolean;
+  readonly conversation_id?: string | undefined;
+  /** With which the agent goes on in a next call; not shown. */
+  readonly kept?: AgentHandle | undefined;
 }
 
-export interface DispatchCall extends Mandated, AttemptOrigin {
-  readonly request: CallRequest;
-  readonly auth: Auth;
-  readonly candidates: Route['candidates'];
-  readonly observed: ActiveCall;
-  readonly signal: AbortSignal;
-  /** Asks the caller on behalf of an agent. */
-  readonly ask: (
-    requests: readonly InputRequest[],
-    options: AskOptions,
-    by: Asking,
-  ) => Promise<InputResponse[]>;
-  readonly emit: (body: EventBody, agentId: string) => Promise<void> | undefined;
-  /** Awaited before anything reaches an agent. */
-  readonly willSend?: (() => Promise<void>) | undefined;
-}
-
-export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<Dispatched> {
+export async function dispatch(call: RunningCall, deps: DispatchDeps): Promise<Dispatched> {
   const walk = new Walk(call, deps);
   try {
     return await walkThrough(walk, call);
@@ -115,13 +62,12 @@ export async function dispatch(call: DispatchCall, deps: DispatchDeps): Promise<
   }
 }
 
-async function walkThrough(walk: Walk, call: DispatchCall): Promise<Dispatched> {
-  const { candidates } = call;
+async function walkThrough(walk: Walk, { prepared }: RunningCall): Promise<Dispatched> {
   const offline: Candidate[] = [];
-  for (const candidate of candidates) {
+  for (const candidate of prepared.candidates) {
     if (!walk.mayTry(candidate)) continue;
     const { availability } = candidate;
-    if (availability === 'offline' || availability === 'denied') {
+    if (availability === 'offline' || availability === 'denied' || availability === 'draining') {
       walk.skip(candidate, availability);
       if (availability === 'offline') offline.push(candidate);
     } else if (availability === 'held') walk.hold(candidate);
@@ -131,31 +77,34 @@ async function walkThrough(walk: Walk, call: DispatchCall): Promise<Dispatched> 
     if (walk.mayTry(candidate) && (await walk.try(candidate))) return walk.dispatched();
   }
   const degraded = walk.degraded();
-  if (degraded && (await walk.try(degraded, { degrade: true }))) return walk.dispatched();
-  throw exhausted(walk.failures, call.request.capability);
+  if (degraded && (await walk.try(degraded, true))) return walk.dispatched();
+  throw exhausted(walk.failures, prepared.request.capability);
 }
 
 class Walk {
   readonly failures: FailedAttempt[] = [];
-  readonly #call: DispatchCall;
+  readonly #call: RunningCall;
+  readonly #request: CallRequest;
   readonly #deps: DispatchDeps;
   readonly #deadline: Deadline;
-  readonly #announcements: Announcements;
   readonly #attempts: Attempt[] = [];
   /** What the caller gave; fitted to each capability in turn. */
   readonly #input: Envelope['input'];
-  #answered: Omit<Dispatched, 'attempts' | 'conversationId'> | undefined;
+  #answered: Omit<Dispatched, 'attempts'> | undefined;
   #broken: Candidate | undefined;
   /** The own error of the primary, while other agents are asked after it. */
   #ownError: FabricError | undefined;
+  /** Failures that the caller has received. */
+  #announced = 0;
+  /** Whether parts of an answer went out that will not be finished. */
+  #brokeOff = false;
 
-  constructor(call: DispatchCall, deps: DispatchDeps) {
+  constructor(call: RunningCall, deps: DispatchDeps) {
+    const { request, candidates } = call.prepared;
     this.#call = call;
+    this.#request = request;
     this.#deps = deps;
-    this.#announcements = new Announcements(call);
-    const { request, candidates } = call;
-    const [{ capability }] = candidates;
-    const ownMs = request.deadlineMs ?? capability.deadline_ms;
+    const ownMs = request.deadline_ms ?? candidates[0].capability.deadline_ms;
     const deadlineMs = ownMs ?? defaultDeadlineMs(timeoutOf(request, candidates[0]));
     this.#deadline = new Deadline(deadlineMs, deps.clock);
     this.#input = toInput(request);
@@ -163,7 +112,7 @@ class Walk {
 
   dispatched(): Dispatched {
     if (!this.#answered) throw new FabricError('INTERNAL', 'No agent answered');
-    const result = toFormat(this.#answered.result, this.#call.request.format);
+    const result = toFormat(this.#answered.result, this.#request.format);
     return { ...this.#answered, result, attempts: this.#attempts };
   }
 
@@ -176,91 +125,109 @@ class Walk {
   /** What the call ends with: the own error of the primary when no other agent answered. */
   outcome(thrown: unknown): unknown {
     if (!this.#ownError || this.#call.signal.aborted) return thrown;
-    return this.#answeredWith(this.#ownError, this.#call.candidates[0]);
+    return this.#answeredWith(this.#ownError, this.#call.prepared.candidates[0]);
   }
 
   /** A streaming attempt that broke in itself may work without streaming. */
   degraded(): Candidate | undefined {
-    return this.#call.request.stream ? this.#broken : undefined;
+    return this.#request.stream ? this.#broken : undefined;
   }
 
-  skip(candidate: Candidate, why: Exclude<Candidate['availability'], 'ready'>): void {
+  skip(candidate: Candidate, why: 'offline' | 'draining' | 'open-circuit' | 'denied'): void {
     const { agent_id } = candidate.record.manifest;
     if (why === 'denied') {
       const target = { agent_id, capability: candidate.capability.name };
-      this.#failed(candidate, deniedBy(candidate.decision, target), 0, false);
+      this.#passedOver(candidate, deniedBy(candidate.decision, target));
       return;
     }
-    const message = why === 'offline' ? 'is marked offline' : 'failed too often lately';
-    const error = new FabricError('AGENT_OFFLINE', `Agent ${agent_id} ${message}`, {
-      details: { agent_id, reason: why, sent: false },
-    });
-    this.#failed(candidate, error, 0, why === 'open-circuit');
+    this.#passedOver(candidate, failure(why, { agent_id }), why === 'open-circuit');
   }
 
   /** What waits for approval is not called; another agent may serve the call. */
   hold(candidate: Candidate): void {
     const { manifest, held } = candidate.record;
     const found = held.find(({ name }) => name === candidate.capability.name);
-    if (found) this.#failed(candidate, manifestChanged(manifest.agent_id, found), 0, false);
+    if (found) this.#passedOver(candidate, manifestChanged(manifest.agent_id, found));
   }
 
   /** True when the candidate answered; throws when no other may be tried. */
-  async try(
-    candidate: Candidate,
-    { degrade = candidate.isDegraded ?? false } = {},
-  ): Promise<boolean> {
-    const { breakers } = this.#deps;
-    const { id: principalId } = this.#call.principal;
+  async try(candidate: Candidate, degrade = candidate.isDegraded ?? false): Promise<boolean> {
+    const { breakers, clock, instances } = this.#deps;
+    const { circuit } = candidate;
+    const principalId = this.#call.prepared.caller.principal.id;
     const { agent_id } = candidate.record.manifest;
     this.#assertGoesOn();
-    if (candidate.availability === 'open-circuit' || !breakers.admit(agent_id, principalId)) {
+    if (candidate.availability === 'open-circuit' || !breakers.admit(circuit, principalId)) {
       this.skip(candidate, 'open-circuit');
       return false;
     }
-    const announced = this.#announcements.begin(candidate, this.failures, degrade);
+    const announced = this.#announce(candidate, degrade);
     if (announced) await announced;
-    const isImpatient = this.#timeoutFor(candidate) < ownTimeoutOf(candidate);
-    const began = this.#deps.clock.monotonic();
+    const timeoutMs = this.#deadline.attemptMs(timeoutOf(this.#request, candidate));
+    const began = clock.monotonic();
     const fold = new ResultFold();
+    const terms = {
+      index: this.#attempts.length,
+      input: this.#input,
+      timeoutMs,
+      deadline: this.#deadline,
+      streams: wantsEvents(this.#request) && canStream(candidate) && !degrade,
+      fold,
+    };
     let kept: AgentHandle | undefined;
+    const load = instances.begin(candidate.record);
     try {
-      kept = await this.#attempt(candidate, fold, degrade);
+      kept = await runAttempt(candidate, this.#call, terms, this.#deps);
+      instances.end(load, clock.monotonic() - began);
     } catch (thrown) {
-      const error = FabricError.from(thrown).with({
-        agent_id,
-        capability: candidate.capability.name,
-      });
-      breakers.failed(agent_id, error, { principalId, isImpatient });
+      instances.end(load, undefined);
+      const capability = candidate.capability.name;
+      const error = FabricError.from(thrown).with({ agent_id, capability });
+      const isImpatient = timeoutMs < ownTimeoutOf(candidate);
+      breakers.failed(circuit, error, { principalId, isImpatient });
       this.#noteHealth(candidate, error);
-      this.#failed(candidate, error, this.#deps.clock.monotonic() - began, false);
-      if (fold.sawToken) this.#announcements.brokeOff();
-      if (error.isAgentAnswer) {
-        if (!fallsBackOnAnswer(candidate, fold) && !this.#ownError)
-          throw this.#answeredWith(error, candidate);
-        this.#ownError ??= error;
-        return false;
-      }
-      if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary(candidate))
-        this.#broken = candidate;
-      if (!mayGoElsewhere(error, candidate, fold))
-        throw exhausted(this.failures, candidate.capability.name);
-      this.#call.observed.log.warn({ agent_id, error }, 'attempt failed, another agent may serve');
+      this.#failed(candidate, error, clock.monotonic() - began, false);
+      if (fold.sawToken) this.#brokeOff = true;
+      this.#assertMayGoElsewhere(error, candidate, fold);
       return false;
     }
-    breakers.succeeded(agent_id, principalId);
+    breakers.succeeded(circuit, principalId);
     this.#noteHealth(candidate);
-    this.#attempts.push(toAttempt(candidate, this.#deps.clock.monotonic() - began));
-    const folded = fold.result();
-    if (folded) {
-      const { upstream } = folded;
-      const result = this.#withLinks({ ...folded }, candidate);
-      if (upstream) result.upstream = this.#withLinks(upstream, candidate);
-      const fallback = isFallback(candidate);
-      const { name: capability } = candidate.capability;
-      this.#answered = { result, agentId: agent_id, capability, kept, fallback };
-    }
+    this.#attempts.push(toAttempt(candidate, clock.monotonic() - began));
+    this.#answered = this.#toAnswered(candidate, fold, kept);
     return true;
+  }
+
+  #toAnswered(candidate: Candidate, fold: ResultFold, kept: AgentHandle | undefined) {
+    const folded = fold.result();
+    if (!folded) return undefined;
+    const { upstream } = folded;
+    const result = this.#withLinks({ ...folded }, candidate);
+    if (upstream) result.upstream = this.#withLinks(upstream, candidate);
+    return {
+      result,
+      agent_id: candidate.record.manifest.agent_id,
+      capability: candidate.capability.name,
+      fallback: isFallback(candidate),
+      kept,
+    };
+  }
+
+  /** Throws what the call ends with when no other agent may be asked after this failure. */
+  #assertMayGoElsewhere(error: FabricError, candidate: Candidate, fold: ResultFold): void {
+    if (error.isAgentAnswer) {
+      if (!fallsBackOnAnswer(candidate, fold) && !this.#ownError)
+        throw this.#answeredWith(error, candidate);
+      this.#ownError ??= error;
+      return;
+    }
+    const { kind, capability, record } = candidate;
+    // Only where streaming was promised can it be what broke.
+    const isStreamingPrimary = kind === 'primary' && capability.streaming;
+    if (error.code === 'UPSTREAM_ERROR' && isStreamingPrimary) this.#broken = candidate;
+    if (!mayGoElsewhere(error, candidate, fold)) throw exhausted(this.failures, capability.name);
+    const { agent_id } = record.manifest;
+    this.#call.observed.log.warn({ agent_id, error }, 'attempt failed, another agent may serve');
   }
 
   /** The error that an agent answered with, as the outcome of the call. */
@@ -280,120 +247,12 @@ class Walk {
     return isReadable ? withReadableLinks(answer, agent_id) : answer;
   }
 
-  async #attempt(
-    candidate: Candidate,
-    fold: ResultFold,
-    degrade: boolean,
-  ): Promise<AgentHandle | undefined> {
-    const { guarded, observed, signal } = this.#call;
-    const { breakers, guard, schemas, webhooks, confirm } = this.#deps;
-    const { capability } = candidate;
-    const { manifest } = candidate.record;
-    const { agent_id, node_id } = manifest;
-    const active = observed.attempt({
-      agentId: agent_id,
-      nodeId: node_id,
-      protocol: protocolOf(manifest.endpoint),
-      index: this.#attempts.length,
-      isFallback: isFallback(candidate),
-      breaker: breakers.state(agent_id),
-    });
-    const hop = extendChain(guarded.hop, agent_id, capability.name);
-    const timeoutMs = this.#timeoutFor(candidate);
-    const input = schemas.toInput(capability, this.#input);
-    const deadline = deadlineSignal({ ms: timeoutMs, parent: signal });
-    const by = { agentId: agent_id, capability: capability.name };
-    const ask = (requests: readonly InputRequest[], options: AskOptions = {}) =>
-      this.#ask(requests, options, by, fold, deadline);
-    const target = { manifest, capability, by, webhooks, confirm };
-    const context = new AttemptContext(deadline.signal, active, this.#call, target, ask);
-    const { root, originTier } = guarded;
-    const agentPrincipal = manifest.auth?.principal;
-    const agentId = manifest.endpoint.transport === 'http' ? undefined : agent_id;
-    const forget = guard.track(active.trace, hop, { root, originTier, agentPrincipal, agentId });
-    try {
-      const sent = { trace: active.trace, hop, input, timeoutMs };
-      await this.#inSlot(candidate, context, sent, fold, degrade);
-      active.end({ ok: true });
-      return context.kept;
-    } catch (error) {
-      active.end({ ok: false, error: FabricError.from(error) });
-      throw error;
-    } finally {
-      forget();
-      deadline.cancel();
-    }
-  }
-
-  /** Waits for the turn of the caller at the agent, and for what the agent wants to be sent. */
-  async #inSlot(
-    candidate: Candidate,
-    context: AttemptContext,
-    sent: Pick<EnvelopeParts, 'trace' | 'hop' | 'input' | 'timeoutMs'>,
-    fold: ResultFold,
-    degrade: boolean,
-  ): Promise<void> {
-    const { request, principal, auth, emit, willSend } = this.#call;
-    const { adapters, resultLength, agentSlots, limits, mandates } = this.#deps;
-    const { capability } = candidate;
-    const { manifest } = candidate.record;
-    const { agent_id } = manifest;
-    limits.attempt(agent_id);
-    const turn = agentSlots.enter(agent_id, context.signal, principal.id);
-    if (turn) await turn;
-    let lease: AdapterLease | undefined;
-    let mandate: CarriedMandate | undefined;
-    try {
-      const leased = adapters.lease(manifest);
-      lease = leased instanceof Promise ? await leased : leased;
-      const minting = mandates.forAttempt(this.#call, manifest, capability.name);
-      if (minting) mandate = await minting;
-      context.mandate = mandate?.token;
-      if (willSend) await willSend();
-      await runAttempt(
-        lease.adapter,
-        buildEnvelope(request, {
-          ...sent,
-          auth: mandate ? { ...auth, ...mandate.auth } : auth,
-          agentId: agent_id,
-          capability,
-          stream: wantsEvents(request) && canStream(candidate) && !degrade,
-          deadlineMs: this.#deadline.remainingMs(),
-        }),
-        context,
-        fold,
-        { resultLength },
-        (body) => context.stored?.then(() => emit(body, agent_id)) ?? emit(body, agent_id),
-      );
-    } finally {
-      mandate?.release();
-      lease?.[Symbol.dispose]();
-      agentSlots.leave(agent_id, principal.id);
-    }
-  }
-
-  #timeoutFor(candidate: Candidate): number {
-    return this.#deadline.attemptMs(timeoutOf(this.#call.request, candidate));
-  }
-
-  /** While a question is open only its own time runs. */
-  async #ask(
-    requests: readonly InputRequest[],
-    options: AskOptions,
-    by: Asking,
-    fold: ResultFold,
-    deadline: DeadlineSignal,
-  ): Promise<InputResponse[]> {
-    const { clock } = this.#deps;
-    fold.add({ type: 'status', data: { state: 'awaiting_input' } });
-    const began = clock.monotonic();
-    deadline.pause();
-    try {
-      return await orAborted(this.#call.ask(requests, options, by), deadline.signal);
-    } finally {
-      this.#deadline.extend(clock.monotonic() - began);
-      deadline.resume();
-    }
+  #passedOver(candidate: Candidate, error: FabricError, openCircuit = false): void {
+    const { agent_id: agentId, node_id: nodeId, endpoint } = candidate.record.manifest;
+    const index = this.#attempts.length;
+    const about = { agentId, nodeId, protocol: protocolOf(endpoint), index };
+    this.#call.observed.skipped({ ...about, isFallback: isFallback(candidate) }, error);
+    this.#failed(candidate, error, 0, openCircuit);
   }
 
   #failed(candidate: Candidate, error: FabricError, ms: number, openCircuit: boolean): void {
@@ -406,21 +265,109 @@ class Walk {
     const { signal } = this.#call;
     if (signal.aborted) throw FabricError.from(signal.reason);
     if (this.#deadline.passed && this.failures.length > 0) {
-      throw exhausted(this.failures, this.#call.request.capability);
+      throw exhausted(this.failures, this.#request.capability);
     }
     this.#deadline.assertOpen();
   }
 
   /** A call is also a probe: it tells when an agent went away or came back. */
   #noteHealth({ record }: Candidate, error?: FabricError): void {
-    const { agent_id } = record.manifest;
+    const { agent_id, node_id } = record.manifest;
     const status = !error ? 'online' : error.code === 'AGENT_OFFLINE' ? 'offline' : undefined;
     const { registry, clock, log } = this.#deps;
-    if (!status || registry.get(agent_id)?.health.status === status) return;
+    if (!status || healthAt(registry, record.manifest)?.status === status) return;
     const checked_at = new Date(clock.now()).toISOString();
     const health = { status, checked_at, ...(error && toHealthReason(error)) } as const;
-    registry.updateHealth(agent_id, health).catch((thrown: unknown) => {
+    registry.updateHealth(agent_id, health, node_id).catch((thrown: unknown) => {
       log.warn({ agent_id, error: FabricError.from(thrown) }, 'health could not be recorded');
     });
   }
+
+  /** What the caller receives before an attempt: who is tried now, and what became of those before. */
+  #announce(candidate: Candidate, degrade: boolean): Promise<void> | undefined {
+    const isDegraded = degrade || (this.#request.stream && !canStream(candidate));
+    if (isDegraded || this.#brokeOff || this.failures.length > this.#announced) {
+      return this.#announceChange(candidate, isDegraded);
+    }
+    return this.#status(candidate, 'started');
+  }
+
+  async #announceChange(candidate: Candidate, isDegraded: boolean): Promise<void> {
+    const { agent_id } = candidate.record.manifest;
+    if (this.#brokeOff) await this.#status(candidate, 'discard', 'the answer starts over');
+    this.#brokeOff = false;
+    const failed = this.failures.slice(this.#announced);
+    this.#announced = this.failures.length;
+    if (failed.length > 0) {
+      const names = failed.map(({ attempt }) => `${attempt.agent_id} (${attempt.code})`);
+      const message = `${names.join(', ')} failed, trying ${agent_id}`;
+      await this.#status(candidate, 'retrying', message);
+    }
+    if (isDegraded) {
+      await this.#status(candidate, 'degraded', `${agent_id} answers without streaming`);
+    }
+    await this.#status(candidate, 'started');
+  }
+
+  #status(
+    { record }: Candidate,
+    state: 'started' | 'discard' | 'retrying' | 'degraded',
+    message?: string,
+  ): Promise<void> | undefined {
+    const data = message === undefined ? { state } : { state, message };
+    return this.#call.emit({ type: 'status', data }, record.manifest.agent_id);
+  }
+}
+
+/** Of the instance, as it is known now. */
+function healthAt(registry: Registry, { agent_id, node_id }: Manifest): Health | undefined {
+  const record = registry.get(agent_id);
+  if (!record || (record.instances?.length ?? 1) <= 1) return record?.health;
+  return record.instances.find(({ manifest }) => manifest.node_id === node_id)?.health;
+}
+
+function toAttempt({ record }: Candidate, ms: number, code?: ErrorCode): Attempt {
+  const { agent_id, node_id } = record.manifest;
+  const rounded = Math.round(ms);
+  if (code === undefined) return { agent_id, node_id, ok: true, ms: rounded };
+  return { agent_id, node_id, ok: false, code, ms: rounded };
+}
+
+/** What bounds one attempt: what the caller said, else what the capability says of itself. */
+function timeoutOf({ timeout_ms }: CallRequest, candidate: Candidate): number {
+  return timeout_ms ?? ownTimeoutOf(candidate);
+}
+
+function ownTimeoutOf({ capability }: Candidate): number {
+  return capability.timeout_ms ?? DEFAULT_TIMEOUT_MS;
+}
+
+/** Tool calls are events: an agent that is not asked for any may report none. */
+function wantsEvents({ stream, format }: CallRequest): boolean {
+  return stream || format === 'toolcalls';
+}
+
+/** Every MCP agent can report progress, whatever its capabilities say of tokens. */
+function canStream({ record, capability }: Candidate): boolean {
+  return capability.streaming || protocolOf(record.manifest.endpoint) === 'mcp';
+}
+
+/** A second attempt at the agent that the call was for is no fallback. */
+function isFallback({ kind }: Candidate): boolean {
+  return kind !== 'primary';
+}
+
+/** Whether other agents are asked after the agent's own error, as its operator may have said. */
+function fallsBackOnAnswer({ kind, capability }: Candidate, fold: ResultFold): boolean {
+  const isNamed = capability.fallback_on?.includes(TOOL_ERROR) ?? false;
+  return kind === 'primary' && isNamed && !fold.sawQuestion;
+}
+
+function mayGoElsewhere(error: FabricError, candidate: Candidate, fold: ResultFold): boolean {
+  const { fallback } = error.row;
+  if (fallback === 'no' || fold.sawQuestion) return false;
+  if (fallback === 'upstream' && error.details.upstream === undefined) return false;
+  const { idempotent } = candidate.capability;
+  if (idempotent === true || error.details.sent === false) return true;
+  return idempotent === undefined && !fold.sawToolCall;
 }

@@ -9,9 +9,10 @@ import {
   FabricError,
   type FabricEvent,
 } from '@starloom/core';
+import { failure } from '../reasons.ts';
 import type { EventPlace } from './call-request.ts';
 
-export interface EventChannelOptions {
+interface EventChannelOptions {
   readonly stamper: EventStamper;
   readonly send: (event: FabricEvent, place?: EventPlace) => Promise<void>;
   /** Called once when the reader is given up, with the reason. */
@@ -94,7 +95,10 @@ export class EventChannel {
   async #orStalled(sent: Promise<void>): Promise<void> {
     const { stallMs } = this.#options;
     const stalled = Promise.withResolvers<never>();
-    const timer = setTimeout(() => stalled.reject(stuck(stallMs)), stallMs);
+    const timer = setTimeout(
+      () => stalled.reject(failure('slow_reader', { stall_ms: stallMs })),
+      stallMs,
+    );
     try {
       await Promise.race([sent, stalled.promise]);
     } finally {
@@ -106,10 +110,4 @@ export class EventChannel {
     this.#room?.resolve();
     this.#room = undefined;
   }
-}
-
-function stuck(stallMs: number): FabricError {
-  return new FabricError('OVERLOADED', 'The reader took no event for too long and was cut off', {
-    details: { reason: 'slow_reader', stall_ms: stallMs, fix: 'read the stream as it comes' },
-  });
 }

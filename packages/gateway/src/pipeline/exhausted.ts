@@ -1,7 +1,13 @@
 // The error of a call that no agent could serve, in the seed's shape: who was first, who came
 // after, and in one word each why not.
 
-import { type Attempt, type ErrorCode, FabricError, isErrorCode } from '@starloom/core';
+import {
+  type Attempt,
+  type ErrorCode,
+  FabricError,
+  instanceKey,
+  isErrorCode,
+} from '@starloom/core';
 
 export interface FailedAttempt {
   readonly attempt: Attempt;
@@ -41,14 +47,14 @@ export function exhausted(attempts: readonly FailedAttempt[], capability: string
   });
 }
 
-/** An agent may have been tried twice: what counts is how its last attempt failed. */
+/** An instance may have been tried twice: what counts is how its last attempt failed. */
 function lastOfEach(attempts: readonly FailedAttempt[]): FailedAttempt[] {
-  const byAgent = new Map<string, FailedAttempt>();
+  const byInstance = new Map<string, FailedAttempt>();
   for (const one of attempts) {
-    const { agent_id } = one.attempt;
-    if (!one.openCircuit || !byAgent.has(agent_id)) byAgent.set(agent_id, one);
+    const key = instanceKey(one.attempt);
+    if (!one.openCircuit || !byInstance.has(key)) byInstance.set(key, one);
   }
-  return [...byAgent.values()];
+  return [...byInstance.values()];
 }
 
 /** When the first of them may serve again; nothing where one of them did not say. */
@@ -85,5 +91,5 @@ const WORDS: Partial<Record<ErrorCode, string>> = {
 
 function describe({ attempt, error, openCircuit }: FailedAttempt): string {
   const word = openCircuit ? 'open-circuit' : (WORDS[error.code] ?? 'error');
-  return `${attempt.agent_id}@${attempt.node_id}: ${word}`;
+  return `${instanceKey(attempt)}: ${word}`;
 }

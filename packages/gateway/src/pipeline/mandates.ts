@@ -1,7 +1,7 @@
 // The mandate of one attempt: for agents whose manifest asks for one, however the caller authenticated.
 // All calls below a root call share its budget.
 
-import { type Auth, FabricError, type GuardedCall, type Manifest } from '@starloom/core';
+import type { Auth, GuardedCall, Manifest } from '@starloom/core';
 import {
   type Budget,
   type DelegateRequest,
@@ -12,9 +12,11 @@ import {
   type Principal,
   type TraceBudgets,
 } from '@starloom/identity';
+import { failure } from '../reasons.ts';
 import type { Caller } from './call-request.ts';
+import type { PreparedCall } from './prepare.ts';
 
-export interface MandatesOptions {
+interface MandatesOptions {
   /** Where there is none, agents that ask for a mandate cannot be called. */
   readonly mint: Mint | undefined;
   readonly budgets: TraceBudgets;
@@ -22,12 +24,6 @@ export interface MandatesOptions {
   readonly maxDepth: number;
   /** How long after it is stored a job of an agent with a mandate may begin. */
   readonly jobsMs: number;
-}
-
-export interface Mandated {
-  readonly principal: Principal;
-  readonly guarded: GuardedCall;
-  readonly delegate: DelegateRequest | undefined;
 }
 
 /** What an attempt carries, and what its envelope says of it. */
@@ -48,7 +44,6 @@ export class Mandates {
 
   /** Counts a call below a root call; POLICY_DENIED when the budget of its trace is spent. */
   spend(guarded: GuardedCall, principal: Principal): Promise<void> | undefined {
-    if (guarded.hop.depth <= 1) return undefined;
     const { budgets } = this.#options;
     const { delegation } = principal;
     const owner = guarded.root ?? onBehalfOf(principal);
@@ -64,31 +59,17 @@ export class Mandates {
     const { rootExpiresAt = Number.POSITIVE_INFINITY } = principal.delegation ?? {};
     const beginBy = Math.min(now + this.#options.jobsMs, rootExpiresAt);
     if (runAt <= beginBy) return beginBy;
-    throw new FabricError('POLICY_DENIED', 'The job would begin too long after its mandate', {
-      details: {
-        reason: 'outlives_mandate',
-        begin_by: new Date(beginBy).toISOString(),
-        fix: 'name an earlier "run_at", or raise "mandates.jobs_ms" of the gateway',
-      },
-    });
+    throw failure('outlives_mandate', { begin_by: new Date(beginBy).toISOString() });
   }
 
-  /** `undefined` for an agent that wants none. */
-  forAttempt(
-    call: Mandated,
-    target: Manifest,
-    capability: string,
-  ): Promise<CarriedMandate> | undefined {
-    return target.auth?.mandate === true ? this.#mintFor(call, target, capability) : undefined;
-  }
-
-  async #mintFor(
-    { principal, guarded, delegate }: Mandated,
+  /** For an agent whose manifest asks for one. */
+  async forAttempt(
+    { caller: { principal }, guarded, delegate }: PreparedCall,
     target: Manifest,
     capability: string,
   ): Promise<CarriedMandate> {
     const { mint, budgets, maxDepth } = this.#options;
-    if (!mint) throw noMint(target.agent_id);
+    if (!mint) throw failure('no_mint', { agent_id: target.agent_id });
     const traceId = guarded.trace.trace_id;
     const granted = smaller(principal.delegation?.budget, delegate);
     const budget = budgets.left(guarded.root ?? onBehalfOf(principal), traceId, granted);
@@ -125,12 +106,8 @@ export function readDelegate({ meta }: Pick<Caller, 'meta'>): DelegateRequest | 
   if (given === undefined) return undefined;
   const parsed = delegateRequestSchema.safeParse(given);
   if (parsed.success) return parsed.data;
-  throw new FabricError('BAD_INPUT', `The request for a mandate cannot be read`, {
-    details: {
-      reason: 'delegate',
-      fix: `write _meta["${META_DELEGATE}"] as {cap?, scp?, ttl_s? (60 to 300), calls?, ms?}`,
-    },
-  });
+  const fix = `write _meta["${META_DELEGATE}"] as {cap?, scp?, ttl_s? (60 to 300), calls?, ms?}`;
+  throw failure('delegate', { fix });
 }
 
 /** A passport may allow less than the caller asks for, and the other way round. */
@@ -138,15 +115,4 @@ function smaller(granted: Partial<Budget> = {}, asked: DelegateRequest = {}): Bu
   const least = (name: keyof Budget) =>
     Math.min(granted[name] ?? Number.POSITIVE_INFINITY, asked[name] ?? Number.POSITIVE_INFINITY);
   return { calls: least('calls'), ms: least('ms') };
-}
-
-function noMint(agentId: string): FabricError {
-  return new FabricError('POLICY_DENIED', `The agent ${agentId} wants a mandate for every call`, {
-    details: {
-      reason: 'no_mint',
-      agent_id: agentId,
-      sent: false,
-      fix: 'run the gateway with a state folder, where its signing keys are kept',
-    },
-  });
 }

@@ -1,16 +1,19 @@
 import {
   assignedOrigin,
+  type Fields,
   fromHeaders,
   fromMeta,
   type GuardedCall,
+  isTrustedAs,
   lowerTier,
+  type Manifest,
   mergeOrigins,
   type Origin,
   type RecursionGuard,
   type Trace,
   toAnswerTrace,
 } from '@starloom/core';
-import { onBehalfOf, type PolicyCall } from '@starloom/identity';
+import { onBehalfOf } from '@starloom/identity';
 import { agentAtOtherEnd, agentOfMarks } from '@starloom/wire';
 import type { Caller } from './call-request.ts';
 
@@ -65,16 +68,46 @@ function connectedAgent({ socket }: Pick<Caller, 'socket'>, { servesStarted }: R
   return socket && servesStarted ? agentAtOtherEnd(socket) : undefined;
 }
 
-/** What rules are asked about beside caller and target. */
-export function toPolicyCall(
-  { hop, originTier }: GuardedCall,
-  { principal }: Pick<Caller, 'principal'>,
-  time: number,
-): PolicyCall {
-  return { depth: hop.depth, time, originTier: originTier ?? principal.tier };
-}
-
 /** The trace of an answer: that of its request, else the one that the caller names. */
 export function answerTrace(carriers: Carriers & Pick<Caller, 'request'>): Trace {
   return carriers.request?.trace ?? toAnswerTrace(() => readOrigin(carriers));
+}
+
+// The keys of a request's `_meta` that an agent receives. Keys of MCP itself, of the trace, of ours and
+// credentials belong to the hop between client and gateway, and are removed.
+
+type Meta = Readonly<Record<string, unknown>>;
+
+const OF_THE_PROTOCOL = 'io.modelcontextprotocol/';
+/** MCP reserves prefixes whose first or second label is one of these. */
+const RESERVED = /^(?:[^./]+\.)?(?:mcp|modelcontextprotocol)[./]/;
+const OURS = ['io.starloom/', 'x-openstarry-', 'x-agent-'];
+const OF_THE_HOP: ReadonlySet<string> = new Set([
+  'progresstoken',
+  'traceparent',
+  'tracestate',
+  'baggage',
+  'authorization',
+  'cookie',
+]);
+
+/** Those of a request at this agent; `undefined` when there are none. */
+export function metaFor({ trust_tier, pass_meta }: Manifest, meta: Meta): Fields | undefined {
+  return (pass_meta ?? isTrustedAs(trust_tier, 'org')) ? passedMeta(meta) : undefined;
+}
+
+/** The keys that may be passed on to agents at all. */
+export function passedMeta(meta: Meta): Fields | undefined {
+  let passed: Fields | undefined;
+  for (const key of Object.keys(meta)) {
+    if (key.startsWith(OF_THE_PROTOCOL) || !isPassed(key.toLowerCase())) continue;
+    passed ??= {};
+    passed[key] = meta[key];
+  }
+  return passed;
+}
+
+function isPassed(key: string): boolean {
+  if (OF_THE_HOP.has(key) || RESERVED.test(key)) return false;
+  return !OURS.some((prefix) => key.startsWith(prefix));
 }

@@ -1,14 +1,21 @@
 // The one place where outcomes become MCP results and errors become payloads.
 
 import {
+  type CallResult,
   type Counted,
+  type Envelope,
   ERROR_META_KEY,
   type ErrorPayload,
   FabricError,
   type FabricEvent,
+  type Fields,
   type InputRequest,
+  isObject,
+  type ToolCallRecord,
   type Trace,
+  toFields,
 } from '@starloom/core';
+import { toReadable } from '../mcp/names.ts';
 import type { Caller, EventPlace } from './call-request.ts';
 import type { Dispatched } from './dispatch.ts';
 
@@ -22,7 +29,7 @@ export interface ToolResult {
 
 export const META_CALL = 'io.starloom/call';
 export const META_EVENT = 'io.starloom/event';
-export const META_CURSOR = 'io.starloom/cursor';
+const META_CURSOR = 'io.starloom/cursor';
 export const META_CONVERSATION = 'io.starloom/conversation';
 
 /** Success of one of our own tools on its trace: the same JSON twice, for machines and for models. */
@@ -38,34 +45,25 @@ export function toErrorResult(payload: ErrorPayload): ToolResult {
 
 /** The answer of `fabric.call`. */
 export function toCallResult(
-  { result, agentId, capability, attempts, fallback, conversationId }: Dispatched,
+  { result, agent_id, capability, attempts, fallback, conversation_id }: Dispatched,
   trace: Trace,
 ): ToolResult {
   const { upstream: _, ...rest } = result;
-  const payload = {
-    ok: true,
-    result: rest,
-    agent_id: agentId,
-    capability,
-    attempts,
-    fallback,
-    ...(conversationId !== undefined && { conversation_id: conversationId }),
-  };
-  return toResult(payload, trace);
+  const answer = { ok: true, result: rest, agent_id, capability, attempts, fallback };
+  return toResult(conversation_id === undefined ? answer : { ...answer, conversation_id }, trace);
 }
 
 /** The answer of a capability's own tool: what the agent wrote, ours in `_meta` alone. */
 export function toCapabilityResult(dispatched: Dispatched, trace: Trace): ToolResult {
-  const { result, agentId: agent_id, attempts, fallback } = dispatched;
-  const { conversationId } = dispatched;
+  const { result, agent_id, attempts, fallback, conversation_id } = dispatched;
   const call = {
     [META_CALL]: { agent_id, attempts, fallback, trace },
-    ...(conversationId !== undefined && { [META_CONVERSATION]: conversationId }),
+    ...(conversation_id !== undefined && { [META_CONVERSATION]: conversation_id }),
   };
   if (result.upstream) return withMeta(result.upstream, call);
   const content = result.content ?? [{ type: 'text', text: result.answer }];
-  const data = toRecord(result.data);
-  return { content, ...(data && { structuredContent: data }), _meta: call };
+  const { data } = result;
+  return { content, ...(isObject(data) && { structuredContent: { ...data } }), _meta: call };
 }
 
 /** What asks the caller, when an agent asked and the caller's protocol can pass that on. */
@@ -90,7 +88,7 @@ function withMeta(
   { _meta, ...answer }: Readonly<Record<string, unknown>>,
   ours: Record<string, unknown>,
 ): ToolResult {
-  return { content: [], ...answer, _meta: { ...toRecord(_meta), ...ours } };
+  return { content: [], ...answer, _meta: { ...toFields(_meta), ...ours } };
 }
 
 /** An event as MCP carries it. */
@@ -167,8 +165,62 @@ function textOf(payload: unknown) {
   return { type: 'text', text: JSON.stringify(payload) };
 }
 
-function toRecord(value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? { ...value }
-    : undefined;
+// What a caller asked the answer to be. Whatever the protocol of an agent, `text` has its answer in words,
+// `json` has `data`, and `toolcalls` has `tool_calls`: those it reported, else those it answered with.
+
+export function toFormat(result: CallResult, format: Envelope['response']['format']): CallResult {
+  const { answer, data } = result;
+  const worded = answer === '' && data !== undefined ? { ...result, answer: toText(data) } : result;
+  if (format === 'text') return worded;
+  const read = data ?? parseJson(answer);
+  if (format === 'json') return { ...worded, data: read ?? { answer } };
+  return { ...worded, tool_calls: result.tool_calls ?? toToolCalls(read) };
+}
+
+function toText(data: unknown): string {
+  return typeof data === 'string' ? data : JSON.stringify(data);
+}
+
+/** Models like to put JSON into a fence. */
+const FENCED = /^```(?:json)?\s*\n([\s\S]*)\n```$/;
+
+function parseJson(text: string): unknown {
+  const trimmed = text.trim();
+  try {
+    return JSON.parse(FENCED.exec(trimmed)?.[1] ?? trimmed);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A list of calls, or the `tool_calls` of an object, as the model APIs write them. */
+function toToolCalls(answer: unknown): ToolCallRecord[] {
+  const listed = isObject(answer) ? answer.tool_calls : answer;
+  return Array.isArray(listed) ? listed.flatMap(toToolCall) : [];
+}
+
+function toToolCall(value: unknown): ToolCallRecord[] {
+  if (!isObject(value)) return [];
+  const named = isObject(value.function) ? value.function : value;
+  const { name, args = named.arguments ?? named.input } = named;
+  if (typeof name !== 'string') return [];
+  const id = typeof value.id === 'string' ? value.id : crypto.randomUUID();
+  const given = typeof args === 'string' ? (parseJson(args) ?? args) : args;
+  return [{ id, name, args: given ?? {}, ...('result' in value && { result: value.result }) }];
+}
+
+// Links to resources in what an MCP agent answers, rewritten so that the caller can read them here.
+
+/** The answer with its links; the same object when there are none. */
+export function withReadableLinks<Answer extends Readonly<Fields>>(
+  answer: Answer,
+  agentId: string,
+): Answer {
+  const { content } = answer;
+  if (!Array.isArray(content) || !content.some(hasLink)) return answer;
+  return { ...answer, content: content.map((block) => toReadable(block, agentId)) };
+}
+
+function hasLink(block: unknown): boolean {
+  return isObject(block) && (block.type === 'resource_link' || block.type === 'resource');
 }

@@ -2,6 +2,8 @@
 // `fabric.route.preview` stops after this step.
 
 import {
+  type AgentFilter,
+  type AgentInstance,
   type AgentRecord,
   type Capability,
   capabilitySchema,
@@ -11,28 +13,32 @@ import {
   type GuardedCall,
   type HeldCapability,
   type RecursionGuard,
+  type Registry,
   suggestionFor,
 } from '@starloom/core';
-import type { Decision } from '@starloom/identity';
-import { manifestChanged } from '../pinning/manifest-changed.ts';
-import { type CallableAgents, deniedBy } from './authorise.ts';
-import type { Breakers } from './breaker.ts';
+import type { Authoriser, Decision, PolicyCall, Principal } from '@starloom/identity';
+import { manifestChanged } from '../pinning/review.ts';
+import { failure } from '../reasons.ts';
+import type { CallRequest } from './call-request.ts';
+import { circuitOf, type Instances } from './instances.ts';
 
 /** Names that a misspelt one is compared with. */
-const MOST_COMPARED = 1_000;
+const MAX_COMPARED = 1_000;
 
-export interface RouteRequest {
-  readonly agentId?: string | undefined;
-  readonly capability: string;
-  readonly stream: boolean;
-}
+export type RouteRequest = Pick<CallRequest, 'agent_id' | 'capability' | 'stream'>;
 
+/** One instance of an agent; the first of an agent is the one that was chosen. */
 export interface Candidate {
+  /** The agent, with the manifest and health of this instance. */
   readonly record: AgentRecord;
   readonly capability: Capability;
   readonly kind: 'primary' | 'fallback' | 'peer';
-  /** `offline` ones are tried last, `open-circuit`, `held` and `denied` ones not at all. */
-  readonly availability: 'ready' | 'offline' | 'open-circuit' | 'held' | 'denied';
+  /** `offline` ones are tried last, the others but `ready` not at all. */
+  readonly availability: 'ready' | 'offline' | 'open-circuit' | 'draining' | 'held' | 'denied';
+  /** The name of its circuit breaker. */
+  readonly circuit: string;
+  /** Where the instance runs and why it is here; empty where there is only one. */
+  readonly place: string;
   /** What the policy says of this call at this agent. */
   readonly decision: Decision;
   /** It stands in for an agent that may not serve the caller itself, and answers without streaming. */
@@ -45,11 +51,13 @@ export interface Route {
   readonly skipped: readonly { readonly agent_id: string; readonly reason: string }[];
 }
 
-export interface RouteDeps {
+interface RouteDeps {
   /** The agents that the caller may use. */
   readonly agents: CallableAgents;
-  readonly breakers: Breakers;
+  readonly instances: Instances;
   readonly guard: RecursionGuard;
+  /** Where the conversation of the call lives: no other instance serves it. */
+  readonly nodeId?: string | undefined;
 }
 
 export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps): Route {
@@ -58,16 +66,18 @@ export function route(request: RouteRequest, call: GuardedCall, deps: RouteDeps)
   const fallbacks = deps.agents.resolveFallbacks(agent_id, request.capability);
   const cycle = cycleOf(primary, request, call, deps);
   if (cycle) deps.guard.refuseCycle(call, cycle);
-  const first = toCandidate(primary, primary, request, deps);
+  const [first, ...further] = toCandidates(primary, primary, request, deps);
   const isDegraded = first.availability === 'denied';
-  const candidates: [Candidate, ...Candidate[]] = [first];
+  const candidates: [Candidate, ...Candidate[]] = [first, ...further];
   const skipped: Route['skipped'][number][] = [];
   for (const record of fallbacks) {
     const loop = cycleOf(record, request, call, deps);
-    const candidate = toCandidate(record, primary, request, deps);
+    const found = toCandidates(record, primary, request, deps);
     if (loop)
       skipped.push({ agent_id: record.manifest.agent_id, reason: `cycle: ${loop.join(' → ')}` });
-    else if (candidate.decision.effect === 'allow') candidates.push({ ...candidate, isDegraded });
+    else if (found[0].decision.effect === 'allow') {
+      candidates.push(...found.map((candidate) => ({ ...candidate, isDegraded })));
+    }
   }
   if (isDegraded && candidates.length === 1) throw noStandIn(first);
   return { candidates, skipped };
@@ -86,27 +96,23 @@ function cycleOf(
 
 /** The agent asked for, or the best one that offers the capability and closes no cycle. */
 function findPrimary(request: RouteRequest, call: GuardedCall, deps: RouteDeps): AgentRecord {
-  const { agentId, capability } = request;
-  const { agents, breakers } = deps;
-  if (agentId !== undefined) return named(agentId, capability, agents);
+  const { agent_id, capability } = request;
+  const { agents, instances } = deps;
+  if (agent_id !== undefined) return findNamedAgent(agent_id, capability, agents);
   const offering = agents.findByCapability(capability);
   const [first] = offering;
   if (!first) {
     assertNotHeld(agents.list(), capability);
     const starting = agents.list().filter(({ health }) => health.status === 'starting');
-    throw new FabricError('CAPABILITY_NOT_FOUND', `No agent offers "${capability}"`, {
-      details: {
-        capability,
-        ...(starting.length > 0 && { starting: starting.map(({ manifest }) => manifest.agent_id) }),
-        fix: nearest(capability, agents.list().flatMap(namesOf)),
-      },
+    throw failure('not_offered', {
+      capability,
+      ...(starting.length > 0 && { starting: starting.map(({ manifest }) => manifest.agent_id) }),
+      fix: nearest(capability, agents.list().flatMap(namesOf)),
     });
   }
   const usable = usableNow(offering, capability, agents);
   const free = usable.filter((record) => !cycleOf(record, request, call, deps));
-  const ready = free.find(
-    ({ manifest, health }) => health.status !== 'offline' && !breakers.isOpen(manifest.agent_id),
-  );
+  const ready = free.find((record) => instances.isReady(record));
   return ready ?? free[0] ?? usable[0] ?? first;
 }
 
@@ -129,8 +135,8 @@ function usableNow(
   throw deniedBy(first.decision, { agent_id: first.record.manifest.agent_id, capability });
 }
 
-function named(agentId: string, capability: string, agents: CallableAgents): AgentRecord {
-  const record = agents.get(agentId);
+function findNamedAgent(agentId: string, capability: string, agents: CallableAgents): AgentRecord {
+  const record = agents.serving(agentId, capability) ?? agents.get(agentId);
   const isKnown = record && findCapability(record, capability);
   if (record && (isKnown || heldAs(record, capability))) {
     const decision = agents.decide(record, capability);
@@ -142,29 +148,18 @@ function named(agentId: string, capability: string, agents: CallableAgents): Age
   }
   const offering = agents.findByCapability(capability);
   const offered_by = offering.map(({ manifest }) => manifest.agent_id);
-  const message = record
-    ? `Agent "${agentId}" does not offer "${capability}"`
-    : `There is no agent "${agentId}"`;
-  throw new FabricError('CAPABILITY_NOT_FOUND', message, {
-    details: {
-      reason: record ? 'unknown_capability' : 'unknown_agent',
-      agent_id: agentId,
-      capability,
-      offered_by,
-      ...(record && { offers: record.capabilities.map(({ name }) => name) }),
-      fix: record
-        ? nearest(capability, namesOf(record))
-        : nearest(
-            agentId,
-            agents.list().map(({ manifest }) => manifest.agent_id),
-          ),
-    },
-  });
+  const asked = { agent_id: agentId, capability, offered_by };
+  if (record) {
+    const offers = namesOf(record);
+    throw failure('unknown_capability', { ...asked, offers, fix: nearest(capability, offers) });
+  }
+  const known = agents.list().map(({ manifest }) => manifest.agent_id);
+  throw failure('unknown_agent', { ...asked, fix: nearest(agentId, known) });
 }
 
 /** What was probably meant, of the first names; else where to look. */
 function nearest(name: string, names: readonly string[]): string {
-  const meant = suggestionFor(name, names.slice(0, MOST_COMPARED));
+  const meant = suggestionFor(name, names.slice(0, MAX_COMPARED));
   return meant ?? 'list the available agents with fabric.agent.list';
 }
 
@@ -172,13 +167,14 @@ function namesOf({ capabilities }: AgentRecord): string[] {
   return capabilities.map(({ name }) => name);
 }
 
-function toCandidate(
+/** The instances of an agent that may serve the call, the best first. */
+function toCandidates(
   record: AgentRecord,
   primary: AgentRecord,
   request: RouteRequest,
-  { breakers, agents }: RouteDeps,
-): Candidate {
-  const { manifest, health } = record;
+  { instances, agents, nodeId }: RouteDeps,
+): [Candidate, ...Candidate[]] {
+  const { manifest } = record;
   const held = heldAs(record, request.capability);
   const capability = held
     ? capabilitySchema.parse({ name: held.name })
@@ -188,14 +184,23 @@ function toCandidate(
   const isNamed = primary.manifest.fallbacks.includes(manifest.agent_id);
   const kind = isPrimary ? 'primary' : isNamed ? 'fallback' : 'peer';
   const decision = agents.decide(record, request.capability);
-  return { record, capability, kind, decision, availability: availabilityOf() };
+  const common = { record, capability, kind, decision } as const;
+  const whole = { ...common, circuit: circuitOf(record, record), place: '' };
+  if (decision.effect !== 'allow') return [{ ...whole, availability: 'denied' }];
+  if (held) return [{ ...whole, availability: 'held' }];
+  const [first, ...others] = instances
+    .place(record, isPrimary ? nodeId : undefined)
+    .map(({ instance, availability, circuit, place }): Candidate => {
+      return { ...common, record: at(record, instance), availability, circuit, place };
+    });
+  // The node of a conversation may be gone.
+  return first ? [first, ...others] : [{ ...whole, availability: 'offline' }];
+}
 
-  function availabilityOf(): Candidate['availability'] {
-    if (decision.effect !== 'allow') return 'denied';
-    if (held) return 'held';
-    if (breakers.isOpen(manifest.agent_id)) return 'open-circuit';
-    return health.status === 'offline' ? 'offline' : 'ready';
-  }
+function at(record: AgentRecord, { manifest, health }: AgentInstance): AgentRecord {
+  return manifest === record.manifest && health === record.health
+    ? record
+    : { ...record, manifest, health };
 }
 
 function noStandIn({ record, capability, decision }: Candidate): FabricError {
@@ -228,11 +233,13 @@ export function reasonOf(
 ): string {
   const reasons = [
     {
-      primary: request.agentId === undefined ? 'most trusted agent that is ready' : 'asked for',
+      primary: request.agent_id === undefined ? 'most trusted agent that is ready' : 'asked for',
       fallback: `fallback of ${primaryId}`,
       peer: `same capability, trust tier ${manifest.trust_tier}`,
     }[kind],
+    ...(candidate.place === '' ? [] : [candidate.place]),
     `health ${health.status}`,
+    ...(availability === 'draining' ? ['takes no new calls'] : []),
     ...(availability === 'open-circuit' ? ['circuit open'] : []),
     ...(availability === 'held' ? ['waits for approval'] : []),
     ...(availability === 'denied' ? [`not for this caller: rule ${candidate.decision.rule}`] : []),
@@ -241,4 +248,95 @@ export function reasonOf(
       : []),
   ];
   return reasons.join(', ');
+}
+
+// The agents as one caller may see and call them. Everything that looks agents up for a caller looks
+// here. What no rule could ever allow it is not seen; what it may see and not call now is refused by
+// the rule that says so.
+
+export type AgentLookup = Pick<Registry, 'list' | 'get' | 'findByCapability' | 'resolveFallbacks'>;
+
+export interface CallableAgents extends AgentLookup {
+  /** The agent if it serves this and the caller may see that; its other capabilities are not looked at. */
+  serving(agentId: string, capability: string): AgentRecord | undefined;
+  /** What becomes of this call at an agent that the caller may see. */
+  decide(record: AgentRecord, capability: string): Decision;
+}
+
+export interface Access {
+  readonly registry: Registry;
+  readonly authoriser: Authoriser;
+}
+
+/** The agents that a caller may see. */
+export function agentsFor(principal: Principal, { registry, authoriser }: Access): AgentLookup {
+  const mayServe = (capability: string) => (record: AgentRecord) =>
+    authoriser.maySee(principal, record.manifest, capability);
+  const visible = (record: AgentRecord) => visibleTo(principal, record, authoriser);
+  return {
+    list: (filter?: AgentFilter) =>
+      registry.list(filter).flatMap((record) => visible(record) ?? []),
+    get: (agentId) => {
+      const record = registry.get(agentId);
+      return record && visible(record);
+    },
+    findByCapability: (capability) =>
+      registry.findByCapability(capability).filter(mayServe(capability)),
+    resolveFallbacks: (agentId, capability) =>
+      registry.resolveFallbacks(agentId, capability).filter(mayServe(capability)),
+  };
+}
+
+/** The same for one call, which is decided for each agent that could serve it. */
+export function agentsForCall(
+  principal: Principal,
+  access: Access,
+  call: PolicyCall,
+): CallableAgents {
+  const { authoriser, registry } = access;
+  return {
+    ...agentsFor(principal, access),
+    serving: (agentId, capability) => {
+      const record = registry.get(agentId);
+      if (!record || !findCapability(record, capability)) return undefined;
+      const { manifest } = record;
+      const isSeen = authoriser.mayReach(principal, manifest);
+      return isSeen && authoriser.maySee(principal, manifest, capability) ? record : undefined;
+    },
+    decide: ({ manifest }, capability) => authoriser.decide(principal, manifest, capability, call),
+  };
+}
+
+/** The agent with what of it the caller may use; `undefined` when that is nothing. */
+function visibleTo(
+  principal: Principal,
+  record: AgentRecord,
+  authoriser: Authoriser,
+): AgentRecord | undefined {
+  const { manifest } = record;
+  if (!authoriser.mayReach(principal, manifest)) return undefined;
+  const isTheirs = ({ name }: { readonly name: string }) =>
+    authoriser.maySee(principal, manifest, name);
+  if (record.capabilities.every(isTheirs) && record.held.every(isTheirs)) return record;
+  const capabilities = record.capabilities.filter(isTheirs);
+  const held = record.held.filter(isTheirs);
+  return capabilities.length + held.length === 0 ? undefined : { ...record, capabilities, held };
+}
+
+/** A refusal by a rule, for a caller that may know of the agent. */
+export function deniedBy(
+  { rule, reason }: Decision,
+  target: { readonly agent_id: string; readonly capability: string },
+  why = 'does not allow this call',
+): FabricError {
+  const because = reason === undefined ? '' : `: ${reason}`;
+  return new FabricError('POLICY_DENIED', `The policy rule "${rule}" ${why}${because}`, {
+    details: {
+      reason: 'policy',
+      rule,
+      ...target,
+      sent: false,
+      fix: 'ask the operator of the gateway, who can change the rule',
+    },
+  });
 }

@@ -3,9 +3,10 @@
 // caller that brings the answer starts the next leg, and the call goes on where it was.
 
 import {
+  type AgentHandle,
   type AskOptions,
+  type CallContext,
   type Clock,
-  type Envelope,
   type EventBody,
   FabricError,
   type InputRequest,
@@ -13,9 +14,13 @@ import {
   inputRequestSchema,
   QUESTION_MS,
 } from '@starloom/core';
-import type { Conversations } from './conversations.ts';
+import type { ActiveCall } from '../observe/observer.ts';
+import { failure } from '../reasons.ts';
+import { toInput } from './attempt.ts';
+import type { CallRequest } from './call-request.ts';
+import type { Conversations, Reopened } from './conversations.ts';
 import type { Dispatched } from './dispatch.ts';
-import type { ParkedCalls } from './parked-calls.ts';
+import type { PreparedCall } from './prepare.ts';
 
 /** What the caller of the moment gets, and whether its protocol asks it. */
 export interface Leg {
@@ -24,19 +29,16 @@ export interface Leg {
   readonly canAsk: (inputs: readonly InputRequest[]) => boolean;
 }
 
-export interface RunningCallOptions {
-  readonly principalId: string;
-  /** What the call was given; kept for callers that do not send it again. */
-  readonly input: Envelope['input'] | undefined;
+type RunningCallDeps = {
   readonly conversations: Conversations;
   readonly parked: ParkedCalls;
   readonly clock: Clock;
-  readonly questionMs?: number | undefined;
-}
+};
 
 /** Who asks. */
 export interface Asking {
   readonly agentId: string;
+  readonly nodeId: string;
   readonly capability: string;
 }
 
@@ -45,7 +47,12 @@ const MAX_ROUNDS = 100;
 const MAX_QUESTION_LENGTH = 64 * 1024;
 
 export class RunningCall {
-  readonly #options: RunningCallOptions;
+  readonly prepared: PreparedCall;
+  /** The leg that the call began in. */
+  readonly observed: ActiveCall;
+  /** What the agent goes on with. */
+  readonly resume: Pick<CallContext, 'handle' | 'responses'> | undefined;
+  readonly #deps: RunningCallDeps;
   readonly #stop = new AbortController();
   #leg: Leg | undefined;
   #settle: PromiseWithResolvers<Dispatched> = Promise.withResolvers();
@@ -53,8 +60,29 @@ export class RunningCall {
   /** What the caller could not be asked: the agent was answered `cancel`. */
   #unasked: FabricError | undefined;
 
-  constructor(options: RunningCallOptions) {
-    this.#options = options;
+  constructor(
+    prepared: PreparedCall,
+    observed: ActiveCall,
+    conversation: Reopened | undefined,
+    deps: RunningCallDeps,
+  ) {
+    this.prepared = prepared;
+    this.observed = observed;
+    this.resume = conversation ?? givenAnswers(prepared.request);
+    this.#deps = deps;
+  }
+
+  /** Whether what runs at the agent is kept, so that the call can be joined again: for jobs alone. */
+  get keepsRunning(): boolean {
+    return this.prepared.caller.keepRunning !== undefined;
+  }
+
+  /** Stores, under an id of ours, with what the call goes on if this process ends now. */
+  async keepRunning(handle: AgentHandle, by: Asking): Promise<void> {
+    const { keepRunning, principal } = this.prepared.caller;
+    const conversation = { principalId: principal.id, ...by, handle, questions: [] };
+    const id = this.#deps.conversations.seal(conversation);
+    if (id !== undefined) await keepRunning?.(id);
   }
 
   /** Aborts when the caller of the moment leaves, or is given up. */
@@ -106,23 +134,25 @@ export class RunningCall {
   async ask(
     requests: readonly InputRequest[],
     { handle, signal }: AskOptions,
-    { agentId, capability }: Asking,
+    { agentId, nodeId, capability }: Asking,
   ): Promise<InputResponse[]> {
-    const { principalId, input, conversations, parked, clock } = this.#options;
-    const { questionMs = QUESTION_MS } = this.#options;
+    const { request, caller } = this.prepared;
+    const { conversations, parked, clock } = this.#deps;
+    const { questionMs = QUESTION_MS } = caller;
+    const principalId = caller.principal.id;
     this.#rounds += 1;
     const expiresAt = clock.now() + questionMs;
-    const inputs = checked(requests, this.#rounds, expiresAt);
+    const inputs = assertQuestions(requests, this.#rounds, expiresAt);
     const questions = inputs.map(({ id, kind, schema, options }) => ({
       id,
       kind,
       ...(schema && { schema }),
       ...(options && { options }),
     }));
-    const conversation = { principalId, agentId, capability, questions };
+    const conversation = { principalId, agentId, nodeId, capability, questions };
     await this.emit({ type: 'status', data: { state: 'awaiting_input', inputs } }, agentId);
     if (handle) {
-      const kept = this.#leg?.canAsk(inputs) ? {} : { input };
+      const kept = this.#leg?.canAsk(inputs) ? {} : { input: toInput(request) };
       const id = conversations.seal({ ...conversation, handle, ...kept }, expiresAt);
       throw inputRequired(inputs, id, agentId);
     }
@@ -130,39 +160,50 @@ export class RunningCall {
     const answer = id === undefined ? undefined : parked.add(nonce, this, principalId, questionMs);
     if (!answer) {
       this.#unasked ??= inputRequired(inputs, undefined, agentId);
-      return cancelled(inputs);
+      return toCancelled(inputs);
     }
     signal?.addEventListener('abort', () => parked.expire(nonce), { once: true });
     const { reject } = this.#settle;
     this.#leg = undefined;
     reject(inputRequired(inputs, id, agentId));
-    return (await answer) ?? cancelled(inputs);
+    return (await answer) ?? toCancelled(inputs);
   }
+}
+
+/** Answers that a caller of the agent's protocol gives before it is asked: the agent may use them. */
+function givenAnswers({ inputs = [] }: CallRequest): RunningCall['resume'] {
+  if (inputs.length === 0) return undefined;
+  return { handle: undefined, responses: inputs.map(({ id, response }) => ({ id, ...response })) };
 }
 
 function toReason(reason: unknown): FabricError {
   if (FabricError.is(reason)) return reason;
-  return new FabricError('CANCELLED', 'The caller cancelled the call', { cause: reason });
+  return failure('cancelled', {}, { cause: reason });
 }
 
-function cancelled(inputs: readonly InputRequest[]): InputResponse[] {
+function toCancelled(inputs: readonly InputRequest[]): InputResponse[] {
   return inputs.map(({ id }) => ({ id, action: 'cancel' }));
 }
 
+function inputRequired(
+  inputs: readonly InputRequest[],
+  conversation_id: string | undefined,
+  agent_id: string,
+): FabricError {
+  const fix =
+    conversation_id === undefined
+      ? 'call through a client that can be asked'
+      : 'call again with conversation_id and inputs: [{id, response: {action, content}}]';
+  return failure('input_required', { agent_id, inputs, conversation_id, fix });
+}
+
 /** A question is foreign: as many as a person can answer, each of a size that can be shown. */
-function checked(
+function assertQuestions(
   requests: readonly InputRequest[],
   round: number,
   expiresAt: number,
 ): InputRequest[] {
-  const bad = (problem: string) =>
-    new FabricError(
-      'UPSTREAM_ERROR',
-      `The agent asked in a way that cannot be passed on: ${problem}`,
-      {
-        details: { reason: 'bad_question', problem },
-      },
-    );
+  const bad = (problem: string) => failure('bad_question', { problem });
   if (round > MAX_ROUNDS) throw bad(`more than ${MAX_ROUNDS} times in one call`);
   if (requests.length === 0) throw bad('no question');
   if (requests.length > MAX_AT_ONCE) throw bad(`more than ${MAX_AT_ONCE} questions at once`);
@@ -177,22 +218,68 @@ function checked(
   });
 }
 
-export function inputRequired(
-  inputs: readonly InputRequest[],
-  conversationId: string | undefined,
-  agentId: string,
-): FabricError {
-  const fix =
-    conversationId === undefined
-      ? 'call through a client that can be asked'
-      : 'call again with conversation_id and inputs: [{id, response: {action, content}}]';
-  return new FabricError('INPUT_REQUIRED', 'The agent asks before it goes on', {
-    details: {
-      reason: 'input_required',
-      agent_id: agentId,
-      inputs,
-      ...(conversationId !== undefined && { conversation_id: conversationId }),
-      fix,
-    },
-  });
+// Calls whose attempt waits in this process for an answer. Bounded in number, for each principal and
+// in all; one that is not answered in time is let go with no answer.
+
+interface ParkedCall {
+  readonly call: RunningCall;
+  readonly principalId: string;
+  readonly answer: (responses: InputResponse[] | undefined) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+const MAX_IN_ALL = 1_024;
+const MAX_PER_PRINCIPAL = 128;
+
+export class ParkedCalls {
+  readonly #calls = new Map<string, ParkedCall>();
+
+  /** Resolves with the answer, or `undefined` when none came; `undefined` when there is no room. */
+  add(
+    nonce: string,
+    call: RunningCall,
+    principalId: string,
+    ms: number,
+  ): Promise<InputResponse[] | undefined> | undefined {
+    if (this.#calls.size >= MAX_IN_ALL) return undefined;
+    const own = this.#calls.values().filter((parked) => parked.principalId === principalId);
+    if ([...own].length >= MAX_PER_PRINCIPAL) return undefined;
+    const { promise, resolve } = Promise.withResolvers<InputResponse[] | undefined>();
+    const timer = setTimeout(() => this.expire(nonce), ms).unref();
+    this.#calls.set(nonce, { call, principalId, answer: resolve, timer });
+    return promise;
+  }
+
+  get(nonce: string): RunningCall | undefined {
+    return this.#calls.get(nonce)?.call;
+  }
+
+  /** False when the call no longer waits. */
+  answer(nonce: string, responses: InputResponse[]): boolean {
+    return this.#release(nonce, responses);
+  }
+
+  /** Lets the call go on without an answer. */
+  expire(nonce: string): void {
+    this.#release(nonce, undefined);
+  }
+
+  /** Ends the call instead of answering it; false when it no longer waits. */
+  cancel(nonce: string, reason: FabricError): boolean {
+    this.get(nonce)?.abort(reason);
+    return this.#release(nonce, undefined);
+  }
+
+  close(): void {
+    for (const nonce of this.#calls.keys()) this.expire(nonce);
+  }
+
+  #release(nonce: string, responses: InputResponse[] | undefined): boolean {
+    const parked = this.#calls.get(nonce);
+    if (!parked) return false;
+    this.#calls.delete(nonce);
+    clearTimeout(parked.timer);
+    parked.answer(responses);
+    return true;
+  }
 }

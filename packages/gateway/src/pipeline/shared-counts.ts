@@ -20,7 +20,7 @@ export interface CountSource {
   takeUncounted(): readonly Uncounted[];
 }
 
-export interface SharedCountsOptions {
+interface SharedCountsOptions {
   readonly realm: RealmStore;
   readonly sources: readonly CountSource[];
   readonly log: Log;
@@ -30,7 +30,7 @@ const COUNTS = 'counts';
 const SHARE_MS = 1_000;
 const KEYS_AT_ONCE = 500;
 /** Names that wait for a store that is away. */
-const MOST_WAITING = 20_000;
+const MAX_WAITING = 20_000;
 /** Other gateways may be faster so often; then it is added the next time. */
 const ATTEMPTS = 5;
 
@@ -82,7 +82,7 @@ export class SharedCounts {
 
   #wait(one: Uncounted): void {
     const [oldest] = this.#waiting.keys();
-    if (this.#waiting.size >= MOST_WAITING && oldest !== undefined) this.#waiting.delete(oldest);
+    if (this.#waiting.size >= MAX_WAITING && oldest !== undefined) this.#waiting.delete(oldest);
     this.#waiting.set(one.key, one);
   }
 

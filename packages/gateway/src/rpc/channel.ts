@@ -9,20 +9,25 @@ import type { Principal } from '@starloom/identity';
 import { streamTurns, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import type { ActiveRequest } from '../observe/observer.ts';
-import type { CallLimits } from '../pipeline/call-limits.ts';
-import { Backlog, type Load } from '../transports/backlog.ts';
+import type { CallLimits } from '../pipeline/limits.ts';
+import { failure } from '../reasons.ts';
 import { parseValue } from '../transports/frame.ts';
-import type { HeldBytes } from '../transports/held-bytes.ts';
-import type { Incoming, MessageChannel } from '../transports/message-channel.ts';
+import {
+  Backlog,
+  type Incoming,
+  type Load,
+  type MessageChannel,
+  type PacedChannel,
+  pacedChannel,
+} from '../transports/message-channel.ts';
 import { idFor, textOf } from '../transports/message-transport.ts';
-import { type PacedChannel, pacedChannel } from '../transports/paced-channel.ts';
-import { loadOfWait, mayWait } from './may-wait.ts';
-import { errorIn } from './posts.ts';
+import type { HeldBytes } from '../transports/reply.ts';
+import { errorIn, loadOfWait, mayWait } from './posts.ts';
 
 export interface RpcChannelOptions {
   readonly coordination: Coordination;
   readonly principal: Principal;
-  readonly gatewayAgents?: RpcConnection['gatewayAgents'];
+  readonly gateway?: RpcConnection['gateway'];
   /** Requests count until their answer has left. */
   readonly inFlight?: InFlight | undefined;
   /** Counts what is under way with the rest of its principal. */
@@ -34,8 +39,9 @@ export interface RpcChannelOptions {
   readonly observe: () => ActiveRequest;
 }
 
-const MOST_IN_TURN: Load = { requests: 256, bytes: 4 << 20 };
-const MOST_WAITING: Load = { requests: 1_000, bytes: 64 << 20 };
+const MAX_IN_TURN: Load = { requests: 256, bytes: 4 << 20 };
+const MAX_WAITING: Load = { requests: 1_000, bytes: 64 << 20 };
+const QUOTA = { allowed: MAX_WAITING.requests, allowed_bytes: MAX_WAITING.bytes };
 
 /** Resolves when the client is gone and everything was answered that could be. */
 export async function serveRpcChannel(
@@ -51,18 +57,18 @@ class RpcChannel {
   readonly #log: Log;
   readonly #options: RpcChannelOptions;
   readonly #inFlight: InFlight | undefined;
-  readonly #inTurn = new Backlog(MOST_IN_TURN);
-  readonly #waiting = new Backlog(MOST_WAITING);
+  readonly #inTurn = new Backlog(MAX_IN_TURN);
+  readonly #waiting = new Backlog(MAX_WAITING);
   #turn: Promise<void> = Promise.resolve();
 
   constructor(channel: MessageChannel, options: RpcChannelOptions) {
-    const { coordination, principal, gatewayAgents, inFlight, log } = options;
+    const { coordination, principal, gateway, inFlight, log } = options;
     this.#options = options;
     this.#inFlight = inFlight;
     this.#channel = pacedChannel(channel);
     this.#peer = coordination.connect({
       principal,
-      gatewayAgents,
+      gateway,
       push: (notification) => this.#push(notification),
     });
     this.#log = log;
@@ -74,7 +80,7 @@ class RpcChannel {
     await gone.promise;
     await this.#turn;
     // Thousands of clients may leave at once.
-    await streamTurns.enter();
+    await streamTurns.enter(this.#options.principal.id);
     await this.#peer.close();
     await this.#waiting.done();
   }
@@ -91,7 +97,7 @@ class RpcChannel {
       void this.#waiting.add(this.#held(answered, load), load);
       return undefined;
     }
-    const cut = tooOften ?? (isWait ? AbortSignal.abort(tooManyWait()) : undefined);
+    const cut = tooOften ?? (isWait ? AbortSignal.abort(failure('quota', QUOTA)) : undefined);
     const leave = this.#inFlight?.enter();
     this.#turn = this.#afterTurn(async () => {
       try {
@@ -138,6 +144,8 @@ class RpcChannel {
     try {
       const trace = () => seen.trace;
       const reply = await this.#whenRoom(() => this.#peer.reply(message, { trace }));
+      // One write to the disk may be what a thousand of them waited for.
+      await streamTurns.enter(this.#options.principal.id);
       await this.#whenRoom(() => this.#answer(reply, seen));
     } finally {
       seen.end();
@@ -188,17 +196,4 @@ function read(incoming: Incoming, seen: ActiveRequest): Read {
     seen.fail(error);
     return { refusal: toRefusal(error, idFor(incoming, error), 'details', seen.trace).body };
   }
-}
-
-function tooManyWait(): FabricError {
-  const { requests: allowed, bytes: allowed_bytes } = MOST_WAITING;
-  return new FabricError('RATE_LIMITED', 'Too many requests of this connection wait already', {
-    details: {
-      reason: 'quota',
-      limit: 'waiting_per_connection',
-      allowed,
-      allowed_bytes,
-      fix: 'it was not done: ask again when some of them are answered, or without wait_ms',
-    },
-  });
 }

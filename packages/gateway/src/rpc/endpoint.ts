@@ -4,34 +4,32 @@
 
 import { readFile } from 'node:fs/promises';
 import {
+  type CallableAgent,
   type Coordination,
+  type GatewayDirectory,
   type AgentRecord as ListedAgent,
+  type MayUse,
   OPEN_API_URL,
   SERVICE_PATHS,
 } from '@starloom/coordination';
-import { type AgentRecord, FabricError, type Log } from '@starloom/core';
-import type { Principal, ProtectedResource } from '@starloom/identity';
-import type { InFlight } from '../in-flight.ts';
+import type { AgentRecord, InstanceEpoch, Log } from '@starloom/core';
+import { mayUseToolset, type Principal } from '@starloom/identity';
+import type { Wires } from '../gateway-faces.ts';
 import type { Observer } from '../observe/observer.ts';
-import type { AgentLookup } from '../pipeline/authorise.ts';
-import type { CallLimits } from '../pipeline/call-limits.ts';
-import type { HeldBytes } from '../transports/held-bytes.ts';
-import type { HttpOptions, HttpRequest, Upgrade } from '../transports/http.ts';
-import type { WebSocketTransport } from '../transports/websocket.ts';
+import type { CallLimits } from '../pipeline/limits.ts';
+import type { AgentLookup } from '../pipeline/route.ts';
+import { failure } from '../reasons.ts';
+import type { Registrations } from '../registrations.ts';
+import type { HttpRequest, Routes, Upgrade, UpgradeRoutes } from '../transports/routes.ts';
 import { countOf, serveRpcChannel } from './channel.ts';
-import { mayUseCoordination } from './may-use-coordination.ts';
 import { RpcPosts } from './posts.ts';
 
-export interface RpcEndpointOptions {
+interface RpcEndpointOptions extends Wires {
   readonly coordination: Coordination;
-  readonly webSocket: WebSocketTransport;
-  readonly inFlight: InFlight;
   readonly limits: Pick<CallLimits, 'messages'>;
-  readonly held: HeldBytes;
   /** The agents of the gateway that a caller may see. */
   readonly agentsFor: (principal: Principal) => Pick<AgentLookup, 'list'>;
-  /** Tells OAuth callers which scope coordination needs. */
-  readonly resource?: ProtectedResource | undefined;
+  readonly registrations: Registrations;
   readonly log: Log;
   readonly observer: Pick<Observer, 'requestStarted'>;
 }
@@ -43,10 +41,10 @@ export class RpcEndpoint {
 
   constructor(options: RpcEndpointOptions) {
     this.#options = options;
-    this.#posts = new RpcPosts(options.coordination, (principal) => this.#list(principal));
+    this.#posts = new RpcPosts(options.coordination, (principal) => this.#directory(principal));
   }
 
-  get routes(): HttpOptions['routes'] {
+  get routes(): Routes {
     const route = { face: 'rpc', dialect: 'details' } as const;
     const post = { ...route, serve: (exchange: HttpRequest) => this.#servePost(exchange) };
     const paths = ['/rpc', ...Object.values(SERVICE_PATHS)];
@@ -54,7 +52,7 @@ export class RpcEndpoint {
     return { ...served, '/rpc/openapi.json': { ...route, serve: serveOpenApi } };
   }
 
-  get upgrades(): HttpOptions['upgrades'] {
+  get upgrades(): UpgradeRoutes {
     return { '/rpc/ws': (upgrade) => this.#serveWebSocket(upgrade) };
   }
 
@@ -72,14 +70,26 @@ export class RpcEndpoint {
     const { request, principal, body } = exchange;
     this.#options.resource?.assertMayUse(principal, mayUseCoordination);
     if (request.method !== 'POST') {
-      throw notAllowed('Coordination takes POST, or a WebSocket at /rpc/ws', 'POST');
+      throw failure('method_not_allowed', { allow: 'POST' });
     }
     this.#options.limits.messages(principal, countOf(body));
     await this.#posts.serve(exchange);
   }
 
-  #list(principal: Principal): readonly ListedAgent[] {
-    return this.#options.agentsFor(principal).list().map(toListed);
+  #directory(principal: Principal): GatewayDirectory {
+    const { agentsFor, registrations } = this.#options;
+    const at = (agent_id: string, instance: InstancePlace) => ({ agent_id, ...instance });
+    return {
+      list: () => agentsFor(principal).list().map(toListed),
+      register: async (agent, leaseMs) => {
+        const manifest = toManifest(agent);
+        const { node_id, epoch } = await registrations.register(principal, { manifest, leaseMs });
+        return { node_id, epoch };
+      },
+      renew: async (id, instance) => void (await registrations.renew(principal, at(id, instance))),
+      drain: async (id, instance) => await registrations.drain(principal, at(id, instance)),
+      leave: async (id, instance) => await registrations.leave(principal, at(id, instance)),
+    };
   }
 
   #serveWebSocket(upgrade: Upgrade): void {
@@ -91,11 +101,25 @@ export class RpcEndpoint {
     webSocket.accept(upgrade, async (channel) => {
       const close = () => channel.close();
       this.#channels.add(close);
-      const gatewayAgents = () => this.#list(principal);
-      await serveRpcChannel(channel, { ...options, gatewayAgents, principal, observe });
+      const gateway = this.#directory(principal);
+      await serveRpcChannel(channel, { ...options, gateway, principal, observe });
       this.#channels.delete(close);
     });
   }
+}
+
+type InstancePlace = Pick<InstanceEpoch, 'node_id' | 'epoch'>;
+
+/** The manifest of an agent that says where it can be called. */
+function toManifest({ capabilities, ...agent }: CallableAgent): unknown {
+  return {
+    ...agent,
+    capabilities: capabilities.map(({ name, description, parameters }) => ({
+      name,
+      ...(description !== undefined && { description }),
+      ...(parameters !== undefined && { input_schema: parameters }),
+    })),
+  };
 }
 
 /** An agent of the gateway, as the agent registry of coordination lists agents. */
@@ -116,21 +140,13 @@ function toListed({ manifest: { agent_id }, capabilities, health }: AgentRecord)
 
 /** To the same callers as everything here; the repository has a public copy. */
 async function serveOpenApi({ request, response, principal }: HttpRequest): Promise<void> {
-  if (!mayUseCoordination(principal)) throw notForThisKey();
+  if (!mayUseCoordination(principal)) throw failure('scope');
   if (request.method !== 'GET' && request.method !== 'HEAD')
-    throw notAllowed('It can be read only', 'GET, HEAD');
+    throw failure('method_not_allowed', { allow: 'GET, HEAD' });
   const text = await readFile(OPEN_API_URL);
   response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 }
 
-function notForThisKey(): FabricError {
-  return new FabricError('POLICY_DENIED', 'This key may not use coordination', {
-    details: { reason: 'scope', fix: 'use a key with the scope toolset:coordination' },
-  });
-}
-
-function notAllowed(message: string, allow: string): FabricError {
-  return new FabricError('BAD_INPUT', message, {
-    details: { reason: 'method_not_allowed', http_status: 405, allow },
-  });
-}
+/** Who may use `/rpc`, the paths of its services, and sessions as resources. */
+export const mayUseCoordination: MayUse = ({ scopes = [], tier = 'public' }) =>
+  mayUseToolset({ scopes, tier }, 'coordination');

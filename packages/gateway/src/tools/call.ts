@@ -10,12 +10,15 @@ import {
 import { MAX_PRIORITY } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { runAsJob, toTerms } from '../jobs/run-as-job.ts';
+import { isJob, runAsJob } from '../jobs/run-as-job.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
-import { isRefusedByHttp } from '../pipeline/call-limits.ts';
-import type { Caller } from '../pipeline/call-request.ts';
+import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+import { isRefusedByHttp } from '../pipeline/limits.ts';
+import { admit } from '../pipeline/origin.ts';
+import { type PrepareDeps, prepare } from '../pipeline/prepare.ts';
 import { askingResult, toCallResult, toErrorResult } from '../pipeline/respond.ts';
-import { defineTool, type Tool } from './tool.ts';
+import { reasonOf } from '../pipeline/route.ts';
+import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
 const HOUR_MS = 3_600_000;
 const milliseconds = z
@@ -94,26 +97,8 @@ export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
     annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     async run(args, caller) {
       if (args.session_id !== undefined) await deps.assertMember(caller, args.session_id);
-      const request = {
-        agentId: args.agent_id,
-        capability: args.capability,
-        task: args.task,
-        arguments: args.arguments,
-        context: args.context,
-        attachments: args.attachments,
-        stream: args.stream,
-        format: args.format,
-        timeoutMs: args.timeout_ms,
-        deadlineMs: args.deadline_ms,
-        sessionId: args.session_id,
-        idempotencyKey: args.idempotency_key,
-        conversationId: args.conversation_id ?? caller.conversation?.id,
-        inputs: args.inputs ?? caller.conversation?.inputs,
-      };
-      const terms = toTerms(args);
-      if (jobs !== undefined && terms !== undefined) {
-        return await runAsJob(request, caller, terms, jobs);
-      }
+      const request = withConversation(args, caller);
+      if (jobs !== undefined && isJob(args)) return await runAsJob(request, caller, jobs);
       const outcome = await runCall(request, askable(caller), deps);
       if (!outcome.ok) {
         const { error, trace } = outcome;
@@ -125,10 +110,65 @@ export function callTool(deps: CallDeps, jobs?: JobCalls): Tool {
   });
 }
 
+/** The protocol of the caller may name the conversation in its own way. */
+function withConversation<Request extends CallRequest>(request: Request, caller: Caller): Request {
+  const { id, inputs } = caller.conversation ?? {};
+  if (id === undefined && inputs === undefined) return request;
+  return {
+    ...request,
+    conversation_id: request.conversation_id ?? id,
+    inputs: request.inputs ?? inputs,
+  };
+}
+
 /** What people are asked comes back as INPUT_REQUIRED, also to clients that declare no elicitation. */
 function askable(caller: Caller): Caller {
   const { [CLIENT_CAPABILITIES_META_KEY]: capabilities, ...rest } = caller.declared ?? {};
   if (typeof capabilities !== 'object' || capabilities === null) return caller;
   const all = { elicitation: { form: {}, url: {} }, ...capabilities };
   return { ...caller, declared: { ...rest, [CLIENT_CAPABILITIES_META_KEY]: all } };
+}
+
+const previewSchema = z.strictObject({
+  agent_id: agentIdSchema.optional().describe('Which agent; without it the best that offers it'),
+  capability: capabilityNameSchema.describe('What it should do'),
+  stream: z.boolean().default(false).describe('Would the call stream?'),
+});
+
+export function routePreviewTool(deps: PrepareDeps): Tool {
+  return defineTool({
+    name: 'fabric.route.preview',
+    title: 'Preview a route',
+    description: 'Shows who would serve a call, in which order and why. Nothing is executed.',
+    input: previewSchema,
+    output: {
+      primary: { type: ['object', 'null'] },
+      fallbacks: { type: 'array' },
+      skipped: { type: 'array' },
+    },
+    annotations: READ_ONLY,
+    async run(request, caller) {
+      const { capability } = request;
+      const guarded = await admit(caller, deps.guard);
+      // Nothing is waited for, but an agent that was never reached is offline rather than without it.
+      const terms = { waitMs: 1 };
+      const { candidates, skipped } = await prepare(request, caller, guarded, deps, terms);
+      const primaryId = candidates[0].record.manifest.agent_id;
+      const [primary = null, ...fallbacks] = candidates.map((candidate, index) => {
+        const { record, kind, availability } = candidate;
+        const { manifest, health } = record;
+        return {
+          agent_id: manifest.agent_id,
+          node_id: manifest.node_id,
+          kind: index > 0 && kind === 'primary' ? 'instance' : kind,
+          trust_tier: manifest.trust_tier,
+          health: health.status,
+          breaker: deps.breakers.state(candidate.circuit),
+          availability,
+          reason: reasonOf(candidate, primaryId, request),
+        };
+      });
+      return { ok: true, capability, primary, fallbacks, skipped };
+    },
+  });
 }

@@ -3,12 +3,11 @@
 
 import { type Capability, FabricError, type Fields, isObject, type Manifest } from '@starloom/core';
 import type { JobCalls } from '../jobs/job-calls.ts';
-import { runAsTask, takesTasks } from '../jobs/run-as-task.ts';
-import { tasksRequired } from '../jobs/tasks-required.ts';
+import { runAsTask, takesTasks, tasksRequired } from '../jobs/run-as-job.ts';
 import { withReadableUi } from '../mcp/names.ts';
 import { type CallDeps, runCall } from '../pipeline/call.ts';
-import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
+import { isRefusedByHttp } from '../pipeline/limits.ts';
 import { askingResult, toCapabilityErrorResult, toCapabilityResult } from '../pipeline/respond.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
@@ -21,7 +20,7 @@ const TASK_SCHEMA = {
   },
 };
 
-export function toDefinition(
+function toDefinition(
   name: string,
   manifest: Manifest,
   capability: Capability,
@@ -74,7 +73,7 @@ export function capabilityTool(
     async run(args, caller) {
       const given = toArguments(args);
       const request = {
-        agentId: manifest.agent_id,
+        agent_id: manifest.agent_id,
         capability: capability.name,
         task: typeof given.task === 'string' ? given.task : '',
         arguments: given,
@@ -82,7 +81,7 @@ export function capabilityTool(
         attachments: [],
         stream: caller.send !== undefined,
         format: 'text' as const,
-        conversationId: caller.conversation?.id,
+        conversation_id: caller.conversation?.id,
         inputs: caller.conversation?.inputs,
       };
       const { tasks } = capability;
@@ -112,6 +111,6 @@ function isForTheClient({ details, code }: FabricError, { conversation }: Caller
 
 function toArguments(args: unknown): Record<string, unknown> {
   if (args === undefined || args === null) return {};
-  if (typeof args === 'object' && !Array.isArray(args)) return { ...args };
+  if (isObject(args)) return { ...args };
   throw new FabricError('BAD_INPUT', 'The arguments of a tool are an object');
 }

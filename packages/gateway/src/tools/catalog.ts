@@ -7,11 +7,11 @@ import {
   type Capability,
   capabilitySchema,
   hashToolName,
-  type Log,
   lookAlikes,
   type Manifest,
   normalName,
-  type Registry,
+  RecentMap,
+  sha256Hex,
   styleToolName,
   suggestionFor,
   TOOL_NAME_STYLES,
@@ -20,7 +20,6 @@ import {
   toToolName,
 } from '@starloom/core';
 import type { Principal } from '@starloom/identity';
-import type { Discovery } from '../discovery.ts';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import { uiResourceOf } from '../mcp/names.ts';
 import type { CallDeps } from '../pipeline/call.ts';
@@ -28,22 +27,27 @@ import { capabilityTool } from './capability.ts';
 import type { Tool, ToolDefinition } from './tool.ts';
 
 /** In the order they are listed. */
-export const TOOLSETS = ['agents', 'fabric', 'jobs', 'coordination'] as const;
+export const TOOLSETS = [
+  'agents',
+  'fabric',
+  'jobs',
+  'registry',
+  'journal',
+  'coordination',
+] as const;
 export type Toolset = (typeof TOOLSETS)[number];
 
 /** Names that a misspelt one is compared with. */
-const MOST_COMPARED = 1_000;
+const MAX_COMPARED = 1_000;
+/** Lists that are kept, with their text. */
+const MAX_LISTS = 32;
 
-export interface CatalogOptions {
+interface CatalogOptions {
   /** Our own tools. */
   readonly own: Readonly<Partial<Record<Toolset, readonly Tool[]>>>;
-  readonly registry: Registry;
-  readonly discovery: Discovery;
   readonly deps: CallDeps;
   readonly jobs?: JobCalls | undefined;
-  readonly log: Log;
   readonly expose: 'all' | readonly string[];
-  readonly unprefixed: readonly string[];
 }
 
 interface ListedTool {
@@ -57,6 +61,16 @@ interface Built {
   readonly own: ReadonlyMap<string, Tool>;
   readonly byName: ReadonlyMap<string, Tool>;
   readonly listed: Readonly<Record<ToolNameStyle, Listed>>;
+  /** Under which key its list stands in `shown`, by caller, then by style and toolsets. */
+  readonly keys: WeakMap<Principal, Map<string, string>>;
+  /** Once for all callers that may use the same tools. */
+  readonly shown: RecentMap<Shown>;
+}
+
+interface Shown {
+  readonly definitions: readonly ToolDefinition[];
+  /** Of all of them; made when it is first written. */
+  text?: string;
 }
 
 export class GatewayTools {
@@ -75,11 +89,32 @@ export class GatewayTools {
     toolsets: readonly Toolset[],
     principal: Principal,
   ): readonly ToolDefinition[] {
-    const listed = this.#current().listed[style];
-    return TOOLSETS.filter((toolset) => toolsets.includes(toolset))
-      .flatMap((toolset) => listed[toolset])
+    return this.#shownTo(style, toolsets, principal).definitions;
+  }
+
+  /** The same as JSON. */
+  listText(style: ToolNameStyle, toolsets: readonly Toolset[], principal: Principal): string {
+    const shown = this.#shownTo(style, toolsets, principal);
+    shown.text ??= JSON.stringify(shown.definitions);
+    return shown.text;
+  }
+
+  /** Made once and again when agents change: clients ask for the same list often. */
+  #shownTo(style: ToolNameStyle, toolsets: readonly Toolset[], principal: Principal): Shown {
+    const { listed, keys, shown } = this.#current();
+    const wanted = `${style} ${toolsets.join()}`;
+    const known = shown.get(keys.get(principal)?.get(wanted) ?? '');
+    if (known) return known;
+    const definitions = TOOLSETS.filter((toolset) => toolsets.includes(toolset))
+      .flatMap((toolset) => listed[style][toolset])
       .filter(({ tool }) => tool.mayUse(principal))
       .map(({ definition }) => definition);
+    const key = sha256Hex(definitions.map(({ name }) => name).join('\n'));
+    const list = shown.get(key) ?? { definitions };
+    shown.set(key, list);
+    const own = keys.get(principal) ?? new Map<string, string>();
+    keys.set(principal, own.set(wanted, key));
+    return list;
   }
 
   /** By any spelling, listed or not; `undefined` also when the caller may not use it. */
@@ -90,7 +125,7 @@ export class GatewayTools {
 
   /** For a name that is not known: the tool that was probably meant, of those the caller may use. */
   nearest(name: string, principal: Principal): string | undefined {
-    const names = this.list('dots', TOOLSETS, principal).slice(0, MOST_COMPARED);
+    const names = this.list('dots', TOOLSETS, principal).slice(0, MAX_COMPARED);
     return suggestionFor(
       name,
       names.map((tool) => tool.name),
@@ -127,7 +162,7 @@ export class GatewayTools {
 
   /** Without the name of its agent, a tool can be taken for one of ours or of another agent. */
   #warnOfAlike({ listed }: Built): void {
-    const { unprefixed, log } = this.#options;
+    const { unprefixed, log } = this.#options.deps;
     if (unprefixed.length === 0) return;
     const lists = Object.values(listed.dots).flat();
     const all = lists.map(({ definition }) => definition.name);
@@ -154,7 +189,7 @@ interface Entry {
 }
 
 function build(options: CatalogOptions): Built {
-  const { own, log } = options;
+  const { own, deps } = options;
   const byName = new Map<string, Tool>();
   const listed = { dots: emptyList(), underscores: emptyList() };
   for (const toolset of TOOLSETS) {
@@ -179,7 +214,8 @@ function build(options: CatalogOptions): Built {
     for (const style of TOOL_NAME_STYLES) {
       const isOwn = free[index]?.[style] ?? false;
       const name = isOwn ? wanted[style] : hashed(wanted[style]);
-      if (!isOwn) log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
+      if (!isOwn)
+        deps.log.debug({ tool: wanted[style], listed_as: name }, 'two tools share a name');
       byName.set(name, tool);
       if (isListed) listed[style].agents.push({ tool, definition: { ...tool.definition, name } });
     }
@@ -192,17 +228,11 @@ function build(options: CatalogOptions): Built {
   for (const style of TOOL_NAME_STYLES) {
     listed[style].agents.sort((a, b) => (a.definition.name < b.definition.name ? -1 : 1));
   }
-  return { own: ours, byName, listed };
+  return { own: ours, byName, listed, keys: new WeakMap(), shown: new RecentMap(MAX_LISTS) };
 }
 
-function entriesOf({
-  registry,
-  discovery,
-  deps,
-  jobs,
-  expose,
-  unprefixed,
-}: CatalogOptions): readonly Entry[] {
+function entriesOf({ deps, jobs, expose }: CatalogOptions): readonly Entry[] {
+  const { registry, discovery, unprefixed } = deps;
   const exposed = registry
     .list()
     .filter(({ manifest }) => expose === 'all' || expose.includes(manifest.agent_id));
@@ -229,7 +259,7 @@ function entriesOf({
 
 /** A user interface of an agent calls tools by the agent's own names for them. */
 function namesInApps(
-  { registry }: CatalogOptions,
+  { deps: { registry } }: CatalogOptions,
   entries: readonly Entry[],
 ): ReadonlyMap<string, Tool[]> {
   const hasApp = ({ capabilities }: AgentRecord) =>
@@ -266,5 +296,5 @@ function wantedNames(manifest: Manifest, capability: string, isBare: boolean): E
 }
 
 function emptyList(): Record<Toolset, ListedTool[]> {
-  return { agents: [], fabric: [], jobs: [], coordination: [] };
+  return { agents: [], fabric: [], jobs: [], registry: [], journal: [], coordination: [] };
 }

@@ -4,8 +4,8 @@
 import { type Coordination, describeMethods, type MethodDescription } from '@starloom/coordination';
 import { FabricError, isErrorCode } from '@starloom/core';
 import { mayUseToolset } from '@starloom/identity';
-import type { CallLimits } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
+import type { CallLimits } from '../pipeline/limits.ts';
 import { answerTrace } from '../pipeline/origin.ts';
 import { toErrorResult, toResult } from '../pipeline/respond.ts';
 import type { Tool } from './tool.ts';

@@ -1,10 +1,8 @@
-import { givenInputSchema, JOB_STATES, type StoredJob } from '@starloom/core';
+import { type FabricEvent, givenInputSchema, JOB_STATES, type StoredJob } from '@starloom/core';
 import { toJobDocument } from '@starloom/jobs';
 import { z } from 'zod';
 import type { JobCalls } from '../jobs/job-calls.ts';
 import type { Caller } from '../pipeline/call-request.ts';
-import { jobIdSchema } from './job-id.ts';
-import { jobStreamTool } from './job-stream.ts';
 import { defineTool, READ_ONLY, type Tool } from './tool.ts';
 
 const JOB = { job: { type: 'object' } };
@@ -98,6 +96,46 @@ export function jobTools(jobs: JobCalls): readonly Tool[] {
   ];
 }
 
-export function jobResult(job: StoredJob) {
+function jobResult(job: StoredJob) {
   return { ok: true, job: toJobDocument(job) } as const;
 }
+
+const PAGE = 1_000;
+
+/** Live for a caller that takes progress notifications; one page for any other. */
+function jobStreamTool(jobs: JobCalls): Tool {
+  const { desk } = jobs;
+  return defineTool({
+    name: 'fabric.job.stream',
+    title: 'Follow a job',
+    description:
+      'Sends the events of a job as progress notifications, from a cursor on, until it is over. ' +
+      'Without a progress token it returns the events that are there.',
+    input: z.strictObject({
+      job_id: jobIdSchema,
+      after: z.int().min(0).default(0).describe('The cursor of the last event you have'),
+    }),
+    output: {
+      job: { type: 'object' },
+      events: { type: 'array' },
+      cursor: { type: 'integer' },
+    },
+    annotations: READ_ONLY,
+    async run({ job_id, after }, { principal, send, signal }) {
+      await jobs.find(principal, job_id);
+      if (send === undefined) {
+        const page = await desk.events(principal.id, job_id, { after, limit: PAGE });
+        const job = toJobDocument(await desk.status(principal.id, job_id));
+        return { ok: true, ...page, job };
+      }
+      for await (const { event, cursor } of desk.stream(principal.id, job_id, { after, signal })) {
+        // The error that ends a job is an event of its own type, which only jobs have.
+        await send(event as FabricEvent, { cursor });
+      }
+      return { ok: true, job: toJobDocument(await desk.status(principal.id, job_id)) };
+    },
+  });
+}
+
+/** Of any form: what is no id of ours is as unknown as one of another principal. */
+const jobIdSchema = z.string().max(4_096).describe('What fabric.call with async answered');

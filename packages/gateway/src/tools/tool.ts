@@ -1,8 +1,8 @@
 import { FabricError, suggestionFor } from '@starloom/core';
 import { mayUseAgents, type Principal } from '@starloom/identity';
 import { z } from 'zod';
-import { isRefusedByHttp } from '../pipeline/call-limits.ts';
 import type { Caller } from '../pipeline/call-request.ts';
+import { isRefusedByHttp } from '../pipeline/limits.ts';
 import { answerTrace, readOrigin } from '../pipeline/origin.ts';
 import { type ToolResult, toErrorResult, toPayload, toResult } from '../pipeline/respond.ts';
 
@@ -31,7 +31,7 @@ export interface Tool {
   run(args: unknown, caller: Caller): Promise<ToolResult>;
 }
 
-export interface ToolSpec<Schema extends z.ZodType> {
+interface ToolSpec<Schema extends z.ZodType> {
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -73,7 +73,7 @@ function isResult(answer: Answer): answer is ToolResult {
   return 'content' in answer;
 }
 
-export function parseArguments<Schema extends z.ZodType>(
+function parseArguments<Schema extends z.ZodType>(
   tool: string,
   schema: Schema,
   args: unknown,

@@ -2,7 +2,7 @@
 // resume by `Last-Event-ID`. Bounded per session and over all sessions: the oldest go first.
 
 import type { ServerResponse } from 'node:http';
-import { FabricError } from '@starloom/core';
+import { failure } from '../reasons.ts';
 
 /** Shared by all sessions: how many characters they keep together. */
 export interface EventBudget {
@@ -15,32 +15,35 @@ export interface Resumable {
   resume(response: ServerResponse, after: number): void;
 }
 
-export interface EventLimits {
+interface EventLimits {
   readonly events: number;
   readonly characters: number;
 }
 
-export const EVENT_LIMITS: EventLimits = { events: 256, characters: 256 * 1024 };
+const EVENT_LIMITS: EventLimits = { events: 256, characters: 256 * 1024 };
 
 export class SentEvents {
   readonly #budget: EventBudget;
   readonly #limits: EventLimits;
-  readonly #streams = new Map<number, KeptStream>();
+  /** In the ids of its events, so that other gateways know whose they are. */
+  readonly #prefix: string;
+  readonly #streams = new Map<string, KeptStream>();
   /** The stream of each kept event, oldest first. */
   readonly #order: KeptStream[] = [];
   #characters = 0;
   #next = 1;
 
-  constructor(budget: EventBudget, limits: EventLimits = EVENT_LIMITS) {
+  constructor(budget: EventBudget, limits: EventLimits = EVENT_LIMITS, prefix = '') {
     this.#budget = budget;
+    this.#prefix = prefix;
     this.#limits = limits;
   }
 
-  /** A stream whose events are to be kept. */
-  open(owner: Resumable): KeptStream {
-    const stream = new KeptStream(this.#next, owner);
+  /** A stream whose events are to be kept; the ids of one that a client listens on begin with "l". */
+  open(owner: Resumable, isListener = false): KeptStream {
+    const stream = new KeptStream(`${this.#prefix}${isListener ? 'l' : ''}${this.#next}`, owner);
     this.#next += 1;
-    this.#streams.set(stream.number, stream);
+    this.#streams.set(stream.name, stream);
     return stream;
   }
 
@@ -56,15 +59,17 @@ export class SentEvents {
   /** No more events come; the stream is forgotten when its last event is. */
   end(stream: KeptStream): void {
     stream.isOver = true;
-    if (stream.events.length === 0) this.#streams.delete(stream.number);
+    if (stream.events.length === 0) this.#streams.delete(stream.name);
   }
 
   /** Continues the stream of an event after that event. BAD_INPUT when it is not known. */
   resume(eventId: string, response: ServerResponse): Resumable {
-    const [, number, sequence] = /^(\d{1,15})-(\d{1,15})$/.exec(eventId) ?? [];
-    const stream = this.#streams.get(Number(number));
+    const [, name = '', sequence] = /^(.{1,40})-(\d{1,15})$/.exec(eventId) ?? [];
+    const stream = this.#streams.get(name);
     const after = Number(sequence);
-    if (!stream?.isComplete(after)) throw unknownEvent(eventId);
+    if (!stream?.isComplete(after)) {
+      throw failure('unknown_event', { last_event_id: eventId.slice(0, 64) });
+    }
     stream.owner.resume(response, after);
     return stream.owner;
   }
@@ -86,7 +91,7 @@ export class SentEvents {
     const text = stream?.drop();
     if (stream === undefined || text === undefined) return;
     this.#count(-text.length);
-    if (stream.isOver && stream.events.length === 0) this.#streams.delete(stream.number);
+    if (stream.isOver && stream.events.length === 0) this.#streams.delete(stream.name);
   }
 
   #count(characters: number): void {
@@ -102,21 +107,21 @@ export interface KeptEvent {
 
 /** One stream of events: the answer to a POST, or what a GET listens to. */
 export class KeptStream {
-  readonly number: number;
+  readonly name: string;
   readonly owner: Resumable;
   readonly events: KeptEvent[] = [];
   isOver = false;
   /** The number of the last event. */
   #last = 0;
 
-  constructor(number: number, owner: Resumable) {
-    this.number = number;
+  constructor(name: string, owner: Resumable) {
+    this.name = name;
     this.owner = owner;
   }
 
   add(text: string): string {
     this.#last += 1;
-    const id = `${this.number}-${this.#last}`;
+    const id = `${this.name}-${this.#last}`;
     this.events.push({ id, text });
     return id;
   }
@@ -134,14 +139,4 @@ export class KeptStream {
   after(number: number): readonly KeptEvent[] {
     return this.events.slice(this.events.length - (this.#last - number));
   }
-}
-
-function unknownEvent(eventId: string): FabricError {
-  return new FabricError('BAD_INPUT', 'This session has no event with that id, or no longer', {
-    details: {
-      reason: 'unknown_event',
-      last_event_id: eventId.slice(0, 64),
-      fix: 'Send the GET without Last-Event-ID, and repeat calls that were not answered',
-    },
-  });
 }

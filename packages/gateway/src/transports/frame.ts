@@ -10,12 +10,13 @@ import {
   jsonExcess,
   membersIn,
 } from '@starloom/wire';
+import { failure } from '../reasons.ts';
 
-export interface FrameLimits extends JsonLimits {
+interface FrameLimits extends JsonLimits {
   readonly batch: number;
 }
 
-export const FRAME_LIMITS: FrameLimits = { depth: 64, nodes: 200_000, batch: 100 };
+const FRAME_LIMITS: FrameLimits = { depth: 64, nodes: 200_000, batch: 100 };
 
 /** JSON-RPC's own codes for frames that are not even a request. */
 export const PARSE_ERROR = -32700;
@@ -87,13 +88,13 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    throw notJson('The message is not JSON', cause);
+    throw failure('not_json', {}, { cause });
   }
 }
 
 function assertLimits(text: string, limits: FrameLimits): void {
   const excess = jsonExcess(text, limits);
-  if (excess) throw exceeded(excess, limits);
+  if (excess) throw limitExceeded(excess, limits);
 }
 
 /** Free of what JSON.parse takes, and we do not. */
@@ -109,10 +110,10 @@ function assertShape(frame: unknown, limits: FrameLimits): Shape {
   look(frame, shape);
   for (let depth = 1; shape.below.length > 0; depth += 1) {
     const level = shape.below;
-    if (depth > limits.depth && level.some(isFilled)) throw exceeded('too_deep', limits);
+    if (depth > limits.depth && level.some(isFilled)) throw limitExceeded('too_deep', limits);
     shape.below = [];
     for (const value of level) lookInside(value, shape);
-    if (shape.nodes > limits.nodes) throw exceeded('too_many_values', limits);
+    if (shape.nodes > limits.nodes) throw limitExceeded('too_many_values', limits);
   }
   return shape;
 }
@@ -144,7 +145,7 @@ function lookInside(value: object, shape: Shape): void {
 function look(value: unknown, shape: Shape): void {
   shape.nodes += 1;
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw notJson('A number is beyond the range of a double');
+    if (!Number.isFinite(value)) throw failure('not_json/number');
     if (Math.abs(value) > Number.MAX_SAFE_INTEGER) shape.isLarge = true;
   } else if (typeof value === 'object' && value !== null) {
     shape.below.push(value);
@@ -177,7 +178,7 @@ function isExact(source: string): boolean {
   return String(value) === source || BigInt(value) === BigInt(source);
 }
 
-function exceeded(excess: JsonExcess, { depth, nodes }: FrameLimits): FabricError {
+function limitExceeded(excess: JsonExcess, { depth, nodes }: FrameLimits): FabricError {
   const what = excess === 'too_deep' ? `nested deeper than ${depth}` : `more than ${nodes} values`;
   return invalid(what, excess);
 }
@@ -206,11 +207,6 @@ export function assertMessage(message: unknown): void {
   if (params !== undefined && (typeof params !== 'object' || params === null)) {
     throw invalid('"params" must be an object', 'not_json_rpc');
   }
-}
-
-function notJson(message: string, cause?: unknown): FabricError {
-  const details = { reason: 'not_json', rpc_code: PARSE_ERROR };
-  return new FabricError('BAD_INPUT', message, { details, cause });
 }
 
 function invalid(what: string, reason: string): FabricError {

@@ -3,7 +3,8 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { FabricError, type Trace } from '@starloom/core';
+import { TLSSocket } from 'node:tls';
+import { FabricError } from '@starloom/core';
 import {
   type Authenticator,
   type Principal,
@@ -15,32 +16,49 @@ import {
   createBrowserGuard,
   FairTurns,
   type Refusal,
-  type RefusalDialect,
   streamTurns,
   toRefusal,
   writeRefusal,
 } from '@starloom/wire';
+import { CONSOLE_ROOT, type Console } from '../console/console.ts';
 import type { InFlight } from '../in-flight.ts';
 import { type InboundWebhooks, NOTICE_ROOT } from '../inbound-webhooks.ts';
-import type { ActiveRequest, Face } from '../observe/observer.ts';
-import { BodyBudget } from './body-budget.ts';
-import { assertFraming, assertJson, parseTarget } from './check-request.ts';
-import { certificateOf } from './client-certificate.ts';
+import type { ActiveRequest } from '../observe/observer.ts';
+import { failure } from '../reasons.ts';
 import { belongsToCall, idOf, parseInTurns, parseValue, refusedId } from './frame.ts';
-import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './held-bytes.ts';
-import { cannotListen, createListener } from './listener.ts';
-import { OpenSockets } from './open-sockets.ts';
-import { answerProbe, isProbe, type ProbeOptions } from './probes.ts';
-import { discardBody, isGone, readBody, tellToSend } from './read-body.ts';
-import { UnreadRefusals } from './refuse-unread.ts';
-import { refuseUnreadable } from './refuse-unreadable.ts';
-import { StaleConnections } from './stale-connections.ts';
-import { toCloseFrame } from './text-frame.ts';
-import type { TlsFiles } from './tls-files.ts';
+import { cannotListen, certificateOf, createListener, type TlsFiles } from './listener.ts';
+import { OpenSockets, StaleConnections } from './open-connections.ts';
+import {
+  assertFraming,
+  assertJson,
+  BodyBudget,
+  discardBody,
+  isGone,
+  parseTarget,
+  readBody,
+  tellToSend,
+} from './read-request.ts';
+import { refuseUnreadable, UnreadRefusals } from './refusals.ts';
+import { type CountedResponse, type HeldBytes, SMALL_BYTES } from './reply.ts';
+import {
+  answerProbe,
+  findAt,
+  findRoute,
+  PROBES,
+  type ProbeOptions,
+  RESOURCE_PATH,
+  type Route,
+  type Routes,
+  routeAbove,
+  type UpgradeRoutes,
+} from './routes.ts';
+import { toCloseFrame } from './websocket.ts';
 
-export interface HttpOptions extends ProbeOptions {
+interface HttpOptions extends ProbeOptions {
   readonly host: string;
   readonly port: number;
+  /** By which clients may ask for it besides. */
+  readonly names: readonly string[];
   readonly bodyBytes: number;
   /** Encrypts the port; without it requests come as they are. */
   readonly certificates?: TlsFiles | undefined;
@@ -53,57 +71,10 @@ export interface HttpOptions extends ProbeOptions {
   readonly onDenied: (credential: string, reason: string, traceId: string) => void;
   /** Of agents; each has a token of its own instead of a key. */
   readonly webhooks: Pick<InboundWebhooks, 'take'>;
-  readonly routes: Readonly<Record<string, Route>>;
-  /** By path: who serves a checked WebSocket upgrade. */
-  readonly upgrades: Readonly<Record<string, (upgrade: Upgrade) => void>>;
-}
-
-/** What is done with requests to one path. */
-export interface Route {
-  /** Throws what is wrong with the JSON of a POST. */
-  readonly assertBody?: (body: unknown) => void;
-  /** Takes a POST without a body, too. */
-  readonly mayBeEmpty?: boolean;
-  /** Serves a checked request. */
-  readonly serve: (exchange: HttpRequest) => Promise<void>;
-  /** What the path is for, as the log names it. */
-  readonly face: Face;
-  /** How refusals are written, at this path and below it. */
-  readonly dialect: RefusalDialect;
-  /** Serves every path below it, too. */
-  readonly isTree?: boolean;
-  /** Throws for a POST whose media type is not taken; by default anything but plain JSON. */
-  readonly assertMediaType?: (request: IncomingMessage) => void;
-  /** Writes refusals in place of the dialect. */
-  readonly toRefusal?: (
-    error: unknown,
-    id: string | number | null,
-    at: URL | null,
-    trace: Trace,
-  ) => Refusal;
-}
-
-export interface HttpRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  readonly principal: Principal;
-  readonly url: URL;
-  /** The parsed body of a POST. */
-  readonly body: unknown;
-  /** Its length, as text. */
-  readonly bytes: number;
-  /** How it is observed. */
-  readonly seen: ActiveRequest;
-  /** It stays open for as long as the client likes: a shutdown does not wait for it. */
-  readonly detach: () => void;
-}
-
-export interface Upgrade {
-  readonly request: IncomingMessage;
-  readonly socket: Socket;
-  readonly head: Buffer;
-  readonly principal: Principal;
-  readonly url: URL;
+  /** Its files need no credential, and its requests bring a cookie. */
+  readonly console?: Console | undefined;
+  readonly routes: Routes;
+  readonly upgrades: UpgradeRoutes;
 }
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -180,8 +151,9 @@ export class HttpTransport {
 
   /** The names of the certificate are ours, too: no other page can show it. */
   #createGuard(): BrowserGuard {
-    const { host, resource, certificates } = this.#options;
-    return createBrowserGuard(host, [resource?.host ?? [], certificates?.hosts ?? []].flat());
+    const { host, names, resource, certificates } = this.#options;
+    const others = [names, resource?.host ?? [], certificates?.hosts ?? []].flat();
+    return createBrowserGuard(host, others);
   }
 
   async #serve(request: IncomingMessage, response: CountedResponse): Promise<void> {
@@ -201,12 +173,16 @@ export class HttpTransport {
       assertFraming(request);
       this.#assertSameSite(request.headers);
       const url = parseTarget(request.url);
-      const probe = isProbe(url.pathname)
-        ? await this.#probe(request, url.pathname, seen)
-        : undefined;
+      const probe =
+        PROBES.has(url.pathname) || url.pathname.startsWith(RESOURCE_PATH)
+          ? await this.#probe(request, url.pathname, seen)
+          : undefined;
       if (probe) return void response.writeHead(probe.status, probe.headers).end(await probe.body);
       if (url.pathname.startsWith(NOTICE_ROOT)) return await this.#notice(request, response, url);
-      const proven = this.#authenticate(request, 'http', seen);
+      const page = this.#consoleAt(url);
+      if (page?.isPage(url.pathname)) return await page.servePage(request, response, url.pathname);
+      const byHeaders = () => this.#authenticate(request, 'http', seen);
+      const proven = page ? page.authenticate(request, url, byHeaders) : byHeaders();
       const principal = proven instanceof Promise ? await proven : proven;
       seen.principal = principal;
       response.countFor(principal.id, this.#options.held);
@@ -248,6 +224,11 @@ export class HttpTransport {
       if (request.complete) writeRefusal(response, refusal);
       else this.#unread.refuse(request, response, refusal, isKnown);
     }
+  }
+
+  #consoleAt({ pathname }: URL): Console | undefined {
+    const isBelow = pathname.startsWith(CONSOLE_ROOT) && /^\/console(?:\/|$)/.test(pathname);
+    return isBelow ? this.#options.console : undefined;
   }
 
   /** The adapter is woken by the head; what the agent says in the body is not used. */
@@ -308,13 +289,13 @@ export class HttpTransport {
       const proven = this.#authenticate(request, 'ws', seen);
       const principal = proven instanceof Promise ? await proven : proven;
       seen.principal = principal;
-      const serve = find(this.#options.upgrades, url);
+      const serve = findAt(this.#options.upgrades, url);
       this.#options.inFlight.assertOpen();
       this.#sockets.add(principal.id, socket);
       const end = () => socket.end(toCloseFrame(POLICY_VIOLATION, 'the credential has ended'));
       this.#endWithCredential(socket, principal, end);
       socket.off('error', onError);
-      seen.face = this.#routeAbove(url)?.face ?? 'http';
+      seen.face = routeAbove(this.#options.routes, url)?.face ?? 'http';
       seen.end();
       serve({ request, socket, head, principal, url });
     } catch (error) {
@@ -335,7 +316,7 @@ export class HttpTransport {
   ): Principal | Promise<Principal> {
     const { rawHeaders, url, socket: connection } = request;
     const headers = pickCredentials(rawHeaders);
-    const certificate = certificateOf(connection);
+    const certificate = connection instanceof TLSSocket ? certificateOf(connection) : undefined;
     const refuse = (error: unknown): never => {
       const reason = String(FabricError.from(error).details.reason ?? 'error');
       const credential = kindOf(headers, certificate);
@@ -383,7 +364,7 @@ export class HttpTransport {
   ): Refusal {
     const target = URL.parse(url, 'http://gateway');
     const path = target?.pathname ?? '';
-    const above = this.#routeAbove(target);
+    const above = routeAbove(this.#options.routes, target);
     if (above) seen.face = above.face;
     const { trace } = seen;
     const refusal =
@@ -393,17 +374,11 @@ export class HttpTransport {
     if (challenge === undefined) return refusal;
     return { ...refusal, headers: { ...refusal.headers, 'www-authenticate': challenge } };
   }
-
-  #routeAbove(target: URL | null): Route | undefined {
-    const path = target?.pathname ?? '';
-    const routes = Object.entries(this.#options.routes);
-    return routes.find(([at]) => path === at || path.startsWith(`${at}/`))?.[1];
-  }
 }
 
 /** What was answered decides, where no failure was noted. */
 function endWith(response: ServerResponse, seen: ActiveRequest): void {
-  if (!response.writableEnded) seen.fail(new FabricError('CANCELLED', 'The client left'));
+  if (!response.writableEnded) seen.fail(failure('client_gone'));
   else if (response.statusCode >= 400) seen.fail(fromStatus(response.statusCode));
   seen.end();
 }
@@ -423,27 +398,4 @@ function kindOf(headers: RequestHeaders, certificate: unknown): string {
   const [bearer] = [headers.authorization ?? []].flat();
   if (bearer === undefined) return certificate ? 'mtls' : 'psk';
   return /^Bearer +eyJ/i.test(bearer) ? 'oauth' : 'psk';
-}
-
-/** The path itself, else a route that serves what is below it. */
-function findRoute(routes: HttpOptions['routes'], url: URL): Route {
-  const { pathname } = url;
-  if (Object.hasOwn(routes, pathname)) return find(routes, url);
-  const above = Object.keys(routes).find(
-    (path) => routes[path]?.isTree === true && pathname.startsWith(`${path}/`),
-  );
-  return (above === undefined ? undefined : routes[above]) ?? find(routes, url);
-}
-
-/** Who serves this path. */
-function find<T>(table: Readonly<Record<string, T>>, { pathname }: URL): T {
-  const found = Object.hasOwn(table, pathname) ? table[pathname] : undefined;
-  if (found) return found;
-  throw notFound(pathname);
-}
-
-function notFound(path: string): FabricError {
-  return new FabricError('BAD_INPUT', `There is nothing at ${path.slice(0, 100)}`, {
-    details: { reason: 'not_found', http_status: 404, fix: 'MCP is at /mcp' },
-  });
 }

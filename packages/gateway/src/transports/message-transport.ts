@@ -8,15 +8,15 @@ import { FabricError, type Log } from '@starloom/core';
 import { settlesWithin, toRefusal } from '@starloom/wire';
 import type { InFlight } from '../in-flight.ts';
 import type { ActiveRequest } from '../observe/observer.ts';
+import { failure } from '../reasons.ts';
 import { parseFrame, refusedId } from './frame.ts';
-import type { Incoming } from './message-channel.ts';
-import { type Holder, OpenRequests } from './open-requests.ts';
-import type { PacedChannel } from './paced-channel.ts';
+import type { Incoming, Load, PacedChannel } from './message-channel.ts';
+import type { HeldBytes } from './reply.ts';
 
 /** Sees each message first, and hands it on, now or later, or not at all. */
 export type Intake = (message: JSONRPCMessage, deliver: (message: JSONRPCMessage) => void) => void;
 
-export interface MessageTransportOptions {
+interface MessageTransportOptions {
   readonly channel: PacedChannel;
   readonly log: Log;
   /** Requests count until their answer has left. */
@@ -33,7 +33,7 @@ const CANCEL = 'notifications/cancelled';
 const LISTEN = 'subscriptions/listen';
 /** How long a shutdown waits for a client that does not read its answer. */
 const READ_MS = 10_000;
-const MOST_OPEN = { requests: 1_000, bytes: 64 << 20 };
+const MAX_OPEN = { requests: 1_000, bytes: 64 << 20 };
 
 export class MessageTransport implements Transport {
   onclose?: () => void;
@@ -54,7 +54,7 @@ export class MessageTransport implements Transport {
   constructor({ channel, log, inFlight, onGone, observe, ...options }: MessageTransportOptions) {
     const { intake, holder } = options;
     this.#observe = observe;
-    this.#open = new OpenRequests(MOST_OPEN, holder);
+    this.#open = new OpenRequests(MAX_OPEN, holder);
     this.#account = inFlight;
     this.#channel = channel;
     this.#log = log;
@@ -140,7 +140,7 @@ export class MessageTransport implements Transport {
   }
 
   #cancelled(id: string | number): void {
-    this.#seen.get(id)?.fail(new FabricError('CANCELLED', 'The client cancelled, or left'));
+    this.#seen.get(id)?.fail(failure('cancelled'));
     this.#end(id);
   }
 
@@ -180,4 +180,76 @@ function isRequest(message: JSONRPCMessage): message is JSONRPCRequest {
 
 function isId(value: unknown): value is string | number {
   return typeof value === 'string' || typeof value === 'number';
+}
+
+type RequestId = string | number;
+
+/** Whose requests they are, where all of its connections are counted together. */
+interface Holder {
+  readonly held: Pick<HeldBytes, 'take' | 'give'>;
+  readonly principalId: string;
+}
+
+/** Requests of one client that are not answered: a client that has too many is refused the next. */
+export class OpenRequests {
+  readonly #most: Load;
+  /** The bytes of each, by id; a client may use one twice. */
+  readonly #open = new Map<RequestId, number[]>();
+  #requests = 0;
+  #bytes = 0;
+
+  readonly #holder: Holder | undefined;
+
+  constructor(most: Load, holder?: Holder) {
+    this.#most = most;
+    this.#holder = holder;
+  }
+
+  /** OVERLOADED when there is no room for this much, here or for all connections of the principal. */
+  assertRoom(bytes: number): void {
+    const isFull = this.#requests >= this.#most.requests || this.#bytes >= this.#most.bytes;
+    if (isFull) throw this.#tooMany();
+    this.#hold(bytes);
+    this.#hold(-bytes);
+  }
+
+  begin(id: RequestId, bytes: number): void {
+    this.#hold(bytes);
+    this.#open.set(id, [...(this.#open.get(id) ?? []), bytes]);
+    this.#requests += 1;
+    this.#bytes += bytes;
+  }
+
+  end(id: RequestId): void {
+    const [ended, ...others] = this.#open.get(id) ?? [];
+    if (ended === undefined) return;
+    if (others.length > 0) this.#open.set(id, others);
+    else this.#open.delete(id);
+    this.#requests -= 1;
+    this.#bytes -= ended;
+    this.#hold(-ended);
+  }
+
+  /** The client is gone: nothing of it is held any more. */
+  close(): void {
+    for (const id of this.#open.keys()) while (this.#open.has(id)) this.end(id);
+  }
+
+  #hold(bytes: number): void {
+    const { held, principalId } = this.#holder ?? {};
+    if (principalId === undefined) return;
+    if (bytes < 0) held?.give(principalId, -bytes);
+    else held?.take(principalId, bytes);
+  }
+
+  #tooMany(): FabricError {
+    return new FabricError('OVERLOADED', 'Too many requests of this connection are not answered', {
+      details: {
+        reason: 'too_many_requests',
+        allowed: this.#most.requests,
+        allowed_bytes: this.#most.bytes,
+        fix: 'ask again when some of them are answered',
+      },
+    });
+  }
 }

@@ -11,9 +11,9 @@ import type {
   Transport,
   TransportSendOptions,
 } from '@modelcontextprotocol/server';
-import { FabricError } from '@starloom/core';
-import { type AnswerOptions, HttpReply } from './answer.ts';
+import { failure } from '../reasons.ts';
 import type { SentEvents } from './event-log.ts';
+import { type AnswerOptions, HttpReply } from './reply.ts';
 
 /** The requests of one POST, which are answered together. */
 interface Post {
@@ -33,6 +33,10 @@ export class SessionTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage, extra?: MessageExtraInfo) => void;
   readonly sessionId: string;
+  /** In the ids of questions, so that other gateways know whose they are. */
+  readonly #tag: string | undefined;
+  /** Requests of earlier gateways that are repeated here. */
+  readonly #replayed = new Map<RequestId, () => void>();
   readonly #log: SentEvents;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #posts = new Map<RequestId, Post>();
@@ -41,12 +45,14 @@ export class SessionTransport implements Transport {
     RequestId,
     { readonly answer: HttpReply; readonly cancel: () => void }
   >();
+  #replays = 0;
   #listening: HttpReply | undefined;
   #isListening = false;
   #isClosed = false;
 
-  constructor(sessionId: string, log: SentEvents) {
+  constructor(sessionId: string, log: SentEvents, tag?: string) {
     this.sessionId = sessionId;
+    this.#tag = tag;
     this.#headers = { 'mcp-session-id': sessionId };
     this.#log = log;
   }
@@ -66,7 +72,7 @@ export class SessionTransport implements Transport {
   /** An answer whose events the client can resume. */
   createAnswer(
     response: ServerResponse,
-    options: Pick<AnswerOptions, 'primes' | 'stallMs' | 'onGone'>,
+    options: Pick<AnswerOptions, 'primes' | 'stallMs' | 'isListener' | 'onGone'>,
   ): HttpReply {
     return new HttpReply(response, { ...options, headers: this.#headers, log: this.#log });
   }
@@ -81,7 +87,7 @@ export class SessionTransport implements Transport {
     const messages: readonly JSONRPCMessage[] = [frame].flat();
     const ids = messages.filter(isRequest).map(({ id }) => id);
     for (const id of ids) this.assertFree(id);
-    if (new Set(ids).size < ids.length) throw usedTwice();
+    if (new Set(ids).size < ids.length) throw failure('duplicate_id');
     const onGone = () => this.#abandon(post);
     const post: Post = {
       answer: this.createAnswer(response, { primes, onGone }),
@@ -99,7 +105,29 @@ export class SessionTransport implements Transport {
   receive(message: JSONRPCMessage, extra?: MessageExtraInfo): void {
     const cancelled = cancelledBy(message);
     if (cancelled !== undefined) this.#cancel(cancelled);
-    this.onmessage?.(message, extra);
+    this.onmessage?.(this.#withoutTag(message), extra);
+  }
+
+  /** Repeats what the client asked another gateway; its answer goes nowhere. */
+  async replay(method: string, params: Record<string, unknown>): Promise<void> {
+    const answered = Promise.withResolvers<void>();
+    this.#replays += 1;
+    const id = `replay-${this.#replays}`;
+    this.#replayed.set(id, answered.resolve);
+    this.receive({ jsonrpc: '2.0', id, method, params });
+    await answered.promise;
+  }
+
+  /**
+   * Who a message without a request is for: `here`, the tag of the gateway that asked, or any gateway that
+   * has the request which it cancels.
+   */
+  holderOf(message: JSONRPCMessage): string {
+    const cancelled = cancelledBy(message);
+    if (cancelled !== undefined) return this.#answerOf(cancelled) ? 'here' : 'any';
+    const id = 'method' in message ? undefined : message.id;
+    const [, tag] = (typeof id === 'string' && /^([0-9a-f]{8}):\d+$/.exec(id)) || [];
+    return tag === undefined || this.#tag === undefined || tag === this.#tag ? 'here' : tag;
   }
 
   /** The client listens here from now on, and no longer where it did before. */
@@ -108,6 +136,7 @@ export class SessionTransport implements Transport {
     const answer = this.createAnswer(response, {
       primes,
       stallMs: LISTENER_STALL_MS,
+      isListener: true,
       onGone: () => {
         if (this.#listening === answer) this.#isListening = false;
         onGone();
@@ -128,7 +157,7 @@ export class SessionTransport implements Transport {
 
   /** Throws while a request with this id is open. */
   assertFree(id: RequestId): void {
-    if (this.#posts.has(id) || this.#direct.has(id)) throw usedTwice();
+    if (this.#posts.has(id) || this.#direct.has(id)) throw failure('duplicate_id');
   }
 
   /** A request that is served past the SDK, but can be cancelled, and its client asked. */
@@ -147,8 +176,8 @@ export class SessionTransport implements Transport {
     }
     const { relatedRequestId: id } = options;
     const answer = id === undefined ? this.#listening : this.#answerOf(id);
-    if (answer) return await answer.send(JSON.stringify(message));
-    if (id !== undefined || 'id' in message) throw notListening();
+    if (answer) return await answer.send(JSON.stringify(this.#withTag(message)));
+    if (id !== undefined || 'id' in message) throw failure('client_gone');
   }
 
   async close(): Promise<void> {
@@ -167,7 +196,25 @@ export class SessionTransport implements Transport {
     return this.#posts.get(id)?.answer ?? this.#direct.get(id)?.answer;
   }
 
+  /** The SDK counts its questions from 0 at each gateway. */
+  #withTag(message: JSONRPCMessage): JSONRPCMessage {
+    if (this.#tag === undefined || !('method' in message)) return message;
+    if ('id' in message) return { ...message, id: `${this.#tag}:${message.id}` };
+    const asked = cancelledBy(message);
+    if (asked === undefined) return message;
+    return { ...message, params: { ...message.params, requestId: `${this.#tag}:${asked}` } };
+  }
+
+  #withoutTag(message: JSONRPCMessage): JSONRPCMessage {
+    if (this.#tag === undefined || 'method' in message) return message;
+    const prefix = `${this.#tag}:`;
+    const isOwn = typeof message.id === 'string' && message.id.startsWith(prefix);
+    return isOwn ? { ...message, id: Number(String(message.id).slice(prefix.length)) } : message;
+  }
+
   #answer(id: RequestId, text: string): void {
+    this.#replayed.get(id)?.();
+    this.#replayed.delete(id);
     const post = this.#posts.get(id);
     if (!post) return;
     post.texts.push(text);
@@ -208,14 +255,4 @@ function cancelledBy(message: JSONRPCMessage): RequestId | undefined {
   if (!('method' in message) || message.method !== CANCEL) return undefined;
   const id = message.params?.requestId;
   return typeof id === 'string' || typeof id === 'number' ? id : undefined;
-}
-
-function usedTwice(): FabricError {
-  return new FabricError('BAD_INPUT', 'A request with the same id is open in this session', {
-    details: { reason: 'duplicate_id', fix: 'Give each request of a session an id of its own' },
-  });
-}
-
-function notListening(): FabricError {
-  return new FabricError('CANCELLED', 'The client has no stream open that this could be sent on');
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { FabricError, type Log, orAborted } from '@starloom/core';
 import { type BadLine, drained, readLines } from '@starloom/wire';
-import { INVALID_REQUEST, PARSE_ERROR } from './frame.ts';
+import { failure } from '../reasons.ts';
 import type { Incoming, MessageChannel } from './message-channel.ts';
 
 export interface StdioChannelOptions {
@@ -33,7 +33,8 @@ export function stdioChannel({
         if (room) await orAborted(room, closing.signal);
       }
     }
-    const onBadLine = (why: BadLine) => give(refused(why, maxLineBytes));
+    const onBadLine = (why: BadLine) =>
+      give(why === 'invalid_utf8' ? failure(why) : failure(why, { limit: maxLineBytes }));
     for await (const line of readLines(chunks(), { maxLineBytes, onBadLine })) {
       if (line !== '') give(line);
     }
@@ -49,8 +50,9 @@ export function stdioChannel({
         .finally(onClose);
     },
     async write(text) {
-      if (!output.writable) throw nobodyReads();
-      if (!output.write(`${text}\n`)) await drained(output, { whenClosed: nobodyReads });
+      if (!output.writable) throw failure('client_gone');
+      if (!output.write(`${text}\n`))
+        await drained(output, { whenClosed: (cause) => failure('client_gone', {}, { cause }) });
     },
     flushed: () => untilWritten(output),
     async close() {
@@ -66,20 +68,5 @@ function untilWritten(output: Writable): Promise<void> {
   return new Promise((resolve) => {
     output.once('close', resolve);
     output.write('', () => resolve());
-  });
-}
-
-function nobodyReads(cause?: unknown): FabricError {
-  return new FabricError('CANCELLED', 'The client closed the output stream', { cause });
-}
-
-function refused(why: BadLine, limit: number): FabricError {
-  if (why === 'invalid_utf8') {
-    return new FabricError('BAD_INPUT', 'The line is not valid UTF-8', {
-      details: { reason: why, rpc_code: PARSE_ERROR },
-    });
-  }
-  return new FabricError('BAD_INPUT', `The line is larger than ${limit} bytes`, {
-    details: { reason: why, limit, rpc_code: INVALID_REQUEST, fix: 'raise limits.body_bytes' },
   });
 }

@@ -5,7 +5,7 @@ import type { InputRequest, JobEngine } from '@starloom/core';
 import { createMemoryJobEngine, openSqliteJobs } from '@starloom/jobs';
 import { temporaryFolder } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import { createBoundedJobs } from '../../src/a2a/memory-jobs.ts';
+import { createBoundedJobs } from '../../src/jobs/job-setup.ts';
 import { answers, call, connect, openTestGateway, type TestAgent } from '../test-gateway.ts';
 import { connectA2a, getTask, type Json, message, send } from './a2a-client.ts';
 import { errorOf, request, rpc, toMessage } from './raw.ts';
@@ -32,6 +32,8 @@ describe('a message over A2A', () => {
     const key = 'io.starloom/capability';
     const inMessage = named('x', { [key]: 'draw' });
     expect(seen(await send(percy, inMessage)).capability).toBe('draw');
+    const ofOurClient = named('x', { 'io.starloom/skill': 'reason' });
+    expect(seen(await send(percy, ofOurClient)).capability).toBe('reason');
     const inRequest = message('x', { metadata: { [key]: 'reason' } });
     expect(seen(await send(percy, inRequest)).capability).toBe('reason');
     const parts = [{ data: { skill: 'draw', arguments: { n: 1 } } }];

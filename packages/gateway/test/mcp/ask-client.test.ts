@@ -1,7 +1,7 @@
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { Server } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
-import { askClient, canAsk, canAskAnything } from '../../src/mcp/ask-client.ts';
+import { askClient, canAsk, canAskAnything } from '../../src/mcp/client-side.ts';
 
 const FORM = {
   message: 'Who?',

@@ -1,6 +1,6 @@
 import { silentLog } from '@starloom/core';
 import { expect, it } from 'vitest';
-import { Coalesced } from '../../src/mcp/coalesced.ts';
+import { Coalesced } from '../../src/mcp/session-updates.ts';
 
 function open() {
   const sent: string[] = [];

@@ -1,7 +1,7 @@
 import { FabricError } from '@starloom/core';
-import { LOCAL_PRINCIPAL } from '@starloom/identity';
+import { createPskVerifier, LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { readLeanCall } from '../../src/mcp/lean-call.ts';
+import { findLeanTool } from '../../src/mcp/lean-lane.ts';
 import type { GatewayTools } from '../../src/tools/catalog.ts';
 import { answers, fails, KEY, openTestGateway, type TestAgent } from '../test-gateway.ts';
 import { OlderClient, type Reply } from './older-client.ts';
@@ -115,6 +115,55 @@ describe('the lean lane', () => {
     }
   });
 
+  it('lists the tools as the SDK does, to each caller its own and again', async () => {
+    const psk = createPskVerifier([
+      { key_id: 'all', key: KEY, principal: 'all', tier: 'org', scopes: ['*'] },
+      {
+        key_id: 'one',
+        key: 'key-of-one-agent',
+        principal: 'one',
+        tier: 'org',
+        scopes: ['agent:eye'],
+      },
+    ]);
+    await using gateway = await openTestGateway(agents, { psk });
+    const list = async (key: string, meta: object, clientName: string) => {
+      const clientInfo = { name: clientName, version: '0' };
+      const answer = await fetch(`${gateway.url}/mcp`, {
+        method: 'POST',
+        headers: {
+          accept: 'application/json, text/event-stream',
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': 'tools/list',
+        },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 'a-1',
+          method: 'tools/list',
+          params: { _meta: { ...META, 'io.modelcontextprotocol/clientInfo': clientInfo, ...meta } },
+        }),
+      });
+      const body = (await answer.json()) as { result: { tools: { name: string }[] } };
+      return { status: answer.status, body };
+    };
+    for (const [key, client] of [
+      [KEY, 'test'],
+      ['key-of-one-agent', 'test'],
+      [KEY, 'claude-code'],
+      [KEY, 'test'],
+    ] as const) {
+      const lean = await list(key, {}, client);
+      expect(lean).toEqual(await list(key, THROUGH_SDK, client));
+      expect(lean.body).toMatchObject({ id: 'a-1', result: { tools: expect.any(Array) } });
+    }
+    const { body } = await list('key-of-one-agent', {}, 'test');
+    const names = body.result.tools.map(({ name }) => name);
+    expect(names).toContain('eye.work');
+    expect(names).not.toContain('percy.work');
+  });
+
   describe.each(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'])('of %s', (version) => {
     /** In their order, but log messages come when they come among the events. */
     const said = ({ status, messages }: Reply) => {
@@ -157,7 +206,7 @@ describe('the lean lane', () => {
     };
     const find: GatewayTools['find'] = (name) => (name === 't' ? tool : undefined);
     const read = (body: unknown, headers: object = toHeaders('t')) =>
-      readLeanCall(body, { ...headers }, { find }, LOCAL_PRINCIPAL);
+      findLeanTool(body, { ...headers }, { find }, LOCAL_PRINCIPAL);
 
     const olderHeaders = { accept: 'application/json, text/event-stream' };
     const older = (name: string, more: object = {}) => ({
@@ -168,10 +217,9 @@ describe('the lean lane', () => {
     });
 
     it('nothing of a call that has everything right', () => {
-      const call = { id: 'a-1', name: 't', args: {} };
-      expect(read(toBody('t', {}))).toMatchObject({ ...call, era: 'modern' });
-      expect(read(older('t'), olderHeaders)).toMatchObject({ ...call, era: 'legacy' });
-      expect(read(older('t', { _meta: { x: 1 } }), olderHeaders)).toMatchObject(call);
+      expect(read(toBody('t', {}))).toBe(tool);
+      expect(read(older('t'), olderHeaders)).toBe(tool);
+      expect(read(older('t', { _meta: { x: 1 } }), olderHeaders)).toBe(tool);
     });
 
     it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nameStyleFor } from '../../src/mcp/name-style.ts';
+import { nameStyleFor } from '../../src/mcp/tool-listing.ts';
 
 describe('the spelling of tool names', () => {
   it.each([

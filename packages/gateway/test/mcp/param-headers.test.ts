@@ -1,7 +1,7 @@
 import { FabricError } from '@starloom/core';
 import { LOCAL_PRINCIPAL } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { assertParamHeaders } from '../../src/mcp/param-headers.ts';
+import { assertParamHeaders } from '../../src/mcp/to-caller.ts';
 import type { Tool } from '../../src/tools/tool.ts';
 
 const REGION = { type: 'string', 'x-mcp-header': 'Region' };

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
-import { LineSink } from '../../src/observe/line-sink.ts';
+import { LineSink } from '../../src/observe/log.ts';
 
 const CHILD = join(import.meta.dirname, 'support/write-and-exit.ts');
 

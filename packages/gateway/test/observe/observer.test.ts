@@ -69,13 +69,7 @@ describe('observer', () => {
     servedCall(observer, { principal: 'alice' });
     servedCall(observer, { principal: null });
     expect(lines.all.map(({ principal }) => principal)).toEqual([ALICE, ALICE, null]);
-    expect(observer.recentCalls.list().map(({ principal }) => principal)).toEqual([
-      null,
-      ALICE,
-      ALICE,
-    ]);
-    const everything = lines.text + JSON.stringify(observer.recentCalls.list());
-    expect(everything + (await observer.metricsText())).not.toContain('alice');
+    expect(lines.text + (await observer.metricsText())).not.toContain('alice');
   });
 
   it('gives an attempt a span of its own below the call, and both a log that names their spans', () => {
@@ -96,31 +90,29 @@ describe('observer', () => {
     ]);
   });
 
-  it('shows a call among the recent ones while it runs and after it ended', () => {
-    const { observer, clock } = openObserver();
+  it('writes the line of a call once, with the time it took and its attempts', () => {
+    const { observer, clock, lines } = openObserver();
     const trace = createTrace();
     const call = startCall(observer, { trace });
     call.target('percy', 'reason');
-    expect(observer.recentCalls.get(trace.trace_id)).toMatchObject([
-      { ok: null, ms: null, agent_id: 'percy', started_at: '2026-01-01T00:00:00.000Z' },
-    ]);
     const attempt = call.attempt(PERCY);
     clock.advance(5);
     const error = new FabricError('TIMEOUT', 'too long');
     attempt.end({ ok: false, error });
     attempt.end({ ok: true });
     call.end({ ok: false, error });
-    expect(observer.recentCalls.list({ ok: false })).toMatchObject([
+    call.end({ ok: true, fallback: false });
+    expect(lines.all).toMatchObject([
       {
         trace_id: trace.trace_id,
         tool: 'fabric.call',
+        agent_id: 'percy',
         ok: false,
         code: 'TIMEOUT',
         ms: 5,
-        attempts: [{ agent_id: 'percy', node_id: 'node-1', ok: false, code: 'TIMEOUT', ms: 5 }],
+        attempts: 1,
       },
     ]);
-    expect(observer.recentCalls.activeCount).toBe(0);
   });
 
   it('bounds the names that callers give', () => {
@@ -129,7 +121,6 @@ describe('observer', () => {
     call.target('a'.repeat(1_000_000), 'c'.repeat(1_000_000));
     call.end({ ok: false, error: new FabricError('CAPABILITY_NOT_FOUND', 'no such agent') });
     expect(lines.text.length).toBeLessThan(2000);
-    expect(JSON.stringify(observer.recentCalls.list()).length).toBeLessThan(2000);
   });
 
   it('says in the log what no call could: breakers, agents that come and go', () => {

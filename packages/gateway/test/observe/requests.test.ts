@@ -1,11 +1,11 @@
 import { createCoordination, openStore } from '@starloom/coordination';
 import { createTrace, silentLog, toMeta, toW3cTraceId } from '@starloom/core';
 import { createMemoryJobEngine } from '@starloom/jobs';
+import { Collector } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
 import { bearer, open, SocketTransport } from '../message-clients.ts';
 import { post, request } from '../rpc/clients.ts';
 import { answers, call, connect, KEY, openTestGateway } from '../test-gateway.ts';
-import { Collector } from './support/collector.ts';
 import { openObserver, samples } from './support/observed.ts';
 
 const socketTo = (url: string) =>

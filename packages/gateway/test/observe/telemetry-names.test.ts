@@ -2,28 +2,30 @@ import { describe, expect, it } from 'vitest';
 import {
   agentAttributes,
   agentSpanName,
-  type ServerSpanFacts,
+  type CallFacts,
   serverAttributes,
   serverSpanName,
 } from '../../src/observe/telemetry-names.ts';
 
-const call: ServerSpanFacts = {
+const request = {
   transport: 'http',
   method: 'tools/call',
-  name: 'fabric.call',
   protocolVersion: '2026-07-28',
   requestId: 7,
   depth: 2,
+};
+
+const call: CallFacts = {
+  tool: 'fabric.call',
   principal: 'a1b2c3d4e5f6',
-  agentId: 'percy',
+  agent_id: 'percy',
   capability: 'reason',
   stream: true,
   events: 4,
-  firstEventMs: 1.5,
+  first_event_ms: 1.5,
   attempts: 2,
   fallback: true,
   code: null,
-  protocolError: false,
 };
 
 describe('telemetry names', () => {
@@ -36,7 +38,7 @@ describe('telemetry names', () => {
   });
 
   it('describes a tool call with the words of the MCP and GenAI conventions', () => {
-    expect(serverAttributes(call)).toEqual({
+    expect(serverAttributes(request, call, false)).toEqual({
       'mcp.method.name': 'tools/call',
       'mcp.protocol.version': '2026-07-28',
       'jsonrpc.request.id': '7',
@@ -57,18 +59,12 @@ describe('telemetry names', () => {
   });
 
   it('leaves out what is not known', () => {
-    const bare = serverAttributes({
-      ...call,
-      transport: 'stdio',
-      method: 'resources/read',
-      protocolVersion: undefined,
-      requestId: undefined,
-      depth: undefined,
-      principal: null,
-      agentId: null,
-      capability: null,
-      firstEventMs: null,
-    });
+    const unknown = { principal: null, agent_id: null, capability: null, first_event_ms: null };
+    const bare = serverAttributes(
+      { transport: 'stdio', method: 'resources/read' },
+      { ...call, ...unknown },
+      false,
+    );
     expect(bare).toEqual({
       'mcp.method.name': 'resources/read',
       'network.transport': 'pipe',
@@ -81,10 +77,10 @@ describe('telemetry names', () => {
   });
 
   it('tells a tool that failed from a request that was refused', () => {
-    const failed = serverAttributes({ ...call, code: 'TIMEOUT' });
+    const failed = serverAttributes(request, { ...call, code: 'TIMEOUT' }, false);
     expect(failed).toMatchObject({ 'error.type': 'tool_error', 'starloom.error.code': 'TIMEOUT' });
     expect(failed).not.toHaveProperty(['rpc.response.status_code']);
-    expect(serverAttributes({ ...call, code: 'BAD_INPUT', protocolError: true })).toMatchObject({
+    expect(serverAttributes(request, { ...call, code: 'BAD_INPUT' }, true)).toMatchObject({
       'error.type': 'BAD_INPUT',
       'rpc.response.status_code': '-32602',
     });
@@ -97,10 +93,8 @@ describe('telemetry names', () => {
       protocol: 'mcp',
       index: 1,
       breaker: 'half-open',
-      capability: 'reason',
-      code: 'AGENT_OFFLINE',
     } as const;
-    expect(agentAttributes(attempt)).toEqual({
+    expect(agentAttributes(attempt, 'reason', 'AGENT_OFFLINE')).toEqual({
       'gen_ai.operation.name': 'invoke_agent',
       'gen_ai.agent.id': 'percy',
       'gen_ai.agent.name': 'percy',

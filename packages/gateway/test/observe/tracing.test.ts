@@ -9,8 +9,8 @@ import {
   toW3cSpanId,
   toW3cTraceId,
 } from '@starloom/core';
+import { Collector, KIND } from '@starloom/testkit';
 import { describe, expect, it } from 'vitest';
-import { Collector, KIND } from './support/collector.ts';
 import { openObserver, PERCY, servedCall, startCall } from './support/observed.ts';
 
 const QUICK = { collectMs: 20, exportMs: 300, shutdownMs: 500 };
@@ -64,7 +64,6 @@ describe('tracing', () => {
       'service.name': 'starloom-gateway',
       'service.version': '1.2.3',
     });
-    expect(collector.paths).toEqual(['/v1/traces']);
     await observer.shutdown();
   });
 
@@ -86,6 +85,70 @@ describe('tracing', () => {
     expect(JSON.stringify(collector.spans)).not.toMatch(/planted-secret|alice/);
     expect(collector.paths).toEqual(['/v1/traces']);
     await observer.shutdown();
+  });
+
+  it('[G32] sends every line of the log with the ids of its span, and as it was written', async () => {
+    await using collector = await Collector.open();
+    const { observer, lines } = openObserver({ otlp: collector.url, times: QUICK });
+    const trace = createTrace();
+    const call = startCall(observer, { trace });
+    call.log.warn({ agent_id: 'percy', key: 'Bearer planted-secret' }, 'slow');
+    call.end({ ok: false, error: new FabricError('TIMEOUT', 'too long') });
+    observer.log.info({ port: 1 }, 'ready');
+    await observer.shutdown();
+    const traceId = toW3cTraceId(trace.trace_id);
+    const spanId = toW3cSpanId(trace.span_id);
+    expect(collector.lines).toMatchObject([
+      {
+        traceId,
+        spanId,
+        severityText: 'warn',
+        severityNumber: 13,
+        body: { stringValue: 'slow' },
+        attributes: { agent_id: 'percy' },
+      },
+      { traceId, spanId, body: { stringValue: 'call' }, attributes: { code: 'TIMEOUT' } },
+      { body: { stringValue: 'ready' }, attributes: { port: 1 } },
+    ]);
+    expect(collector.lines[2]?.traceId).toMatch(/^[0-9a-f]{32}$/);
+    const [first] = lines.all;
+    const at = Date.parse(String(first?.time));
+    expect(collector.lines[0]?.timeUnixNano).toBe(`${at}000000`);
+    expect(JSON.stringify(collector.lines)).not.toMatch(/planted-secret|alice/);
+  });
+
+  it('[G33] sends the same metrics that /metrics shows', async () => {
+    await using collector = await Collector.open();
+    const { observer } = openObserver({ otlp: collector.url, times: { ...QUICK, metricsMs: 20 } });
+    servedCall(observer);
+    await expect.poll(() => collector.metrics.has('starloom_calls_total'), POLL).toBe(true);
+    const text = await observer.metricsText();
+    await observer.shutdown();
+    const names = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)];
+    expect([...collector.metrics.keys()].sort()).toEqual(names.map(([, name]) => name).sort());
+    const labels = (agent: string) => [{ key: 'agent', value: { stringValue: agent } }];
+    expect(collector.metrics.get('starloom_calls_total')).toMatchObject({
+      sum: {
+        isMonotonic: true,
+        aggregationTemporality: 2,
+        dataPoints: [{ asDouble: 1, attributes: expect.arrayContaining(labels('percy')) }],
+      },
+    });
+    expect(collector.metrics.get('starloom_inflight_calls')).toMatchObject({
+      gauge: { dataPoints: [{ asDouble: 0 }] },
+    });
+    expect(collector.metrics.get('starloom_call_duration_seconds')).toMatchObject({
+      histogram: { dataPoints: [{ count: 1, explicitBounds: expect.arrayContaining([0.5]) }] },
+    });
+  });
+
+  it('does not count jobs any more at shutdown: their engine is closed by then', async () => {
+    await using collector = await Collector.open();
+    const { observer, lines } = openObserver({ otlp: collector.url, times: QUICK });
+    observer.watchJobs(() => Promise.reject(new Error('closed')));
+    await observer.shutdown();
+    expect(collector.metrics.has('starloom_jobs')).toBe(true);
+    expect(lines.with('jobs could not be counted')).toEqual([]);
   });
 
   it('sends what is left at shutdown, however little time it had', async () => {
@@ -115,13 +178,13 @@ describe('tracing', () => {
     const { observer, lines } = openObserver({ otlp: collector.url, times: QUICK });
     for (let round = 1; round <= 3; round += 1) {
       servedCall(observer);
-      await expect.poll(() => collector.paths.length, POLL).toBe(round);
+      await expect.poll(() => collector.paths.filter(isOfTraces).length, POLL).toBe(round);
     }
     collector.status = 200;
     servedCall(observer);
     await expect
       .poll(() => lines.with('traces are exported again'), POLL)
-      .toMatchObject([{ level: 'info', spans_lost: 6 }]);
+      .toMatchObject([{ level: 'info', lost: 6 }]);
     expect(lines.with('traces are not exported')).toMatchObject([
       { level: 'warn', reason: expect.any(String), collector: new URL(collector.url).host },
     ]);
@@ -169,6 +232,7 @@ describe('tracing', () => {
   });
 });
 
+const isOfTraces = (path: string) => path === '/v1/traces';
 const POLL = { timeout: 10_000, interval: 10 };
 
 function nanoseconds(text: string | undefined): bigint {

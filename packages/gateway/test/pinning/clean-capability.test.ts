@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { cleanCapability } from '../../src/pinning/clean-capability.ts';
+import { cleanCapability } from '../../src/pinning/offer.ts';
 import { tool } from './pinning-world.ts';
 
 const TAGS = '\u{e0049}\u{e0067}\u{e006e}';

@@ -1,7 +1,7 @@
+import { CARD_PATH } from '@starloom/a2a';
 import { type Capability, type Log, silentLog } from '@starloom/core';
 import { createPskVerifier } from '@starloom/identity';
 import { describe, expect, it } from 'vitest';
-import { CARD_PATH } from '../../src/a2a/card.ts';
 import { request, rpc } from '../a2a/raw.ts';
 import { answers, call, connect, KEY, openTestGateway, STRANGER_KEY } from '../test-gateway.ts';
 import { approveAll, openPinning, temporaryFolder, tool } from './pinning-world.ts';

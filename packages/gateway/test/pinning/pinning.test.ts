@@ -117,7 +117,7 @@ describe('the file of pins', () => {
     await using folder = await temporaryFolder();
     await using pinning = await openPinning(folder.path);
     await pinning.review(mine, offersOf(mine, tool('read')));
-    await forgetPins(folder.path, 'files');
+    await forgetPins(folder.path, 'files', { isShared: false, now: Date.now() });
     expect(await readPins(folder.path)).toEqual([]);
   });
 

@@ -5,9 +5,9 @@ import { type ReviewRules, review } from '../../src/pinning/review.ts';
 import { agent, offersOf, tool } from './pinning-world.ts';
 
 const EMPTY: PinsFile = { version: 1, agents: [] };
-const RULES: ReviewRules = { isStrict: false, isOperators: () => true };
+const RULES: ReviewRules = { isStrict: false, ownerOf: () => undefined };
 const STRICT: ReviewRules = { ...RULES, isStrict: true };
-const FOREIGN: ReviewRules = { ...RULES, isOperators: () => false };
+const FOREIGN: ReviewRules = { ...RULES, ownerOf: () => 'agent-1' };
 
 /** What is served and held after each answer of the agent, in turn. */
 function reviewed(
@@ -193,13 +193,15 @@ describe('review of what an agent offers', () => {
     },
   );
 
-  it('holds all tools of an agent that registered itself at another address', () => {
+  it('lets an agent that registered itself move, and holds what another principal registers', () => {
     const moved = agent({ endpoint: { transport: 'http', uri: 'http://127.0.0.1:2/' } });
     const answers = [
       [mine, tool('read')],
       [moved, tool('read')],
     ] as const;
-    expect(last(answers, FOREIGN)?.held).toEqual(['read: changed']);
+    expect(last(answers, FOREIGN)?.held).toEqual([]);
+    const ownerOf = (manifest: Manifest) => (manifest === moved ? 'another' : 'agent-1');
+    expect(last(answers, { ...FOREIGN, ownerOf })?.held).toEqual(['read: changed']);
   });
 
   it('pins the whole manifest of an agent that registered itself', () => {

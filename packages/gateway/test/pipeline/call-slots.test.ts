@@ -1,6 +1,6 @@
 import type { MemoryAgent } from '@starloom/core/testing';
 import { describe, expect, it } from 'vitest';
-import { CallSlots } from '../../src/pipeline/call-slots.ts';
+import { CallSlots } from '../../src/pipeline/agent-gate.ts';
 import { answers, call, connect, openTestGateway, STRANGER_KEY } from '../test-gateway.ts';
 
 const never = new AbortController().signal;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { withReadableLinks } from '../../src/pipeline/resource-links.ts';
+import { withReadableLinks } from '../../src/pipeline/respond.ts';
 
 describe('links to resources in an answer', () => {
   it('are rewritten so that they can be read through the gateway', () => {

@@ -5,7 +5,7 @@ import { ManualClock } from '@starloom/core/testing';
 import type { Principal } from '@starloom/identity';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { gatewayConfigSchema } from '../../src/index.ts';
-import { CallLimits } from '../../src/pipeline/call-limits.ts';
+import { CallLimits } from '../../src/pipeline/limits.ts';
 import { SharedCounts } from '../../src/pipeline/shared-counts.ts';
 
 const SECOND_MS = 1_000;

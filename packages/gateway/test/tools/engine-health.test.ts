@@ -1,6 +1,6 @@
 import { FabricError, systemClock } from '@starloom/core';
 import { expect, it } from 'vitest';
-import { engineHealth } from '../../src/tools/engine-health.ts';
+import { engineHealth } from '../../src/tools/health.ts';
 
 it('[G6] says that an engine which answers is well', async () => {
   const engine = { kind: 'redis', check: async () => [] };

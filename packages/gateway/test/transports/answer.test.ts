@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { HttpReply } from '../../src/transports/answer.ts';
 import { SentEvents } from '../../src/transports/event-log.ts';
+import { HttpReply } from '../../src/transports/reply.ts';
 import { FakeResponse } from './fake-response.ts';
 
 const openLog = () => new SentEvents({ most: 1_000_000, kept: 0 });

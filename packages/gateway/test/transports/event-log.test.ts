@@ -28,7 +28,7 @@ describe('events that are kept for clients that resume', () => {
     const second = log.keep(one.stream, 'b');
     log.resume(first, response);
     log.resume(second, response);
-    log.resume(`${one.stream.number}-0`, response);
+    log.resume(`${one.stream.name}-0`, response);
     expect(one.resumed).toEqual([['b'], [], ['a', 'b']]);
     expect(other.resumed).toEqual([]);
   });

@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { connect as connectTo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { HeldBytes, SMALL_BYTES } from '../../src/transports/held-bytes.ts';
-import { OpenRequests } from '../../src/transports/open-requests.ts';
+import { OpenRequests } from '../../src/transports/message-transport.ts';
+import { HeldBytes, SMALL_BYTES } from '../../src/transports/reply.ts';
 import { answers, call, connect, KEY, openTestGateway, STRANGER_KEY } from '../test-gateway.ts';
 
 const MIB = 1024 ** 2;

@@ -45,6 +45,21 @@ describe('an HTTP request', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 
+  it.each([
+    ['agents.example.com', 401],
+    ['Agents.Example.com:443', 401],
+    ['evil.example.com', 403],
+  ])('for the host %s is answered %s behind a balancer of the first name', async (host, status) => {
+    const config = { listen: { port: 0, names: ['agents.example.com'] } };
+    await using gateway = await openTestGateway(agents, { config });
+    const answer = await send(gateway.url, [
+      'GET /mcp HTTP/1.1',
+      `host: ${host}`,
+      'connection: close',
+    ]);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  });
+
   it('that is broken off is no error of ours', async () => {
     const lines: string[] = [];
     await using gateway = await openTestGateway(agents, { log: (line) => lines.push(line) });

@@ -3,8 +3,8 @@ import { silentLog } from '@starloom/core';
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../src/in-flight.ts';
 import type { MessageChannel } from '../../src/index.ts';
+import { pacedChannel } from '../../src/transports/message-channel.ts';
 import { MessageTransport } from '../../src/transports/message-transport.ts';
-import { pacedChannel } from '../../src/transports/paced-channel.ts';
 import { startRequest } from '../observe/support/observed.ts';
 
 async function openTransport() {

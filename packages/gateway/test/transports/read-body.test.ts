@@ -3,8 +3,7 @@ import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { BodyBudget } from '../../src/transports/body-budget.ts';
-import { isGone, readBody } from '../../src/transports/read-body.ts';
+import { BodyBudget, isGone, readBody } from '../../src/transports/read-request.ts';
 
 const LIMIT = 8 * 1024 ** 2;
 

@@ -21,7 +21,7 @@ describe('the stream that a session listens on', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect(transport).toMatchObject({ isListening: false, hasListener: true });
     await transport.send(CHANGED);
-    transport.resume('1-0', second.asResponse);
+    transport.resume('l1-0', second.asResponse);
     await transport.send(CHANGED);
     expect(transport.isListening).toBe(true);
     expect(second.text.match(/list_changed/g)).toHaveLength(2);

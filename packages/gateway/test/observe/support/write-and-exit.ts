@@ -2,7 +2,7 @@
 // begins when something comes on stdin.
 
 import { once } from 'node:events';
-import { LineSink } from '../../../src/observe/line-sink.ts';
+import { LineSink } from '../../../src/observe/log.ts';
 
 const lines = Number(process.argv[2]);
 const sink = new LineSink();

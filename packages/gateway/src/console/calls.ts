@@ -1,0 +1,295 @@
+// Calls, their traces, who calls whom, and usage: all from the journal.
+
+import {
+  type CallPage,
+  type CallTrace,
+  type Topology,
+  type TopologyEdge,
+  type TopologyNode,
+  USAGE_GROUPS,
+  type Usage,
+  WINDOWS,
+  type Window,
+} from '@starloom/console/api-types';
+import {
+  ERRORS,
+  type Journal,
+  type JournalCall,
+  type JournalFace,
+  type JournalFilter,
+  type UsageKey,
+} from '@starloom/core';
+import type { AdminArea, Principal } from '@starloom/identity';
+import { z } from 'zod';
+import { failure } from '../reasons.ts';
+import { listAgents } from './agents.ts';
+import { type CallFact, figuresOf } from './call-facts.ts';
+import { statusOf, toCallDetail, toCallRow, toSpans } from './call-rows.ts';
+import {
+  type ConsoleRequest,
+  type Handler,
+  type Handlers,
+  notRunning,
+  parseQuery,
+  scopeOf,
+} from './request.ts';
+
+/** Pages of the journal that one answer looks through. */
+const MAX_PAGES = 20;
+const PAGE = 1_000;
+const DAY_MS = 24 * 3_600_000;
+const MAX_LOOPS = 20;
+const MAX_NAMES = 20;
+
+export const WINDOW_MS: Readonly<Record<Window, number>> = {
+  '15m': 15 * 60_000,
+  '1h': 3_600_000,
+  '6h': 6 * 3_600_000,
+  '24h': DAY_MS,
+};
+
+const time = z.iso.datetime({ offset: true }).transform((text) => Date.parse(text));
+const callsSchema = z.strictObject({
+  agent: z.string().optional(),
+  capability: z.string().optional(),
+  principal: z.string().optional(),
+  status: z.string().optional(),
+  face: z.string().optional(),
+  fallback: z.enum(['true', 'false']).optional(),
+  since: time.optional(),
+  until: time.optional(),
+  min_ms: z.coerce.number().min(0).optional(),
+  q: z.string().max(256).optional(),
+  cursor: z.coerce.number().int().optional(),
+  limit: z.coerce.number().int().min(1).max(1_000).default(200),
+});
+type CallsQuery = z.output<typeof callsSchema>;
+
+const usageSchema = z.strictObject({
+  by: z.enum(USAGE_GROUPS).default('principal'),
+  since: time.optional(),
+  until: time.optional(),
+});
+
+export const callHandlers: Handlers = {
+  'GET calls': withJournal(listCalls),
+  'GET calls/:trace': withJournal(showTrace),
+  'GET topology': withJournal(showTopology),
+  'GET usage': withJournal(showUsage),
+};
+
+function withJournal(
+  handle: (request: ConsoleRequest, journal: Journal) => Promise<object>,
+): Handler {
+  return async (request) => {
+    const { journal } = request.parts.gateway;
+    return journal ? await handle(request, journal) : notRunning('journal');
+  };
+}
+
+/** Whose calls are seen; those of all with the scope. */
+export function ownerOf(principal: Principal, area: AdminArea): string | undefined {
+  return scopeOf(principal, area) === 'all' ? undefined : principal.id;
+}
+
+async function listCalls(request: ConsoleRequest, journal: Journal): Promise<CallPage> {
+  const asked = parseQuery(callsSchema, request);
+  const filters = toFilters(asked, ownerOf(request.principal, 'calls'));
+  const found: JournalCall[] = [];
+  let next = asked.cursor;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const limit = Math.min(PAGE, asked.limit);
+    const page = await journal.list(filters.journal, { limit, before: next });
+    found.push(...page.calls.filter(filters.isWanted));
+    next = page.next;
+    if (next === undefined || found.length >= asked.limit) break;
+  }
+  return {
+    scope: scopeOf(request.principal, 'calls'),
+    calls: found.map(toCallRow),
+    ...(next !== undefined && { next_cursor: String(next) }),
+    as_of: new Date().toISOString(),
+  };
+}
+
+/** What the journal selects, and what is selected here: lists of values, length, fallback. */
+function toFilters(asked: CallsQuery, owner: string | undefined) {
+  const { agent, capability, principal, status, face, fallback, min_ms, since, until, q } = asked;
+  const one = (text: string | undefined) => (text?.includes(',') ? undefined : text);
+  const statuses = status?.split(',');
+  const among = (text: string | undefined, value: string | null | undefined) =>
+    text === undefined || text.split(',').includes(value ?? '');
+  const journal: JournalFilter = {
+    principal: owner ?? one(principal),
+    agent_id: one(agent),
+    capability: one(capability),
+    face: one(face) as JournalFace | undefined,
+    ...(one(status) === 'running' && { status: 'running' as const }),
+    ...(one(status) === 'ok' && { status: 'ok' as const }),
+    ...(Object.hasOwn(ERRORS, one(status) ?? '') && { code: one(status) }),
+    since,
+    until,
+    text: q,
+  };
+  const isWanted = (call: JournalCall) =>
+    among(agent, call.agent_id) &&
+    among(capability, call.capability) &&
+    (owner !== undefined || among(principal, call.principal)) &&
+    among(face, call.face) &&
+    (fallback === undefined || call.fallback === (fallback === 'true')) &&
+    (min_ms === undefined || (call.ms ?? 0) >= min_ms) &&
+    (!statuses || statuses.includes(statusOf(call)) || statuses.includes(call.code ?? ''));
+  return { journal, isWanted };
+}
+
+async function showTrace(request: ConsoleRequest, journal: Journal): Promise<CallTrace> {
+  const trace_id = request.params.trace ?? '';
+  await journal.flushed();
+  const calls = await journal.get(trace_id, ownerOf(request.principal, 'calls'));
+  const [first] = calls;
+  if (!first) throw failure('not_found/trace', { trace_id: trace_id.slice(0, 64) });
+  const spans = toSpans(calls);
+  const ends = spans.map(({ start_ms, duration_ms = 0 }) => start_ms + duration_ms);
+  return {
+    trace_id,
+    as_of: new Date().toISOString(),
+    is_running: calls.some(({ ended_at }) => ended_at === null),
+    calls: calls.map((call) => toCallDetail(call, request.parts)),
+    spans,
+    duration_ms: Math.max(...ends),
+  };
+}
+
+async function showUsage(request: ConsoleRequest, journal: Journal): Promise<Usage> {
+  const { by, since: given, until: end } = parseQuery(usageSchema, request);
+  const now = request.parts.pipeline.deps.clock.now();
+  const until = end ?? now + 1;
+  const since = given ?? until - 30 * DAY_MS;
+  const keys: Record<Usage['by'], UsageKey> = {
+    principal: 'caller',
+    agent: 'agent',
+    capability: 'tool',
+    day: 'day',
+  };
+  const principal = ownerOf(request.principal, 'usage');
+  const found = await journal.usage({ by: keys[by], principal, since, until });
+  const rows = found.map(({ key, calls, failed, ms, cost, bytes_in, bytes_out }) => ({
+    key,
+    calls,
+    errors: failed,
+    total_ms: ms,
+    request_bytes: bytes_in,
+    response_bytes: bytes_out,
+    cost,
+  }));
+  const { key: _, ...none } = { key: '', ...NOTHING };
+  const total = rows.reduce<Usage['total']>((sum, row) => add(sum, row), none);
+  return {
+    by,
+    scope: scopeOf(request.principal, 'usage'),
+    since: new Date(since).toISOString(),
+    until: new Date(until).toISOString(),
+    rows,
+    total,
+  };
+}
+
+const NOTHING = {
+  calls: 0,
+  errors: 0,
+  total_ms: 0,
+  request_bytes: 0,
+  response_bytes: 0,
+  cost: 0,
+};
+
+function add(one: Usage['total'], other: Usage['total']): Usage['total'] {
+  return {
+    calls: one.calls + other.calls,
+    errors: one.errors + other.errors,
+    total_ms: one.total_ms + other.total_ms,
+    request_bytes: one.request_bytes + other.request_bytes,
+    response_bytes: one.response_bytes + other.response_bytes,
+    cost: one.cost + other.cost,
+  };
+}
+
+const topologySchema = z.strictObject({ window: z.enum(WINDOWS).default('1h') });
+
+async function showTopology(request: ConsoleRequest): Promise<Topology> {
+  const { window } = parseQuery(topologySchema, request);
+  const { parts, principal } = request;
+  const from = parts.pipeline.deps.clock.now() - WINDOW_MS[window];
+  const all = (await request.facts?.since(from, ownerOf(principal, 'calls'))) ?? [];
+  const facts = all.filter(({ agent }) => agent !== undefined);
+  const byEdge = Map.groupBy(facts, (fact) => `${nodeOf(fact)}\n${targetOf(fact)}`);
+  const edges = [...byEdge].map(([key, some]): TopologyEdge => {
+    const [source = '', target = ''] = key.split('\n');
+    return {
+      from: source,
+      to: target,
+      ...figuresOf(some),
+      per_minute: toRate(some.length, WINDOW_MS[window]),
+      capabilities: [...new Set(some.map(({ capability }) => capability))].slice(0, MAX_NAMES),
+      as_fallback: some.filter(({ isFallback }) => isFallback).length,
+    };
+  });
+  const agents = new Map(
+    listAgents(parts, principal).map(({ manifest, health }) => [manifest.agent_id, health.status]),
+  );
+  const ids = new Set([
+    ...[...agents.keys()].map((id) => `agent:${id}`),
+    ...edges.flatMap(({ from: source, to }) => [source, to]),
+  ]);
+  const nodes = [...ids].map((id): TopologyNode => {
+    const name = id.slice(id.indexOf(':') + 1);
+    const own = edges.filter(({ from: source, to }) => to === id || source === id);
+    const health = id.startsWith('agent:') ? agents.get(name) : undefined;
+    return {
+      id,
+      kind: id.startsWith('agent:') ? 'agent' : 'principal',
+      name,
+      ...(health !== undefined && { health }),
+      calls: own.reduce((sum, { calls }) => sum + calls, 0),
+      errors: own.reduce((sum, { errors }) => sum + errors, 0),
+    };
+  });
+  return {
+    window,
+    as_of: new Date().toISOString(),
+    scope: scopeOf(principal, 'calls'),
+    nodes,
+    edges,
+    loops: findLoops(edges),
+  };
+}
+
+function nodeOf({ caller, principal }: CallFact): string {
+  return caller === undefined ? `principal:${principal}` : `agent:${caller}`;
+}
+
+function targetOf({ agent = '' }: CallFact): string {
+  return `agent:${agent}`;
+}
+
+export function toRate(calls: number, windowMs: number): number {
+  return Math.round((calls / (windowMs / 60_000)) * 100) / 100;
+}
+
+/** Paths that lead back to where they began, each once, by its least node. */
+function findLoops(edges: readonly TopologyEdge[]): string[][] {
+  const next = Map.groupBy(edges, ({ from }) => from);
+  const loops: string[][] = [];
+  const walk = (path: readonly string[], seen: ReadonlySet<string>) => {
+    const [first = ''] = path;
+    for (const { to } of next.get(path.at(-1) ?? '') ?? []) {
+      if (loops.length >= MAX_LOOPS) return;
+      if (to === first) loops.push([...path, to]);
+      else if (to > first && !seen.has(to) && path.length < MAX_LOOPS) {
+        walk([...path, to], new Set([...seen, to]));
+      }
+    }
+  };
+  for (const start of next.keys()) walk([start], new Set([start]));
+  return loops;
+}

@@ -1,0 +1,65 @@
+// What waits for this person: questions of its jobs, and for operators tools that changed.
+
+import type { Inbox, InboxQuestion } from '@starloom/console/api-types';
+import type { Job } from '@starloom/core';
+import { isRegistryOperator, type Principal } from '@starloom/identity';
+import { listAgents } from './agents.ts';
+import type { ConsoleParts } from './console.ts';
+import { toQuestions } from './jobs.ts';
+import { type Handlers, notRunning, toTime } from './request.ts';
+
+const MAX_QUESTIONS = 100;
+
+export const inboxHandlers: Handlers = {
+  'GET inbox': async ({ parts, principal }): Promise<Inbox> => ({
+    as_of: new Date().toISOString(),
+    questions: (await waitingJobs(parts, principal)).map(toInboxQuestion),
+    approvals: [],
+    held: heldTools(parts, principal),
+    off: [notRunning('approvals'), ...(parts.pipeline.jobs ? [] : [notRunning('jobs')])],
+  }),
+  'GET approvals': () => notRunning('approvals'),
+  'POST approvals/:id': () => notRunning('approvals'),
+};
+
+export async function countInbox(parts: ConsoleParts, principal: Principal): Promise<number> {
+  const questions = await waitingJobs(parts, principal);
+  return questions.length + heldTools(parts, principal).length;
+}
+
+async function waitingJobs(
+  { pipeline: { jobs } }: ConsoleParts,
+  principal: Principal,
+): Promise<readonly Job[]> {
+  if (!jobs) return [];
+  const filter = {
+    principalId: principal.id,
+    state: 'awaiting_input',
+    limit: MAX_QUESTIONS,
+  } as const;
+  const page = await jobs.desk.list(filter);
+  return page.jobs.filter((job) => jobs.maySee(principal, job));
+}
+
+function toInboxQuestion(job: Job): InboxQuestion {
+  const { id, agent_id, capability, updated_at, input_expires_at } = job;
+  const expires_at = toTime(input_expires_at);
+  return {
+    job_id: id,
+    ...(agent_id !== undefined && { agent_id }),
+    capability,
+    asked_at: toTime(updated_at),
+    ...(expires_at !== undefined && { expires_at }),
+    inputs: toQuestions(job),
+  };
+}
+
+function heldTools(parts: ConsoleParts, principal: Principal): Inbox['held'] {
+  if (!isRegistryOperator(principal)) return [];
+  return listAgents(parts, principal)
+    .filter(({ held }) => held.length > 0)
+    .map(({ manifest, held }) => ({
+      agent_id: manifest.agent_id,
+      tools: held.map(({ name }) => name),
+    }));
+}

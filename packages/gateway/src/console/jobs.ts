@@ -1,0 +1,146 @@
+// Jobs as the page shows them. One's own go through the tools of jobs; `admin:jobs` also shows those of
+// others and cancels them, without what they answered.
+
+import type { JobDetail, JobView, Question } from '@starloom/console/api-types';
+import {
+  givenInputSchema,
+  isFinal,
+  JOB_STATES,
+  type Job,
+  type JobFilter,
+  openInputs,
+  type StoredJob,
+} from '@starloom/core';
+import type { Principal } from '@starloom/identity';
+import { toJobDocument } from '@starloom/jobs';
+import { z } from 'zod';
+import type { JobCalls } from '../jobs/job-calls.ts';
+import { failure } from '../reasons.ts';
+import {
+  type ConsoleRequest,
+  compact,
+  type Handler,
+  type Handlers,
+  notRunning,
+  parse,
+  parseQuery,
+  scopeOf,
+  toTime,
+  useTool,
+} from './request.ts';
+
+const EVENTS = 1_000;
+
+const listSchema = z.strictObject({
+  state: z.enum(JOB_STATES).optional(),
+  capability: z.string().optional(),
+  principal: z.string().optional(),
+  cursor: z.string().optional(),
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+});
+
+const inputSchema = z.strictObject({ inputs: z.array(givenInputSchema).min(1).max(32) });
+
+export const jobHandlers: Handlers = {
+  'GET jobs': withJobs(listJobs),
+  'GET jobs/:id': withJobs(async (request, jobs) => ({ job: await findView(request, jobs) })),
+  'GET jobs/:id/events': withJobs(readEvents),
+  'POST jobs/:id/cancel': withJobs(async (request, jobs) => {
+    const job = await find(request, jobs);
+    await jobs.desk.cancel(job.principal_id, job.id);
+    return { job: await findView(request, jobs) };
+  }),
+  'POST jobs/:id/retry': withJobs(async (request, jobs) => {
+    const { job } = await useTool(request, 'fabric.job.retry', { job_id: request.params.id });
+    const { job_id } = job as { job_id: string };
+    return { job: await findView({ ...request, params: { id: job_id } }, jobs) };
+  }),
+  'POST jobs/:id/input': withJobs(async (request, jobs) => {
+    const { inputs } = parse(inputSchema, request.body, 'the answers');
+    await useTool(request, 'fabric.job.input', { job_id: request.params.id, inputs });
+    return { job: await findView(request, jobs) };
+  }),
+};
+
+function withJobs(handle: (request: ConsoleRequest, jobs: JobCalls) => Promise<object>): Handler {
+  return async (request) => {
+    const { jobs } = request.parts.pipeline;
+    return jobs ? await handle(request, jobs) : notRunning('jobs');
+  };
+}
+
+async function listJobs(request: ConsoleRequest, jobs: JobCalls): Promise<object> {
+  const { principal: of, ...filter } = parseQuery(listSchema, request);
+  const { principal } = request;
+  const scope = scopeOf(principal, 'jobs');
+  const principalId = scope === 'own' ? principal.id : of;
+  const page = await jobs.desk.list(compact<JobFilter>({ ...filter, principalId }));
+  return {
+    scope,
+    jobs: page.jobs
+      .filter((job) => maySee(request, jobs, job))
+      .map((job) => toJobView(job, principal)),
+    ...(page.next !== undefined && { next_cursor: page.next }),
+    as_of: new Date().toISOString(),
+  };
+}
+
+async function readEvents(request: ConsoleRequest, jobs: JobCalls): Promise<object> {
+  const { id, principal_id } = await find(request, jobs);
+  if (principal_id !== request.principal.id) throw failure('console_scope/job');
+  const after = Number(request.query.get('after') ?? 0) || 0;
+  const page = await jobs.desk.events(principal_id, id, { after, limit: EVENTS });
+  return { ...page, job: await findView(request, jobs) };
+}
+
+/** One's own, or with the scope any; what may not be seen is not found. */
+async function find({ principal, params }: ConsoleRequest, jobs: JobCalls): Promise<StoredJob> {
+  if (scopeOf(principal, 'jobs') === 'own') return await jobs.find(principal, params.id);
+  const job = await jobs.engine.get(params.id ?? '').catch(() => undefined);
+  return job ?? (await jobs.find(principal, params.id));
+}
+
+async function findView(request: ConsoleRequest, jobs: JobCalls): Promise<JobDetail> {
+  const job = await find(request, jobs);
+  const view = toJobView(job, request.principal);
+  const { result } = view.is_own ? toJobDocument(job) : {};
+  return {
+    ...view,
+    ...(result !== undefined && { result: result as JobDetail['result'] }),
+  } as JobDetail;
+}
+
+function maySee({ principal }: ConsoleRequest, jobs: JobCalls, job: Job): boolean {
+  return scopeOf(principal, 'jobs') === 'all' || jobs.maySee(principal, job);
+}
+
+export function toJobView(job: Job, principal: Principal): JobView {
+  const isOwn = job.principal_id === principal.id;
+  return compact<JobView>({
+    job_id: job.id,
+    state: job.state,
+    principal: job.principal_id,
+    is_own: isOwn,
+    agent_id: job.agent_id,
+    capability: job.capability,
+    trace_id: job.trace.trace_id,
+    created_at: toTime(job.created_at),
+    updated_at: toTime(job.updated_at),
+    run_at: toTime(job.run_at),
+    finished_at: toTime(job.finished_at),
+    deadline_at: toTime(job.deadline_at),
+    attempt: job.attempt,
+    attempts_allowed: job.retry.attempts,
+    priority: job.priority,
+    progress: isOwn ? job.progress : job.progress && compact({ percent: job.progress.percent }),
+    inputs: isOwn && job.inputs ? toQuestions(job) : undefined,
+    error: isOwn ? job.error : job.error && { ...job.error, details: {} },
+    retry_of: job.retry_of,
+    cursor: job.cursor,
+    cancelling: job.cancel !== undefined && !isFinal(job.state),
+  });
+}
+
+export function toQuestions(job: Job): readonly Question[] {
+  return openInputs(job).map(({ native: _, ...question }) => question as unknown as Question);
+}

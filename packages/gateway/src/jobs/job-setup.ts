@@ -1,0 +1,39 @@
+import type { Clock, JobEngine } from '@starloom/core';
+import { createMemoryJobEngine, MemoryJobTables } from '@starloom/jobs';
+import type { GatewayConfig } from '../config.ts';
+import { failure } from '../reasons.ts';
+
+/** What the configuration says of jobs. */
+export function jobRulesOf({ jobs }: GatewayConfig, engine: JobEngine) {
+  return {
+    engine,
+    concurrency: jobs.concurrency,
+    perAgent: jobs.per_agent,
+    keepMs: jobs.keep_hours * 3_600_000,
+    webhookHosts: jobs.webhook_hosts,
+    quota: { jobs: jobs.per_principal, bytes: jobs.bytes_per_principal },
+    aheadMs: jobs.ahead_hours * 3_600_000,
+  };
+}
+
+const MAX_TASKS = 1_000;
+const MAX_LENGTH = 64 * 1024 * 1024;
+
+/** Tasks of a gateway without jobs: as long as the process lives, the oldest that are over go first. */
+export function createBoundedJobs(
+  clock: Clock,
+  { mostTasks = MAX_TASKS, mostLength = MAX_LENGTH } = {},
+): JobEngine {
+  const tables = new MemoryJobTables();
+  const engine = createMemoryJobEngine(clock, tables);
+  const isFull = () => tables.size >= mostTasks || tables.length >= mostLength;
+  const create: JobEngine['create'] = engine.create.bind(engine);
+  return Object.assign(engine, {
+    create: async (job: Parameters<JobEngine['create']>[0]) => {
+      const before = clock.now() + 1;
+      while (isFull() && (await engine.prune({ before, limit: 1 })) > 0);
+      if (isFull()) throw failure('too_many_tasks');
+      return await create(job);
+    },
+  });
+}

@@ -1,0 +1,228 @@
+// Collects what the journal says of a call while it runs. A call is written when it ends, and once before that
+// when it takes long: people see what runs. Every text is shortened here; agents and callers choose many of them.
+
+import {
+  type Clock,
+  type EventType,
+  type FabricError,
+  type Journal,
+  type JournalAttempt,
+  type JournalCall,
+  type JournalFace,
+  Roster,
+  type Trace,
+} from '@starloom/core';
+import { onBehalfOf, type Principal } from '@starloom/identity';
+import type { Caller, CallRequest } from '../pipeline/call-request.ts';
+import type { PreparedCall } from '../pipeline/prepare.ts';
+import { reasonOf } from '../pipeline/route.ts';
+import { clip, redactFields, redactText } from './redact.ts';
+
+export interface JournalOptions {
+  readonly journal: Journal;
+  /** The node of this gateway. */
+  readonly gateway: string;
+  readonly payloads: 'none' | 'redacted';
+}
+
+/** A call that is being written down. */
+export type CallDraft = { -readonly [Key in keyof JournalCall]: JournalCall[Key] } & {
+  attempts: AttemptDraft[];
+  first_events: [type: EventType, ms: number][];
+  events: Partial<Record<EventType, number>>;
+};
+
+export type AttemptDraft = { -readonly [Key in keyof JournalAttempt]: JournalAttempt[Key] };
+
+export interface DraftStart {
+  readonly trace: Trace;
+  readonly parentSpanId?: string | undefined;
+  readonly transport: string;
+  readonly face: JournalFace;
+  readonly tool: string;
+  readonly principal: Principal | undefined;
+  readonly beganAt: number;
+}
+
+/** Older calls than this are shown while they run. */
+const SWEEP_MS = 500;
+const MAX_NAME = 200;
+const MAX_MESSAGE = 500;
+const MAX_PAYLOAD = 8_192;
+const MAX_FIRST_EVENTS = 32;
+const MAX_ATTEMPTS = 32;
+const MAX_CANDIDATES = 16;
+const MAX_CHAIN = 32;
+/** Refusals of a caller that is too fast must not push everything else out of the ring. */
+const MAX_LIMITED_PER_SECOND = 20;
+
+export class JournalRecorder {
+  readonly #options: JournalOptions;
+  readonly #clock: Clock;
+  readonly #running = new Roster<{ readonly draft: CallDraft; isShown: boolean }>();
+  readonly #timer: NodeJS.Timeout;
+  #second = 0;
+  #limited = 0;
+
+  constructor(options: JournalOptions, clock: Clock) {
+    this.#options = options;
+    this.#clock = clock;
+    this.#timer = setInterval(() => this.#sweep(), SWEEP_MS).unref();
+  }
+
+  get keepsPayloads(): boolean {
+    return this.#options.payloads === 'redacted';
+  }
+
+  draft({ trace, principal, face, transport, tool, beganAt, ...start }: DraftStart): CallDraft {
+    const delegate = principal?.delegation?.delegateId;
+    const behalf = principal && onBehalfOf(principal);
+    return {
+      trace_id: trace.trace_id,
+      span_id: trace.span_id,
+      parent_span_id: start.parentSpanId ?? trace.parent_span_id,
+      gateway: this.#options.gateway,
+      face,
+      transport,
+      tool: clip(tool, MAX_NAME),
+      principal: principal ? clip(principal.id, MAX_NAME) : null,
+      ...(behalf !== undefined &&
+        behalf !== principal?.id && { on_behalf_of: clip(behalf, MAX_NAME) }),
+      ...(delegate !== undefined && { delegate: clip(delegate, MAX_NAME) }),
+      depth: 1,
+      chain: [],
+      agent_id: null,
+      capability: null,
+      stream: false,
+      attempts: [],
+      fallback: false,
+      events: {},
+      first_events: [],
+      bytes_in: 0,
+      bytes_out: 0,
+      began_at: beganAt,
+      ended_at: null,
+      ms: null,
+      code: null,
+    };
+  }
+
+  /** Returns the place to give to `ended`. */
+  began(draft: CallDraft): number {
+    return this.#running.add({ draft, isShown: false });
+  }
+
+  ended(draft: CallDraft, place?: number): void {
+    if (place !== undefined) this.#running.remove(place);
+    if (draft.code === 'RATE_LIMITED' && !this.#mayWriteLimited()) return;
+    this.#options.journal.write(draft);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #sweep(): void {
+    if (this.#running.size === 0) return;
+    for (const running of this.#running.members()) {
+      const isOld = this.#clock.now() - running.draft.began_at >= SWEEP_MS;
+      if (running.isShown || !isOld) continue;
+      running.isShown = true;
+      this.#options.journal.write({ ...running.draft });
+    }
+  }
+
+  #mayWriteLimited(): boolean {
+    const second = Math.floor(this.#clock.monotonic() / 1_000);
+    if (second !== this.#second) this.#limited = 0;
+    this.#second = second;
+    this.#limited += 1;
+    return this.#limited <= MAX_LIMITED_PER_SECOND;
+  }
+}
+
+export function faceOf(caller: Caller): JournalFace {
+  return caller.isStored ? 'job' : (caller.request?.face ?? 'mcp');
+}
+
+export function addRequest(
+  draft: CallDraft,
+  { request, chain }: { readonly request: CallRequest; readonly chain: readonly string[] },
+  payloads: boolean,
+): void {
+  draft.chain = chain.slice(-MAX_CHAIN);
+  const { task, arguments: given, context, attachments, session_id } = request;
+  draft.agent_id = request.agent_id === undefined ? null : clip(request.agent_id, MAX_NAME);
+  draft.capability = clip(request.capability, MAX_NAME);
+  draft.stream = request.stream;
+  if (session_id !== undefined) draft.session_id = clip(session_id, MAX_NAME);
+  draft.bytes_in = sizeOf([task, given, context, attachments]);
+  if (payloads) draft.input = toPayloadText({ task, arguments: given, context });
+}
+
+export function addRoute(draft: CallDraft, prepared: PreparedCall): void {
+  const { candidates, skipped, request, caller } = prepared;
+  const [{ record, capability, decision }] = candidates;
+  const primaryId = record.manifest.agent_id;
+  draft.agent_id = primaryId;
+  draft.capability = clip(capability.name, MAX_NAME);
+  draft.route = candidates.slice(0, MAX_CANDIDATES).map((candidate) => ({
+    agent_id: candidate.record.manifest.agent_id,
+    node_id: candidate.record.manifest.node_id,
+    kind: candidate.kind,
+    availability: candidate.availability,
+    reason: clip(reasonOf(candidate, primaryId, request), MAX_NAME),
+  }));
+  if (skipped.length > 0) draft.skipped = skipped.slice(0, MAX_CANDIDATES);
+  if (decision.rule !== undefined) draft.rule = decision.rule;
+  if (decision.effect !== 'allow') draft.effect = decision.effect;
+  if (capability.cost !== undefined && !caller.isStored) draft.cost = capability.cost;
+}
+
+export function addAttempt(draft: CallDraft, attempt: AttemptDraft): void {
+  if (draft.attempts.length < MAX_ATTEMPTS) draft.attempts.push(attempt);
+  draft.fallback = attempt.fallback;
+}
+
+export function addEvent(draft: CallDraft, type: EventType, ms: number): void {
+  draft.events[type] = (draft.events[type] ?? 0) + 1;
+  if (draft.first_events.length < MAX_FIRST_EVENTS) draft.first_events.push([type, ms]);
+}
+
+export function addFailure(draft: CallDraft, { code, message, details }: FabricError): void {
+  draft.code = code;
+  draft.message = clip(redactText(message), MAX_MESSAGE);
+  if (typeof details.reason === 'string') draft.reason = clip(details.reason, MAX_NAME);
+  if (typeof details.rule === 'string') draft.rule ??= clip(details.rule, MAX_NAME);
+}
+
+export function toPayloadText(fields: Readonly<Record<string, unknown>>): string {
+  return clip(JSON.stringify(redactFields(fields)), MAX_PAYLOAD);
+}
+
+const MAX_VALUES = 10_000;
+
+export function clipName(name: string | undefined): string | null {
+  return name === undefined ? null : clip(name, MAX_NAME);
+}
+
+/** About how many bytes the texts of a value have: those of JSON without its signs. */
+export function sizeOf(value: unknown): number {
+  let size = 0;
+  let left = MAX_VALUES;
+  const open: unknown[] = [value];
+  while (open.length > 0 && left > 0) {
+    left -= 1;
+    const one = open.pop();
+    if (typeof one === 'string') size += Buffer.byteLength(one);
+    else if (typeof one === 'number' || typeof one === 'boolean') size += 8;
+    else if (Array.isArray(one)) open.push(...one.slice(0, left));
+    else if (typeof one === 'object' && one !== null) {
+      for (const key in one) {
+        size += key.length;
+        open.push((one as Record<string, unknown>)[key]);
+      }
+    }
+  }
+  return size;
+}
